@@ -1,0 +1,217 @@
+import { z } from 'zod';
+import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
+import { currency, deliveryType, id, listingStatus, microsText, pageOf, pageRequest, pricingModel, timestamp } from '../shared/index.js';
+import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
+
+const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
+const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
+
+export const categoryView = z.object({ id, name: z.string(), slug: z.string(), description: z.string(), sort_order: z.number().int() });
+
+const providerView = z.object({ id, display_name: z.string(), avatar_url: z.string().nullable(), account_type: z.enum(['agent', 'human']), is_verified: z.boolean() });
+
+/** A listing as search shows it. Optional texts are null when the seller left them out. */
+export const listingView = z.object({
+  id,
+  slug: z.string(),
+  provider_id: id,
+  name: z.string(),
+  description: z.string(),
+  category_id: id.nullable(),
+  pricing_model: pricingModel,
+  pricing_amount: z.number(),
+  pricing_currency: z.string(),
+  preferred_currency: currency,
+  delivery_type: deliveryType,
+  auth_method: z.enum(['api_key', 'oauth2', 'bearer_token', 'none']),
+  formats: z.array(z.string()),
+  demo_endpoint: z.string().nullable(),
+  github_url: z.string().nullable(),
+  logo_url: z.string().nullable(),
+  expected_delivery: z.string().nullable(),
+  tags: z.array(z.string()),
+  status: listingStatus,
+  created_at: timestamp,
+  provider: providerView,
+  category: z.object({ id, name: z.string(), slug: z.string() }).nullable(),
+});
+
+/** A listing in full; `gateway_url`, `gateway_limits` and `endpoint_status` only on per_call listings. */
+export const listingDetail = listingView.extend({
+  docs: z.string().nullable(),
+  connection_instructions: z.string().nullable(),
+  example_outputs: z.array(z.object({ label: z.string(), content: z.string() })),
+  risk_disclaimers: z.string().nullable(),
+  sla: z.string().nullable(),
+  gateway_url: z.string().optional(),
+  gateway_limits: gatewayLimits.optional(),
+  endpoint_status: z.string().optional(),
+});
+
+export const listCategories = defineRequest({
+  subject: 'rpc.catalog.list-categories.v1',
+  input: z.object({}),
+  output: z.object({ categories: z.array(categoryView) }),
+  refusals: {},
+});
+
+export const searchListings = defineRequest({
+  subject: 'rpc.catalog.search-listings.v1',
+  input: z.object({
+    q: z.string().max(200).optional(),
+    categoryId: id.optional(),
+    pricingModel: pricingModel.optional(),
+    deliveryType: deliveryType.optional(),
+    minPriceMicros: microsText.optional(),
+    maxPriceMicros: microsText.optional(),
+    sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('newest'),
+    ...pageRequest,
+  }),
+  output: pageOf(listingView),
+  refusals: {},
+});
+
+/** `ref` is a uuid or a slug, current or former. */
+export const getListing = defineRequest({
+  subject: 'rpc.catalog.get-listing.v1',
+  input: z.object({ ref: z.string().min(1).max(150) }),
+  output: listingDetail,
+  refusals: { listing_not_found: listingNotFound },
+});
+
+export const createListingChallenge = defineRequest({
+  subject: 'rpc.catalog.create-listing-challenge.v1',
+  input: z.object({}),
+  output: z.object({ challenge: z.string(), difficulty: z.number().int(), algorithm: z.literal('sha256'), hint: z.string() }),
+  refusals: {
+    too_many_challenges: declareRefusal('rate-limited', 'Too many unused listing challenges; use one of them or wait until they expire', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+  },
+});
+
+/** Fields a seller writes; bounds are those of the public contract. */
+export const listingFields = {
+  name: z.string().min(2).max(100),
+  description: z.string().min(10).max(5000),
+  categoryId: id.optional(),
+  pricingModel: pricingModel.default('free'),
+  pricingAmountMicros: microsText.default('0'),
+  pricingCurrency: z.string().default('USD'),
+  preferredCurrency: currency.default('USDC'),
+  deliveryType: deliveryType.default('api'),
+  authMethod: z.enum(['api_key', 'oauth2', 'bearer_token', 'none']).default('api_key'),
+  formats: z.array(z.string()).default(['json']),
+  docs: z.string().max(50_000).optional(),
+  connectionInstructions: z.string().max(10_000).optional(),
+  exampleOutputs: z.array(z.object({ label: z.string(), content: z.string() })).default([]),
+  demoEndpoint: z.string().optional(),
+  githubUrl: z.string().optional(),
+  logoUrl: z.string().optional(),
+  expectedDelivery: z.string().max(100).optional(),
+  riskDisclaimers: z.string().max(5000).optional(),
+  sla: z.string().max(5000).optional(),
+  tags: z.array(z.string()).default([]),
+};
+
+export const createListing = defineRequest({
+  subject: 'rpc.catalog.create-listing.v1',
+  input: z.object({
+    ...listingFields,
+    powNonce: z.string().max(64),
+    /** The challenge that powNonce solves; absent: the agent's latest unused one. */
+    challenge: z.string().max(64).optional(),
+    status: z.enum(['draft', 'active']).default('active'),
+    privateEndpointUrl: z.string().max(2048).optional(),
+  }),
+  /** `gateway_signing_secret` is shown here once, for per_call listings. */
+  output: z.object({
+    id,
+    name: z.string(),
+    slug: z.string(),
+    provider_id: id,
+    status: listingStatus,
+    pricing_model: pricingModel,
+    pricing_amount: z.number(),
+    created_at: timestamp,
+    gateway_signing_secret: z.string().optional(),
+  }),
+  refusals: {
+    seller_role_required: declareRefusal('forbidden', 'Creating a listing needs an agent account with the provider role', z.object({})),
+    proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the listing challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
+    challenge_invalid: declareRefusal('invalid', 'There is no unused, unexpired listing challenge for this nonce', z.object({}), { nextAction: 'request_new_challenge' }),
+    category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), { nextAction: 'fix_request' }),
+    pricing_invalid: declareRefusal('invalid', 'The price does not fit the pricing model', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+    private_endpoint_required: declareRefusal('invalid', 'private_endpoint_url is required on per_call listings', z.object({}), { nextAction: 'fix_request' }),
+    private_endpoint_unexpected: declareRefusal('invalid', 'private_endpoint_url belongs to per_call listings only', z.object({}), { nextAction: 'fix_request' }),
+    endpoint_url_refused: endpointUrlRefusal,
+  },
+});
+
+export const updateListing = defineRequest({
+  subject: 'rpc.catalog.update-listing.v1',
+  input: z.object({
+    listingId: id,
+    name: listingFields.name.optional(),
+    description: listingFields.description.optional(),
+    pricingModel: pricingModel.optional(),
+    pricingAmountMicros: microsText.optional(),
+    status: z.enum(['draft', 'active']).optional(),
+    tags: z.array(z.string()).optional(),
+    privateEndpointUrl: z.string().max(2048).optional(),
+  }),
+  /** `gateway_signing_secret` only when this change made the listing per_call for the first time; shown once. */
+  output: listingDetail.extend({ gateway_signing_secret: z.string().optional() }),
+  refusals: {
+    listing_not_found: listingNotFound,
+    not_owner: notOwner,
+    listing_suspended: declareRefusal('forbidden', 'This listing is suspended and cannot be changed by its owner', z.object({ suspended_by: z.string() }), { nextAction: 'contact_operator' }),
+    suspended_by_owner: declareRefusal('conflict', 'A suspended listing goes back to draft before it becomes active', z.object({}), { nextAction: 'fix_request' }),
+    pricing_invalid: createListing.refusals.pricing_invalid,
+    private_endpoint_required: createListing.refusals.private_endpoint_required,
+    private_endpoint_unexpected: createListing.refusals.private_endpoint_unexpected,
+    endpoint_url_refused: endpointUrlRefusal,
+  },
+});
+
+export const removeListing = defineRequest({
+  subject: 'rpc.catalog.remove-listing.v1',
+  input: z.object({ listingId: id }),
+  output: z.object({ id, deleted: z.boolean(), status: listingStatus.optional() }),
+  refusals: { listing_not_found: listingNotFound, not_owner: notOwner },
+});
+
+/** What the gateway needs to know of a listing in order to sell a call of it. */
+export const offering = z.object({
+  listingId: id,
+  slug: z.string(),
+  name: z.string(),
+  sellerId: id,
+  status: listingStatus,
+  pricingModel,
+  priceMicros: microsText,
+  preferredCurrency: currency,
+});
+export type Offering = z.output<typeof offering>;
+
+export const getOffering = defineRequest({
+  subject: 'rpc.catalog.get-offering.v1',
+  input: z.object({ ref: z.string().min(1).max(150) }),
+  output: offering,
+  refusals: { listing_not_found: listingNotFound },
+});
+
+/** `version` grows with every change of one listing; a consumer keeps the highest it saw. */
+export const listingChanged = defineEvent({
+  subject: 'evt.catalog.listing-changed.v1',
+  payload: z.object({ ...offering.shape, version: z.number().int(), changedAt: timestamp }),
+});
+
+export const listingRemoved = defineEvent({
+  subject: 'evt.catalog.listing-removed.v1',
+  payload: z.object({ listingId: id, removedAt: timestamp }),
+});
+
+/** Every former and current slug is named, so that caches by slug let go too. */
+export const listingTouched = defineSignal({
+  subject: 'sig.catalog.listing-touched.v1',
+  payload: z.object({ listingId: id, slugs: z.array(z.string()) }),
+});

@@ -1,0 +1,75 @@
+import type { NextAction, RefusalKind } from '@market/kernel';
+import type { z } from 'zod';
+
+/**
+ * A declared no. `kind` decides the HTTP status and code at the edge, the key under which it is declared becomes
+ * `error.details.reason`, and `nextAction` becomes `error.recovery.next_action`.
+ */
+export interface RefusalDeclaration<D extends z.ZodType = z.ZodType> {
+  kind: RefusalKind;
+  message: string;
+  details: D;
+  recovery?: RecoveryHint;
+  /** Replaces the kind's code of the public contract; only where the contract names one of its own. */
+  code?: 'PAYMENT_ROUTE_MINIMUM_NOT_MET';
+}
+
+export interface RecoveryHint {
+  nextAction: NextAction;
+  /** Header names the caller keeps on the next attempt. */
+  keep?: readonly string[];
+  /** Header names the caller leaves out of the next attempt. */
+  drop?: readonly string[];
+  retrySameRoute?: boolean;
+  useNewIdempotencyKey?: boolean;
+}
+
+export type Refusals = Record<string, RefusalDeclaration>;
+
+export interface RequestContract<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType, R extends Refusals = Refusals> {
+  /** `rpc.<service>.<verb-noun>.v<n>`; constant, never built from what a caller sent. */
+  subject: string;
+  input: I;
+  output: O;
+  refusals: R;
+}
+
+export interface EventContract<P extends z.ZodType = z.ZodType> {
+  /** `evt.<service>.<noun-past>.v<n>`. */
+  subject: string;
+  payload: P;
+}
+
+/** A best-effort broadcast to every process, for dropping caches; nothing may depend on its arrival. */
+export interface SignalContract<P extends z.ZodType = z.ZodType> {
+  /** `sig.<service>.<noun-past>.v<n>`. */
+  subject: string;
+  payload: P;
+}
+
+export type InputOf<C extends RequestContract> = z.output<C['input']>;
+/** What a caller hands in: defaults not yet applied. */
+export type RequestOf<C extends RequestContract> = z.input<C['input']>;
+export type OutputOf<C extends RequestContract> = z.output<C['output']>;
+export type PayloadOf<C extends EventContract | SignalContract> = z.output<C['payload']>;
+export type ReasonOf<C extends RequestContract> = keyof C['refusals'] & string;
+export type RefusalDetailsOf<C extends RequestContract, K extends ReasonOf<C>> = z.output<C['refusals'][K]['details']>;
+
+/** All that one service answers; it does not boot while one of them has no handler. */
+export type ServiceContract = Record<string, RequestContract>;
+
+export function defineRequest<I extends z.ZodType, O extends z.ZodType, R extends Refusals>(contract: RequestContract<I, O, R>): RequestContract<I, O, R> {
+  return contract;
+}
+
+export function defineEvent<P extends z.ZodType>(contract: EventContract<P>): EventContract<P> {
+  return contract;
+}
+
+export function defineSignal<P extends z.ZodType>(contract: SignalContract<P>): SignalContract<P> {
+  return contract;
+}
+
+export function declareRefusal<D extends z.ZodType>(kind: RefusalKind, message: string, details: D, recovery?: RecoveryHint): RefusalDeclaration<D> {
+  return { kind, message, details, recovery };
+}

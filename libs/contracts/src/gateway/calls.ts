@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { claimPayment, createOffer, paymentOffer } from '../payments-ledger/offers.js';
+import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
+
+/**
+ * The paid call. `body` is the buyer's JSON text exactly as it arrived: it is digested, signed and forwarded as it is,
+ * and never parsed and written again on the way. Idempotency travels in the call context; its fingerprint is made here.
+ */
+export const executeCall = defineRequest({
+  subject: 'rpc.gateway.execute-call.v1',
+  input: z.object({
+    listingRef: z.string().min(1).max(150),
+    body: z.string(),
+    relayRequestId: relayRequestId.optional(),
+    originCurrency: currency.optional(),
+    originChainId: z.string().max(64).optional(),
+    originWalletId: id.optional(),
+    paymentScheme: z.string().max(64).optional(),
+    paymentNetwork: z.string().max(128).optional(),
+  }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({
+      outcome: z.literal('payment_required'),
+      payment: paymentOffer,
+      /** Why an id that was sent is not good for this call, where one was sent. */
+      reason: z.enum(['underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']).optional(),
+      received: z.string().optional(),
+      missing: z.string().optional(),
+    }),
+    z.object({ outcome: z.literal('pending'), relayRequestId: relayRequestId.optional(), retryAfterSeconds: z.number().int() }),
+    /** `dataJson` is the gateway result as JSON text, the same bytes each time it is asked for. */
+    z.object({ outcome: z.literal('answered'), dataJson: z.string(), idempotencyReplayed: z.boolean() }),
+  ]),
+  refusals: {
+    listing_not_found: declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' }),
+    listing_not_per_call: declareRefusal('invalid', 'Only per_call listings are called through the gateway', z.object({}), { nextAction: 'choose_another_listing' }),
+    listing_unavailable: declareRefusal('conflict', 'The listing is not active now; the payment is untouched and refunded if the call is not delivered in time', z.object({}), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id'] }),
+    own_listing: declareRefusal('forbidden', 'An agent does not buy from itself; use POST /listings/{id}/endpoint/test', z.object({})),
+    endpoint_unavailable: declareRefusal('invalid', 'The seller is not taking calls on this listing now', z.object({ endpoint_status: z.string() }), { nextAction: 'choose_another_listing' }),
+    request_body_invalid: declareRefusal('invalid', 'The body must be one JSON object that the gateway can carry unchanged', z.object({ problem: z.string(), position: z.number().int().optional() }), { nextAction: 'fix_request' }),
+    request_body_too_large: declareRefusal('too-large', "The body is larger than the listing's limit", z.object({ max_request_bytes: z.number().int() }), { nextAction: 'fix_request' }),
+    listing_busy: declareRefusal('rate-limited', 'The seller handles as many calls as it allows at once; the payment is untouched', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+    payment_not_found: claimPayment.refusals.payment_not_found,
+    listing_mismatch: claimPayment.refusals.listing_mismatch,
+    request_body_mismatch: claimPayment.refusals.request_body_mismatch,
+    payment_route_minimum_not_met: createOffer.refusals.payment_route_minimum_not_met,
+    payment_route_unavailable: createOffer.refusals.payment_route_unavailable,
+  },
+});
+
+export const gatewayRequestStatus = z.enum(['payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'refunded', 'expired']);
+
+/** Parties by id; the edge adds their display names. */
+export const gatewayRequestView = z.object({
+  id,
+  request_id: z.string(),
+  listing: z.object({ id, name: z.string(), slug: z.string() }),
+  role: z.enum(['buyer', 'seller']),
+  buyer_id: id,
+  seller_id: id,
+  status: gatewayRequestStatus,
+  billable: z.boolean().nullable(),
+  charged_amount: z.object({ amount_cents: z.number(), currency: z.literal('USD') }),
+  fees: z.object({ fee_rate: z.number(), fee_amount_cents: z.number(), seller_receives_cents: z.number() }),
+  payment: z
+    .object({ provider: z.string(), scheme: z.string(), network: z.string(), relay_request_id: z.string(), transaction_hash: z.string().nullable() })
+    .nullable(),
+  seller_status_code: z.number().int().nullable(),
+  latency_ms: z.number().int().nullable(),
+  error_code: z.string().nullable(),
+  request_digest: z.string(),
+  response_digest: z.string().nullable(),
+  created_at: timestamp,
+  completed_at: timestamp.nullable(),
+});
+
+export const listGatewayRequests = defineRequest({
+  subject: 'rpc.gateway.list-gateway-requests.v1',
+  input: z.object({
+    role: z.enum(['buyer', 'seller', 'all']).default('all'),
+    status: gatewayRequestStatus.optional(),
+    listingId: id.optional(),
+    from: timestamp.optional(),
+    to: timestamp.optional(),
+    ...pageRequest,
+  }),
+  output: pageOf(gatewayRequestView),
+  refusals: {},
+});
+
+export const getGatewayRequest = defineRequest({
+  subject: 'rpc.gateway.get-gateway-request.v1',
+  input: z.object({ requestId: id }),
+  output: gatewayRequestView,
+  refusals: { gateway_request_not_found: declareRefusal('not-found', 'No such gateway request', z.object({})) },
+});
+
+/** A call that reached for the seller and was not billable. */
+export const callFailed = defineEvent({
+  subject: 'evt.gateway.call-failed.v1',
+  payload: z.object({
+    gatewayRequestId: id,
+    attempt: z.number().int(),
+    buyerId: id,
+    sellerId: id,
+    listingId: id,
+    reason: z.string(),
+    sellerStatusCode: z.number().int(),
+    latencyMs: z.number().int(),
+    at: timestamp,
+  }),
+});

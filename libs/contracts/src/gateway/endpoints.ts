@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
+import { id, timestamp } from '../shared/index.js';
+
+export const endpointUrlRefusal = declareRefusal('invalid', 'private_endpoint_url is not an address the marketplace may call', z.object({ problem: z.string() }), { nextAction: 'fix_request' });
+
+export const gatewayLimits = z.object({
+  max_request_bytes: z.number().int(),
+  max_response_bytes: z.number().int(),
+  max_concurrency: z.number().int(),
+  requests_per_minute: z.number().int().nullable(),
+});
+
+export const endpointStatus = z.enum(['unverified', 'active', 'paused', 'failing']);
+
+/** The endpoint without its URL's path, its credentials or its secret. */
+export const endpointView = z.object({
+  listing_id: id,
+  status: endpointStatus,
+  url_host: z.string(),
+  auth_header_name: z.string().nullable(),
+  has_auth_header: z.boolean(),
+  timeout_ms: z.number().int(),
+  limits: gatewayLimits,
+  signature: z.object({
+    scheme: z.literal('standard-webhooks-v1'),
+    key_id: z.string(),
+    rotated_at: timestamp.nullable(),
+    previous_secret_expires_at: timestamp.nullable(),
+  }),
+  last_test: z.object({ at: timestamp, ok: z.boolean(), status_code: z.number().int().nullable(), latency_ms: z.number().int() }).nullable(),
+  consecutive_failures: z.number().int(),
+  updated_at: timestamp,
+});
+
+const endpointNotFound = declareRefusal('not-found', 'No such listing, or it has no private endpoint', z.object({}), { nextAction: 'choose_another_listing' });
+const endpointForbidden = declareRefusal('forbidden', 'Only the owner of a listing may see or change its endpoint', z.object({}));
+
+/** Called by the catalog before it stores a per_call listing; repeating it for a listing replaces nothing but the URL. */
+export const provisionEndpoint = defineRequest({
+  subject: 'rpc.gateway.provision-endpoint.v1',
+  input: z.object({ listingId: id, sellerId: id, url: z.string().max(2048) }),
+  /** `signingSecret` is present when this call created the endpoint. */
+  output: z.object({ signingSecret: z.string().optional(), status: endpointStatus, limits: gatewayLimits }),
+  refusals: { endpoint_url_refused: endpointUrlRefusal },
+});
+
+export const getEndpoint = defineRequest({
+  subject: 'rpc.gateway.get-endpoint.v1',
+  input: z.object({ listingId: id }),
+  output: endpointView,
+  refusals: { endpoint_not_found: endpointNotFound, not_owner: endpointForbidden },
+});
+
+export const updateEndpoint = defineRequest({
+  subject: 'rpc.gateway.update-endpoint.v1',
+  input: z.object({
+    listingId: id,
+    privateEndpointUrl: z.string().max(2048).optional(),
+    authHeader: z.object({ name: z.string().max(128), value: z.string().max(4096) }).nullable().optional(),
+    timeoutMs: z.number().int().min(1000).max(120_000).optional(),
+    limits: z
+      .object({
+        max_request_bytes: z.number().int().min(1024).max(1_048_576),
+        max_response_bytes: z.number().int().min(1024).max(4_194_304),
+        max_concurrency: z.number().int().min(1).max(256),
+        requests_per_minute: z.number().int().min(1).max(60_000).nullable(),
+      })
+      .partial()
+      .optional(),
+    status: z.enum(['active', 'paused']).optional(),
+  }),
+  output: endpointView,
+  refusals: {
+    endpoint_not_found: endpointNotFound,
+    not_owner: endpointForbidden,
+    endpoint_url_refused: endpointUrlRefusal,
+    auth_header_refused: declareRefusal('invalid', 'auth_header is not a header the marketplace may send', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+  },
+});
+
+export const testEndpoint = defineRequest({
+  subject: 'rpc.gateway.test-endpoint.v1',
+  input: z.object({ listingId: id }),
+  output: z.object({
+    success: z.boolean(),
+    seller_status_code: z.number().int().nullable(),
+    latency_ms: z.number().int(),
+    request_id: z.string(),
+    checks: z.array(z.object({ name: z.string(), ok: z.boolean(), message: z.string() })),
+    /** The seller's JSON as text, exactly as it came; null when it gave none. */
+    seller_response_json: z.string().nullable(),
+  }),
+  refusals: {
+    endpoint_not_found: endpointNotFound,
+    not_owner: endpointForbidden,
+    too_many_tests: declareRefusal('rate-limited', 'At most 10 endpoint tests a minute for a listing', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+  },
+});
+
+export const rotateEndpointSecret = defineRequest({
+  subject: 'rpc.gateway.rotate-endpoint-secret.v1',
+  input: z.object({ listingId: id, overlapSeconds: z.number().int().min(0).max(604_800).default(86_400) }),
+  /** `gateway_signing_secret` is shown here once. */
+  output: z.object({
+    gateway_signing_secret: z.string(),
+    key_id: z.string(),
+    previous_key_id: z.string(),
+    previous_secret_expires_at: timestamp,
+  }),
+  refusals: { endpoint_not_found: endpointNotFound, not_owner: endpointForbidden },
+});
+
+export const endpointChanged = defineEvent({
+  subject: 'evt.gateway.endpoint-changed.v1',
+  payload: z.object({ listingId: id, version: z.number().int(), status: endpointStatus, limits: gatewayLimits, changedAt: timestamp }),
+});
+
+export const endpointTouched = defineSignal({
+  subject: 'sig.gateway.endpoint-touched.v1',
+  payload: z.object({ listingId: id }),
+});

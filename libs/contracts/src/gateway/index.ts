@@ -1,0 +1,7 @@
+import { executeCall, getGatewayRequest, listGatewayRequests } from './calls.js';
+import { getEndpoint, provisionEndpoint, rotateEndpointSecret, testEndpoint, updateEndpoint } from './endpoints.js';
+
+export * from './calls.js';
+export * from './endpoints.js';
+
+export const gatewayContract = { executeCall, listGatewayRequests, getGatewayRequest, provisionEndpoint, getEndpoint, updateEndpoint, testEndpoint, rotateEndpointSecret };

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { id, timestamp } from '../shared/index.js';
+import { walletProofRefusals } from './challenges.js';
+
+export const walletSummary = z.object({
+  id,
+  address: z.string(),
+  chain_type: z.enum(['evm', 'solana']),
+  label: z.string().nullable(),
+  is_primary: z.boolean(),
+  is_default_payer: z.boolean(),
+  is_default_payout: z.boolean(),
+  capabilities: z.array(z.enum(['login', 'recovery', 'payer', 'payout'])),
+  status: z.enum(['active', 'disabled']),
+  created_at: timestamp,
+});
+
+export const profile = z.object({
+  id,
+  display_name: z.string(),
+  wallet_address: z.string(),
+  account_type: z.enum(['agent', 'human']),
+  role: z.enum(['buyer', 'seller', 'both']),
+  is_verified: z.boolean(),
+  bio: z.string().nullable(),
+  avatar_url: z.string().nullable(),
+  website: z.string().nullable(),
+  created_at: timestamp,
+  wallets: z.array(walletSummary),
+});
+
+/** What anyone may see of an account. */
+export const publicProfile = z.object({
+  id,
+  display_name: z.string(),
+  avatar_url: z.string().nullable(),
+  account_type: z.enum(['agent', 'human']),
+  is_verified: z.boolean(),
+});
+export type PublicProfile = z.output<typeof publicProfile>;
+
+export const register = defineRequest({
+  subject: 'rpc.identity.register.v1',
+  input: z.object({
+    walletAddress: z.string().max(128),
+    signature: z.string().max(1024),
+    nonce: z.string().max(128),
+    powNonce: z.string().max(64),
+    displayName: z.string().max(100).optional(),
+  }),
+  /** `api_key` and `authorization_header` are shown here once and stored only as a hash. */
+  output: z.object({
+    user_id: id,
+    wallet_address: z.string(),
+    account_type: z.literal('agent'),
+    api_key: z.string(),
+    authorization_header: z.string(),
+  }),
+  refusals: {
+    ...walletProofRefusals,
+    wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), { nextAction: 'recover_key' }),
+  },
+});
+
+/** The caller's own profile. */
+export const getProfile = defineRequest({
+  subject: 'rpc.identity.get-profile.v1',
+  input: z.object({}),
+  output: profile,
+  refusals: {},
+});
+
+/** Public profiles by id; unknown ids are left out. */
+export const getAgents = defineRequest({
+  subject: 'rpc.identity.get-agents.v1',
+  input: z.object({ ids: z.array(id).max(100) }),
+  output: z.object({ agents: z.array(publicProfile) }),
+  refusals: {},
+});
+
+export const agentRegistered = defineEvent({
+  subject: 'evt.identity.agent-registered.v1',
+  payload: z.object({ agent: publicProfile, registeredAt: timestamp }),
+});

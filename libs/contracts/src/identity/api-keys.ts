@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest, defineSignal } from '../define.js';
+import { id, principal, scope, sha256Hex, timestamp } from '../shared/index.js';
+
+/** Resolves a key by its hash: the raw key never leaves the edge. */
+export const authenticate = defineRequest({
+  subject: 'rpc.identity.authenticate.v1',
+  input: z.object({ keyHash: sha256Hex }),
+  output: principal,
+  refusals: {
+    key_invalid: declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), { nextAction: 'recover_key' }),
+  },
+});
+
+export const apiKeyView = z.object({
+  id,
+  name: z.string(),
+  key_prefix: z.string(),
+  scopes: z.array(scope),
+  is_active: z.boolean(),
+  created_at: timestamp,
+  last_used_at: timestamp.nullable(),
+  expires_at: timestamp.nullable(),
+});
+
+export const listApiKeys = defineRequest({
+  subject: 'rpc.identity.list-api-keys.v1',
+  input: z.object({}),
+  output: z.object({ keys: z.array(apiKeyView) }),
+  refusals: {},
+});
+
+export const createApiKey = defineRequest({
+  subject: 'rpc.identity.create-api-key.v1',
+  input: z.object({ name: z.string().min(1).max(100), scopes: z.array(scope).min(1), expiresAt: timestamp.optional() }),
+  /** `key` is shown here once. */
+  output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
+  refusals: {
+    scope_not_held: declareRefusal('forbidden', 'A key cannot create a key with more scopes than it has', z.object({ missing_scopes: z.array(scope) }), { nextAction: 'create_key_with_scope' }),
+    expiry_invalid: declareRefusal('invalid', 'expires_at must be an ISO 8601 timestamp in the future', z.object({}), { nextAction: 'fix_request' }),
+  },
+});
+
+export const revokeApiKey = defineRequest({
+  subject: 'rpc.identity.revoke-api-key.v1',
+  input: z.object({ keyId: id }),
+  output: z.object({ id, revoked: z.literal(true) }),
+  refusals: {
+    api_key_not_found: declareRefusal('not-found', 'No such API key', z.object({})),
+  },
+});
+
+export const apiKeyRevoked = defineSignal({
+  subject: 'sig.identity.api-key-revoked.v1',
+  payload: z.object({ keyHash: sha256Hex }),
+});

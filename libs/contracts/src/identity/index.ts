@@ -1,0 +1,9 @@
+import { createChallenge } from './challenges.js';
+import { getAgents, getProfile, register } from './agents.js';
+import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
+
+export * from './agents.js';
+export * from './api-keys.js';
+export * from './challenges.js';
+
+export const identityContract = { createChallenge, register, getProfile, getAgents, authenticate, listApiKeys, createApiKey, revokeApiKey };

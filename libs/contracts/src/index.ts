@@ -1,0 +1,4 @@
+export * from './define.js';
+export * from './shared/index.js';
+export * from './platform.js';
+export * from './topology.js';

@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest } from '../define.js';
+import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
+
+/** What to pay, where and until when; `amount` is whole units, `amount_base_units` the same in the chain's smallest unit. */
+export const paymentRequirements = z.object({
+  depositAddress: z.string(),
+  amount: z.string(),
+  amount_base_units: z.string(),
+  currency,
+  network: z.string(),
+  relayRequestId,
+  expiresAt: timestamp,
+});
+
+export const feesView = z.object({ gross_amount: z.number(), fee_rate: z.number(), fee_amount: z.number(), provider_receives: z.number() });
+
+/** A payment as a buyer is asked for it: `data.payment` of a 402. */
+export const paymentOffer = z.object({
+  payment_id: id,
+  relay_request_id: relayRequestId,
+  status: z.string(),
+  provider: z.string(),
+  requirements: paymentRequirements,
+  fees: feesView,
+  retry_headers: z.record(z.string(), z.string()),
+});
+export type PaymentOffer = z.output<typeof paymentOffer>;
+
+/** The listing as it was when the offer was made; the price a buyer saw is the price it pays. */
+export const soldListing = z.object({ listingId: id, name: z.string(), slug: z.string(), sellerId: id, preferredCurrency: currency });
+
+/** One offer per buyer, listing, body and route while it lives: asking again gives the same one. */
+export const createOffer = defineRequest({
+  subject: 'rpc.payments-ledger.create-offer.v1',
+  input: z.object({
+    gatewayRequestId: id,
+    listing: soldListing,
+    priceMicros: microsText,
+    bodyDigest: sha256Hex,
+    originCurrency: currency.optional(),
+    originChainId: z.string().max(64).optional(),
+    originWalletId: id.optional(),
+  }),
+  output: z.object({
+    offer: paymentOffer,
+    /** Of the call this offer pays; an earlier one when the offer is not new. */
+    gatewayRequestId: id,
+    isNew: z.boolean(),
+  }),
+  refusals: {
+    payment_route_minimum_not_met: {
+      ...declareRefusal(
+        'invalid',
+        'The selected payment route cannot support this low per-call price; the seller was not called',
+        z.object({
+          seller_endpoint_called: z.literal(false),
+          recommended_origin_currency: z.literal('SOL'),
+          recommended_gateway_headers: z.object({ 'X-Market-Origin-Currency': z.literal('SOL') }),
+        }),
+        { nextAction: 'retry_with_solana_payment_route', retrySameRoute: false, useNewIdempotencyKey: true },
+      ),
+      code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' as const,
+    },
+    payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
+  },
+});
+
+/** The money of one call in micros, frozen when the offer was made. */
+export const callMoney = z.object({ grossMicros: microsText, feeMicros: microsText, netMicros: microsText, feeBps: z.number().int() });
+
+/**
+ * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time, until `leaseMs` passes
+ * or it settles or releases; `fence` grows with each claim and names this one.
+ */
+export const claimPayment = defineRequest({
+  subject: 'rpc.payments-ledger.claim-payment.v1',
+  input: z.object({ relayRequestId, listingId: id, bodyDigest: sha256Hex, leaseMs: z.number().int().min(1000).max(300_000) }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({ outcome: z.literal('claimed'), paymentId: id, gatewayRequestId: id, fence: z.number().int(), attempt: z.number().int(), retryUntil: timestamp, money: callMoney, listing: soldListing }),
+    /** Already charged: the stored result of this call is the answer. */
+    z.object({ outcome: z.literal('completed'), gatewayRequestId: id }),
+    /** Another attempt holds the claim. */
+    z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id, retryAfterMs: z.number().int() }),
+    /** Not seen yet, or not final. */
+    z.object({ outcome: z.literal('pending'), gatewayRequestId: id, retryAfterSeconds: z.number().int() }),
+    z.object({ outcome: z.literal('underpaid'), offer: paymentOffer, received: z.string(), missing: z.string() }),
+    /** Expired, failed or already refunded: a new offer is needed. */
+    z.object({ outcome: z.literal('not_payable'), reason: z.enum(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']) }),
+  ]),
+  refusals: {
+    payment_not_found: declareRefusal('not-found', 'No payment of yours has this relay request id', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-Market-Relay-Request-Id'] }),
+    listing_mismatch: declareRefusal('conflict', 'This relay request id pays for another listing; the payment is untouched', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] }),
+    request_body_mismatch: declareRefusal('conflict', 'This relay request id pays for another request body; the payment is untouched: repeat the body it was quoted for', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] }),
+  },
+});
+
+/** Charges for a delivered answer: payment, journal, both receipts and the event in one transaction. Repeating it changes nothing. */
+export const settlePayment = defineRequest({
+  subject: 'rpc.payments-ledger.settle-payment.v1',
+  input: z.object({
+    paymentId: id,
+    fence: z.number().int(),
+    gatewayRequestId: id,
+    sellerStatusCode: z.number().int(),
+    latencyMs: z.number().int(),
+    requestDigest: sha256Hex,
+    responseDigest: sha256Hex,
+  }),
+  output: z.object({ paymentId: id, completedAt: timestamp }),
+  refusals: {
+    claim_lost: declareRefusal('conflict', 'Another attempt took this payment over', z.object({})),
+  },
+});
+
+/** Gives the claim back: the answer was not billable, the payment stays good for the same call. Repeating it changes nothing. */
+export const releasePayment = defineRequest({
+  subject: 'rpc.payments-ledger.release-payment.v1',
+  input: z.object({ paymentId: id, fence: z.number().int() }),
+  output: z.object({ retryUntil: timestamp }),
+  refusals: { claim_lost: settlePayment.refusals.claim_lost },
+});
+
+export const sandboxOutcome = z.enum(['paid', 'pending', 'underpaid', 'overpaid', 'late', 'failed']);
+
+export const paySandbox = defineRequest({
+  subject: 'rpc.payments-ledger.pay-sandbox.v1',
+  input: z.object({ relayRequestId, outcome: sandboxOutcome.default('paid') }),
+  output: z.object({
+    payment_id: id,
+    relay_request_id: relayRequestId,
+    status: z.string(),
+    outcome: sandboxOutcome,
+    received_amount: z.string(),
+    currency,
+    transaction_hash: z.string(),
+  }),
+  refusals: {
+    payment_not_found: claimPayment.refusals.payment_not_found,
+    sandbox_only: declareRefusal('not-found', 'Sandbox payments exist in sandbox mode only', z.object({})),
+    offer_not_payable: declareRefusal('conflict', 'This offer can no longer be paid', z.object({ status: z.string() }), { nextAction: 'request_new_payment_requirements' }),
+  },
+});

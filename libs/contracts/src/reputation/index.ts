@@ -1,0 +1,4 @@
+import type { ServiceContract } from '../define.js';
+
+/** Reputation listens only: it answers no requests yet. */
+export const reputationContract = {} satisfies ServiceContract;

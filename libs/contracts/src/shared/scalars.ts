@@ -1,0 +1,25 @@
+import { isUuid } from '@market/kernel';
+import { z } from 'zod';
+
+export const id = z.string().refine(isUuid, 'must be a uuid');
+/** ISO 8601 with milliseconds, UTC. */
+export const timestamp = z.string();
+/** An integer count of micros as decimal text: bigint does not survive JSON. */
+export const microsText = z.string().regex(/^\d{1,18}$/);
+export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/);
+export const scope = z.enum(['read', 'write', 'subscribe']);
+export const currency = z.enum(['USDC', 'ETH', 'SOL']);
+export const pricingModel = z.enum(['free', 'per_call', 'monthly', 'yearly', 'usage_tiered']);
+export const deliveryType = z.enum(['api', 'webhook', 'streaming', 'batch', 'file']);
+export const listingStatus = z.enum(['draft', 'active', 'suspended']);
+/** 32 random bytes as 0x-prefixed hex; names an offer to a buyer and to a payment rail. */
+export const relayRequestId = z.string().regex(/^0x[0-9a-f]{64}$/);
+
+/** A slice of an ordered list. `total` is exact. */
+export const pageRequest = { page: z.number().int().min(1), limit: z.number().int().min(1) };
+export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), total: z.number().int() });
+
+export type Scope = z.output<typeof scope>;
+export type Currency = z.output<typeof currency>;
+export type PricingModel = z.output<typeof pricingModel>;
+export type ListingStatus = z.output<typeof listingStatus>;

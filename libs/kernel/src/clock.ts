@@ -1,0 +1,6 @@
+/** Where a process reads the time from; tests inject their own. */
+export interface Clock {
+  now(): Date;
+}
+
+export const systemClock: Clock = { now: () => new Date() };

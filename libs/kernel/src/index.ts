@@ -1,0 +1,5 @@
+export * from './clock.js';
+export * from './ids.js';
+export * from './invariant.js';
+export * from './money.js';
+export * from './refusal.js';

@@ -1,0 +1,55 @@
+/**
+ * The closed set of reasons for which a service says no. The edge alone maps a kind to an HTTP status and a code
+ * of the public contract; no service knows a status code.
+ */
+export const REFUSAL_KINDS = [
+  'invalid',
+  'unauthenticated',
+  'payment-required',
+  'forbidden',
+  'not-found',
+  'conflict',
+  'gone',
+  'too-large',
+  'rate-limited',
+  'unavailable',
+] as const;
+
+export type RefusalKind = (typeof REFUSAL_KINDS)[number];
+
+/** What a caller should do next; the closed set published at GET /recovery-actions. */
+export const NEXT_ACTIONS = [
+  'pay_and_retry',
+  'retry_after_delay',
+  'retry_same_request',
+  'retry_with_solana_payment_route',
+  'choose_another_payment_route',
+  'use_new_idempotency_key',
+  'request_new_payment_requirements',
+  'fix_request',
+  'authenticate',
+  'register',
+  'solve_proof_of_work',
+  'request_new_challenge',
+  'recover_key',
+  'create_key_with_scope',
+  'link_wallet',
+  'choose_another_listing',
+  'contact_seller',
+  'contact_operator',
+  'use_direct_gateway',
+  'do_not_retry',
+] as const;
+
+export type NextAction = (typeof NEXT_ACTIONS)[number];
+
+/** Thrown where something this process depends on is out of reach for now; the caller may try the same again later. */
+export class UnavailableError extends Error {
+  override readonly name = 'UnavailableError';
+  constructor(
+    readonly dependency: string,
+    options?: ErrorOptions,
+  ) {
+    super(`${dependency} is unavailable`, options);
+  }
+}
