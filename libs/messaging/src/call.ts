@@ -1,0 +1,33 @@
+import type { Principal } from '@market/contracts';
+import { newId } from '@market/kernel';
+
+/** What travels beside every request: for whom, under which request id, and how long it may still take. */
+export interface Call {
+  readonly requestId: string;
+  /** Epoch milliseconds of this process's clock; on the wire only what remains is sent. */
+  readonly deadlineAt: number;
+  /** W3C Trace Context. */
+  readonly traceparent?: string;
+  readonly principal?: Principal;
+  readonly idempotency?: Idempotency;
+}
+
+/** The client's key, and the SHA-256 (hex) of what it may be used with again. */
+export interface Idempotency {
+  readonly key: string;
+  readonly fingerprint: string;
+}
+
+export const DEFAULT_BUDGET_MS = 10_000;
+
+/** A call that starts here: jobs and event handlers use it, and the edge for each HTTP request. */
+export function newCall(values: Partial<Call> & { budgetMs?: number } = {}): Call {
+  const { budgetMs = DEFAULT_BUDGET_MS, ...given } = values;
+  return { requestId: newId(), deadlineAt: Date.now() + budgetMs, ...given };
+}
+
+/** The caller's account; a handler that needs it is reached only through routes that authenticate. */
+export function principalOf(call: Call): Principal {
+  if (!call.principal) throw new Error('this request needs a principal and came without one');
+  return call.principal;
+}

@@ -1,0 +1,47 @@
+import { Logger } from '@nestjs/common';
+import { MessagePattern } from '@nestjs/microservices';
+import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
+import { UnavailableError } from '@market/kernel';
+import type { Call } from './call.js';
+import { toCall, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
+import { declarationOf, Refusal, refusePlatform } from './refuse.js';
+
+type Handler<C extends RequestContract> = (input: InputOf<C>, call: Call) => Promise<OutputOf<C>>;
+
+const logger = new Logger('HandleRequest');
+
+/**
+ * Serves a request contract with a method `(input, call) => Promise<output>`; another shape does not compile.
+ * Input is parsed by the contract's schema, an expired call is dropped, a declared refusal crosses the wire whole,
+ * and anything else thrown is a bug: logged here, `internal` to the caller.
+ */
+export function HandleRequest<C extends RequestContract>(contract: C) {
+  return <M extends Handler<C>>(target: object, property: string | symbol, descriptor: TypedPropertyDescriptor<M>): void => {
+    const handler = descriptor.value!;
+    descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
+      try {
+        const parsed = contract.input.safeParse(envelope?.data);
+        if (!parsed.success || typeof envelope.meta?.remainingMs !== 'number') {
+          logger.error(`${contract.subject}: message does not fit the contract: ${parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') ?? 'no meta'}`);
+          return { failed: 'invalid_message' };
+        }
+        const call = toCall(envelope);
+        if (envelope.meta.remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
+        return { ok: await handler.call(this, parsed.data as InputOf<C>, call) };
+      } catch (error) {
+        return toReply(contract, error, envelope?.meta?.requestId);
+      }
+    } as unknown as M;
+    MessagePattern(contract.subject)(target, property, descriptor);
+  };
+}
+
+function toReply(contract: RequestContract, error: unknown, requestId: string | undefined): ReplyEnvelope {
+  if (error instanceof Refusal && declarationOf(contract, error.reason)) return { refused: { reason: error.reason, details: error.details } };
+  if (error instanceof UnavailableError) {
+    logger.warn(`${contract.subject} [${requestId}]: ${error.message}`);
+    return { refused: { reason: 'dependency_unavailable', details: { retry_after_seconds: 1 } } };
+  }
+  logger.error(`${contract.subject} [${requestId}] failed`, error instanceof Error ? error.stack : String(error));
+  return { failed: 'internal' };
+}

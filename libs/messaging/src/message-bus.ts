@@ -1,0 +1,60 @@
+import type { ClientProxy } from '@nestjs/microservices';
+import type { OutputOf, PayloadOf, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
+import { firstValueFrom, timeout, TimeoutError } from 'rxjs';
+import type { Call } from './call.js';
+import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
+import { declarationOf, Refusal, refusePlatform } from './refuse.js';
+import type { Link } from './transport.js';
+
+/** Something behind the bus broke; what, is in that service's log under the same request id. */
+export class BusFailure extends Error {
+  override readonly name = 'BusFailure';
+}
+
+/** How a service asks others. It may only say what the topology declares for it. */
+export class MessageBus {
+  private readonly allowed: ReadonlySet<string>;
+  private readonly client: ClientProxy;
+
+  constructor(
+    private readonly link: Link,
+    topology: ServiceTopology,
+  ) {
+    this.client = link.client;
+    this.allowed = new Set([...topology.calls, ...topology.signals].map((contract) => contract.subject));
+  }
+
+  /**
+   * One request, one answer, within the call's deadline.
+   * @throws Refusal as the other side declared it, or `dependency_unavailable` / `deadline_exceeded`; BusFailure on a bug over there.
+   */
+  async request<C extends RequestContract>(contract: C, input: RequestOf<C>, call: Call): Promise<OutputOf<C>> {
+    this.assertDeclared(contract.subject);
+    const remainingMs = call.deadlineAt - Date.now();
+    if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
+    const reply = await this.send(contract.subject, toRequestEnvelope(call, input), remainingMs);
+    if ('ok' in reply) return reply.ok as OutputOf<C>;
+    if ('failed' in reply) throw new BusFailure(`${contract.subject} failed: ${reply.failed}`);
+    const declaration = declarationOf(contract, reply.refused.reason);
+    if (!declaration) throw new BusFailure(`${contract.subject} refused with ${reply.refused.reason}, which it does not declare`);
+    throw new Refusal(reply.refused.reason, declaration, reply.refused.details);
+  }
+
+  signal<C extends SignalContract>(contract: C, payload: PayloadOf<C>): void {
+    this.assertDeclared(contract.subject);
+    this.link.signal(contract.subject, payload);
+  }
+
+  private async send(subject: string, envelope: unknown, withinMs: number): Promise<ReplyEnvelope> {
+    try {
+      return await firstValueFrom(this.client.send<ReplyEnvelope>(subject, envelope).pipe(timeout(withinMs)));
+    } catch (error) {
+      if (error instanceof TimeoutError) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
+      throw refusePlatform('dependency_unavailable', { retry_after_seconds: 1 });
+    }
+  }
+
+  private assertDeclared(subject: string): void {
+    if (!this.allowed.has(subject)) throw new Error(`${subject} is not declared in the topology of this service`);
+  }
+}

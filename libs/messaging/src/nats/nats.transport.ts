@@ -1,0 +1,127 @@
+import type { ServiceName, ServiceTopology } from '@market/contracts';
+import { ClientNats, ServerNats, type NatsOptions } from '@nestjs/microservices';
+import { connect, nkeyAuthenticator, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { EventStream } from './event-stream.js';
+import type { EventRecord } from '../envelope.js';
+import type { EventSink, Link, Transport } from '../transport.js';
+
+export interface NatsTransportOptions {
+  servers: string[];
+  /** This service's nkey seed ("SU…"); absent only against a broker without authentication. */
+  nkeySeed?: string;
+  /** How many copies JetStream keeps of each event. */
+  streamReplicas?: number;
+  /** How long a closing service may finish the requests it has taken. */
+  drainMs?: number;
+}
+
+/** Request bodies reach 1 MiB and answers 4 MiB, JSON-escaped on their way. */
+export const REQUIRED_MAX_PAYLOAD = 8 * 1024 * 1024;
+
+type ServerOptions = Required<NatsOptions>['options'];
+
+class DrainingNatsServer extends ServerNats {
+  private inFlight = 0;
+  private idle: () => void = () => {};
+
+  constructor(
+    options: ServerOptions,
+    private readonly drainMs: number,
+  ) {
+    super(options);
+  }
+
+  override getMessageHandler(channel: string) {
+    const handle = super.getMessageHandler(channel);
+    return async (error: object | undefined, message: never) => {
+      this.inFlight += 1;
+      try {
+        return (await handle(error, message)) as unknown;
+      } finally {
+        this.inFlight -= 1;
+        if (this.inFlight === 0) this.idle();
+      }
+    };
+  }
+
+  /** Takes nothing new, finishes what it has, then leaves: a rolling restart loses no request. */
+  override async close(): Promise<void> {
+    const connection = this.unwrap<NatsConnection>();
+    if (connection.isClosed()) return;
+    const finished = new Promise<void>((resolve) => (this.idle = resolve));
+    const drained = connection.drain();
+    if (this.inFlight > 0) await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, this.drainMs).unref())]);
+    await drained.catch(() => undefined);
+  }
+}
+
+class NatsLink implements Link {
+  constructor(
+    readonly server: DrainingNatsServer,
+    readonly client: ClientNats,
+    private readonly connection: NatsConnection,
+    private readonly events: EventStream,
+  ) {}
+
+  publishEvents(events: EventRecord[]): Promise<void> {
+    return this.events.publish(events);
+  }
+
+  consumeEvents(subject: string, sink: EventSink): Promise<void> {
+    return this.events.consume(subject, sink);
+  }
+
+  signal(subject: string, payload: unknown): void {
+    if (!this.connection.isClosed()) this.connection.publish(subject, JSON.stringify(payload));
+  }
+
+  async onSignal(subject: string, listener: (payload: unknown) => void): Promise<void> {
+    this.connection.subscribe(subject, { callback: (error, message) => (error ? undefined : listener(message.json())) });
+  }
+
+  async close(): Promise<void> {
+    await this.events.close();
+    await this.client.close();
+    if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
+  }
+}
+
+/** The bus over NATS: core request-reply in queue groups, JetStream for events, core publish for signals. */
+export function natsTransport(optionsFor: (service: ServiceName) => NatsTransportOptions): Transport {
+  const links: NatsLink[] = [];
+  return {
+    async connect(service: ServiceName, topology: ServiceTopology): Promise<Link> {
+      const options = optionsFor(service);
+      const common: NodeConnectionOptions = {
+        servers: options.servers,
+        name: service,
+        inboxPrefix: inboxPrefixOf(service),
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 250,
+        timeout: 5_000,
+        ...(options.nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.nkeySeed)) } : {}),
+      };
+      const connection = await connect(common);
+      assertCarriesPaidBodies(connection);
+      const server = new DrainingNatsServer({ ...(common as ServerOptions), queue: service }, options.drainMs ?? 10_000);
+      const client = new ClientNats(common as ServerOptions);
+      await client.connect();
+      const link = new NatsLink(server, client, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1));
+      links.push(link);
+      return link;
+    },
+    async close() {
+      await Promise.all(links.map((link) => link.close()));
+    },
+  };
+}
+
+/** Each service receives its answers under a prefix of its own, which no other service may subscribe to. */
+export const inboxPrefixOf = (service: ServiceName): string => `_INBOX_${service.replaceAll('-', '_')}`;
+
+function assertCarriesPaidBodies(connection: NatsConnection): void {
+  const carries = connection.info?.max_payload ?? 0;
+  if (carries < REQUIRED_MAX_PAYLOAD) {
+    throw new Error(`NATS at ${connection.getServer()} carries messages of at most ${carries} bytes; set max_payload to ${REQUIRED_MAX_PAYLOAD} (see deploy/nats)`);
+  }
+}
