@@ -1,0 +1,21 @@
+import { createHash, randomBytes } from 'node:crypto';
+
+/** The longest run of zeros a SHA-256 digest has in hex. */
+const DIGEST_HEX_DIGITS = 64;
+
+// A fixed challenge length and a bounded nonce leave one way to split challenge + nonce, so no solution is spliced.
+const CHALLENGE = /^[0-9a-f]{64}$/;
+const NONCE = /^[0-9A-Za-z]{1,64}$/;
+
+/** A fresh puzzle: 32 random bytes as 64 hex digits. */
+export const newProofOfWorkChallenge = (): string => randomBytes(32).toString('hex');
+
+export const isProofOfWorkNonce = (nonce: string): boolean => NONCE.test(nonce);
+
+/** Whether SHA-256(challenge + nonce) in hex starts with `difficulty` zeros. Malformed input is `false`. */
+export function solvesProofOfWork(challenge: string, nonce: string, difficulty: number): boolean {
+  if (!Number.isInteger(difficulty) || difficulty < 0 || difficulty > DIGEST_HEX_DIGITS) return false;
+  if (!CHALLENGE.test(challenge) || !NONCE.test(nonce)) return false;
+  const digest = createHash('sha256').update(challenge).update(nonce).digest('hex');
+  return digest.startsWith('0'.repeat(difficulty));
+}

@@ -1,0 +1,50 @@
+import type { ChallengePurpose } from '@market/contracts/identity';
+import type { ChainType, WalletAddress } from '../wallets/wallet-address.js';
+
+/** What a wallet is asked to sign. Every field is part of the text, so a signature is good for this one thing only. */
+export interface SignInRequest {
+  wallet: WalletAddress;
+  purpose: ChallengePurpose;
+  /** The address under which clients reach us, such as `https://market.example`. */
+  publicUrl: string;
+  /** The chain the client named; without it the main network of the wallet's kind. */
+  chainId: number | null;
+  /** 8 or more letters and digits. */
+  nonce: string;
+  issuedAt: Date;
+  expiresAt: Date;
+  /** The agent account the signature is about, where the purpose is about one. */
+  agentId: string | null;
+}
+
+const STATEMENT: Record<ChallengePurpose, string> = {
+  registration: 'Purpose: registration. Open an agent account for this wallet.',
+  recovery: 'Purpose: recovery. Issue a new API key for the agent account of this wallet.',
+  claim: 'Purpose: claim. Let a human operator claim the agent account of this wallet.',
+  wallet_link: 'Purpose: wallet_link. Link this wallet to an agent account.',
+  wallet_update: 'Purpose: wallet_update. Change the settings of the wallets of an agent account.',
+  session: 'Purpose: session. Sign in as a human operator.',
+};
+
+const ACCOUNT: Record<ChainType, string> = { evm: 'Ethereum', solana: 'Solana' };
+const MAIN_NETWORK: Record<ChainType, string> = { evm: '1', solana: 'mainnet' };
+
+/** The text of EIP-4361; for Solana the same form, as Sign-In With Solana writes it. */
+export function signInMessage(request: SignInRequest): string {
+  const { wallet, publicUrl, agentId } = request;
+  const lines = [
+    `${new URL(publicUrl).host} wants you to sign in with your ${ACCOUNT[wallet.chainType]} account:`,
+    wallet.address,
+    '',
+    STATEMENT[request.purpose],
+    '',
+    `URI: ${publicUrl}`,
+    'Version: 1',
+    `Chain ID: ${request.chainId ?? MAIN_NETWORK[wallet.chainType]}`,
+    `Nonce: ${request.nonce}`,
+    `Issued At: ${request.issuedAt.toISOString()}`,
+    `Expiration Time: ${request.expiresAt.toISOString()}`,
+  ];
+  if (agentId !== null) lines.push('Resources:', `- urn:uuid:${agentId}`);
+  return lines.join('\n');
+}

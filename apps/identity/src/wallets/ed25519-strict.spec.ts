@@ -1,0 +1,118 @@
+import { createPublicKey, randomBytes, verify } from 'node:crypto';
+import fc from 'fast-check';
+import nacl from 'tweetnacl';
+import { L, P, encodeY, fromLittleEndian, littleEndian, pointWithY, smallOrderEncodings } from '../../test/support/edwards25519.js';
+import { newEd25519Wallet } from '../../test/support/ed25519-wallet.js';
+import { isEd25519PublicKey, verifyEd25519 } from './ed25519-strict.js';
+
+const message = Buffer.from('market.example wants you to sign in');
+const weakPoints = smallOrderEncodings();
+
+/** Signatures under public keys of small order, made without any private key. */
+function forgeries(): { publicKey: Uint8Array; signature: Uint8Array }[] {
+  const multiplesOfOrder = Array.from({ length: 8 }, (_, factor) => littleEndian(BigInt(factor) * L));
+  return weakPoints.flatMap((publicKey) => weakPoints.flatMap((r) => multiplesOfOrder.map((s) => ({ publicKey, signature: Buffer.concat([r, s]) }))));
+}
+
+function plainNodeVerify(publicKey: Uint8Array, signature: Uint8Array): boolean {
+  const x = Buffer.from(publicKey).toString('base64url');
+  return verify(null, message, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), signature);
+}
+
+describe('verifyEd25519', () => {
+  it('accepts what a wallet signs, as tweetnacl does', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.uint8Array({ maxLength: 300 }), (seed, text) => {
+        const pair = nacl.sign.keyPair.fromSeed(seed);
+        const signature = nacl.sign.detached(text, pair.secretKey);
+        expect(nacl.sign.detached.verify(text, signature, pair.publicKey)).toBe(true);
+        expect(verifyEd25519(pair.publicKey, text, signature)).toBe(true);
+      }),
+      { numRuns: 15 },
+    );
+    for (let round = 0; round < 200; round++) {
+      const wallet = newEd25519Wallet();
+      const text = randomBytes(round);
+      expect(verifyEd25519(wallet.publicKey, text, wallet.sign(text))).toBe(true);
+    }
+  });
+
+  it('refuses every forgery under a key of small order, of which tweetnacl and OpenSSL accept some', () => {
+    const all = forgeries();
+    expect(all.length).toBeGreaterThanOrEqual(1000);
+    expect(all.filter(({ publicKey, signature }) => verifyEd25519(publicKey, message, signature))).toEqual([]);
+    expect(all.some(({ publicKey, signature }) => plainNodeVerify(publicKey, signature))).toBe(true);
+    const withZeroS = all.filter(({ signature }) => signature.subarray(32).every((byte) => byte === 0));
+    expect(withZeroS.some(({ publicKey, signature }) => nacl.sign.detached.verify(message, signature, publicKey))).toBe(true);
+  });
+
+  it('refuses S + L, which tweetnacl accepts', () => {
+    const wallet = newEd25519Wallet();
+    const malleated = (text: Uint8Array): Uint8Array => {
+      const signature = wallet.sign(text);
+      return Buffer.concat([signature.subarray(0, 32), littleEndian(fromLittleEndian(signature.subarray(32)) + L)]);
+    };
+    expect(nacl.sign.detached.verify(message, malleated(message), wallet.publicKey)).toBe(true);
+    for (let round = 0; round < 500; round++) {
+      const text = randomBytes(32);
+      expect(verifyEd25519(wallet.publicKey, text, malleated(text))).toBe(false);
+    }
+  });
+
+  it('refuses an honest key with an R of small order and an R beyond the field prime', () => {
+    const { publicKey, sign } = newEd25519Wallet();
+    const s = sign(message).subarray(32);
+    for (const r of [...weakPoints, encodeY(P + 3n, false), encodeY(2n ** 255n - 1n, true)]) {
+      expect(verifyEd25519(publicKey, message, Buffer.concat([r, s]))).toBe(false);
+    }
+  });
+
+  it('refuses every flip of one bit of key, message or signature', () => {
+    const { publicKey, sign } = newEd25519Wallet();
+    const signature = sign(message);
+    const flips = (bytes: Uint8Array): Uint8Array[] =>
+      Array.from({ length: bytes.length * 8 }, (_, bit) => {
+        const copy = Uint8Array.from(bytes);
+        copy[bit >> 3]! ^= 1 << (bit & 7);
+        return copy;
+      });
+    expect(flips(signature).some((flipped) => verifyEd25519(publicKey, message, flipped))).toBe(false);
+    expect(flips(publicKey).some((flipped) => verifyEd25519(flipped, message, signature))).toBe(false);
+    expect(flips(message).some((flipped) => verifyEd25519(publicKey, flipped, signature))).toBe(false);
+  });
+
+  it('answers false to arbitrary bytes of arbitrary length and never throws', () => {
+    const bytes = fc.oneof(fc.uint8Array({ maxLength: 130 }), fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.uint8Array({ minLength: 64, maxLength: 64 }));
+    fc.assert(
+      fc.property(bytes, bytes, bytes, (publicKey, text, signature) => {
+        expect(verifyEd25519(publicKey, text, signature)).toBe(false);
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('isEd25519PublicKey', () => {
+  it('accepts the key of every wallet', () => {
+    for (let round = 0; round < 200; round++) expect(isEd25519PublicKey(newEd25519Wallet().publicKey)).toBe(true);
+  });
+
+  it('refuses every spelling of a point of small order', () => {
+    expect(weakPoints).toHaveLength(14);
+    expect(weakPoints.filter(isEd25519PublicKey)).toEqual([]);
+  });
+
+  it('accepts a canonical y exactly when the curve has a point there', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 2n, max: P - 2n }), fc.boolean(), (y, sign) => {
+        expect(isEd25519PublicKey(encodeY(y, sign))).toBe(pointWithY(y) !== null);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('refuses a y at or beyond the field prime, and any other length than 32 bytes', () => {
+    for (let y = P; y < 2n ** 255n; y++) expect(isEd25519PublicKey(encodeY(y, false))).toBe(false);
+    for (const length of [0, 31, 33, 64]) expect(isEd25519PublicKey(new Uint8Array(length).fill(7))).toBe(false);
+  });
+});
