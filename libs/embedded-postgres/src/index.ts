@@ -1,0 +1,1 @@
+export { startPostgres, type EmbeddedPostgres, type StartPostgresOptions } from './start-postgres.js';
