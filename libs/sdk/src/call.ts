@@ -1,0 +1,254 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Clock } from './clock.js';
+import { compareDecimals, formatUsd } from './decimal.js';
+import { MarketplaceError } from './errors.js';
+import { errorOf, retryAfterSeconds, type HttpAnswer, type HttpClient } from './http.js';
+import type { Payer } from './payer.js';
+import type { PaymentCurrency } from './types/catalog.js';
+import type { GatewayResult, PaymentOffer } from './types/payments.js';
+
+export interface CallOptions {
+  /** Without it a 402 is thrown, its offer in `error.payment`. */
+  pay?: Payer;
+  /** USD, as a decimal; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. */
+  maxPriceUsd?: string | number;
+  /** One key for one intention; keep it to repeat the call after a crash. A random one by default. */
+  idempotencyKey?: string;
+  /** Goes on with a payment made before; such a call never pays. */
+  relayRequestId?: string;
+  originCurrency?: PaymentCurrency;
+  originChainId?: string | number;
+  originWalletId?: string;
+  /** How often the seller is asked again, on the same payment, when it did not deliver. None by default. */
+  retries?: number;
+  /** The whole call with all its waiting; five minutes by default. */
+  timeoutMs?: number;
+  signal?: AbortSignal;
+}
+
+/** The service's result in its own snake_case names; what this client adds is in camelCase. */
+export interface CallResult<T = unknown> extends GatewayResult<T> {
+  /** The payment the call stands on; null when it cost nothing. */
+  relayRequestId: string | null;
+  idempotencyKey: string;
+  /** The whole answer as it came. */
+  rawBody: string;
+}
+
+const DEFAULT_CALL_TIMEOUT_MS = 300_000;
+const TRIES_BEFORE_PAYMENT = 3;
+const LONGEST_BACKOFF_SECONDS = 10;
+
+/**
+ * One logical call of a listing: one idempotency key, one body, one payment at most, however often the network, the
+ * payment rail or the seller makes it repeat the request.
+ */
+export class LogicalCall<T> {
+  readonly #deadline: number;
+  readonly #headers: Headers;
+  #relayRequestId: string | undefined;
+  #mayPay: boolean;
+  #mayReroute: boolean;
+  #retriesLeft: number;
+  #sellerFailures = 0;
+
+  constructor(
+    private readonly http: HttpClient,
+    private readonly clock: Clock,
+    private readonly path: string,
+    /** Serialised once: the payment is bound to these bytes. */
+    private readonly body: string,
+    private readonly options: CallOptions,
+  ) {
+    if (options.maxPriceUsd !== undefined) compareDecimals(options.maxPriceUsd, 0);
+    this.#deadline = clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS);
+    this.#headers = new Headers(originHeaders(options));
+    this.#headers.set('Idempotency-Key', options.idempotencyKey ?? randomUUID());
+    this.#relayRequestId = options.relayRequestId;
+    this.#mayPay = options.relayRequestId === undefined;
+    this.#mayReroute = options.relayRequestId === undefined;
+    this.#retriesLeft = options.retries ?? 0;
+  }
+
+  async run(): Promise<CallResult<T>> {
+    try {
+      for (;;) {
+        const answer = await this.#answer();
+        if (answer.status === 200) {
+          const result = resultOf<T>(answer);
+          if (!this.#asksSellerAgain(result)) return this.#resultWith(result, answer);
+          await this.#waitForSeller(answer);
+          continue;
+        }
+        const refusal = errorOf(answer);
+        if (refusal.code === 'PAYMENT_ROUTE_MINIMUM_NOT_MET' && this.#mayReroute) this.#reroute(refusal);
+        else if (refusal.payment && this.options.pay && this.#mayPay) await this.#pay(refusal.payment, this.options.pay);
+        else throw refusal;
+      }
+    } catch (error) {
+      if (error instanceof MarketplaceError) error.relayRequestId ??= this.#relayRequestId;
+      throw error;
+    }
+  }
+
+  /** Repeats the request until its answer is more than "not yet", "too fast" or a lost connection. */
+  async #answer(): Promise<HttpAnswer> {
+    for (let failures = 0; ; ) {
+      try {
+        const answer = await this.http.send('POST', this.path, {
+          rawBody: this.body,
+          headers: this.#headers,
+          signal: this.options.signal,
+          ...this.#boundedByDeadline(),
+        });
+        if (answer.status >= 500) throw errorOf(answer);
+        const later = notYet(answer);
+        if (!later) return answer;
+        failures = 0;
+        await this.#pause(later.retryAfterSeconds ?? 1, later);
+      } catch (error) {
+        if (!(error instanceof MarketplaceError) || !error.isAmbiguous) throw error;
+        failures += 1;
+        // With a payment at stake the answer is worth all the time there is.
+        if (this.#relayRequestId === undefined && failures === TRIES_BEFORE_PAYMENT) throw error;
+        await this.#pause(error.retryAfterSeconds ?? backoff(failures), error);
+      }
+    }
+  }
+
+  async #pay(offer: PaymentOffer, payer: Payer): Promise<void> {
+    refuseAbove(this.options.maxPriceUsd, offer);
+    this.#mayPay = false;
+    this.#mayReroute = false;
+    this.#relayRequestId = offer.relay_request_id;
+    const proof = await payer.pay(offer, this.options.signal).catch((cause: unknown) => {
+      const message = `Paying failed: ${cause instanceof Error ? cause.message : String(cause)}`;
+      throw new MarketplaceError({ status: 402, code: 'PAYMENT_FAILED', message, payment: offer, cause });
+    });
+    this.#setHeaders(proof?.headers, marketHeaders(offer.retry_headers), {
+      'X-Market-Relay-Request-Id': offer.relay_request_id,
+    });
+  }
+
+  /** Another route is another request and needs another key; derived, so that a repeat after a crash finds it again. */
+  #reroute(refusal: MarketplaceError): void {
+    this.#mayReroute = false;
+    const { recommended_gateway_headers: recommended } = refusal.details ?? {};
+    this.#setHeaders({ 'X-Market-Origin-Currency': 'SOL' }, marketHeaders(recommended));
+    this.#deriveIdempotencyKey('SOL');
+  }
+
+  #asksSellerAgain(result: GatewayResult<T>): boolean {
+    if (result.billable || this.#retriesLeft === 0 || result.recovery?.next_action === 'do_not_retry') return false;
+    this.#retriesLeft -= 1;
+    this.#sellerFailures += 1;
+    if (result.recovery?.use_new_idempotency_key) {
+      this.#deriveIdempotencyKey(`seller-retry-${this.#sellerFailures}`);
+    }
+    return true;
+  }
+
+  #waitForSeller(answer: HttpAnswer): Promise<void> {
+    const message = 'The seller did not deliver in the time given to the call; nobody was charged.';
+    const giveUp = new MarketplaceError({ status: answer.status, code: 'TIMEOUT', message });
+    return this.#pause(retryAfterSeconds(answer.headers) ?? backoff(this.#sellerFailures), giveUp);
+  }
+
+  async #pause(seconds: number, giveUp: MarketplaceError): Promise<void> {
+    const ms = Math.max(50, seconds * 1000);
+    if (this.clock.now() + ms >= this.#deadline) throw giveUp;
+    try {
+      await this.clock.sleep(ms, this.options.signal);
+    } catch (cause) {
+      throw new MarketplaceError({ status: 0, code: 'ABORTED', message: 'The call was cancelled.', cause });
+    }
+  }
+
+  #setHeaders(...groups: (Record<string, string> | undefined)[]): void {
+    for (const [name, value] of groups.flatMap((group) => Object.entries(group ?? {}))) this.#headers.set(name, value);
+  }
+
+  #deriveIdempotencyKey(purpose: string): void {
+    this.#headers.set('Idempotency-Key', createHash('sha256').update(`${this.#idempotencyKey}\n${purpose}`).digest('hex'));
+  }
+
+  get #idempotencyKey(): string {
+    return this.#headers.get('Idempotency-Key') ?? '';
+  }
+
+  #boundedByDeadline(): { timeoutMs?: number } {
+    const left = this.#deadline - this.clock.now();
+    return left < this.http.timeoutMs ? { timeoutMs: Math.max(1, left) } : {};
+  }
+
+  #resultWith(result: GatewayResult<T>, answer: HttpAnswer): CallResult<T> {
+    return {
+      ...result,
+      relayRequestId: this.#relayRequestId ?? null,
+      idempotencyKey: this.#idempotencyKey,
+      rawBody: answer.text,
+    };
+  }
+}
+
+function resultOf<T>(answer: HttpAnswer): GatewayResult<T> {
+  const result = (answer.json as { data?: GatewayResult<T> } | undefined)?.data;
+  if (typeof result?.billable !== 'boolean') throw errorOf(answer);
+  return result;
+}
+
+/** The answers that ask for the same request again, with the wait they ask for. */
+function notYet(answer: HttpAnswer): MarketplaceError | undefined {
+  if (answer.status === 202) {
+    const body = answer.json as { data?: { retry_after_seconds?: number }; retry_after_seconds?: number } | undefined;
+    return new MarketplaceError({
+      status: 202,
+      code: 'PAYMENT_PENDING',
+      message: 'The payment was not confirmed in the time given to the call.',
+      retryAfterSeconds:
+        body?.data?.retry_after_seconds ?? body?.retry_after_seconds ?? retryAfterSeconds(answer.headers),
+    });
+  }
+  if (answer.status !== 429 && answer.status !== 409) return undefined;
+  const error = errorOf(answer);
+  return answer.status === 429 || error.details?.['reason'] === 'idempotency_in_progress' ? error : undefined;
+}
+
+function refuseAbove(limit: string | number | undefined, offer: PaymentOffer): void {
+  if (limit === undefined) return;
+  const { currency, amount } = offer.requirements;
+  // A dollar coin's amount is a price by itself; neither it nor the stated price may be above the limit.
+  const prices = [offer.fees?.gross_amount, currency === 'USDC' ? amount : undefined].filter((price) => price !== undefined);
+  if (prices.length > 0 && prices.every((price) => compareDecimals(price, limit) <= 0)) return;
+  throw new MarketplaceError({
+    status: 402,
+    code: 'PRICE_ABOVE_LIMIT',
+    message:
+      prices.length === 0
+        ? `The offer states no price in USD to hold against the limit of ${formatUsd(limit)}; nothing was paid.`
+        : `The call costs ${prices.map(formatUsd).join(' or ')}, above the limit of ${formatUsd(limit)}; nothing was paid.`,
+    details: { prices_usd: prices, limit_usd: limit },
+    payment: offer,
+  });
+}
+
+function originHeaders(options: CallOptions): Record<string, string> {
+  return {
+    ...(options.originCurrency && { 'X-Market-Origin-Currency': options.originCurrency }),
+    ...(options.originChainId !== undefined && { 'X-Market-Origin-Chain-Id': String(options.originChainId) }),
+    ...(options.originWalletId && { 'X-Market-Origin-Wallet-Id': options.originWalletId }),
+    ...(options.relayRequestId && { 'X-Market-Relay-Request-Id': options.relayRequestId }),
+  };
+}
+
+/** An answer may add `X-Market-*` headers to the next request and no others, least of all `Authorization`. */
+function marketHeaders(given: unknown): Record<string, string> {
+  if (typeof given !== 'object' || given === null) return {};
+  return Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => /^x-market-/i.test(name) && typeof value === 'string'),
+  );
+}
+
+function backoff(failures: number): number {
+  return Math.min(LONGEST_BACKOFF_SECONDS, 0.25 * 2 ** (failures - 1));
+}

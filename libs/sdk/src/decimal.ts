@@ -1,0 +1,50 @@
+/** Money on the wire is a JSON number or a decimal string; here it is digits and a scale, never arithmetic on floats. */
+export type DecimalLike = string | number;
+
+interface Decimal {
+  digits: bigint;
+  /** How many of the digits stand behind the point. */
+  scale: number;
+}
+
+const DECIMAL = /^([+-]?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i;
+
+/** -1, 0 or 1, exact at any number of digits. @throws RangeError for what is not a finite decimal. */
+export function compareDecimals(left: DecimalLike, right: DecimalLike): -1 | 0 | 1 {
+  const [a, b] = alignScales(parseDecimal(left), parseDecimal(right));
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** `0.05` → `$0.05`, `1234.5` → `$1,234.50`: at least two digits behind the point, more only where they are not zero. */
+export function formatUsd(amount: DecimalLike): string {
+  return formatDollars(parseDecimal(amount));
+}
+
+/** An `amount_cents` of the wire: `5` → `$0.05`, `0.25` → `$0.0025`. */
+export function formatCents(cents: DecimalLike): string {
+  const { digits, scale } = parseDecimal(cents);
+  return formatDollars({ digits, scale: scale + 2 });
+}
+
+function formatDollars({ digits, scale }: Decimal): string {
+  const sign = digits < 0n ? '-' : '';
+  const padded = (digits < 0n ? -digits : digits).toString().padStart(scale + 1, '0');
+  const whole = padded.slice(0, padded.length - scale).replace(/\B(?=(\d{3})+$)/g, ',');
+  const fraction = padded.slice(padded.length - scale).replace(/0+$/, '');
+  return `${sign}$${whole}.${fraction.padEnd(2, '0')}`;
+}
+
+function parseDecimal(value: DecimalLike): Decimal {
+  // A number's shortest text is the decimal that was written into the JSON, for every amount the service can send.
+  const match = DECIMAL.exec(String(value).trim());
+  if (!match) throw new RangeError(`"${value}" is not a decimal amount.`);
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
+  const scale = fraction.length - Number(exponent);
+  const digits = BigInt(sign + whole + fraction);
+  return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 };
+}
+
+function alignScales(a: Decimal, b: Decimal): [bigint, bigint] {
+  const scale = Math.max(a.scale, b.scale);
+  return [a.digits * 10n ** BigInt(scale - a.scale), b.digits * 10n ** BigInt(scale - b.scale)];
+}

@@ -1,0 +1,71 @@
+import type { ErrorBody, Recovery } from './types/envelope.js';
+import type { PaymentOffer } from './types/payments.js';
+
+/**
+ * Codes this client adds to the service's own. With `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may still have
+ * arrived: `relayRequestId`, when set, resumes a call without paying again.
+ */
+export type ClientErrorCode =
+  | 'NETWORK_ERROR'
+  | 'TIMEOUT'
+  | 'ABORTED'
+  | 'UNEXPECTED_RESPONSE'
+  | 'PAYMENT_PENDING'
+  | 'PAYMENT_FAILED'
+  | 'PRICE_ABOVE_LIMIT';
+
+interface MarketplaceErrorFields extends Omit<ErrorBody, 'code'> {
+  code: ClientErrorCode | (string & {});
+  status: number;
+  requestId?: string;
+  retryAfterSeconds?: number;
+  payment?: PaymentOffer;
+  cause?: unknown;
+}
+
+/** Everything the client throws: the service's refusals word for word, and what went wrong on the way to it. */
+export class MarketplaceError extends Error {
+  override readonly name = 'MarketplaceError';
+  /** HTTP status; 0 when no answer arrived. */
+  readonly status: number;
+  readonly code: ClientErrorCode | (string & {});
+  readonly details?: Record<string, unknown>;
+  readonly recovery?: Recovery;
+  /** The service's `X-Request-Id`, for its operator. */
+  readonly requestId?: string;
+  readonly retryAfterSeconds?: number;
+  /** The offer of a 402. */
+  readonly payment?: PaymentOffer;
+  /** The payment this call stands on; hand it to `call()` to go on with it. */
+  relayRequestId?: string;
+
+  constructor(fields: MarketplaceErrorFields) {
+    super(fields.message, { cause: fields.cause });
+    this.status = fields.status;
+    this.code = fields.code;
+    this.details = fields.details;
+    this.recovery = fields.recovery;
+    this.requestId = fields.requestId;
+    this.retryAfterSeconds = fields.retryAfterSeconds;
+    this.payment = fields.payment;
+  }
+
+  /** True when it is unknown whether the service acted. */
+  get isAmbiguous(): boolean {
+    return this.code === 'NETWORK_ERROR' || this.code === 'TIMEOUT' || this.status >= 500;
+  }
+}
+
+export type SignatureFailure = 'missing_header' | 'malformed_header' | 'outside_tolerance' | 'no_matching_signature';
+
+/** A request that did not come from the marketplace, or not now. */
+export class SignatureError extends Error {
+  override readonly name = 'SignatureError';
+
+  constructor(
+    readonly reason: SignatureFailure,
+    message: string,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,171 @@
+import { MarketplaceError } from './errors.js';
+import type { ErrorBody, Page, Pagination } from './types/envelope.js';
+import type { PaymentOffer } from './types/payments.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
+export type Query = object;
+
+export interface RequestOptions {
+  /** Sent as JSON. */
+  body?: unknown;
+  /** Sent as it is, in place of `body`. */
+  rawBody?: string | Uint8Array<ArrayBuffer>;
+  headers?: Record<string, string> | Headers;
+  /** Values that are undefined are left out. */
+  query?: Query;
+  signal?: AbortSignal;
+  timeoutMs?: number;
+}
+
+/** An answer as it came, whatever its status. */
+export interface HttpAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The parsed body; undefined when it is not JSON. */
+  json: unknown;
+}
+
+export interface HttpSettings {
+  baseUrl: string;
+  authorization?: string;
+  fetch: typeof fetch;
+  /** Bounds every single HTTP request. */
+  timeoutMs: number;
+  signal?: AbortSignal;
+}
+
+interface Envelope {
+  success?: unknown;
+  data?: unknown;
+  error?: ErrorBody;
+  pagination?: Pagination;
+}
+
+const API_PREFIX = '/api/v1';
+
+/** Speaks the envelopes. Private fields keep the key out of logs and serialised objects. */
+export class HttpClient {
+  readonly baseUrl: string;
+  readonly #settings: HttpSettings;
+
+  constructor(settings: HttpSettings) {
+    const trimmed = settings.baseUrl.replace(/\/+$/, '');
+    this.baseUrl = trimmed.endsWith(API_PREFIX) ? trimmed : trimmed + API_PREFIX;
+    this.#settings = settings;
+  }
+
+  get timeoutMs(): number {
+    return this.#settings.timeoutMs;
+  }
+
+  /** @throws MarketplaceError when no answer arrives; any HTTP status is an answer. */
+  async send(method: Method, path: string, options: RequestOptions = {}): Promise<HttpAnswer> {
+    const timeout = AbortSignal.timeout(options.timeoutMs ?? this.#settings.timeoutMs);
+    const cancelled = [options.signal, this.#settings.signal].filter((signal) => signal !== undefined);
+    try {
+      const response = await this.#settings.fetch(this.baseUrl + path + queryString(options.query), {
+        method,
+        headers: this.#headers(options),
+        body: options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+        // A redirect would carry the key to an address nobody checked.
+        redirect: 'manual',
+        signal: AbortSignal.any([timeout, ...cancelled]),
+      });
+      const text = await response.text();
+      return { status: response.status, headers: response.headers, text, json: parseJson(text) };
+    } catch (cause) {
+      throw noAnswer(cause, timeout, cancelled);
+    }
+  }
+
+  /** The `data` of a 2xx envelope. @throws MarketplaceError for everything else. */
+  async data<T>(method: Method, path: string, options?: RequestOptions): Promise<T> {
+    return envelopeOf(await this.send(method, path, options)).data as T;
+  }
+
+  async page<T>(path: string, query?: Query, signal?: AbortSignal): Promise<Page<T>> {
+    const answer = await this.send('GET', path, { query, signal });
+    const { data, pagination } = envelopeOf(answer);
+    if (!Array.isArray(data) || !pagination) throw unexpected(answer);
+    return { data: data as T[], pagination };
+  }
+
+  #headers({ headers, body, rawBody }: RequestOptions): Headers {
+    const merged = new Headers(headers);
+    if ((body !== undefined || rawBody !== undefined) && !merged.has('content-type')) {
+      merged.set('content-type', 'application/json');
+    }
+    if (this.#settings.authorization && !merged.has('authorization')) {
+      merged.set('authorization', this.#settings.authorization);
+    }
+    return merged;
+  }
+}
+
+function envelopeOf(answer: HttpAnswer): Envelope {
+  if (answer.status < 200 || answer.status > 299) throw errorOf(answer);
+  const envelope = answer.json as Envelope | undefined;
+  if (envelope?.success !== true) throw unexpected(answer);
+  return envelope;
+}
+
+/** An answer that is no success, as an error. */
+export function errorOf(answer: HttpAnswer): MarketplaceError {
+  const envelope = answer.json as (Envelope & { data?: { payment?: PaymentOffer } }) | undefined;
+  if (typeof envelope?.error?.code !== 'string') return unexpected(answer);
+  return new MarketplaceError({
+    ...envelope.error,
+    status: answer.status,
+    requestId: answer.headers.get('x-request-id') ?? undefined,
+    retryAfterSeconds: retryAfterSeconds(answer.headers),
+    payment: envelope.data?.payment,
+  });
+}
+
+/** `Retry-After` in either of its forms. */
+export function retryAfterSeconds(headers: Headers): number | undefined {
+  const value = headers.get('retry-after')?.trim();
+  if (!value) return undefined;
+  if (/^\d+$/.test(value)) return Number(value);
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - Date.now()) / 1000));
+}
+
+function unexpected(answer: HttpAnswer): MarketplaceError {
+  return new MarketplaceError({
+    status: answer.status,
+    code: 'UNEXPECTED_RESPONSE',
+    message: `HTTP ${answer.status} without the marketplace's envelope: ${answer.text.slice(0, 200) || 'empty body'}`,
+    requestId: answer.headers.get('x-request-id') ?? undefined,
+    retryAfterSeconds: retryAfterSeconds(answer.headers),
+  });
+}
+
+function noAnswer(cause: unknown, timeout: AbortSignal, cancelled: AbortSignal[]): MarketplaceError {
+  if (cancelled.some((signal) => signal.aborted)) {
+    return new MarketplaceError({ status: 0, code: 'ABORTED', message: 'The request was cancelled.', cause });
+  }
+  if (timeout.aborted) {
+    return new MarketplaceError({ status: 0, code: 'TIMEOUT', message: 'No answer arrived in time.', cause });
+  }
+  const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  const message = `The marketplace could not be reached: ${reason instanceof Error ? reason.message : String(reason)}`;
+  return new MarketplaceError({ status: 0, code: 'NETWORK_ERROR', message, cause });
+}
+
+function queryString(query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, String(value));
+  }
+  return parameters.size === 0 ? '' : `?${parameters}`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

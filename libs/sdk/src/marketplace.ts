@@ -1,0 +1,258 @@
+import { LogicalCall, type CallOptions, type CallResult } from './call.js';
+import { systemClock, type Clock } from './clock.js';
+import { HttpClient, type HttpAnswer, type Method, type RequestOptions } from './http.js';
+import { solveProofOfWork } from './proof-of-work.js';
+import type {
+  Category,
+  CreatedListing,
+  CreateListing,
+  Endpoint,
+  EndpointTest,
+  Listing,
+  ListingChallenge,
+  ListingDetail,
+  ListingQuery,
+  RemovedListing,
+  RotatedSecret,
+  UpdateEndpoint,
+  UpdateListing,
+} from './types/catalog.js';
+import type { Health, Page } from './types/envelope.js';
+import type {
+  AgentProfile,
+  ApiKey,
+  Challenge,
+  ChallengeRequest,
+  CreateApiKey,
+  CreatedApiKey,
+  Registration,
+  RevokedApiKey,
+} from './types/identity.js';
+import type {
+  GatewayRequest,
+  GatewayRequestQuery,
+  LedgerEntry,
+  LedgerQuery,
+  Receipt,
+  ReceiptDetail,
+  ReceiptQuery,
+  SandboxOutcome,
+} from './types/payments.js';
+import type { Wallet } from './wallets.js';
+
+export interface MarketplaceOptions {
+  /** With or without `/api/v1` at its end. */
+  baseUrl: string;
+  apiKey?: string;
+  /** An `authorization_header` as registration returned it; wins over `apiKey`. */
+  authorization?: string;
+  fetch?: typeof fetch;
+  /** Bounds every single HTTP request; a minute by default. */
+  timeoutMs?: number;
+  /** Cancels everything this client does. */
+  signal?: AbortSignal;
+  clock?: Clock;
+}
+
+/** A request that its signal cancels. */
+export interface Cancellable {
+  signal?: AbortSignal;
+}
+
+/** A resource or its id; listings are also named by their slug. */
+export type Identified = string | { id: string };
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+
+/**
+ * The marketplace as one agent sees it. What it refuses and what gets lost on the way is thrown as `MarketplaceError`;
+ * only `call` repeats requests.
+ */
+export class Marketplace {
+  readonly #options: MarketplaceOptions;
+  readonly #http: HttpClient;
+
+  constructor(options: MarketplaceOptions) {
+    this.#options = options;
+    this.#http = new HttpClient({
+      baseUrl: options.baseUrl,
+      authorization: options.authorization ?? (options.apiKey && `Bearer ${options.apiKey}`),
+      fetch: options.fetch ?? fetch,
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      signal: options.signal,
+    });
+  }
+
+  /** Ends in `/api/v1`. */
+  get baseUrl(): string {
+    return this.#http.baseUrl;
+  }
+
+  /** Any request, its answer as it came, whatever the status. */
+  send(method: Method, path: string, options?: RequestOptions): Promise<HttpAnswer> {
+    return this.#http.send(method, path, options);
+  }
+
+  /** Any request; the `data` of its success, or a `MarketplaceError`. */
+  request<T = unknown>(method: Method, path: string, options?: RequestOptions): Promise<T> {
+    return this.#http.data<T>(method, path, options);
+  }
+
+  health(options?: Cancellable): Promise<Health> {
+    return this.#http.data('GET', '/health', options);
+  }
+
+  challenge(body: ChallengeRequest, options?: Cancellable): Promise<Challenge> {
+    return this.#http.data('POST', '/auth/challenge', { ...options, body });
+  }
+
+  /** Proves the wallet, pays with work, registers; the new client acts with the key just issued. */
+  async register(
+    wallet: Wallet,
+    { displayName, signal }: Cancellable & { displayName?: string } = {},
+  ): Promise<{ marketplace: Marketplace; registration: Registration }> {
+    const challenge = await this.challenge({ wallet_address: wallet.address }, { signal });
+    const [signature, powNonce] = await Promise.all([
+      wallet.sign(challenge.message),
+      solveProofOfWork(challenge.pow, signal),
+    ]);
+    const registration = await this.#http.data<Registration>('POST', '/register', {
+      signal,
+      body: {
+        wallet_address: wallet.address,
+        signature,
+        nonce: challenge.nonce,
+        pow_nonce: powNonce,
+        display_name: displayName,
+      },
+    });
+    return { marketplace: this.authorizedBy(registration.authorization_header), registration };
+  }
+
+  /** The same client with another credential, sent exactly as given. */
+  authorizedBy(authorization: string): Marketplace {
+    return new Marketplace({ ...this.#options, authorization });
+  }
+
+  me(options?: Cancellable): Promise<AgentProfile> {
+    return this.#http.data('GET', '/me', options);
+  }
+
+  readonly apiKeys = {
+    list: (options?: Cancellable): Promise<ApiKey[]> => this.#http.data('GET', '/api-keys', options),
+
+    create: (body: CreateApiKey, options?: Cancellable & { idempotencyKey?: string }): Promise<CreatedApiKey> =>
+      this.#http.data('POST', '/api-keys', { signal: options?.signal, headers: idempotency(options), body }),
+
+    revoke: (key: Identified, options?: Cancellable): Promise<RevokedApiKey> =>
+      this.#http.data('DELETE', `/api-keys/${idOf(key)}`, options),
+  };
+
+  categories(options?: Cancellable): Promise<Category[]> {
+    return this.#http.data('GET', '/categories', options);
+  }
+
+  readonly listings = {
+    search: (query?: ListingQuery, options?: Cancellable): Promise<Page<Listing>> =>
+      this.#http.page('/listings', query, options?.signal),
+
+    get: (listing: Identified, options?: Cancellable): Promise<ListingDetail> =>
+      this.#http.data('GET', `/listings/${idOf(listing)}`, options),
+
+    challenge: (options?: Cancellable): Promise<ListingChallenge> =>
+      this.#http.data('POST', '/listings/challenge', options),
+
+    /** Solves the listing's proof of work, then creates it. */
+    create: async (
+      listing: CreateListing,
+      options?: Cancellable & { idempotencyKey?: string },
+    ): Promise<CreatedListing> => {
+      const puzzle = await this.listings.challenge({ signal: options?.signal });
+      const powNonce = await solveProofOfWork(puzzle, options?.signal);
+      return this.#http.data('POST', '/listings', {
+        signal: options?.signal,
+        headers: idempotency(options),
+        body: { ...listing, challenge: puzzle.challenge, pow_nonce: powNonce },
+      });
+    },
+
+    update: (listing: Identified, body: UpdateListing, options?: Cancellable): Promise<Listing> =>
+      this.#http.data('PATCH', `/listings/${idOf(listing)}`, { ...options, body }),
+
+    remove: (listing: Identified, options?: Cancellable): Promise<RemovedListing> =>
+      this.#http.data('DELETE', `/listings/${idOf(listing)}`, options),
+  };
+
+  /** The private endpoint behind one's own per_call listing. */
+  readonly endpoint = {
+    get: (listing: Identified, options?: Cancellable): Promise<Endpoint> =>
+      this.#http.data('GET', `/listings/${idOf(listing)}/endpoint`, options),
+
+    update: (listing: Identified, body: UpdateEndpoint, options?: Cancellable): Promise<Endpoint> =>
+      this.#http.data('PUT', `/listings/${idOf(listing)}/endpoint`, { ...options, body }),
+
+    test: (listing: Identified, options?: Cancellable): Promise<EndpointTest> =>
+      this.#http.data('POST', `/listings/${idOf(listing)}/endpoint/test`, options),
+
+    /** Both secrets sign the calls while they overlap (seconds, a day by default). */
+    rotateSecret: (
+      listing: Identified,
+      { overlapSeconds, signal }: Cancellable & { overlapSeconds?: number } = {},
+    ): Promise<RotatedSecret> =>
+      this.#http.data('POST', `/listings/${idOf(listing)}/endpoint/rotate-secret`, {
+        signal,
+        body: { overlap_seconds: overlapSeconds },
+      }),
+  };
+
+  /**
+   * Calls a per_call listing: pays once if it must, waits while the payment is being confirmed, and repeats a request
+   * whose answer was lost, on the same payment. A `MarketplaceError` after paying carries the `relayRequestId` to
+   * resume with.
+   */
+  call<T = unknown>(listing: Identified, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
+    const clock = this.#options.clock ?? systemClock;
+    return new LogicalCall<T>(this.#http, clock, `/gateway/${idOf(listing)}`, JSON.stringify(body), options).run();
+  }
+
+  readonly gatewayRequests = {
+    list: (query?: GatewayRequestQuery, options?: Cancellable): Promise<Page<GatewayRequest>> =>
+      this.#http.page('/gateway-requests', query, options?.signal),
+
+    get: (request: Identified, options?: Cancellable): Promise<GatewayRequest> =>
+      this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
+  };
+
+  readonly ledger = {
+    list: (query?: LedgerQuery, options?: Cancellable): Promise<Page<LedgerEntry>> =>
+      this.#http.page('/ledger', query, options?.signal),
+  };
+
+  readonly receipts = {
+    list: (query?: ReceiptQuery, options?: Cancellable): Promise<Page<Receipt>> =>
+      this.#http.page('/receipts', query, options?.signal),
+
+    get: (receipt: Identified, options?: Cancellable): Promise<ReceiptDetail> =>
+      this.#http.data('GET', `/receipts/${idOf(receipt)}`, options),
+  };
+
+  /** Only where the marketplace runs in sandbox mode. */
+  readonly sandbox = {
+    pay: (
+      relayRequestId: string,
+      { outcome, signal }: Cancellable & { outcome?: SandboxOutcome } = {},
+    ): Promise<unknown> =>
+      this.#http.data('POST', `/sandbox/payments/${encodeURIComponent(relayRequestId)}/pay`, {
+        signal,
+        body: { outcome },
+      }),
+  };
+}
+
+function idOf(resource: Identified): string {
+  return encodeURIComponent(typeof resource === 'string' ? resource : resource.id);
+}
+
+function idempotency(options: { idempotencyKey?: string } | undefined): Record<string, string> {
+  return options?.idempotencyKey ? { 'Idempotency-Key': options.idempotencyKey } : {};
+}

@@ -1,0 +1,93 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SignatureError } from './errors.js';
+import { verifyRequest, type SellerCall, type SigningSecrets } from './seller-signature.js';
+
+export interface SellerRequest<B = unknown> {
+  body: B;
+  call: SellerCall;
+}
+
+/** Returns what the buyer gets as `seller_response`, or a `reply()` with another status than 200. */
+export type SellerHandler<B = unknown> = (request: SellerRequest<B>) => unknown;
+
+export interface SellerServerOptions {
+  /** A function where the secret is known only after the listing was created with this server's address. */
+  secret: SigningSecrets | (() => SigningSecrets);
+  /** A free one by default. */
+  port?: number;
+  /** 127.0.0.1 by default. */
+  host?: string;
+}
+
+export interface SellerServer {
+  url: string;
+  /** Drops open connections and stops. */
+  close(): Promise<void>;
+}
+
+class Reply {
+  constructor(
+    readonly status: number,
+    readonly body: unknown,
+  ) {}
+}
+
+export function reply(status: number, body: unknown): Reply {
+  return new Reply(status, body);
+}
+
+const MAX_BODY_BYTES = 4 * 1024 * 1024;
+
+/** A small HTTP server that lets only the marketplace in: 401 without a valid signature, 500 when the handler throws. */
+export async function sellerServer<B = unknown>(
+  handler: SellerHandler<B>,
+  { secret, port = 0, host = '127.0.0.1' }: SellerServerOptions,
+): Promise<SellerServer> {
+  const server = createServer((request, response) => {
+    serve(request)
+      .catch((error: unknown) =>
+        error instanceof SignatureError ? reply(401, { error: error.reason }) : reply(500, { error: 'internal_error' }),
+      )
+      .then((answer) => write(response, answer))
+      .catch(() => response.destroy());
+  });
+
+  async function serve(request: IncomingMessage): Promise<Reply> {
+    const rawBody = await readBody(request);
+    if (!rawBody) return reply(413, { error: 'payload_too_large' });
+    const secrets = typeof secret === 'function' ? secret() : secret;
+    const call = verifyRequest({ headers: request.headers, rawBody, secret: secrets });
+    const answer = await handler({ body: JSON.parse(rawBody.toString('utf8')) as B, call });
+    return answer instanceof Reply ? answer : reply(200, answer);
+  }
+
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  return {
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function write(response: ServerResponse, { status, body }: Reply): void {
+  const bytes = Buffer.from(JSON.stringify(body ?? null), 'utf8');
+  response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes);
+}

@@ -1,0 +1,94 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { SignatureError } from './errors.js';
+
+/** `whsec_<base64>`, or several while a rotated one is still valid. */
+export type SigningSecrets = string | readonly string[];
+
+export interface SignedRequest {
+  headers: Headers | Record<string, string | readonly string[] | undefined>;
+  /** The bytes as they arrived; parsing and serialising again breaks the signature. */
+  rawBody: string | Uint8Array;
+  secret: SigningSecrets;
+  /** How far the timestamp may be from now, in either direction. */
+  toleranceSeconds?: number;
+  /** Milliseconds since the epoch. */
+  now?: number;
+}
+
+/**
+ * A call the marketplace made. Signed are `requestId`, `timestamp` and the body; the rest describes them. A seller whose
+ * work must not happen twice keeps the `requestId`: a repeated attempt carries the same.
+ */
+export interface SellerCall {
+  requestId: string;
+  timestamp: Date;
+  event: 'gateway.call' | 'endpoint.test';
+  listingId: string | null;
+  buyerId: string | null;
+  attempt: number;
+}
+
+const SECRET_PREFIX = 'whsec_';
+const SHORTEST_SECRET_BYTES = 24;
+const DEFAULT_TOLERANCE_SECONDS = 300;
+
+/**
+ * Proves that a request comes from the marketplace, is whole and is recent.
+ * @throws SignatureError when it is not; TypeError when a secret is not a signing secret.
+ */
+export function verifyRequest(request: SignedRequest): SellerCall {
+  const header = (name: string): string | undefined => headerOf(request.headers, name);
+  const requestId = required(header, 'x-market-request-id', /^[^.\s]{1,255}$/);
+  const timestamp = required(header, 'x-market-timestamp', /^\d{1,12}$/);
+  const signatures = required(header, 'x-market-signature', /^v\d+[a-z]*,\S+( v\d+[a-z]*,\S+)*$/).split(' ');
+
+  const age = (request.now ?? Date.now()) / 1000 - Number(timestamp);
+  if (Math.abs(age) > (request.toleranceSeconds ?? DEFAULT_TOLERANCE_SECONDS)) {
+    throw new SignatureError('outside_tolerance', `The request was signed ${Math.round(age)} seconds ago.`);
+  }
+
+  const secrets = typeof request.secret === 'string' ? [request.secret] : request.secret;
+  const accepted = secrets.map((secret) => sign(secret, requestId, timestamp, request.rawBody));
+  if (!signatures.some((signature) => accepted.some((expected) => equal(signature, expected)))) {
+    throw new SignatureError('no_matching_signature', 'No signature of the request matches the secret.');
+  }
+
+  const event = header('x-market-event') ?? 'gateway.call';
+  if (event !== 'gateway.call' && event !== 'endpoint.test') {
+    throw new SignatureError('malformed_header', 'X-Market-Event names no event of this version.');
+  }
+  return {
+    requestId,
+    timestamp: new Date(Number(timestamp) * 1000),
+    event,
+    listingId: header('x-market-listing-id') ?? null,
+    buyerId: header('x-market-buyer-id') ?? null,
+    attempt: Number(header('x-market-attempt') ?? 1),
+  };
+}
+
+function sign(secret: string, requestId: string, timestamp: string, rawBody: string | Uint8Array): string {
+  const key = secret.startsWith(SECRET_PREFIX) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : undefined;
+  // An empty or short key would let anybody sign.
+  if (!key || key.length < SHORTEST_SECRET_BYTES) throw new TypeError('A signing secret is whsec_<base64 of 24 bytes or more>.');
+  return `v1,${createHmac('sha256', key).update(`${requestId}.${timestamp}.`).update(rawBody).digest('base64')}`;
+}
+
+/** Compares the texts and not the decoded bytes: base64 has several spellings of one value. */
+function equal(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function required(header: (name: string) => string | undefined, name: string, form: RegExp): string {
+  const value = header(name);
+  if (value === undefined) throw new SignatureError('missing_header', `The request has no ${name} header.`);
+  if (!form.test(value)) throw new SignatureError('malformed_header', `The ${name} header is malformed.`);
+  return value;
+}
+
+function headerOf(headers: SignedRequest['headers'], name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  const value = Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1];
+  return typeof value === 'object' ? value.join(', ') : value;
+}

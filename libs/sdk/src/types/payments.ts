@@ -1,0 +1,164 @@
+import type { PaymentCurrency } from './catalog.js';
+import type { ListingRef, PageQuery, Recovery } from './envelope.js';
+
+/** What to pay for one call: `data.payment` of a 402. */
+export interface PaymentOffer {
+  relay_request_id: string;
+  requirements: {
+    depositAddress: string;
+    /** Decimal string in whole units of the currency. */
+    amount: string;
+    /** The same amount as an integer in the currency's smallest unit. */
+    amount_base_units?: string;
+    currency: PaymentCurrency;
+    relayRequestId: string;
+    expiresAt: string;
+  };
+  provider?: string;
+  /** USD; `gross_amount` is the price of the call. */
+  fees?: Fees;
+  /** Headers the paid repeat carries. */
+  retry_headers?: Record<string, string>;
+  /** The decoded x402 requirement. */
+  x402?: unknown;
+}
+
+export interface Fees {
+  gross_amount: number;
+  fee_rate: number;
+  fee_amount: number;
+  provider_receives: number;
+}
+
+export interface ChargedAmount {
+  /** Up to four decimals. */
+  amount_cents: number;
+  currency: string;
+}
+
+export interface CentFees {
+  fee_rate: number;
+  fee_amount_cents: number;
+  seller_receives_cents: number;
+}
+
+export interface GatewayResult<T = unknown> {
+  request_id: string;
+  /** False: the seller did not deliver and nobody was charged. */
+  billable: boolean;
+  charged_amount: ChargedAmount;
+  fees: CentFees;
+  seller_status_code: number;
+  seller_response: T;
+  /** With `billable: false`: how the same payment is used again. */
+  recovery?: Recovery;
+}
+
+export interface PendingCall {
+  status: 'pending';
+  relay_request_id: string;
+  retry_after_seconds: number;
+}
+
+export type GatewayRequestStatus =
+  | 'payment_required'
+  | 'payment_pending'
+  | 'forwarding'
+  | 'succeeded'
+  | 'seller_failed'
+  | 'refunded'
+  | 'expired';
+
+export interface GatewayRequest {
+  id: string;
+  request_id: string;
+  listing: ListingRef;
+  role: 'buyer' | 'seller';
+  buyer: Party;
+  seller: Party;
+  status: GatewayRequestStatus;
+  billable: boolean | null;
+  charged_amount: ChargedAmount | null;
+  fees: CentFees | null;
+  payment: {
+    provider: string;
+    scheme: string | null;
+    network: string | null;
+    relay_request_id: string;
+    transaction_hash: string | null;
+  } | null;
+  seller_status_code: number | null;
+  latency_ms: number | null;
+  error_code: string | null;
+  request_digest: string | null;
+  response_digest: string | null;
+  created_at: string;
+  completed_at: string | null;
+}
+
+export interface Party {
+  id: string;
+  display_name: string;
+}
+
+export interface GatewayRequestQuery extends PageQuery {
+  role?: 'buyer' | 'seller' | 'all';
+  status?: GatewayRequestStatus;
+  listing_id?: string;
+  /** ISO 8601. */
+  from?: string;
+  to?: string;
+}
+
+export type LedgerEntryType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
+
+export interface LedgerEntry {
+  id: string;
+  transaction_id: string;
+  type: LedgerEntryType;
+  account: string;
+  direction: 'debit' | 'credit';
+  amount_cents: number;
+  currency: string;
+  balance_after_cents: number;
+  listing: ListingRef | null;
+  reference: { payment_id: string | null; gateway_request_id: string | null; receipt_id: string | null };
+  transaction_hash: string | null;
+  created_at: string;
+}
+
+export interface LedgerQuery extends PageQuery {
+  type?: LedgerEntryType;
+  direction?: 'debit' | 'credit';
+  listing_id?: string;
+  /** ISO 8601. */
+  from?: string;
+  to?: string;
+}
+
+export interface Receipt {
+  id: string;
+  payment_id: string;
+  recipient_type: 'buyer' | 'seller';
+  /** Amounts in USD. */
+  gross_amount: number;
+  fee_rate: number;
+  fee_amount: number;
+  net_amount: number;
+  currency: string;
+  transaction_hash: string | null;
+  listing: ListingRef;
+  created_at: string;
+}
+
+export interface ReceiptDetail extends Receipt {
+  relay_request_id: string | null;
+  payer: Party & { avatar_url: string | null };
+  seller: Party & { avatar_url: string | null };
+}
+
+export interface ReceiptQuery extends PageQuery {
+  role?: 'buyer' | 'seller';
+}
+
+export type SandboxOutcome = 'paid' | 'pending' | 'underpaid' | 'overpaid' | 'late' | 'failed';
