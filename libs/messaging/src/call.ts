@@ -10,6 +10,13 @@ export interface Call {
   readonly traceparent?: string;
   readonly principal?: Principal;
   readonly idempotency?: Idempotency;
+  /** Filled on the way back. */
+  readonly reply: ReplyNotes;
+}
+
+export interface ReplyNotes {
+  /** The answer is that of an earlier request with the same Idempotency-Key. */
+  idempotencyReplayed?: boolean;
 }
 
 /** The client's key, and the SHA-256 (hex) of what it may be used with again. */
@@ -23,7 +30,7 @@ export const DEFAULT_BUDGET_MS = 10_000;
 /** A call that starts here: jobs and event handlers use it, and the edge for each HTTP request. */
 export function newCall(values: Partial<Call> & { budgetMs?: number } = {}): Call {
   const { budgetMs = DEFAULT_BUDGET_MS, ...given } = values;
-  return { requestId: newId(), deadlineAt: Date.now() + budgetMs, ...given };
+  return { requestId: newId(), deadlineAt: Date.now() + budgetMs, reply: {}, ...given };
 }
 
 /** The caller's account; a handler that needs it is reached only through routes that authenticate. */

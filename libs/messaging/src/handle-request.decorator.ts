@@ -27,7 +27,8 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
         }
         const call = toCall(envelope);
         if (envelope.meta.remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-        return { ok: await handler.call(this, parsed.data as InputOf<C>, call) };
+        const output = await handler.call(this, parsed.data as InputOf<C>, call);
+        return { ok: output, notes: call.reply };
       } catch (error) {
         return toReply(contract, error, envelope?.meta?.requestId);
       }

@@ -1,4 +1,3 @@
-import type { ClientProxy } from '@nestjs/microservices';
 import type { OutputOf, PayloadOf, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
 import { firstValueFrom, timeout, TimeoutError } from 'rxjs';
 import type { Call } from './call.js';
@@ -14,7 +13,7 @@ export class BusFailure extends Error {
 /** How a service asks others. It may only say what the topology declares for it. */
 export class MessageBus {
   private readonly allowed: ReadonlySet<string>;
-  private readonly client: ClientProxy;
+  private readonly client: Link['client'];
 
   constructor(
     private readonly link: Link,
@@ -33,7 +32,10 @@ export class MessageBus {
     const remainingMs = call.deadlineAt - Date.now();
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
     const reply = await this.send(contract.subject, toRequestEnvelope(call, input), remainingMs);
-    if ('ok' in reply) return reply.ok as OutputOf<C>;
+    if ('ok' in reply) {
+      Object.assign(call.reply, reply.notes);
+      return reply.ok as OutputOf<C>;
+    }
     if ('failed' in reply) throw new BusFailure(`${contract.subject} failed: ${reply.failed}`);
     const declaration = declarationOf(contract, reply.refused.reason);
     if (!declaration) throw new BusFailure(`${contract.subject} refused with ${reply.refused.reason}, which it does not declare`);

@@ -13,7 +13,7 @@ export interface Link {
   /** Serves this service's requests; given to Nest. */
   readonly server: RequestServer;
   /** Asks other services. */
-  readonly client: ClientProxy;
+  readonly client: Pick<ClientProxy, 'send'>;
   /** Resolves when every event is kept (or handled) beyond this process. */
   publishEvents(events: EventRecord[]): Promise<void>;
   /** Feeds a subject's events to this service, shared among its replicas. */

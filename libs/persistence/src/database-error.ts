@@ -1,0 +1,25 @@
+import { UnavailableError } from '@market/kernel';
+
+/** Serialization failure and deadlock: nothing happened, the same again may succeed. */
+const RETRYABLE = new Set(['40001', '40P01']);
+
+/** PostgreSQL error classes and socket errors that say the server is not there for us now. */
+const UNAVAILABLE = /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+const UNAVAILABLE_TEXT = /Connection terminated|timeout exceeded when trying to connect|Client was closed|Client has encountered a connection error/;
+
+export const codeOf = (error: unknown): string | undefined => (error as { code?: string } | null)?.code;
+
+export const isRetryable = (error: unknown): boolean => RETRYABLE.has(codeOf(error) ?? '');
+
+/** True for a violation of this unique constraint or index. */
+export function isUniqueViolation(error: unknown, constraint: string): boolean {
+  const cause = (error as { driverError?: unknown }).driverError ?? error;
+  return codeOf(cause) === '23505' && (cause as { constraint?: string }).constraint === constraint;
+}
+
+/** Turns "the database is out of reach" into what the bus and the edge understand; leaves every other error as it is. */
+export function asUnavailable(error: unknown): unknown {
+  const text = error instanceof Error ? error.message : '';
+  if (UNAVAILABLE.test(codeOf(error) ?? '') || UNAVAILABLE_TEXT.test(text) || isRetryable(error)) return new UnavailableError('PostgreSQL', { cause: error });
+  return error;
+}

@@ -1,0 +1,124 @@
+import { Logger } from '@nestjs/common';
+import type { Pool, PoolClient } from 'pg';
+import { DataSource, type EntityManager, type EntitySchema, type MigrationInterface } from 'typeorm';
+import { setTimeout as delay } from 'node:timers/promises';
+import { asUnavailable, isRetryable } from './database-error.js';
+import type { Statement } from './statement.js';
+
+/** What a service's database is made of; a value, so that tests, migrations and processes read the same one. */
+export interface DatabaseDefinition {
+  schema: string;
+  entities: (new () => object)[] | EntitySchema[];
+  migrations: (new () => MigrationInterface)[];
+}
+
+export interface DatabaseOptions {
+  url: string;
+  poolSize?: number;
+  statementTimeoutMs?: number;
+}
+
+/** One open transaction. */
+export interface Tx {
+  /** TypeORM, inside this transaction. */
+  readonly manager: EntityManager;
+  query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
+  /** Runs once the commit is known to have happened; what it throws is logged and changes nothing. */
+  afterCommit(action: () => void): void;
+}
+
+const ATTEMPTS = 4;
+
+/** The name under which a service's grants lie; no one logs in as it. */
+export const roleOf = (schema: string): string => `market_${schema}`;
+
+/** A service's own schema, reached as its own role. */
+export class Database {
+  private readonly logger = new Logger('Database');
+
+  private constructor(
+    readonly dataSource: DataSource,
+    private readonly pool: Pool,
+  ) {}
+
+  static async open(definition: DatabaseDefinition, options: DatabaseOptions): Promise<Database> {
+    const { schema } = definition;
+    const dataSource = new DataSource({
+      type: 'postgres',
+      url: options.url,
+      schema,
+      entities: definition.entities,
+      synchronize: false,
+      applicationName: `market ${schema}`,
+      poolErrorHandler: () => undefined,
+      extra: {
+        max: options.poolSize ?? 10,
+        connectionTimeoutMillis: 5_000,
+        keepAlive: true,
+        options: `-c role=${roleOf(schema)} -c search_path=${schema},public -c statement_timeout=${options.statementTimeoutMs ?? 15_000} -c idle_in_transaction_session_timeout=30000 -c timezone=UTC`,
+      },
+    });
+    await dataSource.initialize();
+    return new Database(dataSource, (dataSource.driver as unknown as { master: Pool }).master);
+  }
+
+  get manager(): EntityManager {
+    return this.dataSource.manager;
+  }
+
+  /** One prepared statement on its own, committed when it returns. */
+  async query<Row>(statement: Statement, values: unknown[] = []): Promise<Row[]> {
+    try {
+      const result = await this.pool.query({ name: statement.name, text: statement.text, values });
+      return result.rows as Row[];
+    } catch (error) {
+      throw asUnavailable(error);
+    }
+  }
+
+  /** Runs `work` in one transaction; after a deadlock or serialization failure the whole of it again, a few times. */
+  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.runOnce(work);
+      } catch (error) {
+        if (!isRetryable(error) || attempt >= ATTEMPTS) throw asUnavailable(error);
+        await delay(Math.random() * 10 * 2 ** attempt);
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.dataSource.destroy();
+  }
+
+  private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    const runner = this.dataSource.createQueryRunner();
+    const actions: (() => void)[] = [];
+    try {
+      const client = (await runner.connect()) as PoolClient;
+      await runner.startTransaction();
+      const result = await work({
+        manager: runner.manager,
+        query: async <Row>(statement: Statement, values: unknown[] = []) => (await client.query({ name: statement.name, text: statement.text, values })).rows as Row[],
+        afterCommit: (action) => actions.push(action),
+      });
+      await runner.commitTransaction();
+      actions.forEach((action) => this.runQuietly(action));
+      return result;
+    } catch (error) {
+      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      throw error;
+    } finally {
+      await runner.release();
+    }
+  }
+
+  private runQuietly(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      this.logger.error('an action after a commit failed', error instanceof Error ? error.stack : String(error));
+    }
+  }
+}

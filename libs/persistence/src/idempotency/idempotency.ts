@@ -1,0 +1,63 @@
+import type { OutputOf, RequestContract } from '@market/contracts';
+import { principalOf, refusePlatform, type Call, type Idempotency as IdempotencyKey } from '@market/messaging';
+import type { Database, Tx } from '../database.js';
+import type { SealedBox } from '../sealed-box.js';
+import { sql } from '../statement.js';
+
+const tryLock = sql('idempotency.lock', 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked');
+const find = sql('idempotency.find', "SELECT fingerprint, answer FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'");
+const keep = sql(
+  'idempotency.keep',
+  `INSERT INTO idempotency_keys (account_id, key, fingerprint, answer) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, answer = excluded.answer, created_at = now()`,
+);
+
+/**
+ * Runs a command at most once per Idempotency-Key, account and 24 hours: the key, the change and the answer are one
+ * commit. The answer is sealed, since it may hold a secret that is shown once. A transaction-scoped advisory lock
+ * marks a key in flight, so a crash leaves nothing behind.
+ */
+export class Idempotency {
+  constructor(
+    private readonly database: Database,
+    private readonly box: SealedBox,
+  ) {}
+
+  /**
+   * The kept answer of this key, for commands that must do something elsewhere before their own transaction.
+   * @throws Refusal `idempotency_key_reused`.
+   */
+  async replay<C extends RequestContract>(_contract: C, call: Call): Promise<OutputOf<C> | undefined> {
+    return call.idempotency ? this.find<OutputOf<C>>(this.database, call, call.idempotency) : undefined;
+  }
+
+  /** @throws Refusal `idempotency_key_reused`, `idempotency_in_progress`, or what `command` refuses (which is not kept). */
+  async run<C extends RequestContract>(_contract: C, call: Call, command: (tx: Tx) => Promise<OutputOf<C>>): Promise<OutputOf<C>> {
+    const { idempotency } = call;
+    if (!idempotency) return this.database.transaction(command);
+    const { accountId } = principalOf(call);
+    return this.database.transaction(async (tx) => {
+      const [lock] = await tx.query<{ locked: boolean }>(tryLock, [this.boundTo(accountId, idempotency)]);
+      if (!lock!.locked) throw refusePlatform('idempotency_in_progress', { retry_after_seconds: 1 });
+      const kept = await this.find<OutputOf<C>>(tx, call, idempotency);
+      if (kept !== undefined) return kept;
+      const output = await command(tx);
+      const answer = this.box.seal(JSON.stringify(output), this.boundTo(accountId, idempotency));
+      await tx.query(keep, [accountId, idempotency.key, idempotency.fingerprint, answer]);
+      return output;
+    });
+  }
+
+  private async find<O>(from: Pick<Tx, 'query'>, call: Call, idempotency: IdempotencyKey): Promise<O | undefined> {
+    const { accountId } = principalOf(call);
+    const [kept] = await from.query<{ fingerprint: string; answer: Buffer }>(find, [accountId, idempotency.key]);
+    if (!kept) return undefined;
+    if (kept.fingerprint !== idempotency.fingerprint) throw refusePlatform('idempotency_key_reused');
+    call.reply.idempotencyReplayed = true;
+    return JSON.parse(this.box.open(kept.answer, this.boundTo(accountId, idempotency))) as O;
+  }
+
+  private boundTo(accountId: string, { key }: IdempotencyKey): string {
+    return `idempotency_keys|answer|${accountId}|${key}`;
+  }
+}

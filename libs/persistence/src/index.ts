@@ -1,0 +1,10 @@
+export * from './database.js';
+export { isUniqueViolation } from './database-error.js';
+export * from './group-commit.js';
+export * from './idempotency/idempotency.js';
+export * from './inbox/event-consumer.js';
+export * from './migrate.js';
+export * from './outbox/outbox.js';
+export * from './outbox/outbox-relay.js';
+export * from './sealed-box.js';
+export * from './statement.js';

@@ -1,0 +1,53 @@
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { roleOf, type DatabaseDefinition } from './database.js';
+import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-messaging.js';
+
+/** Any two processes that migrate take turns on this advisory lock. */
+const MIGRATION_LOCK = 7_302_019;
+
+/**
+ * Brings a service's schema up to date: creates its role and schema where they are missing, then runs what
+ * migrations have not run yet, as the login user, who owns the tables. Safe to run from many processes at once.
+ * @returns the names of the migrations that ran.
+ */
+export async function migrate(definition: DatabaseDefinition, url: string): Promise<string[]> {
+  const client = new Client({ connectionString: url, application_name: `market ${definition.schema} migrations` });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await provision(client, definition.schema);
+    return await runMigrations(definition, url);
+  } finally {
+    await client.end();
+  }
+}
+
+async function provision(client: Client, schema: string): Promise<void> {
+  const role = roleOf(schema);
+  const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
+  if (rowCount === 0) await client.query(`CREATE ROLE ${role} NOLOGIN`);
+  await client.query(`GRANT ${role} TO CURRENT_USER`);
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+  await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
+  await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`);
+  await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT USAGE ON SEQUENCES TO ${role}`);
+}
+
+async function runMigrations(definition: DatabaseDefinition, url: string): Promise<string[]> {
+  const dataSource = new DataSource({
+    type: 'postgres',
+    url,
+    schema: definition.schema,
+    migrations: [CreateMessaging1763600000000, ...definition.migrations],
+    migrationsTableName: 'migrations',
+    migrationsTransactionMode: 'each',
+    extra: { max: 2, options: `-c search_path=${definition.schema},public` },
+  });
+  await dataSource.initialize();
+  try {
+    return (await dataSource.runMigrations()).map((migration) => migration.name);
+  } finally {
+    await dataSource.destroy();
+  }
+}

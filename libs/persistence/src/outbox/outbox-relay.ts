@@ -1,0 +1,93 @@
+import type { EventRecord, Link } from '@market/messaging';
+import { Logger } from '@nestjs/common';
+import type { Database } from '../database.js';
+import { sql } from '../statement.js';
+import type { Outbox } from './outbox.js';
+
+const take = sql('outbox.take', 'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED');
+const markPublished = sql('outbox.mark-published', 'UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])');
+const sweep = sql('outbox.sweep', "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE published_at < now() - interval '3 days' LIMIT 10000)");
+
+interface OutboxRow {
+  id: string;
+  subject: string;
+  payload: unknown;
+  request_id: string;
+  traceparent: string | null;
+}
+
+const BATCH = 256;
+const LOOK_EVERY_MS = 1_000;
+const SWEEP_EVERY_MS = 10 * 60_000;
+
+/**
+ * Hands committed events to the bus, at least once, in batches. It is woken by each commit of this process and looks
+ * by itself every second for what a crashed one left. Published rows stay three days, so that a broker that lost its
+ * memory can be fed again.
+ */
+export class OutboxRelay {
+  private readonly logger = new Logger('OutboxRelay');
+  private draining: Promise<void> | undefined;
+  private again = false;
+  private closed = false;
+  private readonly timers: NodeJS.Timeout[] = [];
+
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+    private readonly link: Pick<Link, 'publishEvents'>,
+  ) {}
+
+  start(): void {
+    this.outbox.onCommit(() => this.wake());
+    this.timers.push(setInterval(() => this.wake(), LOOK_EVERY_MS));
+    this.timers.push(setInterval(() => void this.database.query(sweep).catch(() => undefined), SWEEP_EVERY_MS));
+    this.wake();
+  }
+
+  async stop(): Promise<void> {
+    this.closed = true;
+    this.timers.forEach((timer) => clearInterval(timer));
+    await this.draining;
+  }
+
+  private wake(): void {
+    this.again = true;
+    if (this.draining || this.closed) return;
+    this.draining = this.drain().finally(() => {
+      this.draining = undefined;
+      if (this.again && !this.closed) this.wake();
+    });
+  }
+
+  private async drain(): Promise<void> {
+    try {
+      let published: number;
+      do {
+        this.again = false;
+        published = await this.publishBatch();
+      } while (published === BATCH && !this.closed);
+    } catch (error) {
+      this.again = false;
+      this.logger.warn(`events wait in the outbox: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  private publishBatch(): Promise<number> {
+    return this.database.transaction(async (tx) => {
+      const rows = await tx.query<OutboxRow>(take);
+      if (rows.length === 0) return 0;
+      await this.link.publishEvents(rows.map(toRecord));
+      await tx.query(markPublished, [rows.map((row) => row.id)]);
+      return rows.length;
+    });
+  }
+}
+
+const toRecord = (row: OutboxRow): EventRecord => ({
+  id: row.id,
+  subject: row.subject,
+  payload: row.payload,
+  requestId: row.request_id,
+  traceparent: row.traceparent ?? undefined,
+});

@@ -1,0 +1,43 @@
+import type { EventContract, PayloadOf } from '@market/contracts';
+import { newId } from '@market/kernel';
+import type { Call } from '@market/messaging';
+import type { Tx } from '../database.js';
+import { sql } from '../statement.js';
+
+const insert = sql(
+  'outbox.insert',
+  `INSERT INTO outbox (id, subject, payload, request_id, traceparent)
+   SELECT * FROM unnest($1::uuid[], $2::text[], $3::jsonb[], $4::text[], $5::text[])`,
+);
+
+export interface OutgoingEvent<C extends EventContract = EventContract> {
+  contract: C;
+  payload: PayloadOf<C>;
+  call: Pick<Call, 'requestId' | 'traceparent'>;
+}
+
+/** Events leave with the change they tell of: same transaction, or not at all. */
+export class Outbox {
+  private wake: () => void = () => {};
+
+  async add<C extends EventContract>(tx: Tx, contract: C, payload: PayloadOf<C>, call: OutgoingEvent['call']): Promise<void> {
+    await this.addAll(tx, [{ contract, payload, call }]);
+  }
+
+  async addAll(tx: Tx, events: OutgoingEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    await tx.query(insert, [
+      events.map(() => newId()),
+      events.map((event) => event.contract.subject),
+      events.map((event) => JSON.stringify(event.payload)),
+      events.map((event) => event.call.requestId),
+      events.map((event) => event.call.traceparent ?? null),
+    ]);
+    tx.afterCommit(() => this.wake());
+  }
+
+  /** The relay is told of every commit, so that an event does not wait for its next look. */
+  onCommit(wake: () => void): void {
+    this.wake = wake;
+  }
+}

@@ -1,0 +1,53 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const IV_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encryption at rest: AES-256-GCM with a fresh IV a record. `boundTo` (table, column, row id) is authenticated too,
+ * so that a sealed value copied to another row does not open. The first key seals; every key opens what it sealed.
+ * Layout: key id length (1), key id, IV (12), tag (16), ciphertext.
+ */
+export class SealedBox {
+  private readonly keys: Map<string, Buffer>;
+  private readonly current: string;
+
+  /** @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current one first. */
+  constructor(keys: string) {
+    this.keys = parseEncryptionKeys(keys);
+    this.current = this.keys.keys().next().value!;
+  }
+
+  seal(plaintext: string, boundTo: string): Buffer {
+    const iv = randomBytes(IV_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', this.keys.get(this.current)!, iv);
+    cipher.setAAD(Buffer.from(`${boundTo}|${this.current}`));
+    const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
+    const keyId = Buffer.from(this.current);
+    return Buffer.concat([Buffer.from([keyId.length]), keyId, iv, cipher.getAuthTag(), ciphertext]);
+  }
+
+  /** @throws when the value was altered, is bound to another row, or its key is gone. */
+  open(sealed: Buffer, boundTo: string): string {
+    const start = 1 + sealed[0]!;
+    const keyId = sealed.subarray(1, start).toString();
+    const key = this.keys.get(keyId);
+    if (!key) throw new Error(`encryption key ${keyId} is not configured`);
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(start, start + IV_BYTES));
+    decipher.setAAD(Buffer.from(`${boundTo}|${keyId}`));
+    decipher.setAuthTag(sealed.subarray(start + IV_BYTES, start + IV_BYTES + TAG_BYTES));
+    return Buffer.concat([decipher.update(sealed.subarray(start + IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+  }
+}
+
+/** @throws naming the problem, never the key. */
+export function parseEncryptionKeys(text: string): Map<string, Buffer> {
+  const keys = new Map<string, Buffer>();
+  for (const part of text.split(',')) {
+    const [id, secret, ...rest] = part.trim().split(':');
+    const key = Buffer.from(secret ?? '', 'base64');
+    if (!id || !/^[A-Za-z0-9_-]{1,32}$/.test(id) || rest.length > 0 || key.length !== 32) throw new Error('each encryption key must read <id>:<base64 of 32 bytes>');
+    keys.set(id, key);
+  }
+  return keys;
+}

@@ -1,0 +1,35 @@
+import { topology, type EventContract, type ServiceName, type SignalContract } from '@market/contracts';
+import { eventHandlersOf, signalHandlersOf, type Link } from '@market/messaging';
+import { EventConsumer, type Database, type EventHandler } from '@market/persistence';
+import type { INestApplicationContext } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+
+type SignalHandler = (payload: unknown) => void;
+
+/** Finds the `@HandleEvent` and `@HandleSignal` methods of a container and feeds them; stops when they differ from the topology. */
+export async function attachConsumers(app: INestApplicationContext, service: ServiceName, link: Link, database: Database | undefined): Promise<void> {
+  const discovery = app.get(DiscoveryService);
+  const instances = new Set([...discovery.getProviders(), ...discovery.getControllers()].map((wrapper) => wrapper.instance as unknown).filter((instance): instance is object => typeof instance === 'object' && instance !== null));
+  const consumed: EventContract[] = [];
+  const heard: SignalContract[] = [];
+  for (const instance of instances) {
+    const methods = instance as Record<string | symbol, unknown>;
+    for (const { contract, method } of eventHandlersOf(instance)) {
+      if (!database) throw new Error(`${service} consumes ${contract.subject} but has no database for an inbox`);
+      const consumer = new EventConsumer(database, contract, (methods[method] as EventHandler).bind(instance));
+      await link.consumeEvents(contract.subject, (events) => consumer.deliver(events));
+      consumed.push(contract);
+    }
+    for (const { contract, method } of signalHandlersOf(instance)) {
+      await link.onSignal(contract.subject, (payload) => (methods[method] as SignalHandler).call(instance, payload));
+      heard.push(contract);
+    }
+  }
+  assertSame(service, 'consumes', topology[service].consumes, consumed);
+  assertSame(service, 'hears', topology[service].hears, heard);
+}
+
+function assertSame(service: ServiceName, verb: string, declared: readonly { subject: string }[], found: { subject: string }[]): void {
+  const subjects = (contracts: readonly { subject: string }[]): string => [...new Set(contracts.map((contract) => contract.subject))].sort().join(', ') || 'nothing';
+  if (subjects(declared) !== subjects(found)) throw new Error(`${service} ${verb} ${subjects(found)}, its topology says ${subjects(declared)}`);
+}

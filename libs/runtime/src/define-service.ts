@@ -1,0 +1,26 @@
+import type { ServiceName } from '@market/contracts';
+import type { DatabaseDefinition } from '@market/persistence';
+import type { Type } from '@nestjs/common';
+import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { ConfigDefinition } from './define-config.js';
+
+/** A public HTTP port; of our services only the edge has one. */
+export interface HttpDefinition<C> {
+  adapter(config: C): FastifyAdapter;
+  /** Everything that must stand before the first request: hooks, filters, documents. */
+  configure(app: NestFastifyApplication, config: C): Promise<void>;
+  address(config: C): { host: string; port: number };
+}
+
+/** A service as a value. A process is a list of these and one transport. */
+export interface ServiceDefinition<C = unknown> {
+  name: ServiceName;
+  module: Type;
+  config: ConfigDefinition<C>;
+  database?: DatabaseDefinition;
+  http?: HttpDefinition<C>;
+}
+
+export function defineService<C>(definition: ServiceDefinition<C>): ServiceDefinition<C> {
+  return definition;
+}

@@ -1,0 +1,36 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type ReadinessCheck = () => Promise<void>;
+
+/** `/healthz/live`: the process answers. `/healthz/ready`: so does everything it needs; 503 while starting and draining. */
+export class HealthServer {
+  private server: Server | undefined;
+  ready = false;
+  readonly checks: Record<string, ReadinessCheck> = {};
+
+  async listen(host: string, port: number): Promise<number> {
+    const server = createServer((request, response) => {
+      const answer = (status: number, body: unknown): void => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      };
+      if (request.url === '/healthz/live') return answer(200, { status: 'ok' });
+      if (request.url === '/healthz/ready') return void this.report().then((report) => answer(report.status === 'ok' ? 200 : 503, report));
+      answer(404, { status: 'unknown path' });
+    });
+    await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+    this.server = server;
+    return (server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    await new Promise<void>((resolve) => (this.server ? this.server.close(() => resolve()) : resolve()));
+  }
+
+  private async report(): Promise<{ status: string; failing?: string[] }> {
+    if (!this.ready) return { status: 'not ready' };
+    const results = await Promise.all(Object.entries(this.checks).map(async ([name, check]) => ((await check().then(() => true, () => false)) ? null : name)));
+    const failing = results.filter((name) => name !== null);
+    return failing.length === 0 ? { status: 'ok' } : { status: 'failing', failing };
+  }
+}

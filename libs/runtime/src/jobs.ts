@@ -1,0 +1,30 @@
+import { Logger } from '@nestjs/common';
+
+/** Work that repeats. A run never overlaps itself; a failure is logged and the next run comes as planned. */
+export class Jobs {
+  private readonly logger = new Logger('Jobs');
+  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly running = new Set<Promise<void>>();
+  private stopped = false;
+
+  /** The first run comes after one interval. */
+  every(name: string, intervalMs: number, job: () => Promise<void>): void {
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      const run = job()
+        .catch((error: unknown) => this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`))
+        .finally(() => {
+          this.running.delete(run);
+          if (!this.stopped) this.every(name, intervalMs, job);
+        });
+      this.running.add(run);
+    }, intervalMs);
+    this.timers.add(timer);
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.timers.forEach((timer) => clearTimeout(timer));
+    await Promise.all(this.running);
+  }
+}

@@ -1,0 +1,38 @@
+import type { LoggerService } from '@nestjs/common';
+import { pino, type Logger, type Level } from 'pino';
+
+/** What the framework says of its own start-up is of use only when debugging it. */
+const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestMicroservice', 'NestApplication']);
+
+/** Nest's logger over pino: one JSON line an entry, with the service's name. */
+export class PinoLogger implements LoggerService {
+  private readonly logger: Logger;
+
+  constructor(service: string, level: Level) {
+    this.logger = pino({ level, base: { service } });
+  }
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.write('info', message, rest);
+  }
+  error(message: unknown, ...rest: unknown[]): void {
+    this.write('error', message, rest);
+  }
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.write('warn', message, rest);
+  }
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.write('debug', message, rest);
+  }
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.write('fatal', message, rest);
+  }
+
+  /** Nest passes the context last, and for errors a stack before it. */
+  private write(level: Level, message: unknown, rest: unknown[]): void {
+    const context = rest.length > 0 ? String(rest.at(-1)) : undefined;
+    const stack = rest.length > 1 ? rest.slice(0, -1).map(String).join('\n') : undefined;
+    const text = message instanceof Error ? (message.stack ?? message.message) : String(message);
+    this.logger[context && FRAMEWORK.has(context) && level === 'info' ? 'debug' : level]({ context, stack }, text);
+  }
+}

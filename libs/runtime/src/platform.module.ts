@@ -1,0 +1,38 @@
+import { MessageBus } from '@market/messaging';
+import { Database, Idempotency, Outbox, SealedBox } from '@market/persistence';
+import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { Jobs } from './jobs.js';
+import { platformConfig } from './platform-config.js';
+import type { ConfigDefinition, ConfigOf } from './define-config.js';
+
+export interface Platform {
+  bus: MessageBus;
+  database: Database | undefined;
+  outbox: Outbox;
+  jobs: Jobs;
+  config: { definition: ConfigDefinition; value: unknown };
+  platformConfig: ConfigOf<typeof platformConfig>;
+}
+
+/** What the runtime gives to every service's container. */
+@Global()
+@Module({})
+export class PlatformModule {
+  static provide(platform: Platform): DynamicModule {
+    const box = new SealedBox(platform.platformConfig.encryptionKeys);
+    const providers: Provider[] = [
+      { provide: MessageBus, useValue: platform.bus },
+      { provide: Outbox, useValue: platform.outbox },
+      { provide: Jobs, useValue: platform.jobs },
+      { provide: SealedBox, useValue: box },
+      { provide: platformConfig.token, useValue: platform.platformConfig },
+      { provide: platform.config.definition.token, useValue: platform.config.value },
+    ];
+    if (platform.database) {
+      providers.push({ provide: Database, useValue: platform.database });
+      providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, box) });
+    }
+    return { module: PlatformModule, imports: [DiscoveryModule], providers, exports: providers.map((provider) => (provider as { provide: symbol }).provide) };
+  }
+}

@@ -1,0 +1,55 @@
+import type { Transport } from '@market/messaging';
+import { natsTransport } from '@market/messaging';
+import { ConfigError, defineConfig, integer, text, optional, variable, type Environment } from './define-config.js';
+import type { ServiceDefinition } from './define-service.js';
+import { runProcess, type RunningProcess } from './run-process.js';
+
+const natsConfig = defineConfig('nats', {
+  servers: variable('NATS_URL', text(), 'NATS servers, comma separated: nats://host:4222'),
+  nkeySeed: variable('NATS_NKEY_SEED', optional(text()), "this service's nkey seed; absent only where the broker asks for none"),
+  streamReplicas: variable('NATS_STREAM_REPLICAS', integer(1, 5, 1), 'copies JetStream keeps of each event'),
+});
+
+/** The distributed bus as the environment describes it. A process that holds several services may name a seed for each: `<SERVICE>_NATS_NKEY_SEED`. */
+export function natsTransportFromEnv(env: Environment): Transport {
+  const problems: string[] = [];
+  const config = natsConfig.parse(env, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return natsTransport((service) => ({
+    servers: config.servers.split(',').map((server) => server.trim()),
+    nkeySeed: env[`${service.toUpperCase().replaceAll('-', '_')}_NATS_NKEY_SEED`] ?? config.nkeySeed,
+    streamReplicas: config.streamReplicas,
+  }));
+}
+
+const STOP_WITHIN_MS = 30_000;
+
+/** Runs a process until it is told to stop; a failed start exits with 1 and says why. */
+export async function runMain(start: () => Promise<RunningProcess>): Promise<void> {
+  try {
+    const running = await start();
+    let stopping = false;
+    const stop = (signal: string): void => {
+      if (stopping) return;
+      stopping = true;
+      setTimeout(() => process.exit(1), STOP_WITHIN_MS).unref();
+      void running.stop().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          process.stderr.write(`stopping on ${signal} failed: ${String(error)}\n`);
+          process.exit(1);
+        },
+      );
+    };
+    process.on('SIGTERM', () => stop('SIGTERM'));
+    process.on('SIGINT', () => stop('SIGINT'));
+  } catch (error) {
+    process.stderr.write(`${error instanceof ConfigError ? error.message : (error as Error).stack}\n`);
+    process.exit(1);
+  }
+}
+
+/** What a service's `main.ts` is: this service alone, over NATS. */
+export function runService(definition: ServiceDefinition): Promise<void> {
+  return runMain(() => runProcess([definition], natsTransportFromEnv(process.env), process.env));
+}

@@ -1,0 +1,125 @@
+import { topology } from '@market/contracts';
+import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
+import { Database, migrate, Outbox, OutboxRelay, sql } from '@market/persistence';
+import type { INestMicroservice } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { MicroserviceOptions } from '@nestjs/microservices';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { attachConsumers } from './attach-consumers.js';
+import { ConfigError, type ConfigOf, type Environment } from './define-config.js';
+import type { ServiceDefinition } from './define-service.js';
+import { HealthServer } from './health.js';
+import { Jobs } from './jobs.js';
+import { PinoLogger } from './logger.js';
+import { databaseUrlOf, platformConfig } from './platform-config.js';
+import { PlatformModule } from './platform.module.js';
+
+export interface RunningProcess {
+  /** Port of the public edge, when this process holds it. */
+  httpPort: number | undefined;
+  internalPort: number | undefined;
+  /** Finishes what was begun, in the order edge, events, services, databases. */
+  stop(): Promise<void>;
+}
+
+interface Started {
+  definition: ServiceDefinition;
+  config: unknown;
+  link: Link;
+  database: Database | undefined;
+  relay: OutboxRelay | undefined;
+  jobs: Jobs;
+  app: INestMicroservice | NestFastifyApplication;
+}
+
+const ping = sql('runtime.ping', 'SELECT 1 AS ok');
+
+/**
+ * Starts services in one process: each gets its own container, database connection and link onto the bus, alone or in
+ * company. Configuration is checked whole before anything starts. Consumers stand before the first event is relayed,
+ * and everything stands before the edge takes its first request.
+ */
+export async function runProcess(definitions: ServiceDefinition[], transport: Transport, env: Environment): Promise<RunningProcess> {
+  const { platform, configs, databaseUrls } = readConfiguration(definitions, env);
+  if (platform.migrateOnStart) {
+    for (const { name, database } of definitions) if (database) await migrate(database, databaseUrls.get(name)!);
+  }
+  const started: Started[] = [];
+  const health = new HealthServer();
+  const stop = async (): Promise<void> => {
+    health.ready = false;
+    for (const service of started.filter(({ definition }) => definition.http)) await service.app.close();
+    await Promise.all(started.map((service) => service.jobs.stop()));
+    await Promise.all(started.map((service) => service.relay?.stop()));
+    for (const service of started.filter(({ definition }) => !definition.http).reverse()) await service.app.close();
+    await transport.close();
+    await Promise.all(started.map((service) => service.database?.close()));
+    await health.close();
+  };
+  try {
+    const internalPort = platform.internalPort === undefined ? undefined : await health.listen(platform.internalHost, platform.internalPort);
+    for (const definition of definitions) {
+      started.push(await startService(definition, transport, platform, configs.get(definition.name), databaseUrls.get(definition.name)));
+    }
+    started.forEach((service) => service.relay?.start());
+    let httpPort: number | undefined;
+    for (const { definition, app, config } of started) {
+      if (!definition.http) continue;
+      const { host, port } = definition.http.address(config);
+      await app.listen(port, host);
+      httpPort = ((app as NestFastifyApplication).getHttpServer().address() as { port: number }).port;
+    }
+    for (const { definition, database } of started) if (database) health.checks[definition.name] = async () => void (await database.query(ping));
+    health.ready = true;
+    return { httpPort, internalPort, stop };
+  } catch (error) {
+    await stop().catch(() => undefined);
+    throw error;
+  }
+}
+
+function readConfiguration(definitions: ServiceDefinition[], env: Environment) {
+  const problems: string[] = [];
+  const platform = platformConfig.parse(env, problems);
+  const configs = new Map(definitions.map(({ name, config }) => [name, config.parse(env, problems)]));
+  const databaseUrls = new Map<string, string>();
+  for (const { name, database } of definitions) {
+    const url = databaseUrlOf(name, env);
+    if (database && url) databaseUrls.set(name, url);
+    else if (database) problems.push(`DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`);
+  }
+  if (platform.paymentsMode === 'live' && platform.allowPrivateEndpoints) problems.push('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
+  if (problems.length > 0) throw new ConfigError(problems);
+  return { platform, configs, databaseUrls };
+}
+
+async function startService(definition: ServiceDefinition, transport: Transport, platform: ConfigOf<typeof platformConfig>, config: unknown, databaseUrl: string | undefined): Promise<Started> {
+  const declared = topology[definition.name];
+  const link = await transport.connect(definition.name, declared);
+  const database = definition.database && (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
+  const outbox = new Outbox();
+  const jobs = new Jobs();
+  const root = rootModule(definition, { bus: new MessageBus(link, declared), database, outbox, jobs, config: { definition: definition.config, value: config }, platformConfig: platform });
+  const logger = new PinoLogger(definition.name, platform.logLevel);
+  let app: Started['app'];
+  if (definition.http) {
+    const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), { logger, abortOnError: false, rawBody: true });
+    await definition.http.configure(edge, config);
+    await edge.init();
+    app = edge;
+  } else {
+    const service = await NestFactory.createMicroservice<MicroserviceOptions>(root, { strategy: link.server, logger, abortOnError: false });
+    await service.listen();
+    assertContractServed(definition.name, link.server, declared.serves);
+    app = service;
+  }
+  await attachConsumers(app, definition.name, link, database);
+  return { definition, config, link, database, relay: database && new OutboxRelay(database, outbox, link), jobs, app };
+}
+
+function rootModule(definition: ServiceDefinition, platform: Parameters<typeof PlatformModule.provide>[0]) {
+  @Module({ imports: [PlatformModule.provide(platform), definition.module] })
+  class RootModule {}
+  return RootModule;
+}
