@@ -14,6 +14,7 @@ import type {
   ListingQuery,
   RemovedListing,
   RotatedSecret,
+  UpdatedListing,
   UpdateEndpoint,
   UpdateListing,
 } from './types/catalog.js';
@@ -37,6 +38,7 @@ import type {
   ReceiptDetail,
   ReceiptQuery,
   SandboxOutcome,
+  SandboxPayment,
 } from './types/payments.js';
 import type { Wallet } from './wallets.js';
 
@@ -176,7 +178,7 @@ export class Marketplace {
       });
     },
 
-    update: (listing: Identified, body: UpdateListing, options?: Cancellable): Promise<Listing> =>
+    update: (listing: Identified, body: UpdateListing, options?: Cancellable): Promise<UpdatedListing> =>
       this.#http.data('PATCH', `/listings/${idOf(listing)}`, { ...options, body }),
 
     remove: (listing: Identified, options?: Cancellable): Promise<RemovedListing> =>
@@ -241,7 +243,7 @@ export class Marketplace {
     pay: (
       relayRequestId: string,
       { outcome, signal }: Cancellable & { outcome?: SandboxOutcome } = {},
-    ): Promise<unknown> =>
+    ): Promise<SandboxPayment> =>
       this.#http.data('POST', `/sandbox/payments/${encodeURIComponent(relayRequestId)}/pay`, {
         signal,
         body: { outcome },

@@ -70,6 +70,7 @@ export interface ListingProvider {
   is_verified: boolean;
 }
 
+/** A listing as search shows it. */
 export interface Listing extends ListingRef {
   description: string;
   provider_id: string;
@@ -81,15 +82,10 @@ export interface Listing extends ListingRef {
   delivery_type: DeliveryType;
   auth_method: AuthMethod;
   formats: string[];
-  docs: string | null;
-  connection_instructions: string | null;
-  example_outputs: { label: string; content: string }[];
   demo_endpoint: string | null;
   github_url: string | null;
   logo_url: string | null;
   expected_delivery: string | null;
-  risk_disclaimers: string | null;
-  sla: string | null;
   tags: string[];
   status: ListingStatus;
   created_at: string;
@@ -97,11 +93,21 @@ export interface Listing extends ListingRef {
   category: { id: string; name: string; slug: string } | null;
 }
 
+/** A listing in full; the last three fields only where it is per_call. */
 export interface ListingDetail extends Listing {
-  /** per_call only. */
+  docs: string | null;
+  connection_instructions: string | null;
+  example_outputs: { label: string; content: string }[];
+  risk_disclaimers: string | null;
+  sla: string | null;
   gateway_url?: string;
   gateway_limits?: EndpointLimits;
   endpoint_status?: EndpointStatus;
+}
+
+export interface UpdatedListing extends ListingDetail {
+  /** Shown once, when this change made the listing per_call for the first time. */
+  gateway_signing_secret?: string;
 }
 
 export interface ListingQuery extends PageQuery {
@@ -119,6 +125,7 @@ export interface ListingQuery extends PageQuery {
 
 /** A draft is removed; an active listing is suspended instead. */
 export interface RemovedListing {
+  id: string;
   deleted: boolean;
   status?: ListingStatus;
 }
@@ -141,7 +148,7 @@ export interface Endpoint {
   timeout_ms: number;
   limits: EndpointLimits;
   signature: {
-    scheme: string;
+    scheme: 'standard-webhooks-v1';
     key_id: string;
     rotated_at: string | null;
     previous_secret_expires_at: string | null;

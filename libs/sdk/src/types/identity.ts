@@ -78,7 +78,7 @@ export interface CreateApiKey {
   expires_at?: string;
 }
 
-export interface CreatedApiKey extends Omit<ApiKey, 'last_used_at' | 'expires_at'> {
+export interface CreatedApiKey extends Omit<ApiKey, 'last_used_at'> {
   /** The full key, shown once. */
   key: string;
 }

@@ -3,7 +3,9 @@ import type { ListingRef, PageQuery, Recovery } from './envelope.js';
 
 /** What to pay for one call: `data.payment` of a 402. */
 export interface PaymentOffer {
+  payment_id?: string;
   relay_request_id: string;
+  status?: string;
   requirements: {
     depositAddress: string;
     /** Decimal string in whole units of the currency. */
@@ -11,6 +13,7 @@ export interface PaymentOffer {
     /** The same amount as an integer in the currency's smallest unit. */
     amount_base_units?: string;
     currency: PaymentCurrency;
+    network?: string;
     relayRequestId: string;
     expiresAt: string;
   };
@@ -78,19 +81,21 @@ export interface GatewayRequest {
   seller: Party;
   status: GatewayRequestStatus;
   billable: boolean | null;
-  charged_amount: ChargedAmount | null;
-  fees: CentFees | null;
+  charged_amount: ChargedAmount;
+  fees: CentFees;
+  /** Null where the call cost nothing. */
   payment: {
     provider: string;
-    scheme: string | null;
-    network: string | null;
+    scheme: string;
+    network: string;
     relay_request_id: string;
     transaction_hash: string | null;
   } | null;
   seller_status_code: number | null;
   latency_ms: number | null;
   error_code: string | null;
-  request_digest: string | null;
+  /** SHA-256 in hex. */
+  request_digest: string;
   response_digest: string | null;
   created_at: string;
   completed_at: string | null;
@@ -146,13 +151,13 @@ export interface Receipt {
   fee_amount: number;
   net_amount: number;
   currency: string;
-  transaction_hash: string | null;
+  transaction_hash: string;
   listing: ListingRef;
   created_at: string;
 }
 
 export interface ReceiptDetail extends Receipt {
-  relay_request_id: string | null;
+  relay_request_id: string;
   payer: Party & { avatar_url: string | null };
   seller: Party & { avatar_url: string | null };
 }
@@ -162,3 +167,14 @@ export interface ReceiptQuery extends PageQuery {
 }
 
 export type SandboxOutcome = 'paid' | 'pending' | 'underpaid' | 'overpaid' | 'late' | 'failed';
+
+export interface SandboxPayment {
+  payment_id: string;
+  relay_request_id: string;
+  status: string;
+  outcome: SandboxOutcome;
+  /** Decimal string in whole units of the currency. */
+  received_amount: string;
+  currency: PaymentCurrency;
+  transaction_hash: string;
+}
