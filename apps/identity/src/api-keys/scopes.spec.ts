@@ -1,7 +1,8 @@
+import { scope } from '@market/contracts';
 import fc from 'fast-check';
-import { SCOPES, normalizeScopes, scopesBeyond } from './scopes.js';
+import { normalizeScopes, scopesBeyond } from './scopes.js';
 
-const scopes = fc.array(fc.constantFrom(...SCOPES), { maxLength: 8 });
+const scopes = fc.array(fc.constantFrom(...scope.options), { maxLength: 8 });
 
 describe('scopes', () => {
   it('are a set: order and repetition change nothing', () => {
@@ -18,8 +19,8 @@ describe('scopes', () => {
       fc.property(scopes, scopes, (wanted, held) => {
         const beyond = scopesBeyond(wanted, held);
         expect(new Set([...beyond, ...held]).size).toBe(new Set([...wanted, ...held]).size);
-        expect(beyond.some((scope) => held.includes(scope))).toBe(false);
-        expect(beyond.every((scope) => wanted.includes(scope))).toBe(true);
+        expect(beyond.some((each) => held.includes(each))).toBe(false);
+        expect(beyond.every((each) => wanted.includes(each))).toBe(true);
       }),
     );
   });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { isProofOfWorkNonce, newProofOfWorkChallenge, solvesProofOfWork } from './proof-of-work.js';
 
 const solve = (challenge: string, difficulty: number): string => {
-  for (let attempt = 0; ; attempt++) if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
+  for (let attempt = 0; ; attempt += 1) if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
 };
 
 describe('proof of work', () => {
@@ -21,7 +21,7 @@ describe('proof of work', () => {
   it('is not solved by moving characters between challenge and nonce', () => {
     const challenge = newProofOfWorkChallenge();
     const nonce = solve(challenge, 2);
-    for (let moved = 1; moved < 64; moved++) {
+    for (let moved = 1; moved < 64; moved += 1) {
       expect(solvesProofOfWork(challenge.slice(0, -moved), challenge.slice(-moved) + nonce, 2)).toBe(false);
       expect(solvesProofOfWork(challenge + nonce.slice(0, moved), nonce.slice(moved), 2)).toBe(false);
     }

@@ -30,7 +30,7 @@ describe('verifyEd25519', () => {
       }),
       { numRuns: 15 },
     );
-    for (let round = 0; round < 200; round++) {
+    for (let round = 0; round < 200; round += 1) {
       const wallet = newEd25519Wallet();
       const text = randomBytes(round);
       expect(verifyEd25519(wallet.publicKey, text, wallet.sign(text))).toBe(true);
@@ -53,7 +53,7 @@ describe('verifyEd25519', () => {
       return Buffer.concat([signature.subarray(0, 32), littleEndian(fromLittleEndian(signature.subarray(32)) + L)]);
     };
     expect(nacl.sign.detached.verify(message, malleated(message), wallet.publicKey)).toBe(true);
-    for (let round = 0; round < 500; round++) {
+    for (let round = 0; round < 500; round += 1) {
       const text = randomBytes(32);
       expect(verifyEd25519(wallet.publicKey, text, malleated(text))).toBe(false);
     }
@@ -94,7 +94,7 @@ describe('verifyEd25519', () => {
 
 describe('isEd25519PublicKey', () => {
   it('accepts the key of every wallet', () => {
-    for (let round = 0; round < 200; round++) expect(isEd25519PublicKey(newEd25519Wallet().publicKey)).toBe(true);
+    for (let round = 0; round < 200; round += 1) expect(isEd25519PublicKey(newEd25519Wallet().publicKey)).toBe(true);
   });
 
   it('refuses every spelling of a point of small order', () => {

@@ -45,7 +45,7 @@ describe('verifyPersonalSign', () => {
   });
 
   it('refuses high s and every other v', async () => {
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < 50; round += 1) {
       const text = `${message} ${round}`;
       const { r, s, v } = split(await account.signMessage({ message: text }));
       expect(await verifyPersonalSign(account.address, text, join({ r, s: N - s, v: 55 - v }))).toBe(false);

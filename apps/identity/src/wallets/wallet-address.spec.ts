@@ -38,7 +38,7 @@ describe('parseWalletAddress', () => {
   });
 
   it('reads every Solana key in its one spelling', () => {
-    for (let round = 0; round < 50; round++) {
+    for (let round = 0; round < 50; round += 1) {
       const address = bs58.encode(newEd25519Wallet().publicKey);
       expect(parseWalletAddress(address)).toEqual({ chainType: 'solana', address });
     }
@@ -51,7 +51,7 @@ describe('parseWalletAddress', () => {
   });
 
   it('refuses base58 of 31 and 33 bytes', () => {
-    for (let round = 0; round < 100; round++) {
+    for (let round = 0; round < 100; round += 1) {
       expect(parseWalletAddress(bs58.encode(randomBytes(31)))).toBeNull();
       expect(parseWalletAddress(bs58.encode(randomBytes(33)))).toBeNull();
     }

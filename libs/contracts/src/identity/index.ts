@@ -3,6 +3,7 @@ import { getAgents, getProfile, register } from './agents.js';
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
 
 export * from './agents.js';
+export * from './api-key-format.js';
 export * from './api-keys.js';
 export * from './challenges.js';
 
