@@ -1,9 +1,9 @@
 import { evmWallet, formatUsd, Marketplace, MarketplaceError, sandboxPayer, solanaWallet } from '@market/sdk';
-import type { CallResult, CreatedListing, PaymentOffer, Wallet } from '@market/sdk';
+import type { CallResult, CreatedListing, LedgerEntry, PaymentOffer, Wallet } from '@market/sdk';
 import { Books } from './books.js';
 import type { RunningMarketplace } from './marketplace-process.js';
 import type { Transcript } from './transcript.js';
-import { WireTap } from './wire-tap.js';
+import { WireTap, type Exchange } from './wire-tap.js';
 import { WordDesk, type WordCount } from './word-desk.js';
 
 const PRICE_USD = 0.25;
@@ -58,7 +58,12 @@ export async function tellStory(
   transcript.heading(`${transcript.promisesKept} promises kept in ${seconds} s.\n`, []);
 }
 
-async function registerBoth({ transcript, wire }: Stage, visitor: Marketplace, ada: Wallet, otto: Wallet): Promise<[Marketplace, Marketplace]> {
+async function registerBoth(
+  { transcript, wire }: Stage,
+  visitor: Marketplace,
+  ada: Wallet,
+  otto: Wallet,
+): Promise<[buyer: Marketplace, seller: Marketplace]> {
   transcript.step('Two agents, known by their wallets');
   transcript.table([
     ['Ada buys', ada.chainType, ada.address],
@@ -67,11 +72,11 @@ async function registerBoth({ transcript, wire }: Stage, visitor: Marketplace, a
 
   transcript.step('They register: a signature and a proof of work, no password');
   wire.take();
-  const register = async (wallet: Wallet, displayName: string): Promise<Marketplace> => {
+  const register = async (wallet: Wallet, displayName: string, tell: (exchange: Exchange) => void): Promise<Marketplace> => {
     const { marketplace, registration } = await visitor.register(wallet, { displayName });
     const [challenge, registered] = wire.take();
     if (challenge) transcript.brief(challenge);
-    if (registered) transcript.full(registered);
+    if (registered) tell(registered);
     const profile = await marketplace.me();
     wire.take();
     transcript.promise(
@@ -81,7 +86,10 @@ async function registerBoth({ transcript, wire }: Stage, visitor: Marketplace, a
     );
     return marketplace;
   };
-  return [await register(ada, 'Ada'), await register(otto, 'Otto')];
+  return [
+    await register(ada, 'Ada', (exchange) => transcript.full(exchange)),
+    await register(otto, 'Otto', (exchange) => transcript.brief(exchange)),
+  ];
 }
 
 async function openShop({ transcript, wire, desk }: Stage, seller: Marketplace, sellerHost?: string): Promise<CreatedListing> {
@@ -128,12 +136,16 @@ async function findShop({ transcript, wire, desk }: Stage, buyer: Marketplace, l
 
 async function askForPrice({ transcript, wire, desk, buyer, listing }: Trade): Promise<PaymentOffer> {
   transcript.step('Ada calls without paying, and learns what it costs');
-  const refusal: unknown = await buyer.call(listing, QUESTION).catch((error: unknown) => error);
+  const refusal = await refusalOf(buyer.call(listing, QUESTION));
   wire.take().forEach((exchange) => transcript.full(exchange));
-  const offer = refusal instanceof MarketplaceError && refusal.status === 402 ? refusal.payment : undefined;
-  if (!offer) throw refusal;
+  const offer = refusal?.payment;
+  if (refusal?.status !== 402 || !offer) throw refusal ?? new Error('A call that was not paid for was answered.');
   const { requirements, fees } = offer;
-  transcript.promise(`402: ${requirements.amount} ${requirements.currency}, good until ${requirements.expiresAt}`, requirements.relayRequestId === offer.relay_request_id, offer);
+  transcript.promise(
+    `402: ${requirements.amount} ${requirements.currency}, good until ${requirements.expiresAt}`,
+    requirements.relayRequestId === offer.relay_request_id,
+    offer,
+  );
   transcript.promise(
     `The price is the listed ${formatUsd(PRICE_USD)}, the fee in it ${formatUsd(fees?.fee_amount ?? 0)}, for Otto ${formatUsd(fees?.provider_receives ?? 0)}`,
     fees?.gross_amount === PRICE_USD && fees.fee_amount === 0.0125 && fees.provider_receives === 0.2375,
@@ -150,17 +162,22 @@ async function payAndCall({ transcript, wire, desk, buyer, listing }: Trade, off
   if (quote) transcript.brief(quote);
   for (const exchange of [payment, ...calls]) if (exchange) transcript.full(exchange);
   transcript.promise('Asking again gave the same offer', result.relayRequestId === offer.relay_request_id, result.relayRequestId);
-  transcript.promise('The answer is the seller’s', result.seller_response.words === 9 && result.seller_response.longest === 'quick', result);
+  const { words, longest } = result.seller_response;
+  transcript.promise('The answer is the seller’s', words === 9 && longest === 'quick', result);
   transcript.promise(
     'Charged is the price, and fee and credit add up to it',
-    result.billable && result.charged_amount.amount_cents === 25 && result.fees.fee_amount_cents === 1.25 && result.fees.seller_receives_cents === 23.75,
+    result.billable &&
+      result.charged_amount.amount_cents === 25 &&
+      result.fees.fee_amount_cents === 1.25 &&
+      result.fees.seller_receives_cents === 23.75,
     result,
   );
   transcript.promise('The seller was called once', desk.questions === 1, desk.questions);
   return result;
 }
 
-async function repeatForFree({ transcript, wire, desk, buyer, listing, books }: Trade, paid: CallResult<WordCount>): Promise<void> {
+async function repeatForFree(trade: Trade, paid: CallResult<WordCount>): Promise<void> {
+  const { transcript, wire, desk, buyer, listing, books } = trade;
   transcript.step('The connection might have broken, so Ada repeats the paid call');
   const before = await books.paymentsOfBuyer();
   wire.take();
@@ -177,15 +194,22 @@ async function readTheBooks({ transcript, books }: Trade, offer: PaymentOffer): 
   transcript.table(receipts.rows, receipts.layout);
   transcript.promise(
     'Both receipts say the same and name the payment',
-    receipts.buyer.payment_id === receipts.seller.payment_id && [receipts.buyer, receipts.seller].every((receipt) => receipt.relay_request_id === offer.relay_request_id && receipt.gross_amount === PRICE_USD && receipt.fee_amount === 0.0125),
+    receipts.buyer.payment_id === receipts.seller.payment_id &&
+      [receipts.buyer, receipts.seller].every(
+        (receipt) =>
+          receipt.relay_request_id === offer.relay_request_id &&
+          receipt.gross_amount === PRICE_USD &&
+          receipt.fee_amount === 0.0125,
+      ),
     receipts,
   );
 
   transcript.step('Both ledgers tell it');
   const ledgers = await books.ledgers();
   transcript.table(ledgers.rows, ledgers.layout);
-  transcript.promise('Ada paid the price once', ledgers.payments.length === 1 && ledgers.payments[0]?.amount_cents === 25, ledgers.payments);
-  transcript.promise('Otto was credited the price less the fee, once', ledgers.credits.length === 1 && ledgers.credits[0]?.amount_cents === 23.75, ledgers.credits);
+  const isOnly = (entries: LedgerEntry[], cents: number): boolean => entries.length === 1 && entries[0]?.amount_cents === cents;
+  transcript.promise('Ada paid the price once', isOnly(ledgers.payments, 25), ledgers.payments);
+  transcript.promise('Otto was credited the price less the fee, once', isOnly(ledgers.credits, 23.75), ledgers.credits);
 }
 
 async function surviveFailingSeller({ transcript, wire, desk, buyer, listing, books }: Trade): Promise<void> {
@@ -204,41 +228,57 @@ async function surviveFailingSeller({ transcript, wire, desk, buyer, listing, bo
   wire.take();
   const delivered = await buyer.call<WordCount>(listing, SECOND_QUESTION, { relayRequestId: failed.relayRequestId ?? '' });
   wire.take().forEach((exchange) => transcript.brief(exchange));
-  transcript.promise(`Now it is answered: ${delivered.seller_response.words} words, the longest “${delivered.seller_response.longest}”`, delivered.billable && delivered.seller_response.words === 8, delivered);
+  const { words, longest } = delivered.seller_response;
+  transcript.promise(`Now it is answered: ${words} words, the longest “${longest}”`, delivered.billable && words === 8, delivered);
   transcript.promise('It is charged once, without paying again', (await books.paymentsOfBuyer()).length === 2 && desk.questions === 3);
 }
 
-async function refuseWhatMustNotWork({ transcript, wire, desk, buyer, seller, listing, books }: Trade, offer: PaymentOffer): Promise<void> {
+async function refuseWhatMustNotWork(trade: Trade, offer: PaymentOffer): Promise<void> {
+  const { transcript, wire, desk, buyer, seller, listing, books } = trade;
   transcript.step('What must not work');
-  wire.take();
-  const refusalOf = async (attempt: Promise<unknown>): Promise<Partial<MarketplaceError>> =>
-    attempt.then(
-      () => ({ code: 'none' }),
-      (error: unknown) => (error instanceof MarketplaceError ? error : Promise.reject(error)),
-    );
   const questions = desk.questions;
 
   const forged = await fetch(`http://${desk.address}`, { method: 'POST', body: JSON.stringify(QUESTION) });
   transcript.promise('Calling Otto’s desk directly: 401, it takes signed calls only', forged.status === 401, forged.status);
 
-  const otherBody = await refusalOf(buyer.call(listing, { text: 'something else' }, { relayRequestId: offer.relay_request_id }));
-  transcript.promise('Another question on a payment already made: 409, request_body_mismatch', otherBody.status === 409 && otherBody.details?.['reason'] === 'request_body_mismatch', otherBody);
+  const otherQuestion = buyer.call(listing, { text: 'something else' }, { relayRequestId: offer.relay_request_id });
+  const mismatch = await refusalOf(otherQuestion);
+  transcript.promise(
+    'Another question on a payment already made: 409, request_body_mismatch',
+    mismatch?.status === 409 && mismatch.details?.['reason'] === 'request_body_mismatch',
+    mismatch,
+  );
 
-  const tooDear = await refusalOf(buyer.call(listing, { text: 'cheaper?' }, { pay: sandboxPayer(buyer), maxPriceUsd: '0.249999' }));
-  transcript.promise('A price above Ada’s limit: refused on her side, nothing paid', tooDear.code === 'PRICE_ABOVE_LIMIT', tooDear);
+  const tooDear = await refusalOf(
+    buyer.call(listing, { text: 'cheaper?' }, { pay: sandboxPayer(buyer), maxPriceUsd: '0.249999' }),
+  );
+  transcript.promise('A price above Ada’s limit: refused on her side, nothing paid', tooDear?.code === 'PRICE_ABOVE_LIMIT', tooDear);
 
   const { buyer: receipt } = await books.receipts();
   const foreign = await refusalOf(seller.receipts.get(receipt));
-  transcript.promise('Otto reading Ada’s receipt: 404, as if it did not exist', foreign.status === 404, foreign);
+  transcript.promise('Otto reading Ada’s receipt: 404, as if it did not exist', foreign?.status === 404, foreign);
 
-  transcript.promise('None of this reached the seller or the books', desk.questions === questions && (await books.paymentsOfBuyer()).length === 2);
+  const payments = await books.paymentsOfBuyer();
+  transcript.promise('None of this reached the seller or the books', desk.questions === questions && payments.length === 2, payments);
+  wire.take();
 }
 
-async function closeShop({ transcript, wire, seller, listing, buyer }: Trade): Promise<void> {
+async function closeShop({ transcript, wire, seller, buyer, listing }: Trade): Promise<void> {
   transcript.step('Otto closes');
-  wire.take();
   const removed = await seller.listings.remove(listing);
-  const gone = await buyer.listings.get(listing).then(() => false, (error: unknown) => error instanceof MarketplaceError && error.status === 404);
+  const hidden = await refusalOf(buyer.listings.get(listing));
   wire.take().forEach((exchange) => transcript.brief(exchange));
-  transcript.promise('The listing is suspended and hidden; its history stays', !removed.deleted && removed.status === 'suspended' && gone, removed);
+  transcript.promise(
+    'The listing is suspended and hidden; its history stays',
+    !removed.deleted && removed.status === 'suspended' && hidden?.status === 404,
+    removed,
+  );
+}
+
+/** What the marketplace answers to something it must refuse; undefined when it does not. */
+async function refusalOf(attempt: Promise<unknown>): Promise<MarketplaceError | undefined> {
+  return attempt.then(
+    () => undefined,
+    (error: unknown) => (error instanceof MarketplaceError ? error : Promise.reject(error)),
+  );
 }

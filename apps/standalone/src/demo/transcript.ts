@@ -32,6 +32,7 @@ const INDENT = '     ';
 export class Transcript {
   #step = 0;
   #promises = 0;
+  #isAfterExchange = false;
 
   constructor(private readonly out: Output) {}
 
@@ -69,7 +70,7 @@ export class Transcript {
   /** The exchange in one line. */
   brief({ method, path, status, milliseconds }: Exchange): void {
     const answer = `${this.#status(status)}${this.#style('dim', `${String(milliseconds).padStart(6)} ms`)}`;
-    this.#line(`${INDENT}${method.padEnd(6)} ${path.split('?')[0]?.padEnd(46)} ${answer}`);
+    this.#line(`${INDENT}${method.padEnd(6)} ${shortenIds(path.replace(/\?.*/, '')).padEnd(46)} ${answer}`);
   }
 
   /** The exchange as HTTP. */
@@ -85,7 +86,7 @@ export class Transcript {
       ...this.#headers(exchange.responseHeaders, TOLD_RESPONSE_HEADERS),
       ...this.#body(exchange.responseBody),
     ]);
-    this.#line('');
+    this.#isAfterExchange = true;
   }
 
   /** Holds the marketplace to its word. @throws BrokenPromise with what was found instead. */
@@ -96,7 +97,7 @@ export class Transcript {
   }
 
   #http(arrow: string, lines: string[]): void {
-    this.#line('');
+    this.#isAfterExchange = true;
     const text = lines.join('\n').split('\n');
     text.forEach((line, index) => this.#line(`${INDENT}${this.#style('dim', index === 0 ? arrow : '│')} ${line}`));
   }
@@ -123,8 +124,14 @@ export class Transcript {
   }
 
   #line(text: string): void {
+    if (this.#isAfterExchange && !text.startsWith('\n')) this.out.write('\n');
+    this.#isAfterExchange = false;
     this.out.write(`${shortenSecrets(text)}\n`);
   }
+}
+
+function shortenIds(path: string): string {
+  return path.replace(/\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{8}([0-9a-f]{4})\b/g, '$1…$2');
 }
 
 /** Leaves enough of a key, a secret, an address or a digest to recognise it. */
