@@ -118,6 +118,7 @@ function passesByItself(log: string, anyPort: boolean): boolean {
 
 async function assertAnswers(server: ServerProcess, url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
+  client.on('error', () => {}); // what breaks the connection fails the query too
   try {
     await client.connect();
     await client.query('SELECT 1');

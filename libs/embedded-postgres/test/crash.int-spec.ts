@@ -1,11 +1,12 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { startPostgres } from '../src/index.js';
-import { inspectProcess } from '../src/process-info.js';
+import { inspectProcess, waitUntilGone } from '../src/process-info.js';
 import { insertUntilBroken, query, type Inserts } from './database.js';
 import { startOwner } from './owner-process.js';
 
@@ -57,6 +58,16 @@ describe('an owner of an embedded PostgreSQL', () => {
     expect(await inspectProcess(pid)).toBeUndefined();
   });
 
+  if (spawnSync('setpriv', ['--pdeathsig', 'INT', 'true']).status === 0) {
+    it('that is killed takes its server along where the system can arrange it', async () => {
+      const owner = startOwner('hold', [dataDir]);
+      const { pid } = await owner.ready;
+      const server = await inspectProcess(pid);
+      await owner.kill();
+      expect(await waitUntilGone(pid, server?.startedAt ?? '', 5_000)).toBe(true);
+    });
+  }
+
   it('that is killed may leave a busy server behind: the next start replaces it and keeps what it acknowledged', async () => {
     const owner = startOwner('leave-orphan', [dataDir]);
     const { url, pid } = await owner.ready;
@@ -78,6 +89,32 @@ describe('an owner of an embedded PostgreSQL', () => {
     await owner.kill();
 
     await expectEveryAcknowledgedRow(inserts);
+  });
+
+  it('waits for the last backend of a killed server before it starts another on the same files', async () => {
+    const first = await startPostgres({ dataDir });
+    const client = new pg.Client(first.url);
+    client.on('error', () => {}); // the connection is meant to break
+    await client.connect();
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const backend = rows[0]?.pid ?? 0;
+    process.kill(backend, 'SIGSTOP');
+    process.kill(first.pid, 'SIGKILL');
+    await first.exited;
+    await first.stop();
+
+    const refusals: string[] = [];
+    const second = await startPostgres({
+      dataDir,
+      onLog(line) {
+        if (!line.includes('FATAL')) return;
+        refusals.push(line);
+        process.kill(backend, 'SIGCONT');
+      },
+    });
+    expect(refusals[0]).toContain('pre-existing shared memory block');
+    await second.stop();
+    await client.end();
   });
 
   it('that lives keeps its directory: others are refused with its pid', async () => {
