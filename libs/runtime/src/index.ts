@@ -4,3 +4,4 @@ export * from './jobs.js';
 export { platformConfig } from './platform-config.js';
 export * from './run-main.js';
 export * from './run-process.js';
+export * from './short-cache.js';

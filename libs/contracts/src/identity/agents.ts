@@ -59,6 +59,7 @@ export const register = defineRequest({
   }),
   refusals: {
     ...walletProofRefusals,
+    display_name_invalid: declareRefusal('invalid', 'display_name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
     wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), { nextAction: 'recover_key' }),
   },
 });

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { declareRefusal, defineRequest, defineSignal } from '../define.js';
 import { id, principal, scope, sha256Hex, timestamp } from '../shared/index.js';
 
+const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), { nextAction: 'recover_key' });
+
 /** Resolves a key by its hash: the raw key never leaves the edge. */
 export const authenticate = defineRequest({
   subject: 'rpc.identity.authenticate.v1',
   input: z.object({ keyHash: sha256Hex }),
   output: principal,
-  refusals: {
-    key_invalid: declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), { nextAction: 'recover_key' }),
-  },
+  refusals: { key_invalid: keyInvalid },
 });
 
 export const apiKeyView = z.object({
@@ -36,6 +36,9 @@ export const createApiKey = defineRequest({
   /** `key` is shown here once. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
   refusals: {
+    /** The creating key was revoked or ran out since the edge last saw it. */
+    key_invalid: keyInvalid,
+    name_invalid: declareRefusal('invalid', 'name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
     scope_not_held: declareRefusal('forbidden', 'A key cannot create a key with more scopes than it has', z.object({ missing_scopes: z.array(scope) }), { nextAction: 'create_key_with_scope' }),
     expiry_invalid: declareRefusal('invalid', 'expires_at must be an ISO 8601 timestamp in the future', z.object({}), { nextAction: 'fix_request' }),
   },

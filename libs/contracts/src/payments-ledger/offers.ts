@@ -77,7 +77,7 @@ export const claimPayment = defineRequest({
   subject: 'rpc.payments-ledger.claim-payment.v1',
   input: z.object({ relayRequestId, listingId: id, bodyDigest: sha256Hex, leaseMs: z.number().int().min(1000).max(300_000) }),
   output: z.discriminatedUnion('outcome', [
-    z.object({ outcome: z.literal('claimed'), paymentId: id, gatewayRequestId: id, fence: z.number().int(), attempt: z.number().int(), retryUntil: timestamp, money: callMoney, listing: soldListing }),
+    z.object({ outcome: z.literal('claimed'), paymentId: id, gatewayRequestId: id, fence: z.number().int(), attempt: z.number().int(), retryUntil: timestamp, transactionHash: z.string().nullable(), money: callMoney, listing: soldListing }),
     /** Already charged: the stored result of this call is the answer. */
     z.object({ outcome: z.literal('completed'), gatewayRequestId: id }),
     /** Another attempt holds the claim. */

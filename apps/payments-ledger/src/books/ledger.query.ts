@@ -1,0 +1,70 @@
+import type { listLedger } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { centsNumber } from '@market/kernel';
+import { principalOf, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+type Entry = OutputOf<typeof listLedger>['items'][number];
+
+interface EntryRow {
+  id: string;
+  transaction_id: string;
+  type: Entry['type'];
+  account: string;
+  direction: Entry['direction'];
+  amount_micros: string;
+  balance_after_micros: string;
+  listing_id: string;
+  listing_name: string;
+  listing_slug: string;
+  payment_id: string;
+  gateway_request_id: string;
+  receipt_id: string | null;
+  transaction_hash: string | null;
+  recorded_at: Date;
+}
+
+const matching = `FROM postings o JOIN journal_transactions t ON t.id = o.transaction_id JOIN payments p ON p.id = t.payment_id
+   WHERE o.owner_id = $1 AND ($2::text IS NULL OR o.type = $2) AND ($3::text IS NULL OR o.direction = $3) AND ($4::uuid IS NULL OR p.listing_id = $4)
+     AND ($5::timestamptz IS NULL OR t.recorded_at >= $5) AND ($6::timestamptz IS NULL OR t.recorded_at < $6)`;
+const list = sql(
+  'ledger.list',
+  `SELECT o.id, o.transaction_id, o.type, o.account, o.direction, o.amount_micros, o.balance_after_micros,
+     p.listing_id, p.listing_name, p.listing_slug, p.id AS payment_id, p.gateway_request_id, p.transaction_hash, t.recorded_at,
+     (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id AND t.reason = 'call_completed') AS receipt_id
+   ${matching} ORDER BY o.sequence DESC, o.position DESC LIMIT $7 OFFSET $8`,
+);
+const count = sql('ledger.count', `SELECT count(*)::int AS total ${matching}`);
+
+/** The caller's postings, newest first. `from` is inclusive, `to` exclusive. */
+@Injectable()
+export class LedgerQuery {
+  constructor(private readonly database: Database) {}
+
+  async list(input: InputOf<typeof listLedger>, call: Call): Promise<OutputOf<typeof listLedger>> {
+    const filter = [principalOf(call).accountId, input.type ?? null, input.direction ?? null, input.listingId ?? null, input.from ?? null, input.to ?? null];
+    const [rows, [counted]] = await Promise.all([
+      this.database.query<EntryRow>(list, [...filter, input.limit, (input.page - 1) * input.limit]),
+      this.database.query<{ total: number }>(count, filter),
+    ]);
+    return { items: rows.map(toEntry), total: counted!.total };
+  }
+}
+
+function toEntry(row: EntryRow): Entry {
+  return {
+    id: row.id,
+    transaction_id: row.transaction_id,
+    type: row.type,
+    account: row.account,
+    direction: row.direction,
+    amount_cents: centsNumber(BigInt(row.amount_micros)),
+    currency: 'USD',
+    balance_after_cents: centsNumber(BigInt(row.balance_after_micros)),
+    listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
+    reference: { payment_id: row.payment_id, gateway_request_id: row.gateway_request_id, receipt_id: row.receipt_id },
+    transaction_hash: row.transaction_hash,
+    created_at: row.recorded_at.toISOString(),
+  };
+}

@@ -1,0 +1,73 @@
+import { getReceipt, listReceipts } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { feeRateNumber, usdNumber } from '@market/kernel';
+import { principalOf, refuse, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+interface ReceiptRow {
+  id: string;
+  payment_id: string;
+  recipient_type: 'buyer' | 'seller';
+  gross_micros: string;
+  fee_bps: number;
+  fee_micros: string;
+  net_micros: string;
+  currency: string;
+  transaction_hash: string | null;
+  listing_id: string;
+  listing_name: string;
+  listing_slug: string;
+  created_at: Date;
+  relay_request_id: string;
+  buyer_id: string;
+  seller_id: string;
+}
+
+const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency, p.transaction_hash,
+  p.listing_id, p.listing_name, p.listing_slug, r.created_at, p.relay_request_id, p.buyer_id, p.seller_id`;
+const list = sql(
+  'receipts.list',
+  `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id
+   WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2)
+   ORDER BY r.created_at DESC, r.id DESC LIMIT $3 OFFSET $4`,
+);
+const count = sql('receipts.count', 'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)');
+const find = sql('receipts.find', `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`);
+
+/** Receipts of the caller, as buyer or as seller; nobody sees the other side's. */
+@Injectable()
+export class ReceiptsQuery {
+  constructor(private readonly database: Database) {}
+
+  async list({ role, page, limit }: InputOf<typeof listReceipts>, call: Call): Promise<OutputOf<typeof listReceipts>> {
+    const { accountId } = principalOf(call);
+    const [rows, [counted]] = await Promise.all([
+      this.database.query<ReceiptRow>(list, [accountId, role ?? null, limit, (page - 1) * limit]),
+      this.database.query<{ total: number }>(count, [accountId, role ?? null]),
+    ]);
+    return { items: rows.map(toView), total: counted!.total };
+  }
+
+  async get({ receiptId }: InputOf<typeof getReceipt>, call: Call): Promise<OutputOf<typeof getReceipt>> {
+    const [row] = await this.database.query<ReceiptRow>(find, [receiptId, principalOf(call).accountId]);
+    if (!row) throw refuse(getReceipt, 'receipt_not_found', {});
+    return { ...toView(row), relay_request_id: row.relay_request_id, payer_id: row.buyer_id, seller_id: row.seller_id };
+  }
+}
+
+function toView(row: ReceiptRow): OutputOf<typeof listReceipts>['items'][number] {
+  return {
+    id: row.id,
+    payment_id: row.payment_id,
+    recipient_type: row.recipient_type,
+    gross_amount: usdNumber(BigInt(row.gross_micros)),
+    fee_rate: feeRateNumber(row.fee_bps),
+    fee_amount: usdNumber(BigInt(row.fee_micros)),
+    net_amount: usdNumber(BigInt(row.net_micros)),
+    currency: row.currency,
+    transaction_hash: row.transaction_hash ?? '',
+    listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
+    created_at: row.created_at.toISOString(),
+  };
+}

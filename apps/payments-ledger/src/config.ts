@@ -1,0 +1,17 @@
+import { choice, defineConfig, integer, variable, type ConfigOf } from '@market/runtime';
+
+export const paymentsLedgerConfig = defineConfig('payments-ledger', {
+  feeBps: variable('PAYMENTS_LEDGER_FEE_BPS', integer(0, 10_000, 500), 'marketplace fee in basis points of the gross price; kept on each offer'),
+  offerTtlSeconds: variable('PAYMENTS_LEDGER_OFFER_TTL_SECONDS', integer(1, 86_400, 900), 'how long an unpaid offer can be paid'),
+  retryWindowSeconds: variable('PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS', integer(1, 604_800, 86_400), 'how long a paid call that was not delivered may be repeated before it is refunded'),
+  minimumUsdcMicros: variable('PAYMENTS_LEDGER_MINIMUM_USDC_MICROS', integer(0, 1_000_000_000, 100_000), 'least price in micros that the USDC route carries'),
+  minimumEthMicros: variable('PAYMENTS_LEDGER_MINIMUM_ETH_MICROS', integer(0, 1_000_000_000, 100_000), 'least price in micros that the ETH route carries'),
+  minimumSolMicros: variable('PAYMENTS_LEDGER_MINIMUM_SOL_MICROS', integer(0, 1_000_000_000, 0), 'least price in micros that the SOL route carries'),
+  defaultRoute: variable('GATEWAY_DEFAULT_ROUTE', choice(['supported', 'preferred_currency'], 'supported'), "route of a call that names none: supported takes the cheapest where the listing's currency cannot carry the price; preferred_currency insists on it"),
+  ethPriceMicros: variable('PAYMENTS_LEDGER_ETH_USD_MICROS', integer(1, 1_000_000_000_000, 3_000_000_000), 'fixed price of one ETH in USD micros'),
+  solPriceMicros: variable('PAYMENTS_LEDGER_SOL_USD_MICROS', integer(1, 1_000_000_000_000, 150_000_000), 'fixed price of one SOL in USD micros'),
+  sandboxPendingSeconds: variable('PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS', integer(0, 3600, 2), 'how long a sandbox payment with outcome "pending" takes to become final'),
+  sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments are looked for'),
+});
+
+export type PaymentsLedgerConfig = ConfigOf<typeof paymentsLedgerConfig>;

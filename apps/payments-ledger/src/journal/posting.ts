@@ -1,0 +1,77 @@
+import { invariant, type FeeSplit, type Micros } from '@market/kernel';
+
+export type PostingType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
+
+/** An account is an address; the owner, if any, sees its postings in GET /ledger. A balance is credits − debits. */
+export interface Account {
+  address: string;
+  ownerId: string | null;
+}
+
+export const accounts = {
+  /** What an agent paid sellers directly. */
+  paymentsOf: (agentId: string): Account => ({ address: `agent:${agentId}:payments`, ownerId: agentId }),
+  /** What an agent earned, after fees. */
+  earningsOf: (agentId: string): Account => ({ address: `agent:${agentId}:earnings`, ownerId: agentId }),
+  /** What an agent is owed for calls it paid and did not get. */
+  refundsOf: (agentId: string): Account => ({ address: `agent:${agentId}:refunds`, ownerId: agentId }),
+  platformFees: { address: 'platform:fees', ownerId: null } satisfies Account,
+  /** Money that arrived on a rail and belongs to nobody's completed call. */
+  clearingOf: (rail: string): Account => ({ address: `rail:${rail}:clearing`, ownerId: null }),
+};
+
+export interface Posting {
+  account: Account;
+  type: PostingType;
+  direction: 'debit' | 'credit';
+  /** Always positive. */
+  amountMicros: Micros;
+}
+
+export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
+
+/** One balanced change of the books; at most one for each payment and reason. */
+export interface JournalEntry {
+  reason: 'call_completed' | RefundReason;
+  paymentId: string;
+  postings: Posting[];
+}
+
+export const signed = ({ direction, amountMicros }: Posting): Micros => (direction === 'credit' ? amountMicros : -amountMicros);
+
+export function assertBalanced(entry: JournalEntry): void {
+  invariant(entry.postings.length >= 2, 'a journal entry has two postings or more');
+  invariant(entry.postings.every(({ amountMicros }) => amountMicros > 0n), 'every posting moves a positive amount');
+  invariant(entry.postings.reduce((sum, posting) => sum + signed(posting), 0n) === 0n, 'debits equal credits');
+}
+
+/** A delivered call: the buyer pays gross, the seller is credited gross and bears the fee. A fee that rounds to nothing is not posted. */
+export function callCompleted(call: { paymentId: string; buyerId: string; sellerId: string; money: FeeSplit }): JournalEntry {
+  const { gross, fee } = call.money;
+  const feePostings: Posting[] = [
+    { account: accounts.earningsOf(call.sellerId), type: 'marketplace_fee', direction: 'debit', amountMicros: fee },
+    { account: accounts.platformFees, type: 'marketplace_fee', direction: 'credit', amountMicros: fee },
+  ];
+  return {
+    reason: 'call_completed',
+    paymentId: call.paymentId,
+    postings: [
+      { account: accounts.paymentsOf(call.buyerId), type: 'direct_payment', direction: 'debit', amountMicros: gross },
+      { account: accounts.earningsOf(call.sellerId), type: 'seller_credit', direction: 'credit', amountMicros: gross },
+      ...(fee > 0n ? feePostings : []),
+    ],
+  };
+}
+
+/** Money that arrived and bought nothing is owed back to the buyer. */
+export function refundDue(refund: { paymentId: string; buyerId: string; rail: string; amountMicros: Micros; reason: RefundReason }): JournalEntry {
+  const { amountMicros } = refund;
+  return {
+    reason: refund.reason,
+    paymentId: refund.paymentId,
+    postings: [
+      { account: accounts.clearingOf(refund.rail), type: 'adjustment', direction: 'debit', amountMicros },
+      { account: accounts.refundsOf(refund.buyerId), type: 'adjustment', direction: 'credit', amountMicros },
+    ],
+  };
+}

@@ -1,0 +1,158 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+const ROLE = 'market_payments_ledger';
+
+export class CreateLedger1763650000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await createPayments(runner);
+    await createJournal(runner);
+    await createReceipts(runner);
+    await makeAppendOnly(runner, ['journal_transactions', 'postings', 'receipts']);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE receipts, postings, journal_transactions, journal_head, accounts, sandbox_transfers, payments');
+    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced');
+  }
+}
+
+async function createPayments(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE payments (
+      id uuid PRIMARY KEY,
+      relay_request_id text NOT NULL CONSTRAINT payments_relay_request_id UNIQUE,
+      gateway_request_id uuid NOT NULL,
+      offer_key bytea NOT NULL,
+      state text NOT NULL CHECK (state IN ('pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded', 'indeterminate')),
+      buyer_id uuid NOT NULL,
+      seller_id uuid NOT NULL CHECK (seller_id <> buyer_id),
+      listing_id uuid NOT NULL,
+      listing_name text NOT NULL,
+      listing_slug text NOT NULL,
+      preferred_currency text NOT NULL,
+      body_digest bytea NOT NULL CHECK (length(body_digest) = 32),
+      rail text NOT NULL,
+      scheme text NOT NULL,
+      network text NOT NULL,
+      currency text NOT NULL,
+      decimals int NOT NULL,
+      deposit_address text NOT NULL,
+      gross_micros bigint NOT NULL CHECK (gross_micros > 0),
+      fee_micros bigint NOT NULL CHECK (fee_micros >= 0),
+      net_micros bigint NOT NULL CHECK (net_micros >= 0),
+      fee_bps int NOT NULL,
+      amount_base_units numeric(78, 0) NOT NULL CHECK (amount_base_units > 0),
+      received_base_units numeric(78, 0) NOT NULL DEFAULT 0 CHECK (received_base_units >= 0),
+      transaction_hash text,
+      fence int NOT NULL DEFAULT 0,
+      lease_until timestamptz,
+      created_at timestamptz NOT NULL DEFAULT now(),
+      expires_at timestamptz NOT NULL,
+      verified_at timestamptz,
+      retry_until timestamptz,
+      completed_at timestamptz,
+      CHECK (gross_micros = fee_micros + net_micros),
+      CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
+      CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
+    )`);
+  await runner.query(`CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight')`);
+  await runner.query(`CREATE INDEX payments_unpaid_until ON payments (expires_at) WHERE state IN ('pending', 'underpaid')`);
+  await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until) WHERE state = 'verified'`);
+  await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
+  await runner.query(`
+    CREATE TABLE sandbox_transfers (
+      transaction_hash text PRIMARY KEY,
+      payment_id uuid NOT NULL REFERENCES payments (id),
+      amount_base_units numeric(78, 0) NOT NULL CHECK (amount_base_units > 0),
+      final_at timestamptz NOT NULL
+    )`);
+  await runner.query('CREATE INDEX sandbox_transfers_payment ON sandbox_transfers (payment_id)');
+}
+
+async function createJournal(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE accounts (
+      address text PRIMARY KEY,
+      owner_id uuid,
+      balance_micros bigint NOT NULL
+    )`);
+  await runner.query(`
+    CREATE TABLE journal_head (
+      only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+      sequence bigint NOT NULL,
+      hash bytea NOT NULL
+    )`);
+  await runner.query(`INSERT INTO journal_head (sequence, hash) VALUES (0, decode(repeat('00', 32), 'hex'))`);
+  await runner.query(`
+    CREATE TABLE journal_transactions (
+      id uuid PRIMARY KEY,
+      sequence bigint NOT NULL UNIQUE,
+      reason text NOT NULL,
+      payment_id uuid NOT NULL REFERENCES payments (id),
+      recorded_at timestamptz NOT NULL,
+      hash bytea NOT NULL,
+      CONSTRAINT journal_once_per_payment UNIQUE (payment_id, reason)
+    )`);
+  await runner.query(`
+    CREATE TABLE postings (
+      id uuid PRIMARY KEY,
+      transaction_id uuid NOT NULL REFERENCES journal_transactions (id),
+      sequence bigint NOT NULL,
+      position int NOT NULL,
+      account text NOT NULL REFERENCES accounts (address),
+      owner_id uuid,
+      type text NOT NULL CHECK (type IN ('direct_payment', 'seller_credit', 'marketplace_fee', 'adjustment')),
+      direction text NOT NULL CHECK (direction IN ('debit', 'credit')),
+      amount_micros bigint NOT NULL CHECK (amount_micros > 0),
+      balance_after_micros bigint NOT NULL,
+      UNIQUE (transaction_id, position)
+    )`);
+  await runner.query('CREATE INDEX postings_owner ON postings (owner_id, sequence DESC, position DESC) WHERE owner_id IS NOT NULL');
+  await runner.query(`
+    CREATE FUNCTION refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE unbalanced uuid;
+    BEGIN
+      SELECT p.transaction_id INTO unbalanced
+      FROM postings p WHERE p.transaction_id IN (SELECT DISTINCT transaction_id FROM inserted)
+      GROUP BY p.transaction_id
+      HAVING sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END) <> 0
+      LIMIT 1;
+      IF unbalanced IS NOT NULL THEN
+        RAISE EXCEPTION 'journal transaction % is not balanced', unbalanced USING ERRCODE = 'check_violation';
+      END IF;
+      RETURN NULL;
+    END $$`);
+  await runner.query(`
+    CREATE TRIGGER postings_balance AFTER INSERT ON postings
+    REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION refuse_unbalanced()`);
+}
+
+async function createReceipts(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE receipts (
+      id uuid PRIMARY KEY,
+      payment_id uuid NOT NULL REFERENCES payments (id),
+      recipient_type text NOT NULL CHECK (recipient_type IN ('buyer', 'seller')),
+      recipient_id uuid NOT NULL,
+      request_digest bytea NOT NULL,
+      response_digest bytea NOT NULL,
+      seller_status_code int NOT NULL,
+      created_at timestamptz NOT NULL,
+      CONSTRAINT receipts_one_a_side UNIQUE (payment_id, recipient_type)
+    )`);
+  await runner.query('CREATE INDEX receipts_recipient ON receipts (recipient_id, id DESC)');
+}
+
+/** The service's role may add and read; nobody changes or removes, not even by mistake as the owner. */
+async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<void> {
+  await runner.query(`
+    CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'insufficient_privilege';
+    END $$`);
+  for (const table of tables) {
+    await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON ${table} FROM ${ROLE}`);
+    await runner.query(`CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()`);
+  }
+  await runner.query(`REVOKE DELETE, TRUNCATE ON accounts, journal_head, payments FROM ${ROLE}`);
+}

@@ -1,0 +1,122 @@
+import { claimPayment } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { formatDecimal } from '@market/kernel';
+import { principalOf, refuse, type Call } from '@market/messaging';
+import { Database, GroupCommit, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { ObservePayment } from './observe-payment.js';
+import { paymentColumns, toOffer, type PaymentRow } from './payment.js';
+
+type Input = InputOf<typeof claimPayment>;
+type Output = OutputOf<typeof claimPayment>;
+type Claim = Input & { buyerId: string };
+
+/** Rows are locked in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
+const claim = sql(
+  'payments.claim',
+  `WITH claimable AS (
+     SELECT p.id, w.lease_ms
+     FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::int[]) AS w (relay_request_id, buyer_id, listing_id, body_digest, lease_ms)
+     JOIN payments p ON p.relay_request_id = w.relay_request_id AND p.buyer_id = w.buyer_id AND p.listing_id = w.listing_id AND p.body_digest = w.body_digest
+     WHERE (p.state = 'verified' AND p.retry_until > now()) OR (p.state = 'in_flight' AND p.lease_until < now())
+     ORDER BY p.id FOR UPDATE OF p
+   )
+   UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, lease_until = now() + c.lease_ms * interval '1 millisecond'
+   FROM claimable c WHERE p.id = c.id
+   RETURNING ${paymentColumns('p')}`,
+);
+const find = sql('payments.find-by-relay-id', `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE relay_request_id = $1`);
+
+const NOT_SEEN_RETRY_SECONDS = 2;
+
+/**
+ * Takes the right to call the seller. Of any number of parallel claims of one id exactly one gets it; the rest learn
+ * where it stands. The common case, a verified payment, is one statement in one shared commit.
+ */
+@Injectable()
+export class ClaimPayment {
+  private readonly claims = new GroupCommit<Claim, PaymentRow | null>((items) => this.write(items));
+
+  constructor(
+    private readonly database: Database,
+    private readonly observePayment: ObservePayment,
+  ) {}
+
+  async execute(input: Input, call: Call): Promise<Output> {
+    const request = { ...input, buyerId: principalOf(call).accountId };
+    const claimed = await this.claims.submit(request);
+    if (claimed) return toClaimed(claimed);
+    const current = await this.findOwn(request);
+    if (!awaitsMoney(current)) return this.explain(current);
+    const observed = await this.observePayment.execute(current.id, call);
+    if (observed.state !== 'verified') return this.explain({ ...observed, as_of: current.as_of });
+    const second = await this.claims.submit(request);
+    return second ? toClaimed(second) : this.explain(await this.findOwn(request));
+  }
+
+  private async write(items: Claim[]): Promise<(PaymentRow | null)[]> {
+    const rows = await this.database.query<PaymentRow>(claim, [
+      items.map((item) => item.relayRequestId),
+      items.map((item) => item.buyerId),
+      items.map((item) => item.listingId),
+      items.map((item) => Buffer.from(item.bodyDigest, 'hex')),
+      items.map((item) => item.leaseMs),
+    ]);
+    const granted = new Map(rows.map((row) => [row.relay_request_id, row]));
+    return items.map((item) => {
+      const row = granted.get(item.relayRequestId);
+      // The same id twice in one group: only the first asked gets the claim.
+      if (row && matches(row, item) && granted.delete(item.relayRequestId)) return row;
+      return null;
+    });
+  }
+
+  private async findOwn(request: Claim): Promise<PaymentRow & { as_of: Date }> {
+    const [row] = await this.database.query<PaymentRow & { as_of: Date }>(find, [request.relayRequestId]);
+    if (!row || row.buyer_id !== request.buyerId) throw refuse(claimPayment, 'payment_not_found', {});
+    if (row.listing_id !== request.listingId) throw refuse(claimPayment, 'listing_mismatch', {});
+    if (row.body_digest.toString('hex') !== request.bodyDigest) throw refuse(claimPayment, 'request_body_mismatch', {});
+    return row;
+  }
+
+  private explain(row: PaymentRow & { as_of: Date }): Output {
+    switch (row.state) {
+      case 'completed':
+        return { outcome: 'completed', gatewayRequestId: row.gateway_request_id };
+      case 'in_flight':
+      case 'verified':
+        return { outcome: 'in_flight', gatewayRequestId: row.gateway_request_id, retryAfterMs: Math.max(0, (row.lease_until?.getTime() ?? 0) - row.as_of.getTime()) };
+      case 'pending':
+      case 'indeterminate':
+        return { outcome: 'pending', gatewayRequestId: row.gateway_request_id, retryAfterSeconds: NOT_SEEN_RETRY_SECONDS };
+      case 'underpaid': {
+        const received = BigInt(row.received_base_units);
+        return { outcome: 'underpaid', offer: toOffer(row), received: formatDecimal(received, row.decimals), missing: formatDecimal(BigInt(row.amount_base_units) - received, row.decimals) };
+      }
+      case 'expired':
+        return { outcome: 'not_payable', reason: 'offer_expired' };
+      case 'failed':
+        return { outcome: 'not_payable', reason: 'payment_failed' };
+      default:
+        return { outcome: 'not_payable', reason: row.state };
+    }
+  }
+}
+
+const matches = (row: PaymentRow, item: Claim): boolean => row.buyer_id === item.buyerId && row.listing_id === item.listingId && row.body_digest.toString('hex') === item.bodyDigest;
+
+const awaitsMoney = (row: PaymentRow): boolean => row.state === 'pending' || row.state === 'underpaid' || row.state === 'indeterminate';
+
+function toClaimed(row: PaymentRow): Output {
+  return {
+    outcome: 'claimed',
+    paymentId: row.id,
+    gatewayRequestId: row.gateway_request_id,
+    fence: row.fence,
+    attempt: row.fence,
+    retryUntil: row.retry_until!.toISOString(),
+    transactionHash: row.transaction_hash,
+    money: { grossMicros: row.gross_micros, feeMicros: row.fee_micros, netMicros: row.net_micros, feeBps: row.fee_bps },
+    listing: { listingId: row.listing_id, name: row.listing_name, slug: row.listing_slug, sellerId: row.seller_id, preferredCurrency: row.preferred_currency },
+  };
+}

@@ -1,0 +1,78 @@
+import { paymentRefundDue } from '@market/contracts/payments-ledger';
+import { invariant } from '@market/kernel';
+import type { Call } from '@market/messaging';
+import { Database, Outbox, sql, type Tx } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { Journal } from '../journal/journal.js';
+import { refundDue, type RefundReason } from '../journal/posting.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { judge, mayMove, type Observation } from './payment-state.js';
+import { paymentColumns, worthMicros, type PaymentRow } from './payment.js';
+
+const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
+const lock = sql('payments.lock', `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`);
+const move = sql(
+  'payments.move',
+  `UPDATE payments SET state = $2, received_base_units = $3, transaction_hash = coalesce($4, transaction_hash),
+     verified_at = CASE WHEN $2 = 'verified' THEN now() ELSE verified_at END,
+     retry_until = CASE WHEN $2 = 'verified' THEN now() + $5 * interval '1 second' ELSE retry_until END
+   WHERE id = $1 RETURNING ${paymentColumns('payments')}`,
+);
+
+export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
+
+/** Asks a payment's rail what arrived and moves the payment accordingly; money beyond the price, or too late for it, is owed back at once. */
+@Injectable()
+export class ObservePayment {
+  constructor(
+    private readonly database: Database,
+    private readonly journal: Journal,
+    private readonly outbox: Outbox,
+    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  /** The rail is asked before any row is locked: it may be slow. */
+  async execute(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+    const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
+    const rail = this.rails.find(({ id }) => id === payment?.rail);
+    invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
+    const observation = await rail.observe({ paymentId, relayRequestId: payment.relay_request_id, route: payment, amountBaseUnits: BigInt(payment.amount_base_units) });
+    return this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call));
+  }
+
+  async lock(tx: Tx, paymentId: string): Promise<LockedPayment> {
+    const [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
+    invariant(payment, `payment ${paymentId} exists`);
+    return payment;
+  }
+
+  async apply(tx: Tx, payment: LockedPayment, observation: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+    const verdict = judge({ state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired }, observation);
+    if (verdict.state === payment.state) return payment;
+    invariant(mayMove(payment.state, verdict.state), `a payment moves from ${payment.state} to ${verdict.state}`);
+    if (verdict.state === 'refund_due') return this.oweBack(tx, payment, observation, 'not_delivered', worthMicros(payment, observation.receivedBaseUnits), call);
+    const [moved] = await tx.query<PaymentRow>(move, [payment.id, verdict.state, observation.receivedBaseUnits, observation.transactionHash, this.config.retryWindowSeconds]);
+    const surplus = worthMicros(payment, verdict.surplusBaseUnits);
+    if (surplus > 0n) await this.recordOwed(tx, payment, 'overpaid', surplus, call);
+    return moved!;
+  }
+
+  /** Ends a payment in the buyer's favour: the state and the adjustment are one commit. */
+  async oweBack(tx: Tx, payment: LockedPayment, observation: Observation, reason: 'not_delivered' | 'paid_late', amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+    const [moved] = await tx.query<PaymentRow>(move, [payment.id, 'refund_due', observation.receivedBaseUnits, observation.transactionHash, 0]);
+    if (amountMicros > 0n) await this.recordOwed(tx, payment, reason, amountMicros, call);
+    return moved!;
+  }
+
+  private async recordOwed(tx: Tx, payment: LockedPayment, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<void> {
+    await this.journal.record(tx, [refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason })], payment.as_of);
+    await this.outbox.add(
+      tx,
+      paymentRefundDue,
+      { paymentId: payment.id, gatewayRequestId: payment.gateway_request_id, buyerId: payment.buyer_id, listingId: payment.listing_id, amountMicros: amountMicros.toString(), reason, at: payment.as_of.toISOString() },
+      call,
+    );
+  }
+}

@@ -1,0 +1,48 @@
+import { claimPayment, createOffer, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { ClaimPayment } from './claim-payment.use-case.js';
+import { CreateOffer } from './create-offer.use-case.js';
+import { PaySandbox } from './pay-sandbox.use-case.js';
+import { ReleasePayment } from './release-payment.use-case.js';
+import { SettlePayment } from './settle-payment.use-case.js';
+
+@Controller()
+export class PaymentsMessageController {
+  constructor(
+    private readonly createOfferUseCase: CreateOffer,
+    private readonly claimPaymentUseCase: ClaimPayment,
+    private readonly settlePaymentUseCase: SettlePayment,
+    private readonly releasePaymentUseCase: ReleasePayment,
+    private readonly paySandboxUseCase: PaySandbox,
+  ) {}
+
+  /** One statement, one shared commit. */
+  @HandleRequest(createOffer)
+  createOffer(input: InputOf<typeof createOffer>, call: Call): Promise<OutputOf<typeof createOffer>> {
+    return this.createOfferUseCase.execute(input, call);
+  }
+
+  /** One statement, one shared commit; two more statements where the payment is not simply verified. */
+  @HandleRequest(claimPayment)
+  claimPayment(input: InputOf<typeof claimPayment>, call: Call): Promise<OutputOf<typeof claimPayment>> {
+    return this.claimPaymentUseCase.execute(input, call);
+  }
+
+  /** Six statements, one shared commit. */
+  @HandleRequest(settlePayment)
+  settlePayment(input: InputOf<typeof settlePayment>, call: Call): Promise<OutputOf<typeof settlePayment>> {
+    return this.settlePaymentUseCase.execute(input, call);
+  }
+
+  @HandleRequest(releasePayment)
+  releasePayment(input: InputOf<typeof releasePayment>): Promise<OutputOf<typeof releasePayment>> {
+    return this.releasePaymentUseCase.execute(input);
+  }
+
+  @HandleRequest(paySandbox)
+  paySandbox(input: InputOf<typeof paySandbox>, call: Call): Promise<OutputOf<typeof paySandbox>> {
+    return this.paySandboxUseCase.execute(input, call);
+  }
+}

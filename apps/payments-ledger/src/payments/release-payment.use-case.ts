@@ -1,0 +1,19 @@
+import { releasePayment } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { refuse } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const release = sql('payments.release', `UPDATE payments SET state = 'verified', lease_until = NULL WHERE id = $1 AND fence = $2 AND state IN ('in_flight', 'verified') RETURNING retry_until`);
+
+/** Gives a claim back after an answer that was not billable; the payment stays good for the same call. */
+@Injectable()
+export class ReleasePayment {
+  constructor(private readonly database: Database) {}
+
+  async execute({ paymentId, fence }: InputOf<typeof releasePayment>): Promise<OutputOf<typeof releasePayment>> {
+    const [row] = await this.database.query<{ retry_until: Date }>(release, [paymentId, fence]);
+    if (!row) throw refuse(releasePayment, 'claim_lost', {});
+    return { retryUntil: row.retry_until.toISOString() };
+  }
+}

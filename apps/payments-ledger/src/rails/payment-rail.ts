@@ -1,0 +1,36 @@
+import type { Currency } from '@market/contracts';
+import type { Observation } from '../payments/payment-state.js';
+
+/** One way money can take: a currency on a chain. */
+export interface Route {
+  currency: Currency;
+  /** CAIP-2 chain id. */
+  network: string;
+  decimals: number;
+  /** How the retry names this kind of payment. */
+  scheme: string;
+  /** Least price in micros that this route carries. */
+  minimumMicros: bigint;
+}
+
+/** What a rail must know of an offer to watch for its money. */
+export interface WatchedOffer {
+  paymentId: string;
+  relayRequestId: string;
+  route: Pick<Route, 'currency' | 'network'>;
+  amountBaseUnits: bigint;
+}
+
+/**
+ * A payment rail. It says where an offer is to be paid and what has arrived there, and decides nothing else: states,
+ * journal and receipts are the same for every rail. `observe` must be safe to repeat, and throws when it does not
+ * know; not knowing is never "not paid".
+ */
+export interface PaymentRail {
+  readonly id: string;
+  routes(): Route[];
+  depositAddress(offer: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string;
+  observe(offer: WatchedOffer): Promise<Observation>;
+}
+
+export const PAYMENT_RAILS = Symbol('payment rails');

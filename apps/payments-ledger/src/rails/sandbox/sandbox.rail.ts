@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { Database, sql } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import bs58 from 'bs58';
+import { getAddress } from 'viem';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js';
+import type { Observation } from '../../payments/payment-state.js';
+import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+
+const received = sql(
+  'sandbox.received',
+  `SELECT coalesce(sum(amount_base_units) FILTER (WHERE final_at <= now()), 0) AS received,
+          (array_agg(transaction_hash ORDER BY final_at DESC) FILTER (WHERE final_at <= now()))[1] AS hash
+   FROM sandbox_transfers WHERE payment_id = $1`,
+);
+
+const BASE_SEPOLIA = 'eip155:84532';
+const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
+
+/** Money without a chain: its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything behind it is real. */
+@Injectable()
+export class SandboxRail implements PaymentRail {
+  readonly id = 'sandbox';
+
+  constructor(
+    private readonly database: Database,
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  routes(): Route[] {
+    return [
+      { currency: 'USDC', network: BASE_SEPOLIA, decimals: 6, scheme: 'deposit', minimumMicros: BigInt(this.config.minimumUsdcMicros) },
+      { currency: 'ETH', network: BASE_SEPOLIA, decimals: 18, scheme: 'deposit', minimumMicros: BigInt(this.config.minimumEthMicros) },
+      { currency: 'SOL', network: SOLANA_DEVNET, decimals: 9, scheme: 'deposit', minimumMicros: BigInt(this.config.minimumSolMicros) },
+    ];
+  }
+
+  /** Looks like an address of the chain and belongs to nobody: it is made from the offer's id. */
+  depositAddress({ relayRequestId, route }: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string {
+    const digest = createHash('sha256').update(`sandbox deposit ${relayRequestId}`).digest();
+    return route.currency === 'SOL' ? bs58.encode(digest) : getAddress(`0x${digest.subarray(0, 20).toString('hex')}`);
+  }
+
+  async observe({ paymentId }: WatchedOffer): Promise<Observation> {
+    const [row] = await this.database.query<{ received: string; hash: string | null }>(received, [paymentId]);
+    return { receivedBaseUnits: BigInt(row!.received), transactionHash: row!.hash };
+  }
+}

@@ -1,0 +1,11 @@
+import { defineService } from '@market/runtime';
+import { paymentsLedgerConfig } from './config.js';
+import { paymentsLedgerDatabase } from './database.js';
+import { PaymentsLedgerModule } from './payments-ledger.module.js';
+
+export const paymentsLedger = defineService({
+  name: 'payments-ledger',
+  module: PaymentsLedgerModule,
+  config: paymentsLedgerConfig,
+  database: paymentsLedgerDatabase,
+});
