@@ -16,7 +16,7 @@ export class MessageBus {
   private readonly client: Link['client'];
 
   constructor(
-    private readonly link: Link,
+    private readonly link: Pick<Link, 'client' | 'signal'>,
     topology: ServiceTopology,
   ) {
     this.client = link.client;

@@ -1,10 +1,14 @@
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import { codeOf } from './database-error.js';
 import { roleOf, type DatabaseDefinition } from './database.js';
 import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-messaging.js';
 
 /** Any two processes that migrate take turns on this advisory lock. */
 const MIGRATION_LOCK = 7_302_019;
+
+/** duplicate_object, or unique_violation when both created it in the same moment. */
+const ROLE_EXISTS = new Set(['42710', '23505']);
 
 /**
  * Brings a service's schema up to date: creates its role and schema where they are missing, then runs what
@@ -25,13 +29,21 @@ export async function migrate(definition: DatabaseDefinition, url: string): Prom
 
 async function provision(client: Client, schema: string): Promise<void> {
   const role = roleOf(schema);
-  const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
-  if (rowCount === 0) await client.query(`CREATE ROLE ${role} NOLOGIN`);
+  await ensureRole(client, role);
   await client.query(`GRANT ${role} TO CURRENT_USER`);
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
   await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
   await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`);
   await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT USAGE ON SEQUENCES TO ${role}`);
+}
+
+/** Roles belong to the whole server, the lock to one database: a migration of another database may create it first. */
+async function ensureRole(client: Client, role: string): Promise<void> {
+  const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
+  if (rowCount !== 0) return;
+  await client.query(`CREATE ROLE ${role} NOLOGIN`).catch((error: unknown) => {
+    if (!ROLE_EXISTS.has(codeOf(error) ?? '')) throw error;
+  });
 }
 
 async function runMigrations(definition: DatabaseDefinition, url: string): Promise<string[]> {

@@ -1,0 +1,24 @@
+import { createDatabase, freshDatabase } from '@market/testing';
+import { shop } from '../test/fixtures/shop.js';
+import { migrate } from './migrate.js';
+
+describe('migrate', () => {
+  it('runs every migration once when four processes start at the same time', async () => {
+    const url = await createDatabase();
+    const ran = await Promise.all([1, 2, 3, 4].map(() => migrate(shop, url)));
+    expect(ran.flat().sort()).toEqual(['CreateMessaging1763600000000', 'CreateShop1700000000000']);
+  });
+
+  it('changes nothing when it runs again', async () => {
+    const { url, drop } = await freshDatabase(shop);
+    expect(await migrate(shop, url)).toEqual([]);
+    await drop();
+  });
+
+  it('brings up several databases of one server at the same time, although they share its roles', async () => {
+    const unheardOf = { ...shop, schema: `shop_${Date.now().toString(36)}`, migrations: [] };
+    const urls = await Promise.all([1, 2, 3, 4, 5, 6].map(() => createDatabase()));
+    const ran = await Promise.all(urls.map((url) => migrate(unheardOf, url)));
+    expect(ran).toEqual(urls.map(() => ['CreateMessaging1763600000000']));
+  });
+});

@@ -1,0 +1,72 @@
+import { topology, type InputOf, type OutputOf, type PayloadOf, type ReasonOf, type RefusalDetailsOf, type RequestContract, type ServiceName, type SignalContract } from '@market/contracts';
+import { MessageBus, Refusal, refuse, toCall, type Call, type Link, type ReplyEnvelope, type RequestEnvelope } from '@market/messaging';
+import { defer, type Observable } from 'rxjs';
+
+type Answer<C extends RequestContract> = (input: InputOf<C>, call: Call) => OutputOf<C> | Promise<OutputOf<C>>;
+
+/**
+ * The bus of one service without the other services: a test says what they answer. What is asked and what is answered
+ * is held to the contracts and goes through JSON, so a shape that could not happen does not pass here either.
+ */
+export class FakeBus extends MessageBus {
+  private readonly others: OtherServices;
+
+  constructor(service: ServiceName) {
+    const others = new OtherServices();
+    super(others, topology[service]);
+    this.others = others;
+  }
+
+  answers<C extends RequestContract>(contract: C, answer: Answer<C>): this {
+    this.others.handlers.set(contract.subject, { contract, answer: answer as unknown as Answer<RequestContract> });
+    return this;
+  }
+
+  refuses<C extends RequestContract, K extends ReasonOf<C>>(contract: C, reason: K, details: RefusalDetailsOf<C, K>): this {
+    return this.answers(contract, () => {
+      throw refuse(contract, reason, details);
+    });
+  }
+
+  /** What was asked so far, oldest first. */
+  asked<C extends RequestContract>(contract: C): InputOf<C>[] {
+    return this.others.requests.filter(({ subject }) => subject === contract.subject).map(({ payload }) => payload as InputOf<C>);
+  }
+
+  signalled<C extends SignalContract>(contract: C): PayloadOf<C>[] {
+    return this.others.signals.filter(({ subject }) => subject === contract.subject).map(({ payload }) => payload as PayloadOf<C>);
+  }
+}
+
+/** The far end of the fake: it stands where a transport's link would. */
+class OtherServices implements Pick<Link, 'client' | 'signal'> {
+  readonly handlers = new Map<string, { contract: RequestContract; answer: Answer<RequestContract> }>();
+  readonly requests: { subject: string; payload: unknown }[] = [];
+  readonly signals: { subject: string; payload: unknown }[] = [];
+
+  readonly client = {
+    send: <T>(subject: string, envelope: unknown): Observable<T> => defer(async () => overTheWire(await this.reply(subject, overTheWire(envelope) as RequestEnvelope)) as T),
+  };
+
+  signal(subject: string, payload: unknown): void {
+    this.signals.push({ subject, payload: overTheWire(payload) });
+  }
+
+  private async reply(subject: string, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
+    const handler = this.handlers.get(subject);
+    if (!handler) throw new Error(`nobody answers ${subject}`);
+    try {
+      const input = handler.contract.input.parse(envelope.data);
+      this.requests.push({ subject, payload: input });
+      const call = toCall(envelope);
+      return { ok: handler.contract.output.parse(await handler.answer(input, call)), notes: call.reply };
+    } catch (error) {
+      if (error instanceof Refusal) return { refused: { reason: error.reason, details: error.details } };
+      // The caller is told no more than over a real bus; the author of the test needs to see it.
+      process.stderr.write(`FakeBus could not answer ${subject}: ${String(error)}\n`);
+      return { failed: 'internal' };
+    }
+  }
+}
+
+const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;

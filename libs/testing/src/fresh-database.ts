@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { Database, migrate, type DatabaseDefinition, type DatabaseOptions } from '@market/persistence';
+import pg from 'pg';
+
+export interface FreshDatabase {
+  readonly database: Database;
+  /** As the login user, who owns the tables: what the service's own role may not do, this one may. */
+  readonly url: string;
+  /** Runs one statement as the login user, outside the service's role and pool. */
+  inspect<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
+  /** Closes `database` and removes what it reached. */
+  drop(): Promise<void>;
+}
+
+/** A new, empty, migrated database of its own on the server of TEST_DATABASE_URL, opened as its service opens it. */
+export async function freshDatabase(definition: DatabaseDefinition, options: Omit<DatabaseOptions, 'url'> = {}): Promise<FreshDatabase> {
+  const name = `test_${definition.schema}_${randomBytes(6).toString('hex')}`;
+  const url = await createDatabase(name);
+  await migrate(definition, url);
+  const database = await Database.open(definition, { url, ...options });
+  return {
+    database,
+    url,
+    inspect: (statement, values) => withClient(url, async (client) => (await client.query(statement, values)).rows),
+    async drop() {
+      await database.close();
+      await withClient(serverUrl(), (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+  };
+}
+
+/** An empty database without any schema of ours. @returns its URL, as the login user. */
+export async function createDatabase(name = `test_${randomBytes(6).toString('hex')}`): Promise<string> {
+  await withClient(serverUrl(), (client) => client.query(`CREATE DATABASE ${name}`));
+  const url = new URL(serverUrl());
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+function serverUrl(): string {
+  const url = process.env.TEST_DATABASE_URL;
+  if (!url) throw new Error('TEST_DATABASE_URL is not set; integration specs run with jest -c .config/jest.int.mjs, which sets it');
+  return url;
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,78 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+/** A process that a test started, and that does not outlive the test. */
+export interface OwnProcess {
+  readonly pid: number;
+  /** Everything it wrote to both of its streams. */
+  output(): string;
+  /** Resolves with its exit code, or null when a signal ended it. */
+  readonly ended: Promise<number | null>;
+  isRunning(): boolean;
+  /** Sends a signal and waits for the end; SIGTERM when none is named, SIGKILL after `withinMs`. */
+  stop(signal?: NodeJS.Signals, withinMs?: number): Promise<number | null>;
+}
+
+export interface OwnProcessOptions {
+  env?: NodeJS.ProcessEnv;
+  cwd?: string;
+}
+
+const LONGEST_STOP_MS = 20_000;
+/** Debian keeps servers where a plain user's PATH does not look. */
+const SERVER_DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
+
+const running = new Set<number>();
+process.on('exit', () => running.forEach((pid) => sendSignal(pid, 'SIGKILL')));
+
+/** The kernel kills the child when this process dies, also when it is killed itself; where util-linux is missing, only an orderly exit cleans up. */
+const diesWithUs = spawnSync('setpriv', ['--pdeathsig', 'KILL', 'true']).status === 0 ? ['setpriv', '--pdeathsig', 'KILL'] : [];
+
+export function startOwnProcess(program: string, args: readonly string[], { env = process.env, cwd }: OwnProcessOptions = {}): OwnProcess {
+  const [file = program, ...rest] = [...diesWithUs, program, ...args];
+  const child = spawn(file, rest, { env, cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${file} could not be started`);
+  running.add(pid);
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+  let isRunning = true;
+  child.once('exit', () => {
+    isRunning = false;
+    running.delete(pid);
+  });
+  // Not `exit`: what it wrote last is to be readable once it has ended.
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return {
+    pid,
+    output: () => Buffer.concat(chunks).toString(),
+    ended,
+    isRunning: () => isRunning,
+    async stop(signal = 'SIGTERM', withinMs = LONGEST_STOP_MS) {
+      if (isRunning) child.kill(signal);
+      const lastResort = setTimeout(() => child.kill('SIGKILL'), withinMs);
+      const code = await ended;
+      clearTimeout(lastResort);
+      return code;
+    },
+  };
+}
+
+/** @throws Error that says how to get the program when this machine has none. */
+export function findProgram(name: string, debianPackage: string): string {
+  const directories = [...(process.env.PATH ?? '').split(delimiter), ...SERVER_DIRECTORIES];
+  const found = directories.map((directory) => join(directory, name)).find((path) => existsSync(path));
+  if (!found) throw new Error(`${name} is needed here and is not in PATH. On Debian: apt-get install ${debianPackage}`);
+  return found;
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}

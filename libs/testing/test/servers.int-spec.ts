@@ -1,0 +1,58 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../src/eventually.js';
+import { startNatsServer } from '../src/servers/nats-server.js';
+import { findProgram, startOwnProcess } from '../src/servers/own-process.js';
+import { startRedisServer } from '../src/servers/redis-server.js';
+
+const isOpen = async (port: number): Promise<boolean> => {
+  const socket = connect({ port, host: '127.0.0.1' });
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+};
+
+describe('servers of a test', () => {
+  it('run on ports of their own, come back after a crash, and are gone after stop', async () => {
+    const servers = await Promise.all([startNatsServer(), startNatsServer(), startRedisServer(), startRedisServer()]);
+    expect(new Set(servers.map(({ port }) => port)).size).toBe(4);
+    for (const server of servers) {
+      await server.kill();
+      expect(await isOpen(server.port)).toBe(false);
+      await server.restart();
+      expect(await isOpen(server.port)).toBe(true);
+      await server.stop();
+      expect(await isOpen(server.port)).toBe(false);
+    }
+  });
+
+  it('say what a server with a wrong configuration wrote', async () => {
+    await expect(startNatsServer({ config: () => 'listen: nonsense {' })).rejects.toThrow('Parse error on line 1');
+  });
+
+  it('name the package of a missing program', () => {
+    expect(() => findProgram('no-such-server', 'such-package')).toThrow('apt-get install such-package');
+  });
+
+  it('end with the process that started them, also when that one is killed', async () => {
+    const fixture = fileURLToPath(new URL('./fixtures/hold-process.ts', import.meta.url));
+    const holder = startOwnProcess(process.execPath, ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', fixture], { cwd: fileURLToPath(new URL('..', import.meta.url)) });
+    const pid = await eventually(() => {
+      expect(holder.output()).toMatch(/^\d+$/);
+      return Number(holder.output());
+    });
+    expect(await commandOf(pid)).toContain('sleep');
+    await holder.stop('SIGKILL');
+    await eventually(async () => expect(await commandOf(pid)).toBe(''));
+  });
+});
+
+/** Empty when the process is gone, or waits to be forgotten by its parent. */
+const commandOf = (pid: number): Promise<string> => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
