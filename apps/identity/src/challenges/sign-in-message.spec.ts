@@ -20,7 +20,7 @@ describe('signInMessage', () => {
     ['http://localhost:3000', agentId],
     ['http://127.0.0.1:8080', agentId],
   ])('writes the text a stock EIP-4361 library writes, at %s about agent %s', (publicUrl, agent) => {
-    const message = signInMessage({ ...request, publicUrl, agentId: agent, chainId: 8453 });
+    const message = signInMessage({ ...request, publicUrl, agentId: agent, chainId: '8453' });
     const fields = parseSiweMessage(message);
     expect(message).toBe(
       createSiweMessage({
@@ -63,7 +63,7 @@ describe('signInMessage', () => {
       { wallet: { chainType: 'evm', address: '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359' } },
       { publicUrl: 'https://market.example.org' },
       { publicUrl: 'http://market.example' },
-      { chainId: 10 },
+      { chainId: '10' },
       { nonce: 'fedcba9876543210fedcba9876543210' },
       { issuedAt: new Date('2026-01-02T03:04:05.007Z') },
       { expiresAt: new Date('2026-01-02T03:09:05.007Z') },

@@ -7,8 +7,8 @@ export interface SignInRequest {
   purpose: ChallengePurpose;
   /** The address under which clients reach us, such as `https://market.example`. */
   publicUrl: string;
-  /** The chain the client named; without it the main network of the wallet's kind. */
-  chainId: number | null;
+  /** The number of the chain the client named; without it the main network of the wallet's kind. */
+  chainId: string | null;
   /** 8 or more letters and digits. */
   nonce: string;
   issuedAt: Date;

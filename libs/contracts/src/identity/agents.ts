@@ -42,13 +42,7 @@ export type PublicProfile = z.output<typeof publicProfile>;
 
 export const register = defineRequest({
   subject: 'rpc.identity.register.v1',
-  input: z.object({
-    walletAddress: z.string().max(128),
-    signature: z.string().max(1024),
-    nonce: z.string().max(128),
-    powNonce: z.string().max(64),
-    displayName: z.string().max(100).optional(),
-  }),
+  input: z.object({ walletAddress: z.string(), signature: z.string(), nonce: z.string(), powNonce: z.string(), displayName: z.string().optional() }),
   /** `api_key` and `authorization_header` are shown here once and stored only as a hash. */
   output: z.object({
     user_id: id,

@@ -32,7 +32,7 @@ export const listApiKeys = defineRequest({
 
 export const createApiKey = defineRequest({
   subject: 'rpc.identity.create-api-key.v1',
-  input: z.object({ name: z.string().min(1).max(100), scopes: z.array(scope).min(1), expiresAt: timestamp.optional() }),
+  input: z.object({ name: z.string(), scopes: z.array(scope).min(1), expiresAt: timestamp.optional() }),
   /** `key` is shown here once. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
   refusals: {

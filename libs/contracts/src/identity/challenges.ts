@@ -16,7 +16,7 @@ export const walletProofRefusals = {
 export const createChallenge = defineRequest({
   subject: 'rpc.identity.create-challenge.v1',
   input: z.object({
-    walletAddress: z.string().max(128),
+    walletAddress: z.string(),
     purpose: challengePurpose.default('registration'),
     chainId: z.number().int().positive().optional(),
     agentId: id.optional(),

@@ -1,0 +1,31 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getAgents, getProfile, register } from '@market/contracts/identity';
+import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { GetAgents } from './get-agents.query.js';
+import { GetProfile } from './get-profile.query.js';
+import { Register } from './register.use-case.js';
+
+@Controller()
+export class AgentsMessageController {
+  constructor(
+    private readonly registerUseCase: Register,
+    private readonly getProfileQuery: GetProfile,
+    private readonly getAgentsQuery: GetAgents,
+  ) {}
+
+  @HandleRequest(register)
+  register(input: InputOf<typeof register>, call: Call): Promise<OutputOf<typeof register>> {
+    return this.registerUseCase.execute(input, call);
+  }
+
+  @HandleRequest(getProfile)
+  getProfile(_input: InputOf<typeof getProfile>, call: Call): Promise<OutputOf<typeof getProfile>> {
+    return this.getProfileQuery.execute(principalOf(call).accountId);
+  }
+
+  @HandleRequest(getAgents)
+  getAgents(input: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
+    return this.getAgentsQuery.execute(input.ids);
+  }
+}

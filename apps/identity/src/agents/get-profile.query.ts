@@ -1,0 +1,58 @@
+import type { OutputOf } from '@market/contracts';
+import type { getProfile } from '@market/contracts/identity';
+import { invariant } from '@market/kernel';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+type Profile = OutputOf<typeof getProfile>;
+type WalletSummary = Profile['wallets'][number];
+
+/** A row a wallet; the account is the same in all of them. */
+type Row = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets'> & { created_at: Date } & Omit<WalletSummary, 'id' | 'created_at'> & { wallet_id: string; wallet_created_at: Date };
+
+const findProfile = sql(
+  'agents.find-profile',
+  `SELECT a.id, a.display_name, a.account_type, a.role, a.is_verified, a.bio, a.avatar_url, a.website, a.created_at,
+          w.id AS wallet_id, w.address, w.chain_type, w.label, w.is_primary, w.is_default_payer, w.is_default_payout, w.capabilities, w.status,
+          w.created_at AS wallet_created_at
+   FROM accounts a JOIN wallets w ON w.account_id = a.id
+   WHERE a.id = $1
+   ORDER BY w.is_primary DESC, w.id`,
+);
+
+@Injectable()
+export class GetProfile {
+  constructor(private readonly database: Database) {}
+
+  async execute(accountId: string): Promise<Profile> {
+    const rows = await this.database.query<Row>(findProfile, [accountId]);
+    const [first] = rows;
+    invariant(first, `account ${accountId} has a wallet`);
+    return {
+      id: first.id,
+      display_name: first.display_name,
+      wallet_address: first.address,
+      account_type: first.account_type,
+      role: first.role,
+      is_verified: first.is_verified,
+      bio: first.bio,
+      avatar_url: first.avatar_url,
+      website: first.website,
+      created_at: first.created_at.toISOString(),
+      wallets: rows.map(toWalletSummary),
+    };
+  }
+}
+
+const toWalletSummary = (row: Row): WalletSummary => ({
+  id: row.wallet_id,
+  address: row.address,
+  chain_type: row.chain_type,
+  label: row.label,
+  is_primary: row.is_primary,
+  is_default_payer: row.is_default_payer,
+  is_default_payout: row.is_default_payout,
+  capabilities: row.capabilities,
+  status: row.status,
+  created_at: row.wallet_created_at.toISOString(),
+});

@@ -1,0 +1,38 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { authenticate, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
+import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { Authenticate } from './authenticate.query.js';
+import { CreateApiKey } from './create-api-key.use-case.js';
+import { ListApiKeys } from './list-api-keys.query.js';
+import { RevokeApiKey } from './revoke-api-key.use-case.js';
+
+@Controller()
+export class ApiKeysMessageController {
+  constructor(
+    private readonly authenticateQuery: Authenticate,
+    private readonly listApiKeysQuery: ListApiKeys,
+    private readonly createApiKeyUseCase: CreateApiKey,
+    private readonly revokeApiKeyUseCase: RevokeApiKey,
+  ) {}
+
+  @HandleRequest(authenticate)
+  authenticate(input: InputOf<typeof authenticate>): Promise<OutputOf<typeof authenticate>> {
+    return this.authenticateQuery.execute(input.keyHash);
+  }
+
+  @HandleRequest(listApiKeys)
+  listApiKeys(_input: InputOf<typeof listApiKeys>, call: Call): Promise<OutputOf<typeof listApiKeys>> {
+    return this.listApiKeysQuery.execute(principalOf(call).accountId);
+  }
+
+  @HandleRequest(createApiKey)
+  createApiKey(input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
+    return this.createApiKeyUseCase.execute(input, call);
+  }
+
+  @HandleRequest(revokeApiKey)
+  revokeApiKey(input: InputOf<typeof revokeApiKey>, call: Call): Promise<OutputOf<typeof revokeApiKey>> {
+    return this.revokeApiKeyUseCase.execute(input.keyId, principalOf(call).accountId);
+  }
+}

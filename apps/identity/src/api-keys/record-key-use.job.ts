@@ -1,0 +1,43 @@
+import { Database, sql } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+
+const EVERY_MS = 10_000;
+
+// A row another process is just writing is written for us as well.
+const touch = sql(
+  'api-keys.touch',
+  `UPDATE api_keys SET last_used_at = now()
+   WHERE id IN (SELECT id FROM api_keys WHERE id = ANY($1::uuid[]) AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute') FOR UPDATE SKIP LOCKED)`,
+);
+
+/** Keeps `last_used_at`, exact to a minute: a busy key is written once a minute and not once a call. */
+@Injectable()
+export class RecordKeyUse implements OnModuleInit, OnModuleDestroy {
+  private used = new Set<string>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly jobs: Jobs,
+  ) {}
+
+  onModuleInit(): void {
+    this.jobs.every('record key use', EVERY_MS, () => this.run());
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    // A last use that is lost must not keep a process from stopping in order.
+    await this.run().catch(() => undefined);
+  }
+
+  note(keyId: string): void {
+    this.used.add(keyId);
+  }
+
+  async run(): Promise<void> {
+    if (this.used.size === 0) return;
+    const keyIds = [...this.used];
+    this.used = new Set();
+    await this.database.query(touch, [keyIds]);
+  }
+}

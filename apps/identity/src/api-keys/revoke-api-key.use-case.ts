@@ -1,0 +1,26 @@
+import type { OutputOf } from '@market/contracts';
+import { apiKeyRevoked, revokeApiKey } from '@market/contracts/identity';
+import { MessageBus, refuse } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const revoke = sql(
+  'api-keys.revoke',
+  `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 AND account_id = $2 RETURNING encode(key_hash, 'hex') AS "keyHash"`,
+);
+
+/** Ends a key for good; ending it again changes nothing. */
+@Injectable()
+export class RevokeApiKey {
+  constructor(
+    private readonly database: Database,
+    private readonly bus: MessageBus,
+  ) {}
+
+  async execute(keyId: string, accountId: string): Promise<OutputOf<typeof revokeApiKey>> {
+    const [revoked] = await this.database.query<{ keyHash: string }>(revoke, [keyId, accountId]);
+    if (!revoked) throw refuse(revokeApiKey, 'api_key_not_found', {});
+    this.bus.signal(apiKeyRevoked, revoked);
+    return { id: keyId, revoked: true };
+  }
+}

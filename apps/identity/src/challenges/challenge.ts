@@ -1,0 +1,14 @@
+import { randomBytes } from 'node:crypto';
+import type { SignInRequest } from './sign-in-message.js';
+
+/** What a wallet was asked to sign, and the puzzle that goes before it. */
+export interface Challenge extends Omit<SignInRequest, 'publicUrl'> {
+  pow: { challenge: string; difficulty: number };
+}
+
+const NONCE = /^[0-9a-f]{32}$/;
+
+/** 128 random bits in the alphabet of EIP-4361. */
+export const newNonce = (): string => randomBytes(16).toString('hex');
+
+export const isNonce = (text: string): boolean => NONCE.test(text);

@@ -1,0 +1,15 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { createChallenge } from '@market/contracts/identity';
+import { HandleRequest } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { CreateChallenge } from './create-challenge.use-case.js';
+
+@Controller()
+export class ChallengesMessageController {
+  constructor(private readonly createChallengeUseCase: CreateChallenge) {}
+
+  @HandleRequest(createChallenge)
+  createChallenge(input: InputOf<typeof createChallenge>): Promise<OutputOf<typeof createChallenge>> {
+    return this.createChallengeUseCase.execute(input);
+  }
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { ChallengesMessageController } from './challenges.message-controller.js';
+import { CreateChallenge } from './create-challenge.use-case.js';
+import { ChallengesRepository } from './infra/challenges.repository.js';
+import { SweepChallenges } from './sweep-challenges.job.js';
+import { WalletProofs } from './wallet-proofs.js';
+
+@Module({
+  controllers: [ChallengesMessageController],
+  providers: [CreateChallenge, WalletProofs, SweepChallenges, ChallengesRepository],
+  exports: [WalletProofs],
+})
+export class ChallengesModule {}

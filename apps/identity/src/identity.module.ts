@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { AgentsModule } from './agents/agents.module.js';
+import { ApiKeysModule } from './api-keys/api-keys.module.js';
+import { ChallengesModule } from './challenges/challenges.module.js';
+
+@Module({ imports: [ChallengesModule, AgentsModule, ApiKeysModule] })
+export class IdentityModule {}

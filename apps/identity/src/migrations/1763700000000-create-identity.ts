@@ -1,0 +1,74 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class CreateIdentity1763700000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      CREATE TABLE accounts (
+        id uuid PRIMARY KEY,
+        account_type text NOT NULL CONSTRAINT accounts_account_type CHECK (account_type IN ('agent', 'human')),
+        role text NOT NULL CONSTRAINT accounts_role CHECK (role IN ('buyer', 'seller', 'both')),
+        display_name text NOT NULL,
+        is_verified boolean NOT NULL DEFAULT false,
+        bio text,
+        avatar_url text,
+        website text,
+        created_at timestamptz NOT NULL DEFAULT now()
+      )`);
+    // An address is in its canonical form, so that the unique index means one wallet, one account.
+    await runner.query(`
+      CREATE TABLE wallets (
+        id uuid PRIMARY KEY,
+        account_id uuid NOT NULL CONSTRAINT wallets_account REFERENCES accounts (id),
+        chain_type text NOT NULL CONSTRAINT wallets_chain_type CHECK (chain_type IN ('evm', 'solana')),
+        address text NOT NULL,
+        label text,
+        is_primary boolean NOT NULL DEFAULT false,
+        is_default_payer boolean NOT NULL DEFAULT false,
+        is_default_payout boolean NOT NULL DEFAULT false,
+        capabilities text[] NOT NULL CONSTRAINT wallets_capabilities CHECK (capabilities <@ ARRAY['login', 'recovery', 'payer', 'payout']),
+        status text NOT NULL CONSTRAINT wallets_status CHECK (status IN ('active', 'disabled')),
+        verified_at timestamptz NOT NULL DEFAULT now(),
+        created_at timestamptz NOT NULL DEFAULT now()
+      )`);
+    await runner.query('CREATE UNIQUE INDEX wallets_address ON wallets (address)');
+    await runner.query('CREATE INDEX wallets_account_id ON wallets (account_id)');
+    await runner.query('CREATE UNIQUE INDEX wallets_one_primary ON wallets (account_id) WHERE is_primary');
+    await runner.query('CREATE UNIQUE INDEX wallets_one_default_payer ON wallets (account_id) WHERE is_default_payer');
+    await runner.query('CREATE UNIQUE INDEX wallets_one_default_payout ON wallets (account_id) WHERE is_default_payout');
+    await runner.query(`
+      CREATE TABLE api_keys (
+        id uuid PRIMARY KEY,
+        account_id uuid NOT NULL CONSTRAINT api_keys_account REFERENCES accounts (id),
+        name text NOT NULL,
+        key_hash bytea NOT NULL CONSTRAINT api_keys_hash_is_sha256 CHECK (length(key_hash) = 32),
+        key_prefix text NOT NULL,
+        scopes text[] NOT NULL CONSTRAINT api_keys_scopes CHECK (scopes <@ ARRAY['read', 'write', 'subscribe'] AND cardinality(scopes) > 0),
+        created_at timestamptz NOT NULL DEFAULT now(),
+        expires_at timestamptz,
+        revoked_at timestamptz,
+        last_used_at timestamptz
+      )`);
+    await runner.query('CREATE UNIQUE INDEX api_keys_key_hash ON api_keys (key_hash)');
+    await runner.query('CREATE INDEX api_keys_account_id ON api_keys (account_id)');
+    await runner.query(`
+      CREATE TABLE challenges (
+        nonce text PRIMARY KEY,
+        purpose text NOT NULL,
+        chain_type text NOT NULL CONSTRAINT challenges_chain_type CHECK (chain_type IN ('evm', 'solana')),
+        address text NOT NULL,
+        chain_id bigint,
+        agent_id uuid,
+        pow_challenge text NOT NULL,
+        pow_difficulty smallint NOT NULL,
+        issued_at timestamptz NOT NULL DEFAULT now(),
+        expires_at timestamptz NOT NULL,
+        consumed_at timestamptz
+      )`);
+    await runner.query('CREATE INDEX challenges_open ON challenges (address) WHERE consumed_at IS NULL');
+    await runner.query('CREATE INDEX challenges_expires_at ON challenges (expires_at)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE challenges, api_keys, wallets, accounts');
+  }
+}

@@ -1,0 +1,187 @@
+import type { Scope } from '@market/contracts';
+import { apiKeyRevoked, apiKeyView, authenticate, createApiKey, hashApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
+import { newId } from '@market/kernel';
+import { newCall, type Call } from '@market/messaging';
+import { Jobs } from '@market/runtime';
+import { eventually } from '@market/testing';
+import { RecordKeyUse } from '../../src/api-keys/record-key-use.job.js';
+import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { evmTestWallet } from '../support/test-wallets.js';
+
+const everything: Scope[] = ['read', 'write', 'subscribe'];
+
+describe('API keys', () => {
+  let world: IdentityWorld;
+  let call: Call;
+  beforeAll(async () => {
+    world = await startIdentity();
+  });
+  afterAll(() => world.stop());
+  beforeEach(async () => {
+    call = await newAgent();
+  });
+
+  const newAgent = async (): Promise<Call> => world.callWith((await world.register(evmTestWallet())).api_key);
+  const create = (values: { scopes?: Scope[]; name?: string; expiresAt?: string } = {}, as: Call = call) => world.bus.request(createApiKey, { name: 'Second', scopes: everything, ...values }, as);
+  const list = async (as: Call = call) => (await world.bus.request(listApiKeys, {}, as)).keys;
+  const authenticates = (key: string): Promise<boolean> =>
+    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()).then(
+      () => true,
+      () => false,
+    );
+  const withKey = (values: Partial<Call>): Call => ({ ...newCall(), principal: call.principal, ...values });
+
+  it('lists the keys of the caller without any secret, the newest first', async () => {
+    const { key, ...created } = await create({ name: 'Reader', scopes: ['read', 'read'], expiresAt: '2100-01-02T03:04:05+02:00' });
+    const keys = await list();
+    expect(keys).toEqual([
+      { ...created, last_used_at: null },
+      expect.objectContaining({ name: 'Registration key', scopes: everything, is_active: true, expires_at: null }) as unknown,
+    ]);
+    expect(created).toMatchObject({ name: 'Reader', key_prefix: key.slice(0, 12), scopes: ['read'], is_active: true, expires_at: '2100-01-02T01:04:05.000Z' });
+    expect(JSON.stringify(keys)).not.toContain(key.slice(12));
+    for (const view of keys) expect(apiKeyView.safeParse(view).error).toBeUndefined();
+    expect(await list(await newAgent())).toHaveLength(1);
+  });
+
+  it('creates a key that authenticates with its own scopes', async () => {
+    const { id, key } = await create({ scopes: ['write', 'read'] });
+    expect((await world.callWith(key)).principal).toMatchObject({ accountId: call.principal!.accountId, keyId: id, scopes: ['read', 'write'] });
+  });
+
+  it('creates no key that may do more than the creating one', async () => {
+    const held: Scope[] = ['write', 'subscribe'];
+    const limited = await world.callWith((await create({ scopes: held })).key);
+    const error: unknown = await create({ scopes: everything }, limited).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ reason: 'scope_not_held', details: { missing_scopes: ['read'] } });
+    // Not even when the edge's copy of the principal says otherwise.
+    expect(await reasonOf(create({ scopes: ['read'] }, { ...limited, principal: { ...limited.principal!, scopes: everything } }))).toBe('scope_not_held');
+    expect((await create({ scopes: ['write'] }, limited)).scopes).toEqual(['write']);
+    expect(await list()).toHaveLength(3);
+  });
+
+  it.each(['soon', '', '2100-01-01', '2100-02-30T00:00:00Z', '2100-01-01T00:00:00', '2000-01-01T00:00:00Z', '\0'])('refuses the expiry %j', async (expiresAt) => {
+    expect(await reasonOf(create({ expiresAt }))).toBe('expiry_invalid');
+  });
+
+  it.each(['', ' ', 'a\0b', 'x'.repeat(101)])('refuses the name %j', async (name) => {
+    expect(await reasonOf(create({ name }))).toBe('name_invalid');
+  });
+
+  it('ends a key at once when it is revoked, tells every process, and may be repeated', async () => {
+    const heard: unknown[] = [];
+    await world.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
+    const { id, key } = await create();
+    expect(await authenticates(key)).toBe(true);
+    expect(await world.bus.request(revokeApiKey, { keyId: id }, call)).toEqual({ id, revoked: true });
+    expect(await authenticates(key)).toBe(false);
+    const [revokedAt] = await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id]);
+    expect(await world.bus.request(revokeApiKey, { keyId: id }, call)).toEqual({ id, revoked: true });
+    expect(await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id])).toEqual([revokedAt]);
+    await eventually(() => expect(heard).toEqual([{ keyHash: hashApiKey(key) }, { keyHash: hashApiKey(key) }]));
+    expect((await list()).map((view) => [view.name, view.is_active])).toEqual([['Registration key', true], ['Second', false]]);
+  });
+
+  it("hides other accounts' keys from a revocation", async () => {
+    const stranger = await newAgent();
+    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, call))).toBe('api_key_not_found');
+    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: newId() }, call))).toBe('api_key_not_found');
+    expect(await list(stranger)).toMatchObject([{ is_active: true }]);
+  });
+
+  it('refuses unknown, revoked and expired keys in the same words', async () => {
+    const [expired, revoked] = [await create({ expiresAt: '2100-01-01T00:00:00Z' }), await create()];
+    await world.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 ms' WHERE id = $1", [expired.id]);
+    await world.bus.request(revokeApiKey, { keyId: revoked.id }, call);
+    const hashes = [hashApiKey(expired.key)!, hashApiKey(revoked.key)!, '0'.repeat(64)];
+    const refusals = await Promise.all(hashes.map((keyHash) => world.bus.request(authenticate, { keyHash }, newCall()).catch((error: { reason: string; message: string; details: unknown }) => [error.reason, error.message, error.details])));
+    expect(refusals[0]).toEqual(['key_invalid', expect.any(String), {}]);
+    expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
+    expect((await list()).filter((view) => view.is_active)).toHaveLength(1);
+  });
+
+  it('lets a revoked key create nothing, even while an edge still knows it', async () => {
+    const doomed = await world.callWith((await create()).key);
+    const race = await Promise.allSettled([...Array.from({ length: 8 }, () => create({ name: 'Heir' }, doomed)), world.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, call)]);
+    expect(race.at(-1)!.status).toBe('fulfilled');
+    expect(await reasonOf(create({}, doomed))).toBe('key_invalid');
+    const [late] = await world.db.inspect<{ n: number }>(
+      'SELECT count(*)::int AS n FROM identity.api_keys heir JOIN identity.api_keys doomed ON doomed.id = $1 WHERE heir.name = $2 AND heir.account_id = doomed.account_id AND heir.created_at > doomed.revoked_at',
+      [doomed.principal!.keyId, 'Heir'],
+    );
+    expect(late!.n).toBe(0);
+  });
+
+  it('gives the same key again for the same Idempotency-Key, and makes only one', async () => {
+    const idempotency = { key: 'create-once', fingerprint: 'a'.repeat(64) };
+    const first = withKey({ idempotency });
+    const created = await create({}, first);
+    const again = withKey({ idempotency });
+    expect(await create({}, again)).toEqual(created);
+    expect([first.reply.idempotencyReplayed, again.reply.idempotencyReplayed]).toEqual([undefined, true]);
+    expect(await reasonOf(create({}, withKey({ idempotency: { ...idempotency, fingerprint: 'b'.repeat(64) } })))).toBe('idempotency_key_reused');
+    expect(await list()).toHaveLength(2);
+
+    const other = await newAgent();
+    const theirs = await create({}, { ...newCall(), principal: other.principal, idempotency });
+    expect(theirs.key).not.toBe(created.key);
+  });
+
+  it('makes one key of 32 requests with one Idempotency-Key at once', async () => {
+    const idempotency = { key: 'create-in-parallel', fingerprint: 'a'.repeat(64) };
+    const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => create({}, withKey({ idempotency }))));
+    const keys = outcomes.filter((outcome) => outcome.status === 'fulfilled').map((outcome) => outcome.value.key);
+    const reasons = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => (outcome.reason as { reason: string }).reason);
+    expect(new Set(keys).size).toBe(1);
+    expect(reasons.filter((reason) => reason !== 'idempotency_in_progress')).toEqual([]);
+    expect(await list()).toHaveLength(2);
+  });
+
+  it('does not keep a refusal under an Idempotency-Key', async () => {
+    const idempotency = { key: 'refused-first', fingerprint: 'a'.repeat(64) };
+    expect(await reasonOf(create({ expiresAt: 'soon' }, withKey({ idempotency })))).toBe('expiry_invalid');
+    expect((await create({}, withKey({ idempotency }))).is_active).toBe(true);
+  });
+
+  it('stores no raw key anywhere, not even in a kept answer', async () => {
+    const idempotency = { key: 'canary', fingerprint: 'a'.repeat(64) };
+    const canaries = [(await world.register(evmTestWallet())).api_key, (await create({}, withKey({ idempotency }))).key];
+    const tables = await world.db.inspect<{ name: string }>("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'identity'");
+    expect(tables.length).toBeGreaterThan(6);
+    for (const { name } of tables) {
+      const rows = await world.db.inspect<{ row: string }>(`SELECT t::text AS row FROM identity.${name} t`);
+      const dump = rows.map(({ row }) => row).join('\n');
+      for (const key of canaries) {
+        expect(dump).not.toContain(key.slice(12));
+        expect(dump).not.toContain(Buffer.from(key).toString('hex').slice(24));
+      }
+    }
+  });
+
+  it('writes the last use of a key once a minute, however often it is used', async () => {
+    const keyUse = new RecordKeyUse(world.db.database, new Jobs());
+    const { keyId } = call.principal!;
+    const version = async () => (await world.db.inspect<{ xmin: string; at: Date | null }>('SELECT xmin::text, last_used_at AS at FROM identity.api_keys WHERE id = $1', [keyId]))[0]!;
+    const use = async () => {
+      keyUse.note(keyId);
+      keyUse.note(keyId);
+      await keyUse.run();
+    };
+    await use();
+    const first = await version();
+    expect(first.at).toBeInstanceOf(Date);
+    await use();
+    expect(await version()).toEqual(first);
+    await world.db.inspect("UPDATE identity.api_keys SET last_used_at = last_used_at - interval '61 seconds' WHERE id = $1", [keyId]);
+    await use();
+    expect((await version()).at!.getTime()).toBeGreaterThanOrEqual(first.at!.getTime());
+  });
+});
+
+it('keeps the last uses that were not yet written when the service stops', async () => {
+  const world = await startIdentity();
+  const { principal } = await world.callWith((await world.register(evmTestWallet())).api_key);
+  await world.running.stop();
+  expect(await world.db.inspect('SELECT last_used_at FROM identity.api_keys WHERE id = $1', [principal!.keyId])).toEqual([{ last_used_at: expect.any(Date) as Date }]);
+  await world.db.drop();
+});

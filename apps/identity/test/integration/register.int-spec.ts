@@ -1,0 +1,227 @@
+import { agentRegistered, authenticate, challengePurpose, getAgents, getProfile, hashApiKey, register } from '@market/contracts/identity';
+import { newCall } from '@market/messaging';
+import { eventually } from '@market/testing';
+import bs58 from 'bs58';
+import { solvesProofOfWork } from '../../src/challenges/proof-of-work.js';
+import { smallOrderEncodings } from '../support/edwards25519.js';
+import { reasonOf, solve, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
+
+describe('register', () => {
+  let world: IdentityWorld;
+  beforeAll(async () => {
+    world = await startIdentity();
+  });
+  afterAll(() => world.stop());
+
+  const countAccounts = async (): Promise<number> => (await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.accounts'))[0]!.n;
+  const written = async (): Promise<unknown> =>
+    (
+      await world.db.inspect(`SELECT (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM identity.wallets) AS wallets,
+        (SELECT count(*) FROM identity.api_keys) AS keys, (SELECT count(*) FROM identity.outbox) AS events`)
+    )[0];
+
+  it.each([
+    ['EVM', evmTestWallet, 'evm'],
+    ['Solana', solanaTestWallet, 'solana'],
+  ])('opens an account for an %s wallet, with a key that authenticates and may do everything', async (_name, newWallet, chainType) => {
+    const wallet = newWallet();
+    const registration = await world.register(wallet, { displayName: 'Ada 🦉' });
+    expect(registration).toEqual({
+      user_id: expect.any(String) as string,
+      wallet_address: wallet.address,
+      account_type: 'agent',
+      api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/) as string,
+      authorization_header: `Bearer ${registration.api_key}`,
+    });
+    const call = await world.callWith(registration.api_key);
+    expect(call.principal).toEqual({ accountId: registration.user_id, accountType: 'agent', role: 'both', displayName: 'Ada 🦉', keyId: expect.any(String) as string, scopes: ['read', 'write', 'subscribe'] });
+    const profile = await world.bus.request(getProfile, {}, call);
+    expect(profile).toEqual({
+      id: registration.user_id,
+      display_name: 'Ada 🦉',
+      wallet_address: wallet.address,
+      account_type: 'agent',
+      role: 'both',
+      is_verified: false,
+      bio: null,
+      avatar_url: null,
+      website: null,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
+      wallets: [
+        {
+          id: expect.any(String) as string,
+          address: wallet.address,
+          chain_type: chainType,
+          label: null,
+          is_primary: true,
+          is_default_payer: true,
+          is_default_payout: true,
+          capabilities: ['login', 'recovery', 'payer', 'payout'],
+          status: 'active',
+          created_at: expect.stringMatching(/Z$/) as string,
+        },
+      ],
+    });
+    expect(getProfile.output.safeParse(profile).error).toBeUndefined();
+  });
+
+  it('names an account after its wallet when no name is given, and tells of it in one event', async () => {
+    const heard: unknown[] = [];
+    await world.link.consumeEvents(agentRegistered.subject, async (events) => void heard.push(...events.map((event) => event.payload)));
+    const wallet = evmTestWallet();
+    const { user_id: id } = await world.register(wallet);
+    const display_name = `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`;
+    const agent = { id, display_name, avatar_url: null, account_type: 'agent', is_verified: false };
+    await eventually(() => expect(heard).toEqual([{ agent, registeredAt: expect.stringMatching(/Z$/) as string }]));
+    const unknown = '018f6d1e-0000-7000-8000-000000000001';
+    expect(await world.bus.request(getAgents, { ids: [unknown, id] }, newCall())).toEqual({ agents: [agent] });
+  });
+
+  it('consumes a nonce once, whoever of 64 at the same time comes first, and never again', async () => {
+    const wallet = evmTestWallet();
+    const { message, nonce, pow } = await world.challenge(wallet);
+    const answer = { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
+    const before = await countAccounts();
+    const outcomes = await Promise.allSettled(Array.from({ length: 64 }, () => world.bus.request(register, answer, newCall())));
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => (outcome.reason as { reason: string }).reason);
+    expect(refused).toEqual(Array.from({ length: 63 }, () => 'challenge_invalid'));
+    expect(await reasonOf(world.bus.request(register, answer, newCall()))).toBe('challenge_invalid');
+    expect(await countAccounts()).toBe(before + 1);
+  });
+
+  it('gives one account and one key to a wallet that registers 16 times at once, in any spelling', async () => {
+    const wallet = evmTestWallet();
+    const spellings = [wallet.address, wallet.address.toLowerCase(), `0x${wallet.address.slice(2).toUpperCase()}`];
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, async (_, index) => {
+        const walletAddress = spellings[index % spellings.length]!;
+        const { message, nonce, pow } = await world.challenge({ address: walletAddress });
+        return { walletAddress, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
+      }),
+    );
+    const outcomes = await Promise.allSettled(answers.map((answer) => world.bus.request(register, answer, newCall())));
+    const registered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => (outcome.reason as { reason: string }).reason);
+    expect(registered).toHaveLength(1);
+    expect(refused).toEqual(Array.from({ length: 15 }, () => 'wallet_already_registered'));
+    const rows = await world.db.inspect('SELECT k.id FROM identity.wallets w JOIN identity.api_keys k USING (account_id) WHERE w.address = $1', [wallet.address]);
+    expect(rows).toHaveLength(1);
+    expect(await reasonOf(world.register({ ...wallet, address: spellings[1]! }))).toBe('wallet_already_registered');
+  });
+
+  it('refuses the answer to a challenge of any other purpose', async () => {
+    const wallet = solanaTestWallet();
+    for (const purpose of challengePurpose.options.filter((option) => option !== 'registration')) {
+      const { message, nonce, pow } = await world.challenge(wallet, purpose);
+      expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message), nonce, powNonce: solve(pow) }))).toBe('challenge_invalid');
+      expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message) }))).toBe('signature_invalid');
+    }
+  });
+
+  it("refuses another wallet's challenge and another wallet's signature", async () => {
+    const [mine, theirs] = [evmTestWallet(), evmTestWallet()];
+    const { message, nonce, pow } = await world.challenge(theirs);
+    expect(await reasonOf(world.register(mine, { nonce, powNonce: solve(pow), signature: await mine.sign(message) }))).toBe('challenge_invalid');
+    expect(await reasonOf(world.register(theirs, { nonce, powNonce: solve(pow), signature: await mine.sign(message) }))).toBe('signature_invalid');
+  });
+
+  it('refuses a signature over the message with any one line changed', async () => {
+    const wallet = evmTestWallet();
+    const lines = (await world.challenge(wallet)).message.split('\n').length;
+    for (let line = 0; line < lines; line += 1) {
+      const { message, nonce, pow } = await world.challenge(wallet);
+      const changed = message.split('\n').map((text, index) => (index === line ? `${text}x` : text));
+      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(changed.join('\n')) }))).toBe('signature_invalid');
+    }
+    const { message, nonce, pow } = await world.challenge(wallet);
+    const elsewhere = await wallet.sign(message.replaceAll('market.example', 'evil.example'));
+    expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: elsewhere }))).toBe('signature_invalid');
+  });
+
+  describe('with a bad signature', () => {
+    const evm = evmTestWallet();
+    const solana = solanaTestWallet();
+    const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
+    const groupOrder = 2n ** 252n + 27742317777372353535851937790883648493n;
+    const highS = (signature: string): string =>
+      `${signature.slice(0, 66)}${(order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}`;
+    const plusOrder = (signature: string): string => {
+      const bytes = Buffer.from(bs58.decode(signature));
+      const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + groupOrder;
+      return bs58.encode(Buffer.concat([bytes.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse()]));
+    };
+    const weak = smallOrderEncodings()[0]!;
+
+    it.each<[string, TestWallet, (signature: string) => string]>([
+      ['an empty one', evm, () => ''],
+      ['text', evm, () => 'signed, Ada'],
+      ['a NUL', evm, () => '\0'],
+      ['one that lacks a byte', evm, (signature) => signature.slice(0, -2)],
+      ['one with a byte more', evm, (signature) => `${signature}00`],
+      ['0X', evm, (signature) => `0X${signature.slice(2)}`],
+      ['high s', evm, highS],
+      ['v of 0 or 1', evm, (signature) => `${signature.slice(0, -2)}${signature.endsWith('1b') ? '00' : '01'}`],
+      ['the other v', evm, (signature) => `${signature.slice(0, -2)}${signature.endsWith('1b') ? '1c' : '1b'}`],
+      ['zeros', evm, () => `0x${'0'.repeat(130)}`],
+      ['ones', evm, () => `0x${'f'.repeat(130)}`],
+      ['one of the longest text', evm, () => 'f'.repeat(1024)],
+      ['an empty one', solana, () => ''],
+      ['hex', solana, (signature) => Buffer.from(bs58.decode(signature)).toString('hex')],
+      ['base64 without padding', solana, (signature) => Buffer.from(bs58.decode(signature)).toString('base64').replace('==', '')],
+      ['63 bytes', solana, (signature) => bs58.encode(bs58.decode(signature).slice(1))],
+      ['65 bytes', solana, (signature) => bs58.encode(Uint8Array.of(1, ...bs58.decode(signature)))],
+      ['S + L', solana, plusOrder],
+      ['R of small order', solana, (signature) => bs58.encode(Buffer.concat([weak, bs58.decode(signature).slice(32)]))],
+      ['zeros', solana, () => bs58.encode(new Uint8Array(64))],
+    ])('refuses %s (%#) and writes nothing', async (_name, wallet, spoil) => {
+      const before = await written();
+      const { message, nonce, pow } = await world.challenge(wallet);
+      const signature = await wallet.sign(message);
+      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: spoil(signature) }))).toBe('signature_invalid');
+      expect(await written()).toEqual(before);
+      // A second guess on the same proof of work is not looked at.
+      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature }))).toBe('challenge_invalid');
+    });
+  });
+
+  it('refuses wallets nobody holds and text that is none', async () => {
+    const addresses = ['', 'vitalik.eth', '11111111111111111111111111111111', `0X${'a'.repeat(40)}`, '0x\0', '\0', ...smallOrderEncodings().map((bytes) => bs58.encode(bytes))];
+    for (const walletAddress of addresses) {
+      expect(await reasonOf(world.challenge({ address: walletAddress }))).toBe('wallet_address_invalid');
+      expect(await reasonOf(world.register(evmTestWallet(), { walletAddress }))).toBe('wallet_address_invalid');
+    }
+  });
+
+  it('refuses nonces it never gave, whatever they look like', async () => {
+    for (const nonce of ['', '\0', "' OR 1=1", '0'.repeat(32), 'é'.repeat(64), 'a'.repeat(128)]) expect(await reasonOf(world.register(evmTestWallet(), { nonce }))).toBe('challenge_invalid');
+  });
+
+  it('refuses a wrong proof of work without using up the challenge', async () => {
+    const wallet = evmTestWallet();
+    const { message, nonce, pow } = await world.challenge(wallet);
+    const signature = await wallet.sign(message);
+    const unsolved = Array.from({ length: 100 }, (_, index) => `x${index}`).find((powNonce) => !solvesProofOfWork(pow.challenge, powNonce, pow.difficulty))!;
+    for (const powNonce of [unsolved, '', '\0', '!', ' ']) {
+      const error: unknown = await world.bus.request(register, { walletAddress: wallet.address, signature, nonce, powNonce }, newCall()).catch((reason: unknown) => reason);
+      expect(error).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: pow.difficulty } });
+    }
+    await world.register(wallet, { nonce, signature, powNonce: solve(pow) });
+  });
+
+  it('refuses an expired challenge', async () => {
+    const wallet = evmTestWallet();
+    const { message, nonce, pow } = await world.challenge(wallet);
+    await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 ms' WHERE nonce = $1", [nonce]);
+    expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(message) }))).toBe('challenge_invalid');
+  });
+
+  it('refuses names that cannot be read, before the challenge is used up', async () => {
+    const wallet = evmTestWallet();
+    const { message, nonce, pow } = await world.challenge(wallet);
+    const answer = { nonce, powNonce: solve(pow), signature: await wallet.sign(message) };
+    for (const displayName of ['', ' ', 'a\0b', 'a\nb', '\u001b[31m', '\ud800', '🦉'.repeat(101), '\ufe0f'.repeat(10_000)]) expect(await reasonOf(world.register(wallet, { ...answer, displayName }))).toBe('display_name_invalid');
+    const { api_key } = await world.register(wallet, { ...answer, displayName: '🦉'.repeat(100) });
+    expect(await world.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newCall())).toMatchObject({ displayName: '🦉'.repeat(100) });
+  });
+});
