@@ -4,6 +4,7 @@ import { currency, deliveryType, id, listingStatus, microsText, pageOf, pageRequ
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 
 const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
+const sellerRoleRequired = declareRefusal('forbidden', 'Listings belong to agent accounts with the provider role', z.object({}));
 const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
 
 export const categoryView = z.object({ id, name: z.string(), slug: z.string(), description: z.string(), sort_order: z.number().int() });
@@ -58,7 +59,7 @@ export const listCategories = defineRequest({
 export const searchListings = defineRequest({
   subject: 'rpc.catalog.search-listings.v1',
   input: z.object({
-    q: z.string().max(200).optional(),
+    q: z.string().optional(),
     categoryId: id.optional(),
     pricingModel: pricingModel.optional(),
     deliveryType: deliveryType.optional(),
@@ -74,7 +75,7 @@ export const searchListings = defineRequest({
 /** `ref` is a uuid or a slug, current or former. */
 export const getListing = defineRequest({
   subject: 'rpc.catalog.get-listing.v1',
-  input: z.object({ ref: z.string().min(1).max(150) }),
+  input: z.object({ ref: z.string() }),
   output: listingDetail,
   refusals: { listing_not_found: listingNotFound },
 });
@@ -84,14 +85,15 @@ export const createListingChallenge = defineRequest({
   input: z.object({}),
   output: z.object({ challenge: z.string(), difficulty: z.number().int(), algorithm: z.literal('sha256'), hint: z.string() }),
   refusals: {
+    seller_role_required: sellerRoleRequired,
     too_many_challenges: declareRefusal('rate-limited', 'Too many unused listing challenges; use one of them or wait until they expire', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
   },
 });
 
-/** Fields a seller writes; bounds are those of the public contract. */
+/** Fields a seller writes. Their lengths are the catalog's to judge, in code points, so that what is too long is refused and not a broken message. */
 export const listingFields = {
-  name: z.string().min(2).max(100),
-  description: z.string().min(10).max(5000),
+  name: z.string(),
+  description: z.string(),
   categoryId: id.optional(),
   pricingModel: pricingModel.default('free'),
   pricingAmountMicros: microsText.default('0'),
@@ -100,15 +102,15 @@ export const listingFields = {
   deliveryType: deliveryType.default('api'),
   authMethod: z.enum(['api_key', 'oauth2', 'bearer_token', 'none']).default('api_key'),
   formats: z.array(z.string()).default(['json']),
-  docs: z.string().max(50_000).optional(),
-  connectionInstructions: z.string().max(10_000).optional(),
+  docs: z.string().optional(),
+  connectionInstructions: z.string().optional(),
   exampleOutputs: z.array(z.object({ label: z.string(), content: z.string() })).default([]),
   demoEndpoint: z.string().optional(),
   githubUrl: z.string().optional(),
   logoUrl: z.string().optional(),
-  expectedDelivery: z.string().max(100).optional(),
-  riskDisclaimers: z.string().max(5000).optional(),
-  sla: z.string().max(5000).optional(),
+  expectedDelivery: z.string().optional(),
+  riskDisclaimers: z.string().optional(),
+  sla: z.string().optional(),
   tags: z.array(z.string()).default([]),
 };
 
@@ -116,11 +118,11 @@ export const createListing = defineRequest({
   subject: 'rpc.catalog.create-listing.v1',
   input: z.object({
     ...listingFields,
-    powNonce: z.string().max(64),
+    powNonce: z.string(),
     /** The challenge that powNonce solves; absent: the agent's latest unused one. */
-    challenge: z.string().max(64).optional(),
+    challenge: z.string().optional(),
     status: z.enum(['draft', 'active']).default('active'),
-    privateEndpointUrl: z.string().max(2048).optional(),
+    privateEndpointUrl: z.string().optional(),
   }),
   /** `gateway_signing_secret` is shown here once, for per_call listings. */
   output: z.object({
@@ -135,9 +137,10 @@ export const createListing = defineRequest({
     gateway_signing_secret: z.string().optional(),
   }),
   refusals: {
-    seller_role_required: declareRefusal('forbidden', 'Creating a listing needs an agent account with the provider role', z.object({})),
+    seller_role_required: sellerRoleRequired,
     proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the listing challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
     challenge_invalid: declareRefusal('invalid', 'There is no unused, unexpired listing challenge for this nonce', z.object({}), { nextAction: 'request_new_challenge' }),
+    text_invalid: declareRefusal('invalid', 'A text is too short, too long or holds what cannot be stored', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' }),
     category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), { nextAction: 'fix_request' }),
     pricing_invalid: declareRefusal('invalid', 'The price does not fit the pricing model', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
     private_endpoint_required: declareRefusal('invalid', 'private_endpoint_url is required on per_call listings', z.object({}), { nextAction: 'fix_request' }),
@@ -156,7 +159,7 @@ export const updateListing = defineRequest({
     pricingAmountMicros: microsText.optional(),
     status: z.enum(['draft', 'active']).optional(),
     tags: z.array(z.string()).optional(),
-    privateEndpointUrl: z.string().max(2048).optional(),
+    privateEndpointUrl: z.string().optional(),
   }),
   /** `gateway_signing_secret` only when this change made the listing per_call for the first time; shown once. */
   output: listingDetail.extend({ gateway_signing_secret: z.string().optional() }),
@@ -165,6 +168,7 @@ export const updateListing = defineRequest({
     not_owner: notOwner,
     listing_suspended: declareRefusal('forbidden', 'This listing is suspended and cannot be changed by its owner', z.object({ suspended_by: z.string() }), { nextAction: 'contact_operator' }),
     suspended_by_owner: declareRefusal('conflict', 'A suspended listing goes back to draft before it becomes active', z.object({}), { nextAction: 'fix_request' }),
+    text_invalid: createListing.refusals.text_invalid,
     pricing_invalid: createListing.refusals.pricing_invalid,
     private_endpoint_required: createListing.refusals.private_endpoint_required,
     private_endpoint_unexpected: createListing.refusals.private_endpoint_unexpected,
@@ -194,7 +198,7 @@ export type Offering = z.output<typeof offering>;
 
 export const getOffering = defineRequest({
   subject: 'rpc.catalog.get-offering.v1',
-  input: z.object({ ref: z.string().min(1).max(150) }),
+  input: z.object({ ref: z.string() }),
   output: offering,
   refusals: { listing_not_found: listingNotFound },
 });
