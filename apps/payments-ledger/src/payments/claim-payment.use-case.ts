@@ -5,7 +5,7 @@ import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ObservePayment } from './observe-payment.js';
-import { paymentColumns, toOffer, type PaymentRow } from './payment.js';
+import { moneyOf, paymentColumns, toOffer, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
@@ -116,7 +116,7 @@ function toClaimed(row: PaymentRow): Output {
     attempt: row.fence,
     retryUntil: row.retry_until!.toISOString(),
     transactionHash: row.transaction_hash,
-    money: { grossMicros: row.gross_micros, feeMicros: row.fee_micros, netMicros: row.net_micros, feeBps: row.fee_bps },
+    money: moneyOf(row),
     listing: { listingId: row.listing_id, name: row.listing_name, slug: row.listing_slug, sellerId: row.seller_id, preferredCurrency: row.preferred_currency },
   };
 }

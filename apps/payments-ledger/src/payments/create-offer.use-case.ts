@@ -9,7 +9,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute } from '../rails/choose-route.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { PRICE_FEED, toBaseUnits, type PriceFeed } from '../rails/price-feed.js';
-import { paymentColumns, toOffer, type PaymentRow } from './payment.js';
+import { moneyOf, paymentColumns, toOffer, type PaymentRow } from './payment.js';
 
 type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'fence' | 'lease_until' | 'retry_until' | 'completed_at'> & { offer_key: Buffer };
 
@@ -94,7 +94,7 @@ export class CreateOffer {
       });
     }
     const row = await this.offers.submit(this.draft(input, accountId, choice));
-    return { offer: toOffer(row), gatewayRequestId: row.gateway_request_id, isNew: row.gateway_request_id === input.gatewayRequestId };
+    return { offer: toOffer(row), money: moneyOf(row), gatewayRequestId: row.gateway_request_id, isNew: row.gateway_request_id === input.gatewayRequestId };
   }
 
   private draft(input: InputOf<typeof createOffer>, buyerId: string, { rail, route }: { rail: PaymentRail; route: ReturnType<PaymentRail['routes']>[number] }): NewOffer {

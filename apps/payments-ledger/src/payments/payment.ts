@@ -1,4 +1,4 @@
-import type { PaymentOffer } from '@market/contracts/payments-ledger';
+import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber } from '@market/kernel';
 import type { Currency } from '@market/contracts';
 import type { PaymentState } from './payment-state.js';
@@ -99,6 +99,9 @@ export function toOffer(row: PaymentRow): PaymentOffer {
     },
   };
 }
+
+/** The money of the call, as contracts carry it. */
+export const moneyOf = (row: PaymentRow): CallMoney => ({ grossMicros: row.gross_micros, feeMicros: row.fee_micros, netMicros: row.net_micros, feeBps: row.fee_bps });
 
 /** What part of the price an amount on the rail is worth, in micros, rounded down. */
 export function worthMicros(row: PaymentRow, baseUnits: bigint): bigint {

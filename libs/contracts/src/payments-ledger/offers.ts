@@ -30,6 +30,10 @@ export type PaymentOffer = z.output<typeof paymentOffer>;
 /** The listing as it was when the offer was made; the price a buyer saw is the price it pays. */
 export const soldListing = z.object({ listingId: id, name: z.string(), slug: z.string(), sellerId: id, preferredCurrency: currency });
 
+/** The money of one call in micros, frozen when the offer was made. */
+export const callMoney = z.object({ grossMicros: microsText, feeMicros: microsText, netMicros: microsText, feeBps: z.number().int() });
+export type CallMoney = z.output<typeof callMoney>;
+
 /** One offer per buyer, listing, body and route while it lives: asking again gives the same one. */
 export const createOffer = defineRequest({
   subject: 'rpc.payments-ledger.create-offer.v1',
@@ -44,6 +48,7 @@ export const createOffer = defineRequest({
   }),
   output: z.object({
     offer: paymentOffer,
+    money: callMoney,
     /** Of the call this offer pays; an earlier one when the offer is not new. */
     gatewayRequestId: id,
     isNew: z.boolean(),
@@ -65,9 +70,6 @@ export const createOffer = defineRequest({
     payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
   },
 });
-
-/** The money of one call in micros, frozen when the offer was made. */
-export const callMoney = z.object({ grossMicros: microsText, feeMicros: microsText, netMicros: microsText, feeBps: z.number().int() });
 
 /**
  * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time, until `leaseMs` passes

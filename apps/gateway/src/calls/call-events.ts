@@ -1,0 +1,33 @@
+import { listingRemoved } from '@market/contracts/catalog';
+import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
+import { HandleEvent, type ReceivedEvent } from '@market/messaging';
+import { sql, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const markSettled = sql(
+  'gateway-requests.mark-settled',
+  `UPDATE gateway_requests g SET settled_at = s.at FROM unnest($1::uuid[], $2::timestamptz[]) AS s (id, at) WHERE g.id = s.id AND g.settled_at IS NULL`,
+);
+const markRefunded = sql('gateway-requests.mark-refunded', `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`);
+const removeEndpoints = sql('endpoints.remove', 'DELETE FROM endpoints WHERE listing_id = ANY($1::uuid[])');
+
+/** What the ledger and the catalog decided, written into the history and the endpoints. */
+@Injectable()
+export class CallEvents {
+  @HandleEvent(paymentCompleted)
+  async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
+    await tx.query(markSettled, [events.map(({ payload }) => payload.gatewayRequestId), events.map(({ payload }) => payload.completedAt)]);
+  }
+
+  /** A surplus that is owed back says nothing of the call it came with. */
+  @HandleEvent(paymentRefundDue)
+  async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
+    const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');
+    await tx.query(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
+  }
+
+  @HandleEvent(listingRemoved)
+  async onListingRemoved(events: ReceivedEvent<typeof listingRemoved>[], tx: Tx): Promise<void> {
+    await tx.query(removeEndpoints, [events.map(({ payload }) => payload.listingId)]);
+  }
+}

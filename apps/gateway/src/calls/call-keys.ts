@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import type { executeCall } from '@market/contracts/gateway';
+import type { InputOf } from '@market/contracts';
+import { principalOf, refusePlatform, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const find = sql('call-keys.find', `SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'`);
+const bind = sql(
+  'call-keys.bind',
+  `INSERT INTO call_keys AS k (account_id, key, fingerprint, gateway_request_id) VALUES ($1, $2, $3, $4)
+   ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, gateway_request_id = excluded.gateway_request_id,
+     created_at = CASE WHEN k.created_at > now() - interval '24 hours' THEN k.created_at ELSE now() END
+   WHERE k.fingerprint = excluded.fingerprint OR k.created_at <= now() - interval '24 hours'
+   RETURNING gateway_request_id`,
+);
+const take = sql(
+  'call-keys.take',
+  `WITH mine AS (
+     INSERT INTO call_keys AS k (account_id, key, fingerprint, gateway_request_id) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, gateway_request_id = excluded.gateway_request_id, created_at = now()
+     WHERE k.created_at <= now() - interval '24 hours'
+     RETURNING fingerprint, gateway_request_id
+   )
+   SELECT fingerprint, gateway_request_id FROM mine
+   UNION ALL SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND NOT EXISTS (SELECT 1 FROM mine)`,
+);
+
+interface KeyRow {
+  fingerprint: Buffer;
+  gateway_request_id: string | null;
+}
+
+/**
+ * Idempotency-Key on the paid call. A key is bound to what it was first used for: path, canonical body and chosen
+ * route; proofs of payment are no part of it, since clients send one key on the unpaid and on the paid attempt.
+ */
+@Injectable()
+export class CallKeys {
+  constructor(private readonly database: Database) {}
+
+  fingerprint(listingId: string, bodyDigest: Buffer, input: InputOf<typeof executeCall>): Buffer {
+    const route = [input.originCurrency, input.originChainId, input.originWalletId].map((part) => part ?? '').join('|');
+    return createHash('sha256').update(`POST /gateway/${listingId}|${route}|`).update(bodyDigest).digest();
+  }
+
+  /** The call this key already belongs to, if any. @throws Refusal `idempotency_key_reused`. */
+  async find(call: Call, fingerprint: Buffer): Promise<string | null> {
+    if (!call.idempotency) return null;
+    const [row] = await this.database.query<KeyRow>(find, [principalOf(call).accountId, call.idempotency.key]);
+    if (row && !row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
+    return row?.gateway_request_id ?? null;
+  }
+
+  /** Binds the key to a call, or to a definitive refusal (null). @throws Refusal `idempotency_key_reused` when another request was faster. */
+  async bind(call: Call, fingerprint: Buffer, gatewayRequestId: string | null): Promise<void> {
+    if (!call.idempotency) return;
+    const bound = await this.database.query<KeyRow>(bind, [principalOf(call).accountId, call.idempotency.key, fingerprint, gatewayRequestId]);
+    if (bound.length === 0) throw refusePlatform('idempotency_key_reused');
+  }
+
+  /** Takes the key for a new call, unless it belongs to one. @returns the id of the call that has it. */
+  async take(call: Call, fingerprint: Buffer, gatewayRequestId: string): Promise<string> {
+    if (!call.idempotency) return gatewayRequestId;
+    const [row] = await this.database.query<KeyRow>(take, [principalOf(call).accountId, call.idempotency.key, fingerprint, gatewayRequestId]);
+    if (!row) return this.take(call, fingerprint, gatewayRequestId);
+    if (!row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
+    return row.gateway_request_id ?? gatewayRequestId;
+  }
+}

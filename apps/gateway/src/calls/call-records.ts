@@ -1,0 +1,217 @@
+import { callFailed } from '@market/contracts/gateway';
+import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
+import type { Offering } from '@market/contracts/catalog';
+import type { Call } from '@market/messaging';
+import { Database, GroupCommit, Outbox, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import type { SellerOutcome } from '../egress/seller-outcome.js';
+
+/** One call, as its record is kept. */
+export interface CallRecord {
+  id: string;
+  buyerId: string;
+  listing: Pick<Offering, 'listingId' | 'name' | 'slug' | 'sellerId'>;
+  bodyDigest: Buffer;
+}
+
+export interface Quote extends CallRecord {
+  offer: PaymentOffer;
+  money: CallMoney;
+}
+
+export interface Delivery extends CallRecord {
+  payment: { paymentId: string; relayRequestId: string; transactionHash: string | null; fence: number } | null;
+  money: CallMoney;
+  statusCode: number;
+  latencyMs: number;
+  answer: string;
+  answerDigest: Buffer;
+}
+
+export interface StoredResult {
+  answer: string;
+  answerDigest: Buffer;
+  statusCode: number;
+  latencyMs: number;
+}
+
+const insertQuotes = sql(
+  'gateway-requests.insert-quotes',
+  `INSERT INTO gateway_requests (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
+     payment_id, relay_request_id, provider, scheme, network, offer_expires_at)
+   SELECT id, buyer_id, seller_id, listing_id, listing_name, listing_slug, 'payment_required', body_digest, gross_micros, fee_micros, net_micros, fee_bps,
+     payment_id, relay_request_id, provider, scheme, network, offer_expires_at
+   FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::bytea[], $8::bigint[], $9::bigint[], $10::bigint[], $11::int[],
+     $12::uuid[], $13::text[], $14::text[], $15::text[], $16::text[], $17::timestamptz[])
+     AS q (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, body_digest, gross_micros, fee_micros, net_micros, fee_bps, payment_id, relay_request_id, provider, scheme, network, offer_expires_at)
+   ON CONFLICT (id) DO NOTHING`,
+);
+
+/** The first billable result of a call is the one it has: a later attempt's answer does not replace it. */
+const storeDeliveries = sql(
+  'gateway-requests.store-deliveries',
+  `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
+     payment_id, relay_request_id, transaction_hash, fence, billable, seller_status_code, latency_ms, result_json, response_digest, completed_at, settled_at)
+   SELECT id, buyer_id, seller_id, listing_id, listing_name, listing_slug, 'succeeded', body_digest, gross_micros, fee_micros, net_micros, fee_bps,
+     payment_id, relay_request_id, transaction_hash, fence, true, seller_status_code, latency_ms, result_json, response_digest, now(), CASE WHEN payment_id IS NULL THEN now() END
+   FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::bytea[], $8::bigint[], $9::bigint[], $10::bigint[], $11::int[],
+     $12::uuid[], $13::text[], $14::text[], $15::int[], $16::int[], $17::int[], $18::text[], $19::bytea[])
+     AS d (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, body_digest, gross_micros, fee_micros, net_micros, fee_bps, payment_id, relay_request_id, transaction_hash, fence, seller_status_code, latency_ms, result_json, response_digest)
+   ON CONFLICT (id) DO UPDATE SET status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
+     seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = NULL, result_json = excluded.result_json,
+     response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
+   WHERE g.billable IS NOT TRUE
+   RETURNING g.id`,
+);
+
+const markForwarding = sql(
+  'gateway-requests.mark-forwarding',
+  `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash) WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
+);
+const markPending = sql('gateway-requests.mark-pending', `UPDATE gateway_requests SET status = 'payment_pending' WHERE id = $1 AND status = 'payment_required'`);
+const storeFailure = sql(
+  'gateway-requests.store-failure',
+  `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
+     payment_id, relay_request_id, transaction_hash, fence, billable, seller_status_code, latency_ms, error_code, completed_at)
+   VALUES ($1, $2, $3, $4, $5, $6, 'seller_failed', $7, $8, $9, $10, $11, $12, $13, $14, $15, false, $16, $17, $18, now())
+   ON CONFLICT (id) DO UPDATE SET status = 'seller_failed', fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
+     seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at
+   WHERE g.billable IS NOT TRUE AND g.fence <= excluded.fence`,
+);
+const countFailure = sql('endpoints.count-failure', 'UPDATE endpoints SET consecutive_failures = consecutive_failures + 1 WHERE listing_id = $1');
+const resetFailures = sql('endpoints.reset-failures', 'UPDATE endpoints SET consecutive_failures = 0 WHERE listing_id = $1 AND consecutive_failures > 0');
+const findResult = sql(
+  'gateway-requests.find-result',
+  'SELECT result_json, response_digest, seller_status_code, latency_ms FROM gateway_requests WHERE id = $1 AND billable',
+);
+
+/** Where calls are written down. Quotes and deliveries of concurrent calls share one statement and one commit. */
+@Injectable()
+export class CallRecords {
+  private readonly quotes = new GroupCommit<Quote, void>((items) => this.writeQuotes(items));
+  private readonly deliveries = new GroupCommit<Delivery, boolean>((items) => this.writeDeliveries(items), 64);
+
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+  ) {}
+
+  recordQuote(quote: Quote): Promise<void> {
+    return this.quotes.submit(quote);
+  }
+
+  /** @returns false when an earlier attempt's billable result is there already and stays. */
+  storeDelivery(delivery: Delivery): Promise<boolean> {
+    return this.deliveries.submit(delivery);
+  }
+
+  async storeFailure(record: CallRecord & Pick<Delivery, 'payment' | 'money'>, outcome: SellerOutcome, attempt: number, call: Call): Promise<void> {
+    const reason = outcome.kind === 'failed' ? outcome.reason : 'seller_error';
+    await this.database.transaction(async (tx) => {
+      const { listing, money, payment } = record;
+      await tx.query(storeFailure, [
+        record.id,
+        record.buyerId,
+        listing.sellerId,
+        listing.listingId,
+        listing.name,
+        listing.slug,
+        record.bodyDigest,
+        money.grossMicros,
+        money.feeMicros,
+        money.netMicros,
+        money.feeBps,
+        payment?.paymentId ?? null,
+        payment?.relayRequestId ?? null,
+        payment?.transactionHash ?? null,
+        payment?.fence ?? attempt,
+        outcome.statusCode,
+        outcome.latencyMs,
+        reason,
+      ]);
+      await tx.query(countFailure, [listing.listingId]);
+      await this.outbox.add(
+        tx,
+        callFailed,
+        {
+          gatewayRequestId: record.id,
+          attempt,
+          buyerId: record.buyerId,
+          sellerId: listing.sellerId,
+          listingId: listing.listingId,
+          reason,
+          sellerStatusCode: outcome.statusCode,
+          latencyMs: outcome.latencyMs,
+          at: new Date().toISOString(),
+        },
+        call,
+      );
+    });
+  }
+
+  async markForwarding(id: string, fence: number, transactionHash: string | null): Promise<void> {
+    await this.database.query(markForwarding, [id, fence, transactionHash]);
+  }
+
+  async markPending(id: string): Promise<void> {
+    await this.database.query(markPending, [id]);
+  }
+
+  async resetFailures(listingId: string): Promise<void> {
+    await this.database.query(resetFailures, [listingId]);
+  }
+
+  async findResult(id: string): Promise<StoredResult | null> {
+    const [row] = await this.database.query<{ result_json: string; response_digest: Buffer; seller_status_code: number; latency_ms: number }>(findResult, [id]);
+    return row ? { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms } : null;
+  }
+
+  private async writeQuotes(quotes: Quote[]): Promise<void[]> {
+    await this.database.query(insertQuotes, [
+      quotes.map(({ id }) => id),
+      quotes.map(({ buyerId }) => buyerId),
+      quotes.map(({ listing }) => listing.sellerId),
+      quotes.map(({ listing }) => listing.listingId),
+      quotes.map(({ listing }) => listing.name),
+      quotes.map(({ listing }) => listing.slug),
+      quotes.map(({ bodyDigest }) => bodyDigest),
+      quotes.map(({ money }) => money.grossMicros),
+      quotes.map(({ money }) => money.feeMicros),
+      quotes.map(({ money }) => money.netMicros),
+      quotes.map(({ money }) => money.feeBps),
+      quotes.map(({ offer }) => offer.payment_id),
+      quotes.map(({ offer }) => offer.relay_request_id),
+      quotes.map(({ offer }) => offer.provider),
+      quotes.map(({ offer }) => offer.retry_headers['X-Market-Payment-Scheme'] ?? null),
+      quotes.map(({ offer }) => offer.requirements.network),
+      quotes.map(({ offer }) => offer.requirements.expiresAt),
+    ]);
+    return quotes.map(() => undefined);
+  }
+
+  private async writeDeliveries(deliveries: Delivery[]): Promise<boolean[]> {
+    const stored = await this.database.query<{ id: string }>(storeDeliveries, [
+      deliveries.map(({ id }) => id),
+      deliveries.map(({ buyerId }) => buyerId),
+      deliveries.map(({ listing }) => listing.sellerId),
+      deliveries.map(({ listing }) => listing.listingId),
+      deliveries.map(({ listing }) => listing.name),
+      deliveries.map(({ listing }) => listing.slug),
+      deliveries.map(({ bodyDigest }) => bodyDigest),
+      deliveries.map(({ money }) => money.grossMicros),
+      deliveries.map(({ money }) => money.feeMicros),
+      deliveries.map(({ money }) => money.netMicros),
+      deliveries.map(({ money }) => money.feeBps),
+      deliveries.map(({ payment }) => payment?.paymentId ?? null),
+      deliveries.map(({ payment }) => payment?.relayRequestId ?? null),
+      deliveries.map(({ payment }) => payment?.transactionHash ?? null),
+      deliveries.map(({ payment }) => payment?.fence ?? 0),
+      deliveries.map(({ statusCode }) => statusCode),
+      deliveries.map(({ latencyMs }) => latencyMs),
+      deliveries.map(({ answer }) => answer),
+      deliveries.map(({ answerDigest }) => answerDigest),
+    ]);
+    const ids = new Set(stored.map(({ id }) => id));
+    return deliveries.map(({ id }) => ids.has(id));
+  }
+}

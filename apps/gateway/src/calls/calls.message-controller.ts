@@ -1,0 +1,35 @@
+import { executeCall, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { GatewayRequestsQuery } from '../history/gateway-requests.query.js';
+import { ExecuteCall } from './execute-call.use-case.js';
+
+@Controller()
+export class CallsMessageController {
+  constructor(
+    private readonly executeCallUseCase: ExecuteCall,
+    private readonly history: GatewayRequestsQuery,
+  ) {}
+
+  /**
+   * Listing and endpoint come from caches at most a second old (one hop, three queries when they are not).
+   * Quote: one hop to the ledger, one statement there and one here, a shared commit each.
+   * Paid retry: two hops (claim, settle); a shared commit for the claim, the stored result and the settlement.
+   * An Idempotency-Key adds one query, and one commit when it is new.
+   */
+  @HandleRequest(executeCall)
+  executeCall(input: InputOf<typeof executeCall>, call: Call): Promise<OutputOf<typeof executeCall>> {
+    return this.executeCallUseCase.execute(input, call);
+  }
+
+  @HandleRequest(listGatewayRequests)
+  listGatewayRequests(input: InputOf<typeof listGatewayRequests>, call: Call): Promise<OutputOf<typeof listGatewayRequests>> {
+    return this.history.list(input, call);
+  }
+
+  @HandleRequest(getGatewayRequest)
+  getGatewayRequest(input: InputOf<typeof getGatewayRequest>, call: Call): Promise<OutputOf<typeof getGatewayRequest>> {
+    return this.history.get(input, call);
+  }
+}

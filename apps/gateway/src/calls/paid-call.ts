@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { releasePayment, settlePayment, type claimPayment } from '@market/contracts/payments-ledger';
+import type { OutputOf } from '@market/contracts';
+import { MessageBus, Refusal, type Call } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
+import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { billableAnswer, failedAnswer } from './answer-json.js';
+import { CallRecords, type CallRecord, type StoredResult } from './call-records.js';
+import { SellerCall } from './seller-call.js';
+
+export type Claimed = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
+
+/** `answer` is the gateway result as JSON text; without one the outcome is not known yet and the caller comes back. */
+export type CallEnd = { answer: string } | { answer: null };
+
+/**
+ * From the claim to the answer: forward, store, settle, and only then answer. Each step may be the last one a crash
+ * allows; the next retry, or the resume job, goes on from what is stored. Two commits of ours and one of the ledger's.
+ */
+@Injectable()
+export class PaidCall {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly records: CallRecords,
+    private readonly sellerCall: SellerCall,
+  ) {}
+
+  async execute(claimed: Claimed, target: CallableEndpoint, buyer: { buyerId: string; relayRequestId: string; bodyDigest: Buffer; body: string }, call: Call): Promise<CallEnd> {
+    const record: CallRecord = { id: claimed.gatewayRequestId, buyerId: buyer.buyerId, listing: claimed.listing, bodyDigest: buyer.bodyDigest };
+    const payment = { paymentId: claimed.paymentId, relayRequestId: buyer.relayRequestId, transactionHash: claimed.transactionHash, fence: claimed.fence };
+    // Only a second claim can find the result of a first one that did not come to settle.
+    const earlier = claimed.attempt > 1 ? await this.records.findResult(record.id) : null;
+    if (earlier) return this.settle(claimed, earlier, buyer.bodyDigest, call);
+
+    const outcome = await this.sellerCall.execute(target, { requestId: record.id, buyerId: buyer.buyerId, attempt: claimed.attempt, fence: claimed.fence, transactionHash: claimed.transactionHash, body: buyer.body }, call);
+    if (!isBillable(outcome)) {
+      await this.giveBack(claimed, call);
+      await this.records.storeFailure({ ...record, payment, money: claimed.money }, outcome, claimed.attempt, call);
+      return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, { sameRelayRequestId: true, retryUntil: claimed.retryUntil }) };
+    }
+    const answer = billableAnswer(record.id, claimed.money, outcome.statusCode, outcome.json);
+    const result: StoredResult = { answer, answerDigest: digestOf(outcome), statusCode: outcome.statusCode, latencyMs: outcome.latencyMs };
+    const stored = await this.records.storeDelivery({ ...record, payment, money: claimed.money, ...result });
+    if (target.endpoint.consecutiveFailures > 0) await this.records.resetFailures(target.endpoint.listingId);
+    return this.settle(claimed, stored ? result : (await this.records.findResult(record.id))!, buyer.bodyDigest, call);
+  }
+
+  /** Charges for a stored result. What the ledger does not confirm in time is unknown, never undone: the caller comes back. */
+  async settle(claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>, result: StoredResult, bodyDigest: Buffer, call: Call): Promise<CallEnd> {
+    try {
+      await this.bus.request(
+        settlePayment,
+        {
+          paymentId: claimed.paymentId,
+          fence: claimed.fence,
+          gatewayRequestId: claimed.gatewayRequestId,
+          sellerStatusCode: result.statusCode,
+          latencyMs: result.latencyMs,
+          requestDigest: bodyDigest.toString('hex'),
+          responseDigest: result.answerDigest.toString('hex'),
+        },
+        call,
+      );
+      return { answer: result.answer };
+    } catch (error) {
+      if (error instanceof Refusal) return { answer: null };
+      throw error;
+    }
+  }
+
+  /** A claim that cannot be given back now ends by itself when its lease does. */
+  async giveBack(claimed: Pick<Claimed, 'paymentId' | 'fence'>, call: Call): Promise<void> {
+    try {
+      await this.bus.request(releasePayment, { paymentId: claimed.paymentId, fence: claimed.fence }, call);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+}
+
+const digestOf = (outcome: SellerOutcome & { kind: 'answered' }): Buffer => createHash('sha256').update(outcome.json).digest();

@@ -1,0 +1,68 @@
+import { claimPayment } from '@market/contracts/payments-ledger';
+import type { Principal } from '@market/contracts';
+import { MessageBus, newCall } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { PaidCall } from './paid-call.js';
+import { SETTLE_BUDGET_MS } from './seller-call.js';
+
+interface UnsettledRow {
+  id: string;
+  buyer_id: string;
+  listing_id: string;
+  body_digest: Buffer;
+  payment_id: string;
+  relay_request_id: string;
+  fence: number;
+  result_json: string;
+  response_digest: Buffer;
+  seller_status_code: number;
+  latency_ms: number;
+}
+
+const unsettled = sql(
+  'gateway-requests.unsettled',
+  `SELECT id, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
+   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' ORDER BY completed_at LIMIT 100`,
+);
+const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE created_at < now() - interval '25 hours'`);
+
+/** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
+@Injectable()
+export class ResumeCalls implements OnApplicationBootstrap {
+  constructor(
+    private readonly database: Database,
+    private readonly bus: MessageBus,
+    private readonly paidCall: PaidCall,
+    private readonly jobs: Jobs,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.jobs.every('resume-calls', this.config.resumeIntervalMs, () => this.run());
+    this.jobs.every('drop-stale-call-keys', 3_600_000, async () => void (await this.database.query(dropStaleKeys)));
+  }
+
+  async run(): Promise<void> {
+    for (const row of await this.database.query<UnsettledRow>(unsettled)) await this.resume(row);
+  }
+
+  private async resume(row: UnsettledRow): Promise<void> {
+    const result = { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms };
+    const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
+    const call = newCall({ principal: onBehalfOf(row.buyer_id) });
+    const end = await this.paidCall.settle(held, result, row.body_digest, call);
+    if (end.answer !== null) return;
+    const claim = await this.bus.request(
+      claimPayment,
+      { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS },
+      call,
+    );
+    if (claim.outcome === 'claimed') await this.paidCall.settle(claim, result, row.body_digest, call);
+  }
+}
+
+/** A buyer whose call is finished without it asking. */
+const onBehalfOf = (accountId: string): Principal => ({ accountId, accountType: 'agent', role: 'both', displayName: '', keyId: accountId, scopes: [] });

@@ -1,0 +1,12 @@
+import { defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
+
+export const gatewayConfig = defineConfig('gateway', {
+  sellerTimeoutMs: variable('GATEWAY_SELLER_TIMEOUT_MS', integer(1000, 120_000, 30_000), 'total time a seller has for one answer, where its endpoint says nothing else'),
+  sellerConnectTimeoutMs: variable('GATEWAY_SELLER_CONNECT_TIMEOUT_MS', integer(100, 30_000, 5_000), 'time to reach a seller: name, TCP and TLS'),
+  sellerConnections: variable('GATEWAY_SELLER_CONNECTIONS', integer(1, 1024, 64), 'connections kept to one seller at most'),
+  waitForResultMs: variable('GATEWAY_WAIT_FOR_RESULT_MS', integer(0, 60_000, 5_000), 'how long a retry waits for the result of another attempt before it is told to come back'),
+  resumeIntervalMs: variable('GATEWAY_RESUME_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often stored results that a crash left unsettled are looked for'),
+  ownHosts: variable('GATEWAY_OWN_HOSTS', text(''), 'further host names of this marketplace that no endpoint may point to, comma separated'),
+});
+
+export type GatewayConfig = ConfigOf<typeof gatewayConfig>;

@@ -1,0 +1,55 @@
+import { endpointTouched } from '@market/contracts/gateway';
+import { HandleSignal } from '@market/messaging';
+import { Database, SealedBox } from '@market/persistence';
+import { ShortCache } from '@market/runtime';
+import { Injectable } from '@nestjs/common';
+import { IsNull, MoreThan } from 'typeorm';
+import type { SellerAuthHeader } from '../egress/seller-auth-header.js';
+import type { SigningSecret } from '../egress/signing-secret.js';
+import { EndpointSecretEntity } from './endpoint-secret.entity.js';
+import { sealedFor } from './endpoint.js';
+import { EndpointEntity } from './endpoint.entity.js';
+
+/** An endpoint with all that a call of it needs, unsealed; never leaves the process. */
+export interface CallableEndpoint {
+  endpoint: EndpointEntity;
+  authHeader: SellerAuthHeader | null;
+  secrets: [SigningSecret, ...SigningSecret[]];
+}
+
+/** Endpoints as calls use them: at most a second old, and dropped at once when one changes. */
+@Injectable()
+export class CallableEndpoints {
+  private readonly cache = new ShortCache<CallableEndpoint | null>({ ttlMs: 1_000, maxEntries: 10_000 });
+
+  constructor(
+    private readonly database: Database,
+    private readonly box: SealedBox,
+  ) {}
+
+  find(listingId: string): Promise<CallableEndpoint | null> {
+    return this.cache.get(listingId, () => this.load(listingId));
+  }
+
+  @HandleSignal(endpointTouched)
+  drop({ listingId }: { listingId: string }): void {
+    this.cache.drop(listingId);
+  }
+
+  private async load(listingId: string): Promise<CallableEndpoint | null> {
+    const [endpoint, secrets] = await Promise.all([
+      this.database.manager.findOneBy(EndpointEntity, { listingId }),
+      this.database.manager.find(EndpointSecretEntity, {
+        where: [
+          { listingId, expiresAt: IsNull() },
+          { listingId, expiresAt: MoreThan(new Date()) },
+        ],
+        order: { createdAt: 'DESC' },
+      }),
+    ]);
+    const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({ keyId, secret: this.box.open(secretSealed, sealedFor.secret(keyId)) }));
+    if (!endpoint || !current) return null;
+    const authHeader = endpoint.authHeaderSealed && { name: endpoint.authHeaderName!, value: this.box.open(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)) };
+    return { endpoint, authHeader, secrets: [current, ...previous] };
+  }
+}

@@ -1,0 +1,28 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn, UpdateDateColumn } from 'typeorm';
+
+export type EndpointStatus = 'unverified' | 'active' | 'paused' | 'failing';
+
+/** Where and how a seller is called. Its URL is write-only to the outside. */
+@Entity('endpoints')
+export class EndpointEntity {
+  @PrimaryColumn('uuid', { name: 'listing_id' }) listingId: string;
+  @Column('uuid', { name: 'seller_id' }) sellerId: string;
+  @Column('text') url: string;
+  @Column('text', { name: 'auth_header_name', nullable: true }) authHeaderName: string | null;
+  @Column('bytea', { name: 'auth_header_sealed', nullable: true }) authHeaderSealed: Buffer | null;
+  @Column('int', { name: 'timeout_ms' }) timeoutMs: number;
+  @Column('int', { name: 'max_request_bytes' }) maxRequestBytes: number;
+  @Column('int', { name: 'max_response_bytes' }) maxResponseBytes: number;
+  @Column('int', { name: 'max_concurrency' }) maxConcurrency: number;
+  @Column('int', { name: 'requests_per_minute', nullable: true }) requestsPerMinute: number | null;
+  @Column('text') status: EndpointStatus;
+  @Column('int', { name: 'consecutive_failures', default: 0 }) consecutiveFailures: number;
+  @Column('timestamptz', { name: 'last_test_at', nullable: true }) lastTestAt: Date | null;
+  @Column('boolean', { name: 'last_test_ok', nullable: true }) lastTestOk: boolean | null;
+  @Column('int', { name: 'last_test_status_code', nullable: true }) lastTestStatusCode: number | null;
+  @Column('int', { name: 'last_test_latency_ms', nullable: true }) lastTestLatencyMs: number | null;
+  /** Grows with each change that other services hear of. */
+  @Column('int') version: number;
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' }) createdAt: Date;
+  @UpdateDateColumn({ name: 'updated_at', type: 'timestamptz' }) updatedAt: Date;
+}

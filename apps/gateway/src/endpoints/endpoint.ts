@@ -1,0 +1,57 @@
+import type { endpointView } from '@market/contracts/gateway';
+import type { OutputOf } from '@market/contracts';
+import type { getEndpoint } from '@market/contracts/gateway';
+import type { EndpointSecretEntity } from './endpoint-secret.entity.js';
+import type { EndpointEntity } from './endpoint.entity.js';
+import type { gatewayLimits } from '@market/contracts/gateway';
+import type { z } from 'zod';
+
+export type EndpointLimits = z.output<typeof gatewayLimits>;
+export type EndpointView = OutputOf<typeof getEndpoint> & z.output<typeof endpointView>;
+
+export const DEFAULT_LIMITS = { maxRequestBytes: 262_144, maxResponseBytes: 1_048_576, maxConcurrency: 32, requestsPerMinute: null };
+
+/** Whether calls may be sold; an endpoint that was never tested may. */
+export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean => status === 'active' || status === 'unverified';
+
+export const limitsOf = (endpoint: EndpointEntity): EndpointLimits => ({
+  max_request_bytes: endpoint.maxRequestBytes,
+  max_response_bytes: endpoint.maxResponseBytes,
+  max_concurrency: endpoint.maxConcurrency,
+  requests_per_minute: endpoint.requestsPerMinute,
+});
+
+/** What a seller may see of its endpoint: not the path of the URL, no credential, no secret. */
+export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]): EndpointView {
+  const current = secrets.find((secret) => secret.expiresAt === null)!;
+  const previous = secrets.filter((secret) => secret.expiresAt !== null).sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())[0];
+  return {
+    listing_id: endpoint.listingId,
+    status: endpoint.status,
+    url_host: new URL(endpoint.url).host,
+    auth_header_name: endpoint.authHeaderName,
+    has_auth_header: endpoint.authHeaderSealed !== null,
+    timeout_ms: endpoint.timeoutMs,
+    limits: limitsOf(endpoint),
+    signature: {
+      scheme: 'standard-webhooks-v1',
+      key_id: current.keyId,
+      rotated_at: previous ? current.createdAt.toISOString() : null,
+      previous_secret_expires_at: previous?.expiresAt?.toISOString() ?? null,
+    },
+    last_test: endpoint.lastTestAt && {
+      at: endpoint.lastTestAt.toISOString(),
+      ok: endpoint.lastTestOk === true,
+      status_code: endpoint.lastTestStatusCode,
+      latency_ms: endpoint.lastTestLatencyMs ?? 0,
+    },
+    consecutive_failures: endpoint.consecutiveFailures,
+    updated_at: endpoint.updatedAt.toISOString(),
+  };
+}
+
+/** To what a sealed value is bound: table, column, row. */
+export const sealedFor = {
+  authHeader: (listingId: string): string => `endpoints|auth_header_sealed|${listingId}`,
+  secret: (keyId: string): string => `endpoint_secrets|secret_sealed|${keyId}`,
+};

@@ -1,0 +1,49 @@
+import { getEndpoint, provisionEndpoint, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Database } from '@market/persistence';
+import { Controller } from '@nestjs/common';
+import { toView } from './endpoint.js';
+import { OwnedEndpoint } from './owned-endpoint.js';
+import { ProvisionEndpoint } from './provision-endpoint.use-case.js';
+import { RotateEndpointSecret } from './rotate-endpoint-secret.use-case.js';
+import { TestEndpoint } from './test-endpoint.use-case.js';
+import { UpdateEndpoint } from './update-endpoint.use-case.js';
+
+@Controller()
+export class EndpointsMessageController {
+  constructor(
+    private readonly database: Database,
+    private readonly owned: OwnedEndpoint,
+    private readonly provisionUseCase: ProvisionEndpoint,
+    private readonly updateUseCase: UpdateEndpoint,
+    private readonly testUseCase: TestEndpoint,
+    private readonly rotateUseCase: RotateEndpointSecret,
+  ) {}
+
+  @HandleRequest(provisionEndpoint)
+  provisionEndpoint(input: InputOf<typeof provisionEndpoint>, call: Call): Promise<OutputOf<typeof provisionEndpoint>> {
+    return this.provisionUseCase.execute(input, call);
+  }
+
+  @HandleRequest(getEndpoint)
+  async getEndpoint({ listingId }: InputOf<typeof getEndpoint>, call: Call): Promise<OutputOf<typeof getEndpoint>> {
+    const endpoint = await this.owned.find(this.database.manager, listingId, call);
+    return toView(endpoint, await this.owned.secretsOf(this.database.manager, listingId));
+  }
+
+  @HandleRequest(updateEndpoint)
+  updateEndpoint(input: InputOf<typeof updateEndpoint>, call: Call): Promise<OutputOf<typeof updateEndpoint>> {
+    return this.updateUseCase.execute(input, call);
+  }
+
+  @HandleRequest(testEndpoint)
+  testEndpoint(input: InputOf<typeof testEndpoint>, call: Call): Promise<OutputOf<typeof testEndpoint>> {
+    return this.testUseCase.execute(input, call);
+  }
+
+  @HandleRequest(rotateEndpointSecret)
+  rotateEndpointSecret(input: InputOf<typeof rotateEndpointSecret>, call: Call): Promise<OutputOf<typeof rotateEndpointSecret>> {
+    return this.rotateUseCase.execute(input, call);
+  }
+}

@@ -1,0 +1,43 @@
+import { endpointChanged, endpointTouched, getEndpoint } from '@market/contracts/gateway';
+import { MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { Outbox, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { EndpointSecretEntity } from './endpoint-secret.entity.js';
+import { EndpointEntity } from './endpoint.entity.js';
+import { limitsOf } from './endpoint.js';
+
+/** What every operation on one's own endpoint begins and ends with. */
+@Injectable()
+export class OwnedEndpoint {
+  constructor(
+    private readonly outbox: Outbox,
+    private readonly bus: MessageBus,
+  ) {}
+
+  /** @throws Refusal `endpoint_not_found`, or `not_owner` for the endpoint of another seller. */
+  async find(manager: EntityManager, listingId: string, call: Call, lock = false): Promise<EndpointEntity> {
+    const endpoint = await manager.findOne(EndpointEntity, { where: { listingId }, ...(lock ? { lock: { mode: 'pessimistic_write' } } : {}) });
+    if (!endpoint) throw refuse(getEndpoint, 'endpoint_not_found', {});
+    if (endpoint.sellerId !== principalOf(call).accountId) throw refuse(getEndpoint, 'not_owner', {});
+    return endpoint;
+  }
+
+  secretsOf(manager: EntityManager, listingId: string): Promise<EndpointSecretEntity[]> {
+    return manager.findBy(EndpointSecretEntity, { listingId });
+  }
+
+  /** Saves a changed endpoint and tells of it: the event with the change, the signal after the commit. */
+  async save(tx: Tx, endpoint: EndpointEntity, call: Call): Promise<EndpointEntity> {
+    endpoint.version += 1;
+    const saved = await tx.manager.save(endpoint);
+    await this.outbox.add(
+      tx,
+      endpointChanged,
+      { listingId: saved.listingId, version: saved.version, status: saved.status, limits: limitsOf(saved), changedAt: saved.updatedAt.toISOString() },
+      call,
+    );
+    tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: saved.listingId }));
+    return saved;
+  }
+}

@@ -1,0 +1,36 @@
+import { endpointTouched, type rotateEndpointSecret } from '@market/contracts/gateway';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { MessageBus, type Call } from '@market/messaging';
+import { Database, SealedBox } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { newSigningSecret } from '../egress/signing-secret.js';
+import { EndpointSecretEntity } from './endpoint-secret.entity.js';
+import { sealedFor } from './endpoint.js';
+import { OwnedEndpoint } from './owned-endpoint.js';
+
+/** A new secret signs at once; the one before it signs along for the overlap, so that no call fails verification meanwhile. */
+@Injectable()
+export class RotateEndpointSecret {
+  constructor(
+    private readonly database: Database,
+    private readonly box: SealedBox,
+    private readonly owned: OwnedEndpoint,
+    private readonly bus: MessageBus,
+  ) {}
+
+  async execute({ listingId, overlapSeconds }: InputOf<typeof rotateEndpointSecret>, call: Call): Promise<OutputOf<typeof rotateEndpointSecret>> {
+    return this.database.transaction(async (tx) => {
+      await this.owned.find(tx.manager, listingId, call, true);
+      const secrets = await this.owned.secretsOf(tx.manager, listingId);
+      const previous = secrets.find((secret) => secret.expiresAt === null)!;
+      const expiresAt = new Date(Date.now() + overlapSeconds * 1000);
+      const secret = newSigningSecret();
+      // Only two sign at a time: an older one that still overlapped ends here.
+      await tx.manager.delete(EndpointSecretEntity, secrets.filter((known) => known.expiresAt !== null).map((known) => known.keyId).concat('none'));
+      await tx.manager.update(EndpointSecretEntity, { keyId: previous.keyId }, { expiresAt });
+      await tx.manager.insert(EndpointSecretEntity, { keyId: secret.keyId, listingId, secretSealed: this.box.seal(secret.secret, sealedFor.secret(secret.keyId)), expiresAt: null });
+      tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId }));
+      return { gateway_signing_secret: secret.secret, key_id: secret.keyId, previous_key_id: previous.keyId, previous_secret_expires_at: expiresAt.toISOString() };
+    });
+  }
+}

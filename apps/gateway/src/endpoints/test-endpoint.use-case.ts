@@ -1,0 +1,95 @@
+import { endpointTouched, testEndpoint } from '@market/contracts/gateway';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { newId } from '@market/kernel';
+import { MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { Database } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { SellerClient } from '../egress/seller-client.js';
+import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
+import { signRequest } from '../egress/sign-request.js';
+import { CallableEndpoints } from './callable-endpoints.js';
+import { OwnedEndpoint } from './owned-endpoint.js';
+import { EndpointEntity } from './endpoint.entity.js';
+
+type Output = OutputOf<typeof testEndpoint>;
+
+const TESTS_PER_MINUTE = 10;
+const MINUTE_MS = 60_000;
+
+/** A signed call to one's own endpoint with a body of ours. What went wrong is told coarsely: an endpoint test is no port scanner. */
+@Injectable()
+export class TestEndpoint {
+  private readonly recent = new Map<string, number[]>();
+
+  constructor(
+    private readonly database: Database,
+    private readonly owned: OwnedEndpoint,
+    private readonly endpoints: CallableEndpoints,
+    private readonly sellers: SellerClient,
+    private readonly bus: MessageBus,
+  ) {}
+
+  async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
+    await this.owned.find(this.database.manager, listingId, call);
+    this.countTest(listingId);
+    const target = (await this.endpoints.find(listingId))!;
+    const requestId = newId();
+    const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
+    const headers = signRequest({
+      secrets: target.secrets,
+      requestId,
+      timestampSeconds: Math.floor(Date.now() / 1000),
+      rawBody,
+      event: 'endpoint.test',
+      listingId,
+      buyerId: principalOf(call).accountId,
+      attempt: 1,
+      traceparent: call.traceparent,
+      authHeader: target.authHeader,
+    });
+    const outcome = await this.sellers.call({ url: target.endpoint.url, rawBody, headers, timeoutMs: Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000), maxResponseBytes: target.endpoint.maxResponseBytes });
+    const success = isBillable(outcome) && outcome.statusCode < 300;
+    await this.record(listingId, success, outcome, call);
+    return {
+      success,
+      seller_status_code: outcome.statusCode,
+      latency_ms: outcome.latencyMs,
+      request_id: requestId,
+      checks: checksOf(outcome, success),
+      seller_response_json: outcome.json,
+    };
+  }
+
+  private async record(listingId: string, ok: boolean, outcome: SellerOutcome, call: Call): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      const endpoint = await this.owned.find(tx.manager, listingId, call, true);
+      const tested: Partial<EndpointEntity> = { lastTestAt: new Date(), lastTestOk: ok, lastTestStatusCode: outcome.statusCode, lastTestLatencyMs: outcome.latencyMs };
+      if (ok && (endpoint.status === 'unverified' || endpoint.status === 'failing')) {
+        await this.owned.save(tx, Object.assign(endpoint, tested, { status: 'active', consecutiveFailures: 0 }), call);
+        return;
+      }
+      await tx.manager.update(EndpointEntity, { listingId }, tested);
+      tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId }));
+    });
+  }
+
+  private countTest(listingId: string): void {
+    const now = Date.now();
+    const recent = (this.recent.get(listingId) ?? []).filter((at) => at > now - MINUTE_MS);
+    if (recent.length >= TESTS_PER_MINUTE) throw refuse(testEndpoint, 'too_many_tests', { retry_after_seconds: Math.ceil((recent[0]! + MINUTE_MS - now) / 1000) });
+    this.recent.set(listingId, [...recent, now]);
+    if (this.recent.size > 10_000) this.recent.delete(this.recent.keys().next().value!);
+  }
+}
+
+function checksOf(outcome: SellerOutcome, success: boolean): Output['checks'] {
+  const failed = outcome.kind === 'failed' ? outcome.reason : null;
+  const reached = failed !== 'unreachable' && failed !== 'forbidden_address';
+  const checks = [{ name: 'reachable', ok: reached, message: reached ? 'The endpoint was reached' : 'The endpoint could not be reached' }];
+  if (!reached) return checks;
+  checks.push({ name: 'in_time', ok: failed !== 'timeout', message: failed === 'timeout' ? 'No complete answer came within timeout_ms' : `Answered in ${outcome.latencyMs} ms` });
+  if (failed === 'timeout') return checks;
+  checks.push({ name: 'json', ok: failed === null, message: failed === null ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}` });
+  checks.push({ name: 'status', ok: success, message: success ? 'The answer has a 2xx status' : 'The answer does not have a 2xx status' });
+  return checks;
+}

@@ -1,0 +1,55 @@
+import { updateEndpoint } from '@market/contracts/gateway';
+import type { InputOf } from '@market/contracts';
+import { refuse, type Call } from '@market/messaging';
+import { Database, SealedBox } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
+import { refuseSellerAuthHeader } from '../egress/seller-auth-header.js';
+import { sealedFor, toView, type EndpointView } from './endpoint.js';
+import type { EndpointEntity } from './endpoint.entity.js';
+import { OwnedEndpoint } from './owned-endpoint.js';
+
+type Input = InputOf<typeof updateEndpoint>;
+
+/** Changes what is given and leaves the rest. A new URL has to prove itself again; `active` also ends a failing state. */
+@Injectable()
+export class UpdateEndpoint {
+  constructor(
+    private readonly database: Database,
+    private readonly box: SealedBox,
+    private readonly policy: EndpointUrlPolicy,
+    private readonly owned: OwnedEndpoint,
+  ) {}
+
+  async execute(input: Input, call: Call): Promise<EndpointView> {
+    return this.database.transaction(async (tx) => {
+      const endpoint = await this.owned.find(tx.manager, input.listingId, call, true);
+      if (input.privateEndpointUrl !== undefined) this.changeUrl(endpoint, input.privateEndpointUrl);
+      if (input.authHeader !== undefined) this.changeAuthHeader(endpoint, input.authHeader);
+      if (input.timeoutMs !== undefined) endpoint.timeoutMs = input.timeoutMs;
+      if (input.status !== undefined) endpoint.status = input.status;
+      if (input.status === 'active') endpoint.consecutiveFailures = 0;
+      const { limits } = input;
+      endpoint.maxRequestBytes = limits?.max_request_bytes ?? endpoint.maxRequestBytes;
+      endpoint.maxResponseBytes = limits?.max_response_bytes ?? endpoint.maxResponseBytes;
+      endpoint.maxConcurrency = limits?.max_concurrency ?? endpoint.maxConcurrency;
+      if (limits?.requests_per_minute !== undefined) endpoint.requestsPerMinute = limits.requests_per_minute;
+      const saved = await this.owned.save(tx, endpoint, call);
+      return toView(saved, await this.owned.secretsOf(tx.manager, saved.listingId));
+    });
+  }
+
+  private changeUrl(endpoint: EndpointEntity, url: string): void {
+    const checked = this.policy.check(url);
+    if (!checked.ok) throw refuse(updateEndpoint, 'endpoint_url_refused', { problem: checked.reason });
+    endpoint.url = checked.url.href;
+    if (endpoint.status !== 'paused') endpoint.status = 'unverified';
+  }
+
+  private changeAuthHeader(endpoint: EndpointEntity, header: NonNullable<Input['authHeader']> | null): void {
+    const problem = header && refuseSellerAuthHeader(header);
+    if (problem) throw refuse(updateEndpoint, 'auth_header_refused', { problem });
+    endpoint.authHeaderName = header?.name ?? null;
+    endpoint.authHeaderSealed = header && this.box.seal(header.value, sealedFor.authHeader(endpoint.listingId));
+  }
+}

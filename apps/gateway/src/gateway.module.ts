@@ -1,0 +1,62 @@
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Module } from '@nestjs/common';
+import { CallEvents } from './calls/call-events.js';
+import { CallKeys } from './calls/call-keys.js';
+import { CallRecords } from './calls/call-records.js';
+import { CallsMessageController } from './calls/calls.message-controller.js';
+import { ExecuteCall } from './calls/execute-call.use-case.js';
+import { FreeCall } from './calls/free-call.js';
+import { PaidCall } from './calls/paid-call.js';
+import { ResumeCalls } from './calls/resume-calls.job.js';
+import { SellerCall } from './calls/seller-call.js';
+import { SellerCapacity } from './calls/seller-capacity.js';
+import { gatewayConfig, type GatewayConfig } from './config.js';
+import { EndpointUrlPolicy } from './egress/endpoint-url.policy.js';
+import { SellerAgent } from './egress/seller-agent.js';
+import { SellerClient } from './egress/seller-client.js';
+import { CallableEndpoints } from './endpoints/callable-endpoints.js';
+import { EndpointsMessageController } from './endpoints/endpoints.message-controller.js';
+import { OwnedEndpoint } from './endpoints/owned-endpoint.js';
+import { ProvisionEndpoint } from './endpoints/provision-endpoint.use-case.js';
+import { RotateEndpointSecret } from './endpoints/rotate-endpoint-secret.use-case.js';
+import { TestEndpoint } from './endpoints/test-endpoint.use-case.js';
+import { UpdateEndpoint } from './endpoints/update-endpoint.use-case.js';
+import { GatewayRequestsQuery } from './history/gateway-requests.query.js';
+import { Offerings } from './offerings/offerings.js';
+
+@Module({
+  controllers: [CallsMessageController, EndpointsMessageController],
+  providers: [
+    {
+      provide: EndpointUrlPolicy,
+      useFactory: (platform: ConfigOf<typeof platformConfig>, config: GatewayConfig) =>
+        new EndpointUrlPolicy({ allowPrivate: platform.allowPrivateEndpoints, ownHosts: [new URL(platform.publicUrl).host, ...config.ownHosts.split(',').filter(Boolean)] }),
+      inject: [platformConfig.token, gatewayConfig.token],
+    },
+    {
+      provide: SellerAgent,
+      useFactory: (platform: ConfigOf<typeof platformConfig>, config: GatewayConfig) =>
+        new SellerAgent({ allowPrivate: platform.allowPrivateEndpoints, connectTimeoutMs: config.sellerConnectTimeoutMs, maxConnectionsPerOrigin: config.sellerConnections }),
+      inject: [platformConfig.token, gatewayConfig.token],
+    },
+    { provide: SellerClient, useFactory: (agent: SellerAgent, policy: EndpointUrlPolicy) => new SellerClient(agent, policy), inject: [SellerAgent, EndpointUrlPolicy] },
+    OwnedEndpoint,
+    CallableEndpoints,
+    ProvisionEndpoint,
+    UpdateEndpoint,
+    TestEndpoint,
+    RotateEndpointSecret,
+    Offerings,
+    CallKeys,
+    CallRecords,
+    SellerCapacity,
+    SellerCall,
+    PaidCall,
+    FreeCall,
+    ExecuteCall,
+    ResumeCalls,
+    CallEvents,
+    GatewayRequestsQuery,
+  ],
+})
+export class GatewayModule {}

@@ -1,0 +1,91 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+export class CreateGateway1763650100000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      CREATE TABLE endpoints (
+        listing_id uuid PRIMARY KEY,
+        seller_id uuid NOT NULL,
+        url text NOT NULL,
+        auth_header_name text,
+        auth_header_sealed bytea,
+        timeout_ms int NOT NULL,
+        max_request_bytes int NOT NULL,
+        max_response_bytes int NOT NULL,
+        max_concurrency int NOT NULL,
+        requests_per_minute int,
+        status text NOT NULL CHECK (status IN ('unverified', 'active', 'paused', 'failing')),
+        consecutive_failures int NOT NULL DEFAULT 0,
+        last_test_at timestamptz,
+        last_test_ok boolean,
+        last_test_status_code int,
+        last_test_latency_ms int,
+        version int NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        updated_at timestamptz NOT NULL DEFAULT now(),
+        CHECK ((auth_header_name IS NULL) = (auth_header_sealed IS NULL))
+      )`);
+    await runner.query(`
+      CREATE TABLE endpoint_secrets (
+        key_id text PRIMARY KEY,
+        listing_id uuid NOT NULL REFERENCES endpoints (listing_id) ON DELETE CASCADE,
+        secret_sealed bytea NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        expires_at timestamptz
+      )`);
+    await runner.query('CREATE INDEX endpoint_secrets_listing ON endpoint_secrets (listing_id)');
+    await runner.query('CREATE UNIQUE INDEX endpoint_secrets_one_current ON endpoint_secrets (listing_id) WHERE expires_at IS NULL');
+    await runner.query(`
+      CREATE TABLE gateway_requests (
+        id uuid PRIMARY KEY,
+        buyer_id uuid NOT NULL,
+        seller_id uuid NOT NULL,
+        listing_id uuid NOT NULL,
+        listing_name text NOT NULL,
+        listing_slug text NOT NULL,
+        status text NOT NULL CHECK (status IN ('payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'refunded')),
+        body_digest bytea NOT NULL,
+        gross_micros bigint NOT NULL,
+        fee_micros bigint NOT NULL,
+        net_micros bigint NOT NULL,
+        fee_bps int NOT NULL,
+        payment_id uuid,
+        relay_request_id text,
+        provider text,
+        scheme text,
+        network text,
+        transaction_hash text,
+        offer_expires_at timestamptz,
+        fence int NOT NULL DEFAULT 0,
+        lease_until timestamptz,
+        billable boolean,
+        seller_status_code int,
+        latency_ms int,
+        error_code text,
+        result_json text,
+        response_digest bytea,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        completed_at timestamptz,
+        settled_at timestamptz,
+        CHECK (billable IS NOT TRUE OR result_json IS NOT NULL)
+      )`);
+    await runner.query('ALTER TABLE gateway_requests ALTER COLUMN result_json SET COMPRESSION lz4');
+    await runner.query('CREATE INDEX gateway_requests_buyer ON gateway_requests (buyer_id, created_at DESC, id DESC)');
+    await runner.query('CREATE INDEX gateway_requests_seller ON gateway_requests (seller_id, created_at DESC, id DESC)');
+    await runner.query('CREATE INDEX gateway_requests_unsettled ON gateway_requests (completed_at) WHERE billable AND settled_at IS NULL');
+    await runner.query(`
+      CREATE TABLE call_keys (
+        account_id uuid NOT NULL,
+        key text NOT NULL,
+        fingerprint bytea NOT NULL,
+        gateway_request_id uuid,
+        created_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (account_id, key)
+      )`);
+    await runner.query('CREATE INDEX call_keys_created ON call_keys (created_at)');
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE call_keys, gateway_requests, endpoint_secrets, endpoints');
+  }
+}

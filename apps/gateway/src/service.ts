@@ -1,0 +1,11 @@
+import { defineService } from '@market/runtime';
+import { gatewayConfig } from './config.js';
+import { gatewayDatabase } from './database.js';
+import { GatewayModule } from './gateway.module.js';
+
+export const gateway = defineService({
+  name: 'gateway',
+  module: GatewayModule,
+  config: gatewayConfig,
+  database: gatewayDatabase,
+});
