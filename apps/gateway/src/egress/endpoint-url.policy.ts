@@ -1,0 +1,81 @@
+import { isIP } from 'node:net';
+import { isPublicAddress } from './public-address.js';
+
+export type EndpointUrlRefusal =
+  | 'invalid_url'
+  | 'url_too_long'
+  | 'scheme_not_allowed'
+  | 'userinfo_not_allowed'
+  | 'fragment_not_allowed'
+  | 'port_not_allowed'
+  | 'host_not_public'
+  | 'own_host';
+
+export type EndpointUrlCheck = { ok: true; url: URL } | { ok: false; reason: EndpointUrlRefusal };
+
+export interface EndpointUrlPolicyOptions {
+  /** Sandbox and tests: also http, private addresses and local names. */
+  allowPrivate: boolean;
+  /** Our own names, `host` (any port) or `host:port`: a call to one of them would come back to us. */
+  ownHosts: readonly string[];
+}
+
+const maxUrlLength = 2_048;
+
+/** Ports of services that understand enough of a POST to do harm, or that no seller's HTTP endpoint listens on. */
+const forbiddenPorts = new Set([
+  0, 1, 7, 9, 19, 21, 22, 23, 25, 53, 110, 111, 135, 139, 143, 389, 445, 465, 514, 587, 636, 993, 995, // system and mail
+  1433, 1521, 3306, 5432, 6379, 6380, 9042, 9200, 9300, 11211, 27017, // data stores
+  2049, 2375, 2376, 2379, 2380, 3389, 5900, 6443, 10250, // machines and their managers
+  4222, 5672, 6222, 8222, 9092, // buses
+]);
+
+/** Last labels that never lead to the public internet. */
+const privateSuffixes = new Set([
+  'localhost', 'localdomain', 'local', 'internal', 'intranet', 'private', 'corp', 'home', 'lan', 'arpa', 'test', 'example', 'invalid', 'onion', 'alt',
+]);
+
+/** Which URLs a seller may register and we may call. Names that pass here are still checked address by address when dialled. */
+export class EndpointUrlPolicy {
+  private readonly ownHosts: ReadonlySet<string>;
+
+  constructor(private readonly options: EndpointUrlPolicyOptions) {
+    this.ownHosts = new Set(options.ownHosts.map((host) => host.toLowerCase()));
+  }
+
+  /** The URL in normal form, or why it is refused. Hosts outside ASCII are to be given in punycode. */
+  check(raw: string): EndpointUrlCheck {
+    if (raw.length > maxUrlLength) return refused('url_too_long');
+    // Parsers drop or turn around blanks, controls and backslashes; what one reader sees is then not what another does.
+    if (!/^[\x21-\x7e]+$/.test(raw) || raw.includes('\\')) return refused('invalid_url');
+    const authority = /^https?:\/\/([^/?#]+)/i.exec(raw)?.[1];
+    if (authority === undefined) return refused(/^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(raw) ? 'scheme_not_allowed' : 'invalid_url');
+    if (authority.includes('@')) return refused('userinfo_not_allowed');
+    if (raw.includes('#')) return refused('fragment_not_allowed');
+    if (!URL.canParse(raw)) return refused('invalid_url');
+    return this.checkParsed(new URL(raw));
+  }
+
+  private checkParsed(url: URL): EndpointUrlCheck {
+    if (url.protocol === 'http:' && !this.options.allowPrivate) return refused('scheme_not_allowed');
+    if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
+    const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
+    if (forbiddenPorts.has(Number(port))) return refused('port_not_allowed');
+    if (this.ownHosts.has(url.hostname) || this.ownHosts.has(`${url.hostname}:${port}`)) return refused('own_host');
+    const literal = url.hostname.replace(/^\[(.*)\]$/, '$1');
+    if (isIP(literal) === 0) return this.checkName(url);
+    return this.options.allowPrivate || isPublicAddress(literal) ? { ok: true, url } : refused('host_not_public');
+  }
+
+  private checkName(url: URL): EndpointUrlCheck {
+    const labels = url.hostname.split('.');
+    if (url.hostname.length > 253 || !labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))) return refused('invalid_url');
+    if (this.options.allowPrivate) return { ok: true, url };
+    const isLocal = labels.length === 1 || privateSuffixes.has(labels[labels.length - 1]!);
+    return isLocal ? refused('host_not_public') : { ok: true, url };
+  }
+}
+
+function refused(reason: EndpointUrlRefusal): EndpointUrlCheck {
+  return { ok: false, reason };
+}

@@ -1,0 +1,54 @@
+import type { EndpointUrlPolicy } from './endpoint-url.policy.js';
+import type { SellerAgent } from './seller-agent.js';
+import type { Lease } from './seller-connections.js';
+import { SellerExchange } from './seller-exchange.js';
+import type { SellerOutcome } from './seller-outcome.js';
+
+export interface SellerCall {
+  url: string;
+  /** Sent as it is. */
+  rawBody: Buffer | string;
+  /** All headers but Host, Connection and Content-Length; see `signRequest`. */
+  headers: Record<string, string>;
+  /** From the call to the last byte of the answer: waiting, name resolution, connecting, headers and body. */
+  timeoutMs: number;
+  maxResponseBytes: number;
+  /** Ends the call early, as a timeout. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Calls sellers' endpoints, whatever they do in return. */
+export class SellerClient {
+  constructor(
+    private readonly agent: SellerAgent,
+    private readonly policy: EndpointUrlPolicy,
+  ) {}
+
+  /** One POST, never repeated and never redirected. Rejects only for headers that no HTTP message can carry. */
+  async call(call: SellerCall): Promise<SellerOutcome> {
+    const startedAt = performance.now();
+    const exchange = new SellerExchange(call.maxResponseBytes);
+    const giveUp = (): void => exchange.fail('timeout');
+    const deadline = setTimeout(giveUp, call.timeoutMs);
+    call.signal?.addEventListener('abort', giveUp);
+    const lease = this.start(call, exchange);
+    let reusable = false;
+    try {
+      const verdict = await exchange.verdict;
+      reusable = verdict.reusable;
+      return { ...verdict.outcome, latencyMs: Math.round(performance.now() - startedAt) };
+    } finally {
+      clearTimeout(deadline);
+      call.signal?.removeEventListener('abort', giveUp);
+      lease?.end(reusable);
+    }
+  }
+
+  private start({ url, headers, rawBody, signal }: SellerCall, exchange: SellerExchange): Lease | undefined {
+    if (signal?.aborted) return void exchange.fail('timeout');
+    const target = this.policy.check(url);
+    if (!target.ok) return void exchange.fail('forbidden_address');
+    const { origin, pathname, search } = target.url;
+    return this.agent.dispatch(origin, { method: 'POST', path: pathname + search, headers, body: rawBody }, exchange);
+  }
+}

@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { errors, type Dispatcher } from 'undici';
+import { JsonRejected } from '../canonical/json-rejected.error.js';
+import { sellerAnswerRules } from '../canonical/json-rules.js';
+import { scanJson } from '../canonical/scan-json.js';
+import type { SellerHandler } from './seller-connections.js';
+import { ForbiddenAddress } from './seller-dialer.js';
+import type { SellerAnswered, SellerFailed, SellerFailureReason } from './seller-outcome.js';
+
+export interface SellerVerdict {
+  outcome: Omit<SellerAnswered, 'latencyMs'> | Omit<SellerFailed, 'latencyMs'>;
+  /** The answer ended where it said it would, so its connection may carry another exchange. */
+  reusable: boolean;
+}
+
+const maxHeaders = 100;
+/** 1xx answers before the real one; each would otherwise keep the exchange alive. */
+const maxInformational = 8;
+const noBytes = Buffer.alloc(0);
+
+/** Reads one answer as it arrives and gives its verdict once, at the first moment it is certain. */
+export class SellerExchange implements SellerHandler {
+  private informational = 0;
+  private started = false;
+  private statusCode = 0;
+  private body: Buffer = noBytes;
+  private size = 0;
+  private over = false;
+
+  /** Rejects only when the request itself could not be written as HTTP: our own mistake. */
+  readonly verdict: Promise<SellerVerdict>;
+  private resolve!: (verdict: SellerVerdict) => void;
+  private reject!: (error: Error) => void;
+
+  constructor(private readonly maxResponseBytes: number) {
+    this.verdict = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+
+  fail(reason: SellerFailureReason, json: string | null = null, reusable = false): void {
+    this.conclude({ outcome: { kind: 'failed', reason, statusCode: this.failureStatus(reason), json }, reusable });
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.over) controller.abort(new errors.RequestAbortedError());
+  }
+
+  onResponseStarted(): void {
+    this.started = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, statusCode: number, headers: IncomingHttpHeaders): void {
+    if (this.over) return;
+    if ((controller.rawHeaders as readonly unknown[]).length > 2 * maxHeaders) return this.fail('protocol_error');
+    if (statusCode < 200) {
+      if (++this.informational > maxInformational) this.fail('protocol_error');
+      return;
+    }
+    this.statusCode = statusCode;
+    // Repeated headers arrive as an array, whatever the type says.
+    const encoding = String(headers['content-encoding'] ?? 'identity');
+    if (encoding.toLowerCase() !== 'identity') this.refuse('not_json');
+    else if (Number(headers['content-length']) > this.maxResponseBytes) this.refuse('too_large');
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.over) return;
+    if (this.size + chunk.length > this.maxResponseBytes) return this.refuse('too_large');
+    if (this.size === 0) this.body = chunk;
+    else this.append(chunk);
+    this.size += chunk.length;
+  }
+
+  onResponseEnd(): void {
+    if (this.over) return;
+    let json: string;
+    try {
+      json = scanJson(this.body.subarray(0, this.size), sellerAnswerRules).text;
+    } catch (error) {
+      if (!(error instanceof JsonRejected)) throw error;
+      return this.refuse(error.reason === 'too_deep' ? 'too_deep' : 'not_json', true);
+    }
+    if (this.isRedirect()) this.fail('redirect', json, true);
+    else this.conclude({ outcome: { kind: 'answered', statusCode: this.statusCode, json }, reusable: true });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
+    if (error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError) this.reject(error);
+    else if (error instanceof ForbiddenAddress) this.fail('forbidden_address');
+    else if (this.started || error instanceof errors.HTTPParserError) this.fail('protocol_error');
+    else this.fail('unreachable');
+  }
+
+  /** Copies into one growing buffer: kept chunk by chunk, a body of one-byte chunks would take a hundred times its size. */
+  private append(chunk: Buffer): void {
+    const needed = this.size + chunk.length;
+    if (needed > this.body.length) {
+      const grown = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * this.size), this.maxResponseBytes));
+      this.body.copy(grown, 0, 0, this.size);
+      this.body = grown;
+    }
+    chunk.copy(this.body, this.size);
+  }
+
+  private isRedirect(): boolean {
+    return this.statusCode >= 300 && this.statusCode < 400;
+  }
+
+  private refuse(reason: 'not_json' | 'too_large' | 'too_deep', reusable = false): void {
+    this.fail(this.isRedirect() ? 'redirect' : reason, null, reusable);
+  }
+
+  private failureStatus(reason: SellerFailureReason): number {
+    if (reason === 'timeout') return 504;
+    return this.statusCode >= 300 ? this.statusCode : 502;
+  }
+
+  private conclude(verdict: SellerVerdict): void {
+    this.over = true;
+    this.resolve(verdict);
+  }
+}

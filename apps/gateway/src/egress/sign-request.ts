@@ -1,0 +1,59 @@
+import { createHmac } from 'node:crypto';
+import type { SellerAuthHeader } from './seller-auth-header.js';
+import { signingKey, type SigningSecret } from './signing-secret.js';
+
+export interface RequestToSign {
+  /** The current secret first; then, while a rotation overlaps, the one before it. */
+  secrets: readonly [SigningSecret, ...SigningSecret[]];
+  /** Stable over retries of one call; holds no `.`, which separates the signed parts. */
+  requestId: string;
+  timestampSeconds: number;
+  /** The bytes that are sent. */
+  rawBody: Buffer | string;
+  event: 'gateway.call' | 'endpoint.test';
+  listingId: string;
+  buyerId: string;
+  /** 1 for the first. */
+  attempt: number;
+  /** W3C trace context; left out when it is not in its form. */
+  traceparent?: string | undefined;
+  /** The seller's own, already admitted by `refuseSellerAuthHeader`. */
+  authHeader?: SellerAuthHeader | null | undefined;
+}
+
+const traceparentForm = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
+
+/**
+ * All headers of a forwarded request: HMAC-SHA256 over `{id}.{timestamp}.{body}`, under our names and, for stock libraries, under
+ * those of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec v1.0.0). Nothing of the buyer's request is among them.
+ */
+export function signRequest(request: RequestToSign): Record<string, string> {
+  const { requestId, authHeader, traceparent } = request;
+  if (requestId.includes('.')) throw new TypeError('A request id that holds "." cannot be signed unambiguously');
+  const timestamp = String(request.timestampSeconds);
+  const signature = request.secrets.map((secret) => sign(secret, `${requestId}.${timestamp}.`, request.rawBody)).join(' ');
+  return {
+    ...(authHeader ? { [authHeader.name]: authHeader.value } : {}),
+    'Content-Type': 'application/json',
+    'Accept-Encoding': 'identity',
+    'User-Agent': 'AgentMarketplace/1.0',
+    'X-Market-Request-Id': requestId,
+    'X-Market-Timestamp': timestamp,
+    'X-Market-Signature': signature,
+    'X-Market-Key-Id': request.secrets[0].keyId,
+    'X-Market-Event': request.event,
+    'X-Market-Listing-Id': request.listingId,
+    'X-Market-Buyer-Id': request.buyerId,
+    'X-Market-Attempt': String(request.attempt),
+    // A seller that is our own edge in disguise refuses a request that has already passed through us.
+    'X-Market-Hop': '1',
+    'webhook-id': requestId,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signature,
+    ...(traceparent !== undefined && traceparentForm.test(traceparent) ? { traceparent } : {}),
+  };
+}
+
+function sign(secret: SigningSecret, prefix: string, rawBody: Buffer | string): string {
+  return `v1,${createHmac('sha256', signingKey(secret)).update(prefix).update(rawBody).digest('base64')}`;
+}
