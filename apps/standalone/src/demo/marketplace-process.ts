@@ -52,6 +52,7 @@ export async function startMarketplace(signal: AbortSignal): Promise<RunningMark
     await untilHealthy(baseUrl, child, signal);
   } catch (error) {
     await stop();
+    signal.throwIfAborted();
     throw new Error(`${(error as Error).message} Its last words:\n${output()}`, { cause: error });
   }
   return { baseUrl, description: `a marketplace of its own, data in ${directory}`, stop };
