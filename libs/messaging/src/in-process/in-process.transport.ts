@@ -2,10 +2,13 @@ import { ClientProxy, Server, type CustomTransportStrategy, type ReadPacket, typ
 import type { ServiceName } from '@market/contracts';
 import { firstValueFrom, isObservable } from 'rxjs';
 import type { EventRecord } from '../envelope.js';
+import { InFlight } from '../in-flight.js';
 import type { EventSink, Link, Transport } from '../transport.js';
 
 /** What crosses a process border survives JSON and nothing else does, also where there is no border. */
 const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+
+const DRAIN_MS = 10_000;
 
 /** Nest hands out a promise of the answer, or of a stream of one. */
 type RequestHandler = (envelope: unknown) => Promise<unknown>;
@@ -15,26 +18,65 @@ async function answerOf(handler: RequestHandler, envelope: unknown): Promise<unk
   return isObservable(answer) ? firstValueFrom(answer) : answer;
 }
 
+/** The members of a queue group take turns. */
+class Group<T> {
+  private readonly members: T[] = [];
+
+  /** @returns how to leave. */
+  join(member: T): () => void {
+    this.members.push(member);
+    return () => {
+      const index = this.members.indexOf(member);
+      if (index >= 0) this.members.splice(index, 1);
+    };
+  }
+
+  next(): T | undefined {
+    const member = this.members.shift();
+    if (member) this.members.push(member);
+    return member;
+  }
+}
+
 class Broker {
-  readonly handlers = new Map<string, RequestHandler>();
-  readonly sinks = new Map<string, Set<EventSink>>();
-  readonly listeners = new Map<string, Set<(payload: unknown) => void>>();
+  readonly handlers = new Registry<string, Group<RequestHandler>>(() => new Group());
+  /** Each service is a group of its own. */
+  readonly sinks = new Registry<string, Registry<ServiceName, Group<EventSink>>>(() => new Registry(() => new Group()));
+  readonly listeners = new Registry<string, Set<(payload: unknown) => void>>(() => new Set());
+}
+
+/** A map that makes what it does not have. */
+class Registry<K, V> extends Map<K, V> {
+  constructor(private readonly make: () => V) {
+    super();
+  }
+
+  of(key: K): V {
+    const value = this.get(key) ?? this.make();
+    this.set(key, value);
+    return value;
+  }
 }
 
 class InProcessServer extends Server implements CustomTransportStrategy {
+  private readonly inFlight = new InFlight();
+  private leave: (() => void)[] = [];
+
   constructor(private readonly broker: Broker) {
     super();
   }
 
   listen(callback: (error?: unknown) => void): void {
-    for (const [subject, handler] of this.messageHandlers) {
-      this.broker.handlers.set(subject, handler as RequestHandler);
-    }
+    this.leave = [...this.messageHandlers].map(([subject, handler]) =>
+      this.broker.handlers.of(subject).join((envelope) => this.inFlight.track(answerOf(handler as RequestHandler, envelope))),
+    );
     callback();
   }
 
-  close(): void {
-    for (const subject of this.messageHandlers.keys()) this.broker.handlers.delete(subject);
+  /** Takes nothing new and finishes what it has. */
+  async close(): Promise<void> {
+    this.leave.forEach((leave) => leave());
+    await this.inFlight.finished(DRAIN_MS);
   }
 
   on(): void {}
@@ -62,12 +104,12 @@ class InProcessClient extends ClientProxy {
     const settle = (answer: WritePacket): void => {
       if (open) callback(answer);
     };
-    const handler = this.broker.handlers.get(packet.pattern as string);
     const data: unknown = overTheWire(packet.data);
     // Never on the caller's stack: a hop is always asynchronous.
     setImmediate(() => {
+      const handler = this.broker.handlers.get(packet.pattern as string)?.next();
       if (!handler) return settle({ err: new Error(`nobody serves ${String(packet.pattern)}`) });
-      answerOf(handler, data).then(
+      handler(data).then(
         (response) => settle({ response: overTheWire(response), isDisposed: true }),
         (error: unknown) => settle({ err: error }),
       );
@@ -85,9 +127,12 @@ class InProcessClient extends ClientProxy {
 class InProcessLink implements Link {
   readonly server: InProcessServer;
   readonly client: InProcessClient;
-  private readonly undo: (() => void)[] = [];
+  private readonly leave: (() => void)[] = [];
 
-  constructor(private readonly broker: Broker) {
+  constructor(
+    private readonly broker: Broker,
+    private readonly service: ServiceName,
+  ) {
     this.server = new InProcessServer(broker);
     this.client = new InProcessClient(broker);
   }
@@ -95,12 +140,12 @@ class InProcessLink implements Link {
   async publishEvents(events: EventRecord[]): Promise<void> {
     for (const subject of new Set(events.map((event) => event.subject))) {
       const batch = events.filter((event) => event.subject === subject);
-      for (const sink of this.broker.sinks.get(subject) ?? []) await sink(overTheWire(batch));
+      for (const group of this.broker.sinks.of(subject).values()) await group.next()?.(overTheWire(batch));
     }
   }
 
   async consumeEvents(subject: string, sink: EventSink): Promise<void> {
-    this.register(this.broker.sinks, subject, sink);
+    this.leave.push(this.broker.sinks.of(subject).of(this.service).join(sink));
   }
 
   signal(subject: string, payload: unknown): void {
@@ -109,18 +154,13 @@ class InProcessLink implements Link {
   }
 
   async onSignal(subject: string, listener: (payload: unknown) => void): Promise<void> {
-    this.register(this.broker.listeners, subject, listener);
+    const listeners = this.broker.listeners.of(subject);
+    listeners.add(listener);
+    this.leave.push(() => listeners.delete(listener));
   }
 
   async close(): Promise<void> {
-    this.undo.splice(0).forEach((undo) => undo());
-  }
-
-  private register<T>(registry: Map<string, Set<T>>, subject: string, member: T): void {
-    const members = registry.get(subject) ?? new Set<T>();
-    members.add(member);
-    registry.set(subject, members);
-    this.undo.push(() => members.delete(member));
+    this.leave.splice(0).forEach((leave) => leave());
   }
 }
 
@@ -129,8 +169,8 @@ export function inProcessTransport(): Transport {
   const broker = new Broker();
   const links: InProcessLink[] = [];
   return {
-    async connect(_service: ServiceName): Promise<Link> {
-      const link = new InProcessLink(broker);
+    async connect(service: ServiceName): Promise<Link> {
+      const link = new InProcessLink(broker, service);
       links.push(link);
       return link;
     },

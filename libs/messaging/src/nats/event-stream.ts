@@ -1,14 +1,20 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { AckPolicy, jetstream, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type ConsumerMessages, type JetStreamClient, type JetStreamManager, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, jetstream, jetstreamManager, JetStreamApiError, jserrors, RetentionPolicy, StorageType, type ConsumerMessages, type JetStreamClient, type JetStreamManager, type JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { EventRecord } from '../envelope.js';
 import type { EventSink } from '../transport.js';
+import { InFlight } from '../in-flight.js';
 
 export const EVENT_STREAM = 'EVENTS';
 const BATCH = 256;
 const RETRY_DELAY_MS = 1_000;
-const WEEK_NANOS = 7 * 24 * 3600 * 1_000_000_000;
+/** How long a pull waits at the server; also how soon a consumer looks again after a broker came back. */
+const PULL_EXPIRES_MS = 5_000;
+const CLOSE_WITHIN_MS = 10_000;
+const NANOS_PER_SECOND = 1_000_000_000;
+const WEEK_NANOS = 7 * 24 * 3600 * NANOS_PER_SECOND;
 
 /** A durable consumer's name; its replicas share it and so share the events. */
 export const consumerName = (service: ServiceName, subject: string): string => `${service}__${subject.replaceAll('.', '_')}`;
@@ -16,35 +22,73 @@ export const consumerName = (service: ServiceName, subject: string): string => `
 /** Events over JetStream: kept until each consumer has them, delivered at least once. */
 export class EventStream {
   private readonly logger = new Logger('EventStream');
-  private readonly running: ConsumerMessages[] = [];
+  private readonly running = new Map<string, ConsumerMessages>();
+  private readonly inFlight = new InFlight();
   private closing = false;
 
   private constructor(
     private readonly service: ServiceName,
     private readonly client: JetStreamClient,
     private readonly manager: JetStreamManager,
+    private readonly replicas: number,
   ) {}
 
   static async open(connection: NatsConnection, service: ServiceName, topology: ServiceTopology, replicas: number): Promise<EventStream> {
     const manager = await jetstreamManager(connection, { checkAPI: false });
-    if (topology.emits.length > 0 || topology.consumes.length > 0) await ensureStream(manager, replicas);
-    return new EventStream(service, jetstream(connection), manager);
+    const events = new EventStream(service, jetstream(connection), manager, replicas);
+    if (topology.emits.length > 0 || topology.consumes.length > 0) await events.ensureStream();
+    return events;
   }
 
   async publish(events: EventRecord[]): Promise<void> {
-    await Promise.all(
-      events.map((event) => {
-        const head = headers();
-        head.set('X-Request-Id', event.requestId);
-        if (event.traceparent) head.set('traceparent', event.traceparent);
-        return this.client.publish(event.subject, JSON.stringify(event.payload), { msgID: event.id, headers: head, timeout: 5_000 });
-      }),
-    );
+    try {
+      await Promise.all(
+        events.map((event) => {
+          const head = headers();
+          head.set('X-Request-Id', event.requestId);
+          if (event.traceparent) head.set('traceparent', event.traceparent);
+          return this.client.publish(event.subject, JSON.stringify(event.payload), { msgID: event.id, headers: head, timeout: 5_000 });
+        }),
+      );
+    } catch (error) {
+      // Nobody took it: a broker that lost its memory has no stream. The next attempt of the outbox finds one again.
+      if (error instanceof jserrors.JetStreamNotEnabled) await this.ensureStream().catch(() => undefined);
+      throw error;
+    }
   }
 
+  /** Feeds a sink until this is closed, also after a broker came back without its memory. */
   async consume(subject: string, sink: EventSink): Promise<void> {
+    const messages = await this.attach(subject, sink);
+    this.running.set(subject, messages);
+    void messages.closed().then((reason) => {
+      if (this.closing || !(reason instanceof Error)) return undefined;
+      this.logger.warn(`the consumer of ${subject} stopped and is set up again: ${reason.message}`);
+      return this.consumeAgain(subject, sink);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.closing = true;
+    await Promise.all([...this.running.values()].map((messages) => messages.close()));
+    await this.inFlight.finished(CLOSE_WITHIN_MS);
+  }
+
+  private async consumeAgain(subject: string, sink: EventSink): Promise<void> {
+    while (!this.closing) {
+      try {
+        await this.ensureStream();
+        return await this.consume(subject, sink);
+      } catch (error) {
+        this.logger.warn(`the consumer of ${subject} is not back yet: ${String(error)}`);
+        await delay(RETRY_DELAY_MS, undefined, { ref: false });
+      }
+    }
+  }
+
+  private async attach(subject: string, sink: EventSink): Promise<ConsumerMessages> {
     const name = consumerName(this.service, subject);
-    await this.manager.consumers.add(EVENT_STREAM, { durable_name: name, filter_subject: subject, ack_policy: AckPolicy.Explicit, ack_wait: 30 * 1_000_000_000, max_ack_pending: 4 * BATCH });
+    await this.manager.consumers.add(EVENT_STREAM, { durable_name: name, filter_subject: subject, ack_policy: AckPolicy.Explicit, ack_wait: 30 * NANOS_PER_SECOND, max_ack_pending: 4 * BATCH });
     const consumer = await this.client.consumers.get(EVENT_STREAM, name);
     const waiting: JsMsg[] = [];
     let working = false;
@@ -54,29 +98,55 @@ export class EventStream {
       while (waiting.length > 0 && !this.closing) await this.deliver(waiting.splice(0, BATCH), sink);
       working = false;
     };
-    this.running.push(
-      await consumer.consume({
-        max_messages: 2 * BATCH,
-        callback: (message) => {
-          waiting.push(message);
-          setImmediate(() => void work());
-        },
-      }),
-    );
-  }
-
-  async close(): Promise<void> {
-    this.closing = true;
-    await Promise.all(this.running.map((messages) => messages.close()));
+    return consumer.consume({
+      max_messages: 2 * BATCH,
+      expires: PULL_EXPIRES_MS,
+      abort_on_missing_resource: true,
+      callback: (message) => {
+        waiting.push(message);
+        setImmediate(() => void this.inFlight.track(work()));
+      },
+    });
   }
 
   private async deliver(batch: JsMsg[], sink: EventSink): Promise<void> {
+    const readable = batch.filter((message) => this.isReadable(message));
     try {
-      await sink(batch.map(toRecord));
-      batch.forEach((message) => message.ack());
+      if (readable.length > 0) await sink(readable.map(toRecord));
+      readable.forEach((message) => message.ack());
     } catch (error) {
       this.logger.warn(`events come again in ${RETRY_DELAY_MS} ms: ${String(error)}`);
-      batch.forEach((message) => message.nak(RETRY_DELAY_MS));
+      readable.forEach((message) => message.nak(RETRY_DELAY_MS));
+    }
+  }
+
+  /** Only an emitter of ours can publish here; what is no event of ours would come again for ever. */
+  private isReadable(message: JsMsg): boolean {
+    try {
+      message.json();
+      if (message.headers?.get('Nats-Msg-Id')) return true;
+    } catch {
+      // fall through: not JSON
+    }
+    this.logger.error(`message ${message.seq} of ${message.subject} is not an event and is dropped`);
+    message.term();
+    return false;
+  }
+
+  private async ensureStream(): Promise<void> {
+    try {
+      await this.manager.streams.info(EVENT_STREAM);
+    } catch (error) {
+      if (!(error instanceof JetStreamApiError)) throw error;
+      await this.manager.streams.add({
+        name: EVENT_STREAM,
+        subjects: ['evt.>'],
+        storage: StorageType.File,
+        retention: RetentionPolicy.Limits,
+        max_age: WEEK_NANOS,
+        duplicate_window: 120 * NANOS_PER_SECOND,
+        num_replicas: this.replicas,
+      });
     }
   }
 }
@@ -84,27 +154,10 @@ export class EventStream {
 function toRecord(message: JsMsg): EventRecord {
   const head = message.headers;
   return {
-    id: head?.get('Nats-Msg-Id') ?? '',
+    id: head!.get('Nats-Msg-Id'),
     subject: message.subject,
     payload: message.json(),
-    requestId: head?.get('X-Request-Id') ?? '',
-    traceparent: head?.get('traceparent') || undefined,
+    requestId: head!.get('X-Request-Id'),
+    traceparent: head!.get('traceparent') || undefined,
   };
-}
-
-async function ensureStream(manager: JetStreamManager, replicas: number): Promise<void> {
-  try {
-    await manager.streams.info(EVENT_STREAM);
-  } catch (error) {
-    if (!(error instanceof JetStreamApiError)) throw error;
-    await manager.streams.add({
-      name: EVENT_STREAM,
-      subjects: ['evt.>'],
-      storage: StorageType.File,
-      retention: RetentionPolicy.Limits,
-      max_age: WEEK_NANOS,
-      duplicate_window: 120 * 1_000_000_000,
-      num_replicas: replicas,
-    });
-  }
 }

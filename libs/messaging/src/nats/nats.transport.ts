@@ -1,8 +1,9 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
 import { ClientNats, ServerNats, type NatsOptions } from '@nestjs/microservices';
-import { connect, nkeyAuthenticator, type NatsConnection, type NodeConnectionOptions } from '@nats-io/transport-node';
+import { connect, nkeyAuthenticator, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
+import { InFlight } from '../in-flight.js';
 import type { EventSink, Link, Transport } from '../transport.js';
 
 export interface NatsTransportOptions {
@@ -21,8 +22,8 @@ export const REQUIRED_MAX_PAYLOAD = 8 * 1024 * 1024;
 type ServerOptions = Required<NatsOptions>['options'];
 
 class DrainingNatsServer extends ServerNats {
-  private inFlight = 0;
-  private idle: () => void = () => {};
+  private readonly taken: Subscription[] = [];
+  private readonly inFlight = new InFlight();
 
   constructor(
     options: ServerOptions,
@@ -31,27 +32,28 @@ class DrainingNatsServer extends ServerNats {
     super(options);
   }
 
+  override bindEvents(connection: NatsConnection): void {
+    super.bindEvents({ subscribe: (...args: Parameters<NatsConnection['subscribe']>) => this.subscribe(connection, ...args) });
+  }
+
   override getMessageHandler(channel: string) {
-    const handle = super.getMessageHandler(channel);
-    return async (error: object | undefined, message: never) => {
-      this.inFlight += 1;
-      try {
-        return (await handle(error, message)) as unknown;
-      } finally {
-        this.inFlight -= 1;
-        if (this.inFlight === 0) this.idle();
-      }
-    };
+    const handle = super.getMessageHandler(channel) as (error: object | undefined, message: never) => Promise<unknown>;
+    return (error: object | undefined, message: never) => this.inFlight.track(handle.call(this, error, message));
   }
 
   /** Takes nothing new, finishes what it has, then leaves: a rolling restart loses no request. */
   override async close(): Promise<void> {
     const connection = this.unwrap<NatsConnection>();
     if (connection.isClosed()) return;
-    const finished = new Promise<void>((resolve) => (this.idle = resolve));
-    const drained = connection.drain();
-    if (this.inFlight > 0) await Promise.race([finished, new Promise((resolve) => setTimeout(resolve, this.drainMs).unref())]);
-    await drained.catch(() => undefined);
+    await Promise.allSettled(this.taken.map((subscription) => subscription.drain()));
+    await this.inFlight.finished(this.drainMs);
+    await connection.drain().catch(() => undefined);
+  }
+
+  private subscribe(connection: NatsConnection, ...args: Parameters<NatsConnection['subscribe']>): Subscription {
+    const subscription = connection.subscribe(...args);
+    this.taken.push(subscription);
+    return subscription;
   }
 }
 

@@ -1,0 +1,80 @@
+import { newId } from '@market/kernel';
+import { eventually } from '@market/testing';
+import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import { Logger } from '@nestjs/common';
+import { startReplica } from '../../test/fixtures/catalog-replica.js';
+import { echo, happened, testTopology, type TestService } from '../../test/fixtures/contracts.js';
+import { natsWorld, type NatsWorld } from '../../test/fixtures/worlds.js';
+import { newCall } from '../call.js';
+import type { EventRecord } from '../envelope.js';
+import { MessageBus } from '../message-bus.js';
+
+Logger.overrideLogger(false);
+
+const event = (n: number): EventRecord => ({ id: newId(), subject: happened.subject, payload: { n }, requestId: `request-${n}` });
+
+describe('a broker', () => {
+  let world: NatsWorld;
+  beforeEach(async () => {
+    world = await natsWorld();
+  });
+  afterEach(() => world.stop());
+
+  const listen = async (): Promise<number[]> => {
+    const heard: number[] = [];
+    await (await world.connect('gateway')).consumeEvents(happened.subject, async (events) => void heard.push(...events.map(({ payload }) => (payload as { n: number }).n)));
+    return heard;
+  };
+
+  it('that is killed and comes back: requests are unavailable meanwhile and answered after, no event is lost', async () => {
+    const replica = await startReplica('only', await world.connect('catalog'));
+    const emitter = await world.connect('catalog');
+    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const heard = await listen();
+    await emitter.publishEvents([event(1)]);
+
+    await world.server.kill();
+    const refused = await bus.request(echo, { text: 'x' }, newCall({ budgetMs: 500 })).catch((error: unknown) => error);
+    expect(['dependency_unavailable', 'deadline_exceeded']).toContain((refused as { reason: string }).reason);
+    await expect(emitter.publishEvents([event(2)])).rejects.toThrow();
+
+    await world.server.restart();
+    await eventually(() => bus.request(echo, { text: 'x' }, newCall({ budgetMs: 500 })), { withinMs: 10_000 });
+    await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 10_000 });
+    await eventually(() => expect(new Set(heard)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
+    await replica.close();
+  }, 60_000);
+
+  it('that comes back without its memory is taught it again, and events flow', async () => {
+    const emitter = await world.connect('catalog');
+    const heard = await listen();
+    await emitter.publishEvents([event(1)]);
+    await eventually(() => expect(heard).toContain(1));
+
+    await world.server.restart({ forgetting: true });
+    await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 10_000 });
+    await eventually(() => expect(heard).toContain(2), { withinMs: 20_000 });
+  }, 60_000);
+
+  it('that carries garbage stops nobody', async () => {
+    const replica = await startReplica('only', await world.connect('catalog'));
+    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const heard = await listen();
+    const [asker, emitter] = await Promise.all([rawConnection(world, 'gateway'), rawConnection(world, 'catalog')]);
+    for (const garbage of ['', '{', 'null', '[]', '{"pattern":1}', '\u0000'.repeat(5_000), '{"id":"x","data":null}', '['.repeat(20_000)]) {
+      asker.publish(echo.subject, garbage, { reply: `_INBOX_gateway.${newId()}` });
+      emitter.publish(happened.subject, garbage);
+    }
+    await Promise.all([asker.flush(), emitter.flush()]);
+
+    expect((await bus.request(echo, { text: 'still here' }, newCall())).text).toBe('still here');
+    await (await world.connect('catalog')).publishEvents([event(9)]);
+    await eventually(() => expect(heard).toEqual([9]));
+    await Promise.all([asker.close(), emitter.close(), replica.close()]);
+  });
+});
+
+/** A connection that says what no service would say. */
+function rawConnection(world: NatsWorld, service: TestService): Promise<NatsConnection> {
+  return connect({ servers: [world.server.url], authenticator: nkeyAuthenticator(new TextEncoder().encode(world.seedOf(service))), inboxPrefix: `_INBOX_${service}` });
+}

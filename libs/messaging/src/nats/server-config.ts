@@ -1,0 +1,92 @@
+import { topology as marketplace, type RequestContract, type ServiceName, type ServiceTopology } from '@market/contracts';
+import { consumerName, EVENT_STREAM } from './event-stream.js';
+import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
+
+export interface NatsServerPlace {
+  host?: string;
+  port: number;
+  /** Where JetStream keeps its files. */
+  storeDir: string;
+  /** Port of the server's own /healthz; none when absent. */
+  monitorPort?: number;
+  /** Every acknowledged event is on disk. Needs nats-server 2.10; 2.9 does not start with this setting. */
+  syncAlways?: boolean;
+  /** Who says and hears what; the marketplace's own when absent. */
+  topology?: Partial<Record<ServiceName, ServiceTopology>>;
+}
+
+/** What one service may publish and subscribe to, and nothing else. A subscription entry may end in ` <queue>`. */
+export interface NatsPermissions {
+  publish: string[];
+  subscribe: string[];
+  /** Whether it may answer whoever asked it. */
+  responds: boolean;
+}
+
+/** Longer than any deadline a call can have. */
+const RESPONSE_WITHIN = '5m';
+
+/** A service's allow-lists, made from what it declares. */
+export function natsPermissionsOf(service: ServiceName, { serves, calls, emits, consumes, signals, hears }: ServiceTopology): NatsPermissions {
+  const served = Object.values(serves) as RequestContract[];
+  return {
+    publish: [
+      ...subjects(calls),
+      ...subjects(emits),
+      ...subjects(signals),
+      ...(emits.length + consumes.length > 0 ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`] : []),
+      ...subjects(consumes).flatMap((subject) => ownConsumer(consumerName(service, subject), subject)),
+    ],
+    subscribe: [...subjects(served).map((subject) => `${subject} ${service}`), ...subjects(hears), `${inboxPrefixOf(service)}.>`],
+    responds: served.length > 0,
+  };
+}
+
+/**
+ * The configuration of a nats-server on which each service is one nkey user that may do what its topology declares.
+ * There is no anonymous access, and no way to listen to another service's answers.
+ */
+export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>>, place: NatsServerPlace): string {
+  const { host = '127.0.0.1', port, storeDir, monitorPort, syncAlways = false, topology = marketplace } = place;
+  const users = (Object.entries(topology) as [ServiceName, ServiceTopology][]).map(([service, declared]) => {
+    const publicKey = publicKeys[service];
+    if (!publicKey) throw new Error(`there is no public key for ${service}`);
+    return user(service, publicKey, natsPermissionsOf(service, declared));
+  });
+  return [
+    `listen: ${JSON.stringify(`${host}:${port}`)}`,
+    ...(monitorPort === undefined ? [] : [`http: ${JSON.stringify(`${host}:${monitorPort}`)}`]),
+    `max_payload: ${REQUIRED_MAX_PAYLOAD}`,
+    `jetstream {\n  store_dir: ${JSON.stringify(storeDir)}${syncAlways ? '\n  sync_interval: always' : ''}\n}`,
+    `authorization {\n  users = [\n${users.join('\n')}\n  ]\n}`,
+    '',
+  ].join('\n');
+}
+
+function ownConsumer(name: string, filter: string): string[] {
+  return [
+    `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.${name}.${filter}`,
+    `$JS.API.CONSUMER.INFO.${EVENT_STREAM}.${name}`,
+    `$JS.API.CONSUMER.MSG.NEXT.${EVENT_STREAM}.${name}`,
+    `$JS.ACK.${EVENT_STREAM}.${name}.>`,
+  ];
+}
+
+function user(service: ServiceName, publicKey: string, { publish, subscribe, responds }: NatsPermissions): string {
+  return [
+    `    # ${service}`,
+    '    {',
+    `      nkey: ${publicKey}`,
+    '      permissions {',
+    `        publish { ${only(publish)} }`,
+    `        subscribe { ${only(subscribe)} }`,
+    ...(responds ? [`        allow_responses { max: 1, expires: "${RESPONSE_WITHIN}" }`] : []),
+    '      }',
+    '    }',
+  ].join('\n');
+}
+
+const subjects = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
+
+/** To the server an empty allow-list means everything. */
+const only = (entries: string[]): string => (entries.length === 0 ? 'deny: [">"]' : `allow: [${entries.map((entry) => `\n          ${JSON.stringify(entry)}`).join('')}\n        ]`);

@@ -1,0 +1,196 @@
+import { newId } from '@market/kernel';
+import { eventually } from '@market/testing';
+import { Logger } from '@nestjs/common';
+import { firstValueFrom } from 'rxjs';
+import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';
+import { echo, happened, nobodyServes, reserve, testTopology, touched, wait } from '../test/fixtures/contracts.js';
+import { inProcessWorld, natsWorld, type World } from '../test/fixtures/worlds.js';
+import { newCall } from './call.js';
+import type { EventRecord } from './envelope.js';
+import { BusFailure, MessageBus } from './message-bus.js';
+import { Refusal } from './refuse.js';
+import type { EventSink, Link } from './transport.js';
+
+Logger.overrideLogger(false);
+
+const event = (n: number): EventRecord => ({ id: newId(), subject: happened.subject, payload: { n }, requestId: `request-${n}`, traceparent: '00-11111111111111111111111111111111-2222222222222222-01' });
+
+describe.each([
+  ['in process', inProcessWorld],
+  ['over NATS', natsWorld],
+])('the bus %s', (_name, open: () => Promise<World>) => {
+  let world: World;
+  let replica: Replica;
+  let asker: Link;
+  let bus: MessageBus;
+
+  const busOf = (link: Link): MessageBus => new MessageBus(link, testTopology.gateway);
+
+  beforeAll(async () => {
+    world = await open();
+    replica = await startReplica('first', await world.connect('catalog'));
+    asker = await world.connect('gateway');
+    bus = busOf(asker);
+  });
+
+  afterAll(async () => {
+    await replica.close();
+    await world.stop();
+  });
+
+  describe('a request', () => {
+    it('is answered, and its context arrives with it', async () => {
+      const principal = { accountId: newId(), accountType: 'agent' as const, role: 'both' as const, displayName: 'Ada', keyId: newId(), scopes: ['read' as const] };
+      const call = newCall({ principal, budgetMs: 3_000 });
+      const answer = await bus.request(echo, { text: 'né\u0000 \u{1f980} "quoted"' }, call);
+      expect(answer).toMatchObject({ text: 'né\u0000 \u{1f980} "quoted"', servedBy: 'first', requestId: call.requestId, principalId: principal.accountId });
+      expect(answer.remainingMs).toBeGreaterThan(0);
+      expect(answer.remainingMs).toBeLessThanOrEqual(3_000);
+    });
+
+    it('is refused with the details and the declaration of its contract', async () => {
+      const refusal = await bus.request(reserve, { item: 'gone' }, newCall()).catch((error: unknown) => error);
+      expect(refusal).toBeInstanceOf(Refusal);
+      expect(refusal).toMatchObject({ reason: 'sold_out', details: { left: 0 }, declaration: { kind: 'conflict', recovery: { nextAction: 'choose_another_listing' } } });
+    });
+
+    it('that meets a bug fails, and tells nothing of what was thrown', async () => {
+      const failure = (await bus.request(reserve, { item: 'cursed' }, newCall()).catch((error: unknown) => error)) as Error;
+      expect(failure).toBeInstanceOf(BusFailure);
+      expect(`${failure.message}${JSON.stringify(failure)}${String(failure.cause)}`).not.toMatch(/secret|hunter2/);
+    });
+
+    it('that does not fit its contract reaches no handler', async () => {
+      const before = replica.log.served.length;
+      for (const message of [{ meta: { requestId: 'r', remainingMs: 1_000 }, data: { text: 5 } }, { meta: { requestId: 'r' }, data: { text: 'x' } }, { data: { text: 'x' } }, 'nonsense', 7, []]) {
+        expect(await firstValueFrom(asker.client.send(echo.subject, message))).toEqual({ failed: 'invalid_message' });
+      }
+      expect(replica.log.served.length).toBe(before);
+    });
+
+    it('that nobody serves is refused as unavailable, at once', async () => {
+      const started = Date.now();
+      await expect(bus.request(nobodyServes, {}, newCall({ budgetMs: 8_000 }))).rejects.toMatchObject({ reason: 'dependency_unavailable' });
+      expect(Date.now() - started).toBeLessThan(2_000);
+    });
+
+    it('that takes longer than its deadline is given up', async () => {
+      await expect(bus.request(wait, { ticket: 'late' }, newCall({ budgetMs: 100 }))).rejects.toMatchObject({ reason: 'deadline_exceeded' });
+      await eventually(() => replica.log.held.get('late')!());
+    });
+
+    it('whose deadline is over is dropped, on either side', async () => {
+      await expect(bus.request(wait, { ticket: 'expired' }, newCall({ budgetMs: -1 }))).rejects.toMatchObject({ reason: 'deadline_exceeded' });
+      const late = await firstValueFrom(asker.client.send(wait.subject, { meta: { requestId: 'r', remainingMs: 0 }, data: { ticket: 'expired' } }));
+      expect(late).toMatchObject({ refused: { reason: 'deadline_exceeded' } });
+      expect(replica.log.served).not.toContain('expired');
+    });
+
+    it('carries a body of 1 MiB there and back unchanged, also when every byte must be escaped', async () => {
+      const text = '"\\\n€'.repeat(1_048_576 / 6);
+      const answer = await bus.request(echo, { text }, newCall());
+      expect(answer.text === text).toBe(true);
+    });
+
+    it('that is not in the topology is not sent', async () => {
+      const other = new MessageBus(asker, testTopology.reputation);
+      await expect(other.request(echo, { text: 'x' }, newCall())).rejects.toThrow('not declared');
+    });
+
+    it('is one of many, and each gets its own answer', async () => {
+      const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())));
+      expect(answers.map((answer) => answer.text)).toEqual(Array.from({ length: 200 }, (_, n) => `${n}`));
+    });
+  });
+
+  describe('replicas of a service', () => {
+    it('share its requests: each is served once', async () => {
+      const second = await startReplica('second', await world.connect('catalog'));
+      const before = replica.log.served.length;
+      const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())));
+      expect(new Set(answers.map((answer) => answer.servedBy))).toEqual(new Set(['first', 'second']));
+      expect(replica.log.served.length - before + second.log.served.length).toBe(60);
+      await second.close();
+    });
+
+    it('leave without losing a request: what they took is answered, what comes later goes to the others', async () => {
+      const leaving = await startReplica('leaving', await world.connect('catalog'));
+      const tickets = Array.from({ length: 20 }, (_, n) => `leaving-${n}`);
+      const answers = Promise.all(tickets.map((ticket) => bus.request(wait, { ticket }, newCall())));
+      await eventually(() => expect(leaving.log.held.size + [...replica.log.held.keys()].filter((ticket) => ticket.startsWith('leaving')).length).toBe(20));
+      expect(leaving.log.held.size).toBeGreaterThan(0);
+
+      const closed = leaving.close();
+      const later = await Promise.all(Array.from({ length: 20 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())));
+      const servedLater = leaving.log.served.length;
+      [...leaving.log.held.values(), ...replica.log.held.values()].forEach((answer) => answer());
+
+      expect((await answers).map((answer) => answer.ticket)).toEqual(tickets);
+      expect(later.length).toBe(20);
+      await closed;
+      expect(leaving.log.served.length).toBe(servedLater);
+    });
+  });
+
+  describe('an event', () => {
+    it('reaches each consuming service at least once, whole', async () => {
+      const heard = { gateway: new Map<string, EventRecord>(), reputation: new Map<string, EventRecord>() };
+      for (const service of ['gateway', 'reputation'] as const) {
+        const link = await world.connect(service);
+        await link.consumeEvents(happened.subject, async (events) => events.forEach((received) => heard[service].set(received.id, received)));
+      }
+      const emitter = await world.connect('catalog');
+      const events = Array.from({ length: 300 }, (_, n) => event(n));
+      await emitter.publishEvents(events);
+      for (const service of ['gateway', 'reputation'] as const) {
+        await eventually(() => expect(heard[service].size).toBe(300));
+        expect([...heard[service].values()].sort((a, b) => (a.payload as { n: number }).n - (b.payload as { n: number }).n)).toEqual(events);
+      }
+    });
+  });
+
+  describe('a signal', () => {
+    it('reaches every process that listens, whatever its service', async () => {
+      const heard: number[] = [];
+      for (const service of ['gateway', 'gateway', 'reputation'] as const) {
+        await (await world.connect(service)).onSignal(touched.subject, (payload) => heard.push((payload as { n: number }).n));
+      }
+      const sender = new MessageBus(await world.connect('catalog'), testTopology.catalog);
+      // A signal is best effort: on a broker, a subscription may still be on its way.
+      await eventually(() => {
+        heard.length = 0;
+        sender.signal(touched, { n: 7 });
+        return eventually(() => expect(heard.length).toBeGreaterThanOrEqual(3), { withinMs: 200 });
+      });
+      expect(new Set(heard)).toEqual(new Set([7]));
+    });
+  });
+});
+
+describe('events that a consumer cannot take', () => {
+  const failingTwice = (heard: Map<string, number>): EventSink => async (events) => {
+    events.forEach(({ id }) => heard.set(id, (heard.get(id) ?? 0) + 1));
+    if (events.some(({ id }) => heard.get(id)! <= 2)) throw new Error('not now');
+  };
+
+  it('come again over NATS until it takes them', async () => {
+    const world = await natsWorld();
+    const heard = new Map<string, number>();
+    await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+    await (await world.connect('catalog')).publishEvents([event(1), event(2)]);
+    await eventually(() => expect([...heard.values()].every((times) => times >= 3) && heard.size).toBe(2), { withinMs: 15_000 });
+    await world.stop();
+  });
+
+  it('are not taken from the publisher in process', async () => {
+    const world = await inProcessWorld();
+    const heard = new Map<string, number>();
+    await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+    const emitter = await world.connect('catalog');
+    const events = [event(1), event(2)];
+    await expect(emitter.publishEvents(events)).rejects.toThrow('not now');
+    await expect(emitter.publishEvents(events)).rejects.toThrow('not now');
+    await emitter.publishEvents(events);
+    expect([...heard.values()]).toEqual([3, 3]);
+  });
+});
