@@ -1,0 +1,30 @@
+import type { Environment } from '@market/runtime';
+
+export interface BannerFacts {
+  settings: Environment;
+  port: number;
+  dataPath: string;
+  embedded: boolean;
+  seconds: number;
+}
+
+/** What someone who just typed `npm start` wants to know. */
+export function printBanner({ settings, port, dataPath, embedded, seconds }: BannerFacts): void {
+  const base = `http://${settings.HOST || 'localhost'}:${port}`;
+  const sandbox = (settings.PAYMENTS_MODE || 'sandbox') === 'sandbox';
+  process.stdout.write(
+    [
+      '',
+      `  Agent Marketplace is ready (${seconds.toFixed(1)} s)`,
+      '',
+      `  API       ${base}/api/v1`,
+      `  Docs      ${base}/docs`,
+      `  Payments  ${sandbox ? 'sandbox: no chain, no real money' : 'live'}`,
+      `  Data      ${dataPath}${embedded ? ' (embedded PostgreSQL)' : ''}`,
+      '',
+      '  Ctrl-C stops it; data stays. `npm run demo` shows a paid call.',
+      '',
+      '',
+    ].join('\n'),
+  );
+}
