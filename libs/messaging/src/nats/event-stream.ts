@@ -1,7 +1,7 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { AckPolicy, jetstream, jetstreamManager, JetStreamApiError, jserrors, RetentionPolicy, StorageType, type ConsumerMessages, type JetStreamClient, type JetStreamManager, type JsMsg } from '@nats-io/jetstream';
+import { AckPolicy, jetstream, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type ConsumerMessages, type JetStreamClient, type JetStreamManager, type JsMsg } from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
-import { headers, type NatsConnection } from '@nats-io/transport-node';
+import { headers, RequestError, type NatsConnection } from '@nats-io/transport-node';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventRecord } from '../envelope.js';
 import type { EventSink } from '../transport.js';
@@ -52,7 +52,7 @@ export class EventStream {
       );
     } catch (error) {
       // Nobody took it: a broker that lost its memory has no stream. The next attempt of the outbox finds one again.
-      if (error instanceof jserrors.JetStreamNotEnabled) await this.ensureStream().catch(() => undefined);
+      if (isUnheard(error)) await this.ensureStream().catch(() => undefined);
       throw error;
     }
   }
@@ -150,6 +150,8 @@ export class EventStream {
     }
   }
 }
+
+const isUnheard = (error: unknown): boolean => error instanceof Error && error.cause instanceof RequestError && error.cause.isNoResponders();
 
 function toRecord(message: JsMsg): EventRecord {
   const head = message.headers;
