@@ -1,0 +1,23 @@
+import { cruise } from 'dependency-cruiser';
+import extractTSConfig from 'dependency-cruiser/config-utl/extract-ts-config';
+import { createRequire } from 'node:module';
+
+/** Checks who imports whom, then checks the check: each rule must bite on the fixture made to break it. */
+const rules = createRequire(import.meta.url)('./dependency-cruiser.cjs');
+const BITES = ['no-app-imports-another-app', 'no-lib-imports-app', 'kernel-depends-on-nothing', 'contracts-depend-on-kernel-and-zod', 'sdk-stands-alone', 'edge-has-no-database', 'no-tests-in-sources', 'no-circular', 'standalone-imports-service-values-only', 'not-resolvable'];
+
+async function violationsIn(baseDir) {
+  const { tsConfig, enhancedResolveOptions, ...options } = rules.options;
+  const { output } = await cruise(['apps', 'libs'], { ...options, ruleSet: { forbidden: rules.forbidden }, validate: true, baseDir }, enhancedResolveOptions, { tsConfig: extractTSConfig(tsConfig.fileName) });
+  return output.summary.violations.map((violation) => ({ rule: violation.rule.name, from: violation.from, to: violation.to }));
+}
+
+const broken = await violationsIn(process.cwd());
+for (const { rule, from, to } of broken) console.error(`${rule}: ${from} -> ${to}`);
+
+const caught = new Set((await violationsIn(`${process.cwd()}/.config/fixtures/boundaries`)).map(({ rule }) => rule));
+const asleep = BITES.filter((rule) => !caught.has(rule));
+for (const rule of asleep) console.error(`${rule} did not bite on .config/fixtures/boundaries`);
+
+if (broken.length > 0 || asleep.length > 0) process.exit(1);
+console.log(`boundaries hold; ${BITES.length} rules bite on the fixture`);

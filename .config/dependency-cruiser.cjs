@@ -1,0 +1,38 @@
+/** Who may import whom. `.config/boundaries.mjs` runs these over the project, and over a fixture that breaks each one. */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-app-imports-another-app',
+      comment: 'A service reaches another over the bus. Only standalone composes them, through their service value.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/', pathNot: '^apps/standalone/' },
+      to: { path: '^apps/([^/]+)/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'standalone-imports-service-values-only',
+      severity: 'error',
+      from: { path: '^apps/standalone/src/' },
+      to: { path: '^apps/', pathNot: ['^apps/standalone/', '^apps/[^/]+/src/service\\.ts$'] },
+    },
+    { name: 'no-lib-imports-app', severity: 'error', from: { path: '^libs/' }, to: { path: '^apps/' } },
+    { name: 'kernel-depends-on-nothing', severity: 'error', from: { path: '^libs/kernel/src/', pathNot: 'spec\\.ts$' }, to: { path: ['^libs/(?!kernel/)', 'node_modules/'] } },
+    {
+      name: 'contracts-depend-on-kernel-and-zod',
+      severity: 'error',
+      from: { path: '^libs/contracts/src/', pathNot: 'spec\\.ts$' },
+      to: { path: ['^libs/', 'node_modules/'], pathNot: ['^libs/(contracts|kernel)/', 'node_modules/zod/'] },
+    },
+    { name: 'sdk-stands-alone', comment: 'The SDK is for others: it knows the public contract only.', severity: 'error', from: { path: '^libs/sdk/src/' }, to: { path: ['^libs/(?!sdk/)', '^apps/', 'node_modules/@nestjs/'] } },
+    { name: 'edge-has-no-database', severity: 'error', from: { path: '^apps/api-gateway/' }, to: { path: ['^libs/persistence/', 'node_modules/(pg|typeorm)/'] } },
+    { name: 'no-tests-in-sources', severity: 'error', from: { path: '^(apps|libs)/[^/]+/src/', pathNot: ['spec\\.ts$', '^libs/testing/'] }, to: { path: ['^libs/testing/', 'spec\\.ts$'] } },
+    { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
+    { name: 'not-resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    exclude: { path: '/dist/' },
+    tsConfig: { fileName: 'tsconfig.base.json' },
+    tsPreCompilationDeps: true,
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['@market/source', 'import', 'node', 'default'], extensions: ['.ts', '.js', '.mjs', '.json'], extensionAlias: { '.js': ['.ts', '.js'] } },
+  },
+};
