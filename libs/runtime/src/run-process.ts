@@ -1,6 +1,6 @@
 import { topology } from '@market/contracts';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
-import { Database, migrate, Outbox, OutboxRelay, sql } from '@market/persistence';
+import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, sql } from '@market/persistence';
 import type { INestMicroservice } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -32,6 +32,8 @@ interface Started {
   jobs: Jobs;
   app: INestMicroservice | NestFastifyApplication;
 }
+
+const FORGET_EVERY_MS = 10 * 60_000;
 
 const ping = sql('runtime.ping', 'SELECT 1 AS ok');
 
@@ -100,6 +102,7 @@ async function startService(definition: ServiceDefinition, transport: Transport,
   const database = definition.database && (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
   const outbox = new Outbox();
   const jobs = new Jobs();
+  if (database) jobs.every('forget-outdated', FORGET_EVERY_MS, () => forgetOutdated(database));
   const root = rootModule(definition, { bus: new MessageBus(link, declared), database, outbox, jobs, config: { definition: definition.config, value: config }, platformConfig: platform });
   const logger = new PinoLogger(definition.name, platform.logLevel);
   let app: Started['app'];

@@ -6,7 +6,6 @@ import type { Outbox } from './outbox.js';
 
 const take = sql('outbox.take', 'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED');
 const markPublished = sql('outbox.mark-published', 'UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])');
-const sweep = sql('outbox.sweep', "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox WHERE published_at < now() - interval '3 days' LIMIT 10000)");
 
 interface OutboxRow {
   id: string;
@@ -18,7 +17,6 @@ interface OutboxRow {
 
 const BATCH = 256;
 const LOOK_EVERY_MS = 1_000;
-const SWEEP_EVERY_MS = 10 * 60_000;
 
 /**
  * Hands committed events to the bus, at least once, in batches. It is woken by each commit of this process and looks
@@ -30,7 +28,7 @@ export class OutboxRelay {
   private draining: Promise<void> | undefined;
   private again = false;
   private closed = false;
-  private readonly timers: NodeJS.Timeout[] = [];
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly database: Database,
@@ -40,14 +38,13 @@ export class OutboxRelay {
 
   start(): void {
     this.outbox.onCommit(() => this.wake());
-    this.timers.push(setInterval(() => this.wake(), LOOK_EVERY_MS));
-    this.timers.push(setInterval(() => void this.database.query(sweep).catch(() => undefined), SWEEP_EVERY_MS));
+    this.timer = setInterval(() => this.wake(), LOOK_EVERY_MS);
     this.wake();
   }
 
   async stop(): Promise<void> {
     this.closed = true;
-    this.timers.forEach((timer) => clearInterval(timer));
+    clearInterval(this.timer);
     await this.draining;
   }
 
