@@ -1,6 +1,7 @@
 export * from './eventually.js';
 export * from './fake-bus.js';
 export * from './fresh-database.js';
+export * from './servers/answers-on.js';
 export * from './servers/free-port.js';
 export * from './servers/nats-server.js';
 export * from './servers/own-process.js';

@@ -1,0 +1,66 @@
+#!/usr/bin/env node
+/**
+ * Gives each service a NATS user of its own and writes the broker's configuration, in which each may say and hear
+ * exactly what its topology declares. Keys that exist are kept: run it again after an upgrade, and delete a key's file
+ * first to replace that key. Needs `npm run build` before.
+ */
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { SERVICE_NAMES } from '@market/contracts';
+import { natsServerConfig } from '@market/messaging';
+import { createUser, fromSeed } from '@nats-io/nkeys';
+
+const USAGE = `node deploy/nats/generate-keys.mjs [options]
+  --out <directory>        where keys/ and nats.conf are written (beside this script)
+  --host <address>         the broker listens on (0.0.0.0)
+  --port <port>            (4222)
+  --monitor-port <port>    for its own /healthz (8222)
+  --store-dir <directory>  where the broker keeps events (/data/jetstream)
+  --before-2.10            for nats-server 2.9, which does not know how to sync every event to disk before it says so
+`;
+
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: dirname(fileURLToPath(import.meta.url)) },
+    host: { type: 'string', default: '0.0.0.0' },
+    port: { type: 'string', default: '4222' },
+    'monitor-port': { type: 'string', default: '8222' },
+    'store-dir': { type: 'string', default: '/data/jetstream' },
+    'before-2.10': { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (values.help) process.stdout.write(USAGE);
+else await generate();
+
+async function generate() {
+  const keys = join(values.out, 'keys');
+  await mkdir(keys, { recursive: true, mode: 0o700 });
+  const publicKeys = {};
+  for (const service of SERVICE_NAMES) publicKeys[service] = (await keyOf(join(keys, `${service}.nk`))).getPublicKey();
+  const config = natsServerConfig(publicKeys, {
+    host: values.host,
+    port: Number(values.port),
+    monitorPort: Number(values['monitor-port']),
+    storeDir: values['store-dir'],
+    syncAlways: !values['before-2.10'],
+  });
+  await writeFile(join(values.out, 'nats.conf'), `# Made by deploy/nats/generate-keys.mjs; holds public keys only.\n${config}`);
+  process.stdout.write(`${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length} keys in ${keys}; give each service its own as NATS_NKEY_SEED\n`);
+}
+
+/** The key in this file, made first when there is none. */
+async function keyOf(path) {
+  try {
+    return fromSeed(Buffer.from((await readFile(path, 'utf8')).trim()));
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw new Error(`${path} holds no usable key`, { cause: error });
+  }
+  const pair = createUser();
+  await writeFile(path, `${Buffer.from(pair.getSeed()).toString()}\n`, { mode: 0o600, flag: 'wx' });
+  await chmod(path, 0o600);
+  return pair;
+}

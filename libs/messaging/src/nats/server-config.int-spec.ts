@@ -1,0 +1,162 @@
+import { SERVICE_NAMES, topology, type ServiceName } from '@market/contracts';
+import { eventually, startNatsServer, type NatsServer } from '@market/testing';
+import { createUser, type KeyPair } from '@nats-io/nkeys';
+import { connect, nkeyAuthenticator, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
+import { consumerName, EVENT_STREAM } from './event-stream.js';
+import { inboxPrefixOf } from './nats.transport.js';
+import { natsServerConfig } from './server-config.js';
+
+const subjectsOf = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
+const consumersOf = (service: ServiceName) => topology[service].consumes.map(({ subject }) => ({ name: consumerName(service, subject), filter: subject }));
+
+const EVERYONES = {
+  rpc: SERVICE_NAMES.flatMap((service) => subjectsOf(Object.values(topology[service].serves))),
+  evt: SERVICE_NAMES.flatMap((service) => subjectsOf(topology[service].emits)),
+  sig: SERVICE_NAMES.flatMap((service) => subjectsOf(topology[service].signals)),
+  consumers: SERVICE_NAMES.flatMap(consumersOf),
+  inboxes: SERVICE_NAMES.map((service) => `${inboxPrefixOf(service)}.${'x'.repeat(22)}`),
+};
+
+const STREAM_POWERS = ['INFO', 'CREATE', 'UPDATE', 'DELETE', 'PURGE', 'SNAPSHOT', 'RESTORE', 'MSG.GET', 'MSG.DELETE', 'LEADER.STEPDOWN'].map((power) => `$JS.API.STREAM.${power}.${EVENT_STREAM}`);
+const consumerPowers = ({ name, filter }: { name: string; filter: string }): string[] => [
+  `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.${name}.${filter}`,
+  ...['INFO', 'MSG.NEXT', 'CREATE', 'DURABLE.CREATE', 'DELETE'].map((power) => `$JS.API.CONSUMER.${power}.${EVENT_STREAM}.${name}`),
+  `$JS.ACK.${EVENT_STREAM}.${name}.1.1.1.1.1`,
+];
+
+const PUBLISHED = [
+  ...EVERYONES.rpc,
+  ...EVERYONES.evt,
+  ...EVERYONES.sig,
+  ...EVERYONES.inboxes,
+  ...STREAM_POWERS,
+  ...EVERYONES.consumers.flatMap(consumerPowers),
+  `$JS.API.STREAM.CREATE.OTHER`,
+  `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}`,
+  `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.stranger`,
+  `$JS.API.DIRECT.GET.${EVENT_STREAM}`,
+  '$JS.API.INFO',
+  '$JS.API.STREAM.NAMES',
+  '$SYS.REQ.SERVER.PING',
+  'rpc.unknown.v1',
+  'anything',
+];
+const QUEUES = [undefined, ...SERVICE_NAMES];
+const SUBSCRIBED = [
+  ...EVERYONES.rpc.flatMap((subject) => QUEUES.map((queue) => ({ subject, queue }))),
+  ...[...EVERYONES.evt, ...EVERYONES.sig, ...EVERYONES.inboxes].map((subject) => ({ subject, queue: undefined })),
+  ...SERVICE_NAMES.map((service) => ({ subject: `${inboxPrefixOf(service)}.>`, queue: undefined })),
+  ...['>', '*', 'rpc.>', 'evt.>', 'sig.>', '_INBOX.>', '*.>', '$JS.>', '$JS.API.>', '$JS.ACK.>', '$SYS.>', '$JS.EVENT.ADVISORY.>'].map((subject) => ({ subject, queue: undefined })),
+];
+
+function mayPublish(service: ServiceName): string[] {
+  const { calls, emits, consumes, signals } = topology[service];
+  const usesStream = emits.length > 0 || consumes.length > 0;
+  return [
+    ...subjectsOf([...calls, ...emits, ...signals]),
+    ...(usesStream ? STREAM_POWERS.slice(0, 2) : []),
+    ...consumersOf(service).flatMap((consumer) => {
+      const [create, info, next] = consumerPowers(consumer);
+      return [create!, info!, next!, consumerPowers(consumer).at(-1)!];
+    }),
+  ].sort();
+}
+
+function maySubscribe(service: ServiceName): string[] {
+  const { serves, hears } = topology[service];
+  return [
+    ...subjectsOf(Object.values(serves)).map((subject) => `${subject} in ${service}`),
+    ...subjectsOf(hears),
+    `${inboxPrefixOf(service)}.>`,
+    EVERYONES.inboxes[SERVICE_NAMES.indexOf(service)]!,
+  ].sort();
+}
+
+describe('the permissions of a broker', () => {
+  let server: NatsServer;
+  const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<ServiceName, KeyPair>;
+  const connectAs = (user: KeyPair, inboxPrefix = '_INBOX'): Promise<NatsConnection> =>
+    connect({ servers: [server.url], authenticator: nkeyAuthenticator(user.getSeed()), inboxPrefix, reconnect: false, maxReconnectAttempts: 0 });
+
+  beforeAll(async () => {
+    const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
+    server = await startNatsServer({ config: (place) => natsServerConfig(publicKeys, place) });
+  });
+  afterAll(() => server.stop());
+
+  it.each(SERVICE_NAMES)('let %s say and hear what it declares, and nothing else', async (service) => {
+    const connection = await connectAs(users[service]);
+    const refused = { publish: new Set<string>(), subscription: new Set<string>() };
+    const watching = (async () => {
+      for await (const status of connection.status()) {
+        if (status.type !== 'error' || !(status.error instanceof PermissionViolationError)) continue;
+        const { operation, subject, queue } = status.error;
+        refused[operation].add(operation === 'publish' ? subject : nameOf({ subject, queue }));
+      }
+    })();
+    for (const subject of PUBLISHED) connection.publish(subject, '');
+    for (const { subject, queue } of SUBSCRIBED) connection.subscribe(subject, { queue, callback: () => undefined });
+    await connection.flush();
+    await connection.close();
+    await watching;
+
+    expect(PUBLISHED.filter((subject) => !refused.publish.has(subject)).sort()).toEqual(mayPublish(service));
+    expect(SUBSCRIBED.map(nameOf).filter((name) => !refused.subscription.has(name)).sort()).toEqual(maySubscribe(service));
+  });
+
+  it('let nobody in without a credential, or with one of a stranger', async () => {
+    await expect(connect({ servers: [server.url], reconnect: false })).rejects.toThrow(/authorization/i);
+    await expect(connect({ servers: [server.url], user: 'gateway', pass: 'gateway', reconnect: false })).rejects.toThrow(/authorization/i);
+    await expect(connectAs(createUser())).rejects.toThrow(/authorization/i);
+  });
+
+  it('show no service the answers another one gets', async () => {
+    const answering = await connectAs(users.identity, inboxPrefixOf('identity'));
+    const subject = topology.identity.serves.authenticate!.subject;
+    answering.subscribe(subject, { queue: 'identity', callback: (_error, message) => void message.respond('the secret') });
+    await answering.flush();
+
+    const overheard: string[] = [];
+    const snoops = await Promise.all(SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) => connectAs(users[service], inboxPrefixOf(service))));
+    for (const snoop of snoops) {
+      for (const tapped of ['>', '_INBOX.>', `${inboxPrefixOf('api-gateway')}.>`, `${inboxPrefixOf('api-gateway')}.*`, '*.>']) {
+        snoop.subscribe(tapped, { callback: (error, message) => void (error ?? overheard.push(message.subject)) });
+      }
+      await snoop.flush();
+    }
+
+    const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
+    for (let n = 0; n < 20; n += 1) expect((await edge.request(subject, '', { timeout: 2_000 })).string()).toBe('the secret');
+    await Promise.all(snoops.map((snoop) => snoop.flush()));
+    expect(overheard).toEqual([]);
+    await Promise.all([edge, answering, ...snoops].map((connection) => connection.close()));
+  });
+
+  it('let a service answer who asked it, once, and nobody else', async () => {
+    const answering = await connectAs(users.identity, inboxPrefixOf('identity'));
+    const subject = topology.identity.serves.authenticate!.subject;
+    answering.subscribe(subject, {
+      queue: 'identity',
+      callback: (_error, message) => {
+        message.respond('first');
+        message.respond('second');
+        answering.publish(`${inboxPrefixOf('api-gateway')}.stranger`, 'unasked');
+      },
+    });
+    await answering.flush();
+    const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
+    const heard: string[] = [];
+    const inbox = `${inboxPrefixOf('api-gateway')}.test`;
+    edge.subscribe(`${inboxPrefixOf('api-gateway')}.>`, { callback: (_error, message) => void heard.push(message.string()) });
+    edge.publish(subject, '', { reply: inbox });
+    await eventually(() => expect(heard).toContain('first'));
+    await answering.flush();
+    await edge.flush();
+    expect(heard).toEqual(['first']);
+    await Promise.all([edge.close(), answering.close()]);
+  });
+});
+
+function nameOf({ subject, queue }: { subject: string; queue?: string }): string {
+  return queue ? `${subject} in ${queue}` : subject;
+}
