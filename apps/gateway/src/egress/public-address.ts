@@ -12,7 +12,7 @@ const isatapMark = 0x5efe;
  * An IPv4 address wrapped in IPv6 (mapped, compatible, NAT64, 6to4, Teredo, ISATAP) never is: sellers have no use for one.
  */
 export function isPublicAddress(address: string): boolean {
-  if (isIP(address) === 0) return false;
+  if (isIP(address) === 0 || address.includes('%')) return false;
   const parsed = ipaddr.parse(address);
   if (parsed.range() !== 'unicast') return false;
   if (parsed instanceof ipaddr.IPv4) return parsed.toString() !== azureWireServer;
