@@ -1,0 +1,10 @@
+import { Module } from '@nestjs/common';
+import { CategoriesModule } from './categories/categories.module.js';
+import { ChallengesModule } from './challenges/challenges.module.js';
+import { EndpointsModule } from './endpoints/endpoints.module.js';
+import { ListingsModule } from './listings/listings.module.js';
+import { PopularityModule } from './popularity/popularity.module.js';
+import { ProvidersModule } from './providers/providers.module.js';
+
+@Module({ imports: [CategoriesModule, ProvidersModule, ChallengesModule, ListingsModule, EndpointsModule, PopularityModule] })
+export class CatalogModule {}

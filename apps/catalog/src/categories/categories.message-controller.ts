@@ -1,0 +1,16 @@
+import type { OutputOf } from '@market/contracts';
+import { listCategories } from '@market/contracts/catalog';
+import { HandleRequest } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { Categories } from './categories.js';
+
+@Controller()
+export class CategoriesMessageController {
+  constructor(private readonly categories: Categories) {}
+
+  /** Queries: one a minute. */
+  @HandleRequest(listCategories)
+  async listCategories(): Promise<OutputOf<typeof listCategories>> {
+    return { categories: await this.categories.list() };
+  }
+}

@@ -1,0 +1,31 @@
+import type { OutputOf } from '@market/contracts';
+import type { listCategories } from '@market/contracts/catalog';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const all = sql('categories.all', 'SELECT id, name, slug, description, sort_order FROM categories ORDER BY sort_order, id');
+
+const FRESH_FOR_MS = 60_000;
+
+type CategoryView = OutputOf<typeof listCategories>['categories'][number];
+
+/** All categories, in order. Only migrations change them, so they are read once a minute at most. */
+@Injectable()
+export class Categories {
+  private known: CategoryView[] = [];
+  private freshUntil = 0;
+
+  constructor(private readonly database: Database) {}
+
+  async list(): Promise<CategoryView[]> {
+    if (Date.now() >= this.freshUntil) {
+      this.known = await this.database.query<CategoryView>(all);
+      this.freshUntil = Date.now() + FRESH_FOR_MS;
+    }
+    return this.known;
+  }
+
+  async has(id: string): Promise<boolean> {
+    return (await this.list()).some((category) => category.id === id.toLowerCase());
+  }
+}

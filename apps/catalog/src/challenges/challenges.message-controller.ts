@@ -1,0 +1,15 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { createListingChallenge } from '@market/contracts/catalog';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { CreateListingChallenge } from './create-listing-challenge.use-case.js';
+
+@Controller()
+export class ChallengesMessageController {
+  constructor(private readonly createListingChallengeUseCase: CreateListingChallenge) {}
+
+  @HandleRequest(createListingChallenge)
+  createListingChallenge(_input: InputOf<typeof createListingChallenge>, call: Call): Promise<OutputOf<typeof createListingChallenge>> {
+    return this.createListingChallengeUseCase.execute(call);
+  }
+}

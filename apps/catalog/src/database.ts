@@ -1,0 +1,11 @@
+import type { DatabaseDefinition } from '@market/persistence';
+import { ListingEntity } from './listings/infra/listing.entity.js';
+import { CreateCatalog1763650200000 } from './migrations/1763650200000-create-catalog.js';
+import { SeedCategories1763650201000 } from './migrations/1763650201000-seed-categories.js';
+
+/** Listings are written field by field, so they are an entity; search, offerings, projections and counters are prepared SQL. */
+export const catalogDatabase: DatabaseDefinition = {
+  schema: 'catalog',
+  entities: [ListingEntity],
+  migrations: [CreateCatalog1763650200000, SeedCategories1763650201000],
+};

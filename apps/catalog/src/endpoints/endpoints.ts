@@ -1,0 +1,79 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { listingRemoved } from '@market/contracts/catalog';
+import { provisionEndpoint, type endpointChanged } from '@market/contracts/gateway';
+import { MessageBus, refuse, type Call, type ReceivedEvent } from '@market/messaging';
+import { Database, Outbox, sql, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+// Version 0 is older than anything the gateway tells later.
+const keepFirst = sql('endpoints.keep-first', `INSERT INTO endpoints (listing_id, version, status, limits) VALUES ($1, 0, $2, $3) ON CONFLICT DO NOTHING`);
+const project = sql(
+  'endpoints.project',
+  `INSERT INTO endpoints AS known (listing_id, version, status, limits, failing_since)
+   SELECT DISTINCT ON (listing_id) listing_id, version, status, limits, CASE WHEN status = 'failing' THEN changed_at END
+   FROM unnest($1::uuid[], $2::int[], $3::text[], $4::jsonb[], $5::timestamptz[]) AS told (listing_id, version, status, limits, changed_at)
+   ORDER BY listing_id, version DESC
+   ON CONFLICT (listing_id) DO UPDATE SET
+     version = excluded.version, status = excluded.status, limits = excluded.limits,
+     failing_since = CASE WHEN excluded.status = 'failing' THEN coalesce(known.failing_since, excluded.failing_since) END
+   WHERE known.version < excluded.version
+   RETURNING listing_id, status`,
+);
+const failing = sql(
+  'endpoints.failing',
+  `SELECT endpoint.listing_id FROM endpoints endpoint JOIN listings l ON l.id = endpoint.listing_id
+   WHERE endpoint.failing_since < now() - make_interval(secs => $1) AND l.status = 'active' AND l.pricing_model = 'per_call'
+   ORDER BY endpoint.failing_since LIMIT 100 FOR UPDATE OF endpoint SKIP LOCKED`,
+);
+const forget = sql('endpoints.forget', 'DELETE FROM endpoints WHERE listing_id = $1');
+
+const LONGEST_URL = 2_048;
+
+export type ProvisionedEndpoint = OutputOf<typeof provisionEndpoint>;
+
+/** The gateway owns private endpoints; here is how a listing gets one, and what listings show of it. */
+@Injectable()
+export class Endpoints {
+  constructor(
+    private readonly database: Database,
+    private readonly bus: MessageBus,
+    private readonly outbox: Outbox,
+  ) {}
+
+  /** Repeating it for a listing replaces the URL alone. @throws Refusal `endpoint_url_refused`. */
+  provision(endpoint: InputOf<typeof provisionEndpoint>, call: Call): Promise<ProvisionedEndpoint> {
+    if (endpoint.url.length > LONGEST_URL) throw refuse(provisionEndpoint, 'endpoint_url_refused', { problem: `must be at most ${LONGEST_URL} characters` });
+    return this.bus.request(provisionEndpoint, endpoint, call);
+  }
+
+  /** Lets the gateway take back what was provisioned for a listing that did not come to be. */
+  async abandon(listingId: string, call: Call): Promise<void> {
+    await this.database.transaction((tx) => this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, call));
+  }
+
+  async keep(tx: Tx, listingId: string, { status, limits }: ProvisionedEndpoint): Promise<void> {
+    await tx.query(keepFirst, [listingId, status, JSON.stringify(limits)]);
+  }
+
+  /** Keeps the newest version of each endpoint. @returns the listings whose endpoint is known to work now. */
+  async project(tx: Tx, events: ReceivedEvent<typeof endpointChanged>[]): Promise<string[]> {
+    const told = events.map((event) => event.payload);
+    const changed = await tx.query<{ listing_id: string; status: string }>(project, [
+      told.map((endpoint) => endpoint.listingId),
+      told.map((endpoint) => endpoint.version),
+      told.map((endpoint) => endpoint.status),
+      told.map((endpoint) => JSON.stringify(endpoint.limits)),
+      told.map((endpoint) => endpoint.changedAt),
+    ]);
+    return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);
+  }
+
+  /** Some active per_call listings whose endpoint has failed for longer than this without a break, and fails until `tx` ends. */
+  async failingFor(tx: Tx, seconds: number): Promise<string[]> {
+    return (await tx.query<{ listing_id: string }>(failing, [seconds])).map((row) => row.listing_id);
+  }
+
+  async forget(tx: Tx, listingId: string): Promise<void> {
+    await tx.query(forget, [listingId]);
+  }
+}

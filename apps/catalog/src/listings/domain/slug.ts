@@ -1,0 +1,36 @@
+import { isUuid } from '@market/kernel';
+import { randomBytes } from 'node:crypto';
+
+const MAX_LENGTH = 80;
+const NUMBERED = 5;
+
+/** Paths under /listings, now or likely soon, and what reads as one of them. */
+const RESERVED = new Set(['challenge', 'challenges', 'categories', 'search', 'new', 'mine', 'me', 'draft', 'drafts', 'popular', 'newest', 'endpoint', 'listing', 'listings']);
+
+/** Letters that Unicode does not decompose into an ASCII one. */
+const FOLDED: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+
+const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+
+export const isSlug = (text: string): boolean => text.length <= MAX_LENGTH + 8 && SLUG.test(text);
+
+/** A name in lower-case ASCII words joined by hyphens; "listing" where it has none. */
+export function slugOf(name: string): string {
+  const words = name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{M}/gu, '')
+    .replace(/[ßæœøłđðþı]/g, (letter) => FOLDED[letter]!)
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '');
+  return words.slice(0, MAX_LENGTH).replace(/-$/, '') || 'listing';
+}
+
+/** What a listing may be called, best first, without end: the plain slug, a few numbered ones, then random ones. */
+export function* slugCandidates(name: string): Generator<string, never> {
+  const base = slugOf(name);
+  // An address that reads as an id or a path would never be reached.
+  if (!RESERVED.has(base) && !isUuid(base)) yield base;
+  for (let number = 2; number <= NUMBERED; number += 1) yield `${base}-${number}`;
+  for (;;) yield `${base}-${randomBytes(3).toString('hex')}`;
+}

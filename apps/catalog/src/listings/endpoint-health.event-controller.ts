@@ -1,0 +1,22 @@
+import { endpointChanged } from '@market/contracts/gateway';
+import { HandleEvent, newCall, type ReceivedEvent } from '@market/messaging';
+import type { Tx } from '@market/persistence';
+import { Controller } from '@nestjs/common';
+import { Endpoints } from '../endpoints/endpoints.js';
+import { ListingChanges } from './listing-changes.js';
+
+@Controller()
+export class EndpointHealthEventController {
+  constructor(
+    private readonly endpoints: Endpoints,
+    private readonly changes: ListingChanges,
+  ) {}
+
+  /** A listing that was suspended for its failing endpoint comes back with it. */
+  @HandleEvent(endpointChanged)
+  async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
+    const working = await this.endpoints.project(tx, events);
+    const call = newCall({ requestId: events[0]!.requestId });
+    for (const listingId of working) await this.changes.react(tx, listingId, 'endpoint_recovered', call);
+  }
+}

@@ -1,0 +1,34 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getListing } from '@market/contracts/catalog';
+import { isUuid } from '@market/kernel';
+import { refuse, type Call } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
+import { platformConfig } from '@market/runtime';
+import { Inject, Injectable } from '@nestjs/common';
+import { isSlug } from './domain/slug.js';
+import { DETAIL_COLUMNS, DETAIL_JOINS, toDetail, type DetailRow, type ListingDetail } from './infra/listing-views.js';
+
+const byId = sql('listings.detail-by-id', `SELECT ${DETAIL_COLUMNS} FROM listings l ${DETAIL_JOINS} WHERE l.id = $1`);
+const bySlug = sql('listings.detail-by-slug', `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = $1`);
+
+/** One listing in full. What is not active exists for its owner alone. Queries: 1. */
+@Injectable()
+export class GetListing {
+  constructor(
+    private readonly database: Database,
+    @Inject(platformConfig.token) private readonly platform: { publicUrl: string },
+  ) {}
+
+  async execute({ ref }: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
+    const found = await this.find(this.database, ref);
+    if (!found || (found.status !== 'active' && found.provider_id !== call.principal?.accountId)) throw refuse(getListing, 'listing_not_found', {});
+    return found;
+  }
+
+  /** Whoever asks; `ref` is a uuid or a slug. */
+  async find(from: Pick<Tx, 'query'>, ref: string): Promise<ListingDetail | undefined> {
+    const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
+    const [row] = known ? await from.query<DetailRow>(known, [ref]) : [];
+    return row && toDetail(row, this.platform.publicUrl);
+  }
+}

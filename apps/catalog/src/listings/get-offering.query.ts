@@ -1,0 +1,25 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getOffering, type Offering } from '@market/contracts/catalog';
+import { isUuid } from '@market/kernel';
+import { refuse } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { isSlug } from './domain/slug.js';
+
+const COLUMNS = `l.id AS "listingId", l.slug, l.name, l.provider_id AS "sellerId", l.status, l.pricing_model AS "pricingModel",
+  l.price_micros::text AS "priceMicros", l.preferred_currency AS "preferredCurrency"`;
+const byId = sql('listings.offering-by-id', `SELECT ${COLUMNS} FROM listings l WHERE l.id = $1`);
+const bySlug = sql('listings.offering-by-slug', `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1`);
+
+/** What the gateway sells, whatever its status: whether it may be sold is the gateway's question. Queries: 1. */
+@Injectable()
+export class GetOffering {
+  constructor(private readonly database: Database) {}
+
+  async execute({ ref }: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
+    const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
+    const [found] = known ? await this.database.query<Offering>(known, [ref]) : [];
+    if (!found) throw refuse(getOffering, 'listing_not_found', {});
+    return found;
+  }
+}

@@ -1,0 +1,53 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { createListing, getListing, getOffering, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { CreateListing } from './create-listing.use-case.js';
+import { GetListing } from './get-listing.query.js';
+import { GetOffering } from './get-offering.query.js';
+import { RemoveListing } from './remove-listing.use-case.js';
+import { SearchListings } from './search-listings.query.js';
+import { UpdateListing } from './update-listing.use-case.js';
+
+/** How many queries a request costs stands beside each class. */
+@Controller()
+export class ListingsMessageController {
+  constructor(
+    private readonly searchListingsQuery: SearchListings,
+    private readonly getListingQuery: GetListing,
+    private readonly getOfferingQuery: GetOffering,
+    private readonly createListingUseCase: CreateListing,
+    private readonly updateListingUseCase: UpdateListing,
+    private readonly removeListingUseCase: RemoveListing,
+  ) {}
+
+  @HandleRequest(searchListings)
+  searchListings(input: InputOf<typeof searchListings>): Promise<OutputOf<typeof searchListings>> {
+    return this.searchListingsQuery.execute(input);
+  }
+
+  @HandleRequest(getListing)
+  getListing(input: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
+    return this.getListingQuery.execute(input, call);
+  }
+
+  @HandleRequest(getOffering)
+  getOffering(input: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
+    return this.getOfferingQuery.execute(input);
+  }
+
+  @HandleRequest(createListing)
+  createListing(input: InputOf<typeof createListing>, call: Call): Promise<OutputOf<typeof createListing>> {
+    return this.createListingUseCase.execute(input, call);
+  }
+
+  @HandleRequest(updateListing)
+  updateListing(input: InputOf<typeof updateListing>, call: Call): Promise<OutputOf<typeof updateListing>> {
+    return this.updateListingUseCase.execute(input, call);
+  }
+
+  @HandleRequest(removeListing)
+  removeListing(input: InputOf<typeof removeListing>, call: Call): Promise<OutputOf<typeof removeListing>> {
+    return this.removeListingUseCase.execute(input, call);
+  }
+}

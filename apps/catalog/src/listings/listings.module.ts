@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import { CategoriesModule } from '../categories/categories.module.js';
+import { ChallengesModule } from '../challenges/challenges.module.js';
+import { EndpointsModule } from '../endpoints/endpoints.module.js';
+import { ProvidersModule } from '../providers/providers.module.js';
+import { CreateListing } from './create-listing.use-case.js';
+import { EndpointHealthEventController } from './endpoint-health.event-controller.js';
+import { GetListing } from './get-listing.query.js';
+import { GetOffering } from './get-offering.query.js';
+import { ListingsRepository } from './infra/listings.repository.js';
+import { ListingChanges } from './listing-changes.js';
+import { ListingsMessageController } from './listings.message-controller.js';
+import { RemoveListing } from './remove-listing.use-case.js';
+import { SearchListings } from './search-listings.query.js';
+import { SuspendFailing } from './suspend-failing.job.js';
+import { UpdateListing } from './update-listing.use-case.js';
+
+@Module({
+  imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule],
+  controllers: [ListingsMessageController, EndpointHealthEventController],
+  providers: [SearchListings, GetListing, GetOffering, CreateListing, UpdateListing, RemoveListing, SuspendFailing, ListingChanges, ListingsRepository],
+})
+export class ListingsModule {}

@@ -1,0 +1,38 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { removeListing } from '@market/contracts/catalog';
+import { principalOf, refuse, type Call } from '@market/messaging';
+import { Database } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { Endpoints } from '../endpoints/endpoints.js';
+import { stateOf, TRANSITIONS } from './domain/listing-state.js';
+import { ListingsRepository } from './infra/listings.repository.js';
+import { ListingChanges } from './listing-changes.js';
+
+/** A draft goes; what buyers may know is suspended instead. Repeating it changes nothing. Queries: a transaction of 1 to 6. */
+@Injectable()
+export class RemoveListing {
+  constructor(
+    private readonly database: Database,
+    private readonly listings: ListingsRepository,
+    private readonly changes: ListingChanges,
+    private readonly endpoints: Endpoints,
+  ) {}
+
+  execute({ listingId }: InputOf<typeof removeListing>, call: Call): Promise<OutputOf<typeof removeListing>> {
+    const { accountId } = principalOf(call);
+    return this.database.transaction(async (tx) => {
+      const listing = await this.listings.lock(tx, listingId);
+      if (!listing) throw refuse(removeListing, 'listing_not_found', {});
+      if (listing.providerId !== accountId) throw refuse(removeListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
+      const state = stateOf(listing);
+      const outcome = TRANSITIONS[state].delete;
+      if (outcome === 'removed') {
+        await this.changes.remove(tx, listing, call);
+        await this.endpoints.forget(tx, listing.id);
+        return { id: listing.id, deleted: true };
+      }
+      if (outcome !== state) await this.changes.apply(tx, listing, {}, outcome, call);
+      return { id: listing.id, deleted: false, status: 'suspended' };
+    });
+  }
+}

@@ -1,0 +1,29 @@
+import { newCall } from '@market/messaging';
+import { Database } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { catalogConfig, type CatalogConfig } from '../config.js';
+import { Endpoints } from '../endpoints/endpoints.js';
+import { ListingChanges } from './listing-changes.js';
+
+/** Takes listings off the market whose endpoint has failed too long for buyers to be sent there. */
+@Injectable()
+export class SuspendFailing implements OnModuleInit {
+  constructor(
+    private readonly database: Database,
+    private readonly jobs: Jobs,
+    private readonly endpoints: Endpoints,
+    private readonly changes: ListingChanges,
+    @Inject(catalogConfig.token) private readonly config: CatalogConfig,
+  ) {}
+
+  onModuleInit(): void {
+    this.jobs.every('suspend listings of failing endpoints', this.config.sweepIntervalMs, () => this.run());
+  }
+
+  async run(): Promise<void> {
+    await this.database.transaction(async (tx) => {
+      for (const listingId of await this.endpoints.failingFor(tx, this.config.failingGraceSeconds)) await this.changes.react(tx, listingId, 'endpoint_gave_up', newCall());
+    });
+  }
+}

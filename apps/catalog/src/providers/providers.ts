@@ -1,0 +1,40 @@
+import { getAgents, type PublicProfile } from '@market/contracts/identity';
+import { invariant } from '@market/kernel';
+import { MessageBus, type Call } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const exists = sql('providers.exists', 'SELECT 1 FROM providers WHERE id = $1');
+// Registration is the oldest state of a profile, and a profile asked for is newer: neither overwrites what is known.
+const keep = sql(
+  'providers.keep',
+  `INSERT INTO providers (id, display_name, avatar_url, account_type, is_verified)
+   SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[]) ON CONFLICT DO NOTHING`,
+);
+
+/** What listings show of their sellers: a projection of public profiles. */
+@Injectable()
+export class Providers {
+  constructor(
+    private readonly database: Database,
+    private readonly bus: MessageBus,
+  ) {}
+
+  /** Asks identity for a seller whose registration has not reached us yet. Queries: 1, and 1 more for such a seller. */
+  async ensureKnown(id: string, call: Call): Promise<void> {
+    if ((await this.database.query(exists, [id])).length > 0) return;
+    const { agents } = await this.bus.request(getAgents, { ids: [id] }, call);
+    invariant(agents.length === 1, 'identity knows every account it authenticated');
+    await this.keep(this.database, agents);
+  }
+
+  async keep(into: Pick<Tx, 'query'>, profiles: PublicProfile[]): Promise<void> {
+    await into.query(keep, [
+      profiles.map((profile) => profile.id),
+      profiles.map((profile) => profile.display_name),
+      profiles.map((profile) => profile.avatar_url),
+      profiles.map((profile) => profile.account_type),
+      profiles.map((profile) => profile.is_verified),
+    ]);
+  }
+}

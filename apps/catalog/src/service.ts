@@ -1,0 +1,6 @@
+import { defineService } from '@market/runtime';
+import { CatalogModule } from './catalog.module.js';
+import { catalogConfig } from './config.js';
+import { catalogDatabase } from './database.js';
+
+export const catalog = defineService({ name: 'catalog', module: CatalogModule, config: catalogConfig, database: catalogDatabase });

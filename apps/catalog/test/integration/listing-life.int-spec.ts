@@ -1,0 +1,50 @@
+import { getListing, getOffering, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { eventually } from '@market/testing';
+import { principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
+import { create, perCall } from '../support/listings.js';
+
+describe('the life of a listing', () => {
+  let service: CatalogService;
+  beforeAll(async () => {
+    service = await startCatalog();
+  });
+  afterAll(() => service.stop());
+
+  it('is created, found, read, sold, changed, suspended, drafted and removed', async () => {
+    const seller = principal();
+    const { categories } = await service.ask(listCategories, {});
+    const category = categories[10]!;
+    const created = await create(service, seller, { ...perCall, categoryId: category.id, tags: ['forecast', 'météo'] });
+    expect(created).toMatchObject({ name: 'Weather', slug: 'weather', provider_id: seller.accountId, status: 'active', pricing_model: 'per_call', pricing_amount: 0.01, gateway_signing_secret: expect.stringMatching(/^whsec_/) as string });
+
+    const found = await service.ask(searchListings, { q: 'forecasting', page: 1, limit: 20 });
+    expect(found).toMatchObject({ total: 1, items: [{ id: created.id, provider: { id: seller.accountId, is_verified: true }, category: { id: category.id, slug: category.slug } }] });
+
+    const detail = await service.ask(getListing, { ref: 'weather' });
+    expect(detail).toMatchObject({ id: created.id, created_at: created.created_at, gateway_url: `https://market.example/api/v1/gateway/${created.id}`, endpoint_status: 'unverified', gateway_limits: { max_concurrency: 32 } });
+    expect(await service.ask(getListing, { ref: created.id.toUpperCase() })).toEqual(detail);
+    expect(JSON.stringify([found, detail])).not.toContain('seller.example');
+    expect(await service.ask(getOffering, { ref: 'weather' })).toEqual({ listingId: created.id, slug: 'weather', name: 'Weather', sellerId: seller.accountId, status: 'active', pricingModel: 'per_call', priceMicros: '10000', preferredCurrency: 'USDC' });
+
+    const changed = await service.ask(updateListing, { listingId: created.id, name: 'Weather & Tides', pricingAmountMicros: '20000' }, { principal: seller });
+    expect(changed).toMatchObject({ name: 'Weather & Tides', slug: 'weather', pricing_amount: 0.02 });
+    expect(changed).not.toHaveProperty('gateway_signing_secret');
+
+    expect(await service.ask(removeListing, { listingId: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: false, status: 'suspended' });
+    expect((await service.ask(searchListings, { page: 1, limit: 20 })).total).toBe(0);
+    await service.ask(updateListing, { listingId: created.id, status: 'draft' }, { principal: seller });
+    expect(await service.ask(removeListing, { listingId: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: true });
+    expect(await service.sql('SELECT id FROM listings')).toEqual([]);
+
+    await eventually(() => {
+      expect(service.told.changed.map(({ version, status, priceMicros }) => [version, status, priceMicros])).toEqual([
+        [1, 'active', '10000'],
+        [2, 'active', '20000'],
+        [3, 'suspended', '20000'],
+        [4, 'draft', '20000'],
+      ]);
+      expect(service.told.removed).toMatchObject([{ listingId: created.id }]);
+      expect(service.told.touched).toEqual(Array(5).fill({ listingId: created.id, slugs: ['weather'] }));
+    });
+  });
+});

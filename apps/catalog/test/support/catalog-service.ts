@@ -1,0 +1,115 @@
+import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestContract, type RequestOf, type ServiceName } from '@market/contracts';
+import { listingChanged, listingRemoved, listingTouched } from '@market/contracts/catalog';
+import { provisionEndpoint } from '@market/contracts/gateway';
+import { getAgents } from '@market/contracts/identity';
+import { newId } from '@market/kernel';
+import { HandleRequest, inProcessTransport, MessageBus, newCall, type Call, type EventRecord, type Link, type Transport } from '@market/messaging';
+import { runProcess } from '@market/runtime';
+import { createDatabase } from '@market/testing';
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { catalog } from '../../src/service.js';
+
+export const LIMITS = { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null };
+
+export interface CatalogService {
+  /** Asks over the bus, as the edge and the gateway do. */
+  ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
+  /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
+  deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
+  /** What the catalog told the others so far. */
+  readonly told: { changed: PayloadOf<typeof listingChanged>[]; removed: PayloadOf<typeof listingRemoved>[]; touched: PayloadOf<typeof listingTouched>[] };
+  /** The gateway beside the catalog: replace `provision` to change its mind. */
+  readonly gateway: { provisioned: InputOf<typeof provisionEndpoint>[]; provision: (input: InputOf<typeof provisionEndpoint>) => OutputOf<typeof provisionEndpoint> | Promise<OutputOf<typeof provisionEndpoint>> };
+  readonly identity: { asked: string[] };
+  /** One statement as the owner of the tables. */
+  sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
+  stop(): Promise<void>;
+}
+
+/** The real catalog on an empty database and the in-process bus, with a gateway and an identity that answer as told. */
+export async function startCatalog(env: Record<string, string> = {}): Promise<CatalogService> {
+  const url = await createDatabase();
+  const transport = inProcessTransport();
+  const gateway: CatalogService['gateway'] = { provisioned: [], provision: () => ({ signingSecret: `whsec_${randomBytes(32).toString('base64')}`, status: 'unverified', limits: LIMITS }) };
+  const identity = { asked: [] as string[] };
+  const links = {
+    gateway: await neighbour(transport, 'gateway', new GatewayController(gateway)),
+    identity: await neighbour(transport, 'identity', new IdentityController(identity)),
+    'payments-ledger': await transport.connect('payments-ledger', topology['payments-ledger']),
+    'api-gateway': await transport.connect('api-gateway', topology['api-gateway']),
+  };
+  const told: CatalogService['told'] = { changed: [], removed: [], touched: [] };
+  await listen(links['api-gateway'], told);
+  const running = await runProcess([catalog], transport, {
+    DATABASE_URL: url,
+    ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    LISTING_POW_DIFFICULTY: '1',
+    PUBLIC_URL: 'https://market.example/',
+    LOG_LEVEL: 'fatal',
+    ...env,
+  });
+  const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=catalog,public' });
+  const askers = [links['api-gateway'], links.gateway].map((link, index) => new MessageBus(link, topology[index === 0 ? 'api-gateway' : 'gateway']));
+  return {
+    ask: (contract, input, as = {}) => askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(contract, input, newCall({ budgetMs: 60_000, ...as })),
+    deliver: (contract, events) =>
+      links.gateway.publishEvents(events.map(({ id, payload }) => ({ id: id ?? newId(), subject: contract.subject, payload, requestId: newId() }))),
+    told,
+    gateway,
+    identity,
+    sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) => (await pool.query<Row>(statement, values)).rows,
+    async stop() {
+      await pool.end();
+      await running.stop();
+    },
+  };
+}
+
+async function listen(link: Link, told: CatalogService['told']): Promise<void> {
+  const keep = <C extends EventContract>(contract: C, kept: PayloadOf<C>[]) =>
+    link.consumeEvents(contract.subject, async (events: EventRecord[]) => void kept.push(...events.map((event) => contract.payload.parse(event.payload) as PayloadOf<C>)));
+  await keep(listingChanged, told.changed);
+  await keep(listingRemoved, told.removed);
+  await link.onSignal(listingTouched.subject, (payload) => told.touched.push(listingTouched.payload.parse(payload)));
+}
+
+interface Neighbour {
+  readonly answers: RequestContract;
+  answer(input: never, call: Call): Promise<unknown>;
+}
+
+/** Puts one handler on the bus without a container: its decorator has made it answer envelopes. */
+async function neighbour(transport: Transport, name: ServiceName, controller: Neighbour): Promise<Link> {
+  const link = await transport.connect(name, topology[name]);
+  link.server.getHandlers().set(controller.answers.subject, controller.answer.bind(controller));
+  link.server.listen(() => undefined);
+  return link;
+}
+
+class GatewayController {
+  readonly answers = provisionEndpoint;
+  constructor(private readonly gateway: CatalogService['gateway']) {}
+
+  @HandleRequest(provisionEndpoint)
+  async answer(input: InputOf<typeof provisionEndpoint>): Promise<OutputOf<typeof provisionEndpoint>> {
+    this.gateway.provisioned.push(input);
+    return this.gateway.provision(input);
+  }
+}
+
+class IdentityController {
+  readonly answers = getAgents;
+  constructor(private readonly identity: CatalogService['identity']) {}
+
+  @HandleRequest(getAgents)
+  async answer({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
+    this.identity.asked.push(...ids);
+    return { agents: ids.map((id) => ({ id, display_name: `Agent ${id.slice(-4)}`, avatar_url: null, account_type: 'agent', is_verified: true })) };
+  }
+}
+
+/** A caller as the edge would resolve it. */
+export function principal(values: Partial<Principal> = {}): Principal {
+  return { accountId: newId(), accountType: 'agent', role: 'both', displayName: 'Ada', keyId: newId(), scopes: ['read', 'write'], ...values };
+}

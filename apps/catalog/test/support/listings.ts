@@ -1,0 +1,38 @@
+import type { OutputOf, Principal, RequestOf } from '@market/contracts';
+import { createListing, createListingChallenge } from '@market/contracts/catalog';
+import { Refusal, type Call } from '@market/messaging';
+import { createHash } from 'node:crypto';
+import type { CatalogService } from './catalog-service.js';
+
+export type NewListing = RequestOf<typeof createListing>;
+
+export function solve(challenge: string, difficulty: number): string {
+  for (let nonce = 0; ; nonce += 1) {
+    if (createHash('sha256').update(`${challenge}${nonce}`).digest('hex').startsWith('0'.repeat(difficulty))) return String(nonce);
+  }
+}
+
+/** A challenge of the seller's, solved. */
+export async function proofOf(service: CatalogService, principal: Principal): Promise<{ challenge: string; powNonce: string }> {
+  const { challenge, difficulty } = await service.ask(createListingChallenge, {}, { principal });
+  return { challenge, powNonce: solve(challenge, difficulty) };
+}
+
+export const plain: Omit<NewListing, 'powNonce'> = { name: 'Weather', description: 'Forecasts for any place on earth' };
+export const perCall: Omit<NewListing, 'powNonce'> = { ...plain, pricingModel: 'per_call', pricingAmountMicros: '10000', privateEndpointUrl: 'https://seller.example/forecast' };
+
+export async function create(service: CatalogService, principal: Principal, values: Partial<NewListing> = {}, as: Partial<Call> = {}): Promise<OutputOf<typeof createListing>> {
+  return service.ask(createListing, { ...plain, ...(await proofOf(service, principal)), ...values }, { principal, ...as });
+}
+
+/** What a request was refused for; fails when it was not. */
+export async function refusalOf(request: Promise<unknown>): Promise<{ reason: string; details: Record<string, unknown> }> {
+  const error = await request.then(
+    (answer) => {
+      throw new Error(`was not refused but answered ${JSON.stringify(answer)}`);
+    },
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Refusal)) throw error;
+  return { reason: error.reason, details: error.details };
+}
