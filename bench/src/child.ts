@@ -1,0 +1,28 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+export interface Child {
+  url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts one of our modules in a process of its own; its first line of output is the URL it listens on. */
+export async function startChild(module: string, env: Record<string, string> = {}): Promise<Child> {
+  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const url = await firstLine(child);
+  return {
+    url,
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.kill();
+      }),
+  };
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', (code) => reject(new Error(`${child.spawnargs[1]} exited with ${code}`)));
+    createInterface({ input: child.stdout! }).once('line', resolve);
+  });
+}

@@ -1,0 +1,86 @@
+import { parseArgs } from 'node:util';
+import { startMarketplace } from '@market/testing';
+import { startChild } from './child.js';
+import { fire, type Measured, type Shot } from './load.js';
+import { peakOf, shareOfTree } from './memory.js';
+import { fillWorld, preparePaid, quoteShot, SEARCH_WORD, type World } from './world.js';
+
+const { values: options } = parseArgs({
+  options: {
+    mode: { type: 'string', default: 'standalone' },
+    connections: { type: 'string', default: '32' },
+    seconds: { type: 'string', default: '8' },
+    paid: { type: 'string', default: '12000' },
+  },
+});
+const connections = Number(options.connections);
+const seconds = Number(options.seconds);
+const paidCalls = Number(options.paid);
+
+interface Row {
+  name: string;
+  limit: Measured;
+  ours: Measured;
+  target: number;
+}
+
+/** Ratios in one run: each request of ours right after the limit that its own parts set, on the same machine and database. */
+async function main(): Promise<void> {
+  const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
+  const seller = await startChild('./limits/seller.js');
+  const market = await startMarketplace({ mode, env: { ALLOW_PRIVATE_ENDPOINTS: 'true', REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', RATE_LIMITS: 'off' } });
+  const bare = await startChild('./limits/bare.js', { DATABASE_URL: market.databaseUrl, SELLER_URL: seller.url });
+  try {
+    const world = await fillWorld(market.baseUrl, market.databaseUrl, seller.url);
+    const origin = new URL(market.baseUrl).origin;
+    const rows = [await paidRetry(world, origin, bare.url), await quote(world, origin, bare.url), await search(origin, bare.url), await me(world, origin, bare.url)];
+    print(mode, rows);
+    if (mode === 'standalone') {
+      const [pid] = market.pids();
+      console.log(`\nmemory: standalone process peaked at ${peakOf(pid!).toFixed(0)} MiB; with its PostgreSQL it now holds ${shareOfTree(pid!).toFixed(0)} MiB (proportional share)`);
+    }
+  } finally {
+    await bare.stop();
+    await market.stop();
+    await seller.stop();
+  }
+}
+
+const always = (shot: Shot): (() => Shot) => () => shot;
+const measure = (baseUrl: string, expect: number, next: () => Shot | undefined): Promise<Measured> => fire({ baseUrl, connections, seconds, expect, next });
+
+async function paidRetry(world: World, origin: string, bareUrl: string): Promise<Row> {
+  const limit = await measure(bareUrl, 200, always({ method: 'POST', path: '/relay', headers: { 'content-type': 'application/json' }, body: quoteShot(world, 'limit', 0).body }));
+  const warmUp = await preparePaid(world, 'warm-up', 1_000);
+  await measure(origin, 200, () => warmUp.pop());
+  const shots = await preparePaid(world, 'paid', paidCalls);
+  return { name: '(a) paid retry', limit, ours: await measure(origin, 200, () => shots.pop()), target: 0.25 };
+}
+
+async function quote(world: World, origin: string, bareUrl: string): Promise<Row> {
+  const limit = await measure(bareUrl, 200, always({ method: 'POST', path: '/insert', headers: { 'content-type': 'application/json' }, body: quoteShot(world, 'limit', 0).body }));
+  let index = 0;
+  return { name: '(b) 402 quote', limit, ours: await measure(origin, 402, () => quoteShot(world, 'quote', index++)), target: 0.3 };
+}
+
+async function search(origin: string, bareUrl: string): Promise<Row> {
+  const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/search?q=${SEARCH_WORD}` }));
+  return { name: '(c) GET /listings?q', limit, ours: await measure(origin, 200, always({ method: 'GET', path: `/api/v1/listings?q=${SEARCH_WORD}` })), target: 0.35 };
+}
+
+async function me(world: World, origin: string, bareUrl: string): Promise<Row> {
+  const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/me?id=${world.buyerId}` }));
+  return { name: '(d) GET /me', limit, ours: await measure(origin, 200, always({ method: 'GET', path: '/api/v1/me', headers: { authorization: world.authorization } })), target: 0.35 };
+}
+
+function print(mode: string, rows: Row[]): void {
+  console.log(`\n${mode}, ${connections} connections, ${seconds} s each, seller and load on the same machine\n`);
+  console.log('request               limit req/s  p50 ms  p99 ms    ours req/s  p50 ms  p99 ms    ratio   target');
+  for (const { name, limit, ours, target } of rows) {
+    const cells = ({ perSecond, p50Ms, p99Ms }: Measured): string => `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)}`;
+    console.log(`${name.padEnd(20)} ${cells(limit)}   ${cells(ours)}   ${(ours.perSecond / limit.perSecond).toFixed(2).padStart(6)}   ≥ ${target}`);
+    for (const [status, count] of [...Object.entries(limit.unexpected), ...Object.entries(ours.unexpected)]) console.log(`  ${count} answers with status ${status}`);
+  }
+}
+
+await main();
