@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Database, migrate, type DatabaseDefinition, type DatabaseOptions } from '@market/persistence';
-import pg from 'pg';
+import type pg from 'pg';
+import { withClient } from './servers/with-client.js';
 
 export interface FreshDatabase {
   readonly database: Database;
@@ -41,14 +42,4 @@ function serverUrl(): string {
   const url = process.env.TEST_DATABASE_URL;
   if (!url) throw new Error('TEST_DATABASE_URL is not set; integration specs run with jest -c .config/jest.int.mjs, which sets it');
   return url;
-}
-
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
 }

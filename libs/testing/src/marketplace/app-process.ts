@@ -1,0 +1,61 @@
+import { access } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../eventually.js';
+import { startOwnProcess, type OwnProcess } from '../servers/own-process.js';
+
+const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
+const READY_WITHIN_MS = 90_000;
+
+export interface AppProcessOptions {
+  /** The folder below apps/. */
+  app: string;
+  env: Record<string, string>;
+  internalPort: number;
+}
+
+/** One process of the marketplace as operators run it: built, configured by its environment alone, told apart by its ports. */
+export class AppProcess {
+  private current: OwnProcess | undefined;
+  private readonly past: string[] = [];
+
+  constructor(private readonly options: AppProcessOptions) {}
+
+  /** Starts it and waits until it says it is ready. @throws Error with what it wrote when it ends first. */
+  async start(): Promise<void> {
+    const entry = `${REPOSITORY}apps/${this.options.app}/dist/main.js`;
+    await access(entry).catch(() => {
+      throw new Error(`${entry} is missing; build it with: npm run build`);
+    });
+    // Nothing of the caller's environment but what finding programs takes: what is set there must not decide a test.
+    const { PATH, HOME, TMPDIR } = process.env;
+    this.current = startOwnProcess(process.execPath, [entry], { env: { PATH, HOME, TMPDIR, ...this.options.env, INTERNAL_PORT: String(this.options.internalPort) } });
+    await this.untilReady(this.current);
+  }
+
+  async stop(signal?: NodeJS.Signals): Promise<void> {
+    if (!this.current) return;
+    await this.current.stop(signal, 40_000);
+    this.past.push(this.current.output());
+    this.current = undefined;
+  }
+
+  logs(): string {
+    return [...this.past, this.current?.output() ?? ''].join('');
+  }
+
+  get pid(): number | undefined {
+    return this.current?.pid;
+  }
+
+  private async untilReady(running: OwnProcess): Promise<void> {
+    const ready = async (): Promise<void> => {
+      if (!running.isRunning()) return;
+      const response = await fetch(`http://127.0.0.1:${this.options.internalPort}/healthz/ready`, { signal: AbortSignal.timeout(5_000) });
+      if (!response.ok) throw new Error(`${this.options.app} is not ready: ${await response.text()}`);
+    };
+    await eventually(ready, { withinMs: READY_WITHIN_MS, everyMs: 50 }).catch((cause: unknown) => {
+      throw new Error(`${this.options.app} was not ready in time and wrote:\n${running.output()}`, { cause });
+    });
+    if (!running.isRunning()) throw new Error(`${this.options.app} ended before it was ready and wrote:\n${running.output()}`);
+  }
+}

@@ -1,0 +1,48 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../servers/free-port.js';
+import { temporaryDirectory } from '../servers/temporary-directory.js';
+import { AppProcess } from './app-process.js';
+import type { RunningMarketplace } from './start-marketplace.js';
+
+export async function startStandalone(env: Record<string, string>): Promise<RunningMarketplace> {
+  const dataDir = await temporaryDirectory('standalone');
+  const [port, internalPort] = [await freePort(), await freePort()];
+  const standalone = new AppProcess({ app: 'standalone', internalPort, env: { ...env, DATA_DIR: dataDir, PORT: String(port) } });
+  let databaseUrl = '';
+  const start = async (): Promise<void> => {
+    await standalone.start();
+    databaseUrl = env.DATABASE_URL ?? (await embeddedUrl(dataDir));
+  };
+  const stop = async (): Promise<void> => {
+    await standalone.stop();
+    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  };
+  await start().catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  return {
+    mode: 'standalone',
+    baseUrl: `http://127.0.0.1:${port}`,
+    get databaseUrl() {
+      return databaseUrl;
+    },
+    processes: ['standalone'],
+    kill: (_name, signal = 'SIGKILL') => standalone.stop(signal),
+    async restart() {
+      await standalone.stop();
+      await start();
+    },
+    logs: () => standalone.logs(),
+    pid: () => standalone.pid,
+    stop,
+  };
+}
+
+/** The embedded PostgreSQL takes another port on each start; its own files say which. */
+async function embeddedUrl(dataDir: string): Promise<string> {
+  const password = (await readFile(join(dataDir, 'postgres', 'password'), 'utf8')).trim();
+  const port = (await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[3];
+  return `postgres://postgres:${password}@127.0.0.1:${port}/market`;
+}
