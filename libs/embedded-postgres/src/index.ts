@@ -1,1 +1,2 @@
 export { startPostgres, type EmbeddedPostgres, type StartPostgresOptions } from './start-postgres.js';
+export { inspectProcess, waitUntilGone, type ProcessInfo } from './process-info.js';
