@@ -32,6 +32,7 @@ export default tseslint.config(
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'The environment is read once, by defineConfig.' }],
     },
   },
+  { files: ['bench/**/*.ts'], rules: { 'no-console': 'off' } },
   {
     files: ['libs/contracts/**/*.ts', '**/*.spec.ts', '**/*.int-spec.ts', '**/*.e2e-spec.ts', '**/test/**/*.ts'],
     rules: { 'no-restricted-syntax': ['error', floatsOnMoney] },
