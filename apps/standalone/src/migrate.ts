@@ -1,0 +1,31 @@
+import 'reflect-metadata';
+import { migrate } from '@market/persistence';
+import { ConfigError, databaseUrlOf, type Environment, type ServiceDefinition } from '@market/runtime';
+import { services } from './services.js';
+
+type WithDatabase = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
+
+/** `npm run migrate`: brings the schema of every service up to date, each on the server that its URL names. */
+async function migrateAll(env: Environment): Promise<void> {
+  const owners = services.filter((service): service is WithDatabase => service.database !== undefined);
+  const targets = owners.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
+  const unnamed = targets.filter(({ url }) => !url);
+  if (unnamed.length > 0) throw new ConfigError(unnamed.map(({ name }) => `DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`));
+  for (const { name, database, url } of targets) {
+    const ran = await migrate(database, url!).catch((error: unknown) => {
+      throw new Error(`${name}: ${reasonOf(error)}`, { cause: error });
+    });
+    process.stdout.write(`${name.padEnd(16)} ${ran.length === 0 ? 'is up to date' : `ran ${ran.join(', ')}`}\n`);
+  }
+}
+
+/** A host of several addresses fails with one error an address and no message of its own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
+
+await migrateAll(process.env).catch((error: Error) => {
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,64 @@
+#!/usr/bin/env node
+/**
+ * Makes the secrets that docker-compose.yml reads: one environment file a container, which holds what that container
+ * needs and nothing of its neighbours, and the NATS keys. Secrets that exist are kept, so running it again is safe.
+ * Needs `npm ci && npm run build` before.
+ */
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+import { SERVICE_NAMES } from '@market/contracts';
+
+const DEPLOY = fileURLToPath(new URL('..', import.meta.url));
+const { values } = parseArgs({ options: { out: { type: 'string', default: join(DEPLOY, 'secrets') } } });
+const { out } = values;
+const OWNER = 'market';
+
+await mkdir(out, { recursive: true, mode: 0o700 });
+await promisify(execFile)(process.execPath, [join(DEPLOY, 'nats/generate-keys.mjs'), '--out', join(out, 'nats')]);
+
+const databaseUsers = SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) => service.replaceAll('-', '_'));
+const postgres = await environmentIn('postgres.env', {
+  POSTGRES_PASSWORD: randomPassword,
+  ...Object.fromEntries(databaseUsers.map((user) => [`${user.toUpperCase()}_PASSWORD`, randomPassword])),
+});
+await write('postgres.env', postgres);
+await write('migrate.env', { DATABASE_URL: databaseUrl(OWNER, postgres.POSTGRES_PASSWORD) });
+for (const service of SERVICE_NAMES) {
+  const user = service.replaceAll('-', '_');
+  const { ENCRYPTION_KEYS } = await environmentIn(`${service}.env`, { ENCRYPTION_KEYS: randomEncryptionKey });
+  await write(`${service}.env`, {
+    NATS_NKEY_SEED: (await readFile(join(out, 'nats/keys', `${service}.nk`), 'utf8')).trim(),
+    ENCRYPTION_KEYS,
+    ...(databaseUsers.includes(user) ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) } : {}),
+  });
+}
+process.stdout.write(`Secrets for docker-compose.yml are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`);
+
+/** What the file says, and newly made what it does not say. */
+async function environmentIn(name, makers) {
+  const text = await readFile(join(out, name), 'utf8').catch(() => '');
+  const kept = Object.fromEntries(text.split('\n').filter((line) => line.includes('=')).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+  return Object.fromEntries(Object.entries(makers).map(([key, make]) => [key, kept[key] || make()]));
+}
+
+async function write(name, environment) {
+  const path = join(out, name);
+  await writeFile(path, `${Object.entries(environment).map((entry) => entry.join('=')).join('\n')}\n`, { mode: 0o600 });
+  await chmod(path, 0o600);
+}
+
+function databaseUrl(user, password) {
+  return `postgres://${user}:${password}@postgres:5432/market`;
+}
+
+function randomPassword() {
+  return randomBytes(24).toString('base64url');
+}
+
+function randomEncryptionKey() {
+  return `k1:${randomBytes(32).toString('base64')}`;
+}

@@ -1,0 +1,151 @@
+#!/usr/bin/env node
+/**
+ * The marketplace as it runs at scale, on this machine: a process a service, over NATS. Servers that no variable names
+ * (DATABASE_URL, NATS_URL, REDIS_URL) are started here, with their data in DATA_DIR (.data/distributed).
+ */
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { SERVICE_NAMES } from '@market/contracts';
+import { databaseUrlOf } from '@market/runtime';
+import { freePort } from '@market/testing';
+import { printBanner } from '../../apps/standalone/dist/banner.js';
+import { openDataDirectory } from '../../apps/standalone/dist/data-directory.js';
+import { createLog } from './log.mjs';
+import { startLocalNats, startLocalPostgres, startLocalRedis } from './local-servers.mjs';
+import { RunDirectory } from './run-directory.mjs';
+import { Supervised } from './supervised.mjs';
+
+const READY_WITHIN_MS = 120_000;
+/** A service gives itself 30 s to finish what it began. */
+const SERVICE_STOPS_WITHIN_MS = 35_000;
+const SERVER_STOPS_WITHIN_MS = 15_000;
+
+const startedAt = performance.now();
+const { env } = process;
+const log = createLog(['postgres', 'nats-server', 'redis-server', ...SERVICE_NAMES]);
+/** What is to be stopped, in the order of its start. */
+const running = [];
+const processes = [];
+let stopping;
+
+await main().catch(async (error) => {
+  if (stopping) return;
+  process.stderr.write(`\n${error.message}\n`);
+  await stop(1);
+});
+
+async function main() {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop(0));
+  const data = await openDataDirectory(env.DATA_DIR || '.data/distributed');
+  const run = await RunDirectory.claim(join(data.path, 'run'));
+  running.push({ stop: async () => run.release() });
+  const supervise = (settings) => {
+    if (stopping) throw new Error('stopped while starting');
+    const supervised = new Supervised({ ...settings, log, register: (name, pid) => void run.register(name, pid), forget: (name) => run.forget(name) });
+    processes.push(supervised);
+    running.push({ stop: () => supervised.stop(SERVICE_NAMES.includes(settings.name) ? SERVICE_STOPS_WITHIN_MS : SERVER_STOPS_WITHIN_MS) });
+    return supervised;
+  };
+
+  const servers = await startServers(data, supervise);
+  const settings = {
+    LOG_LEVEL: 'warn',
+    PUBLIC_URL: `http://localhost:${env.PORT || '3000'}`,
+    ENCRYPTION_KEYS: data.encryptionKeys,
+    ...env,
+    ...servers.settings,
+    NODE_NO_WARNINGS: env.NODE_NO_WARNINGS ?? '1',
+  };
+  const services = [];
+  for (const service of SERVICE_NAMES) {
+    const internalPort = await freePort();
+    const entry = fileURLToPath(new URL(`../../apps/${service}/dist/main.js`, import.meta.url));
+    const own = { INTERNAL_PORT: String(internalPort), ...(servers.seeds ? { NATS_NKEY_SEED: servers.seeds[service] } : {}) };
+    const supervised = supervise({ name: service, file: process.execPath, args: [entry], env: { ...settings, ...own } });
+    services.push({ supervised, internalPort });
+  }
+  await Promise.all(services.map(({ supervised, internalPort }) => untilReady(supervised, `http://127.0.0.1:${internalPort}/healthz/ready`)));
+  const port = Number(env.PORT || '3000');
+  await untilReady(services.at(-1).supervised, `http://${env.HOST || '127.0.0.1'}:${port}/api/v1/health`);
+  if (stopping) return;
+  [...servers.supervised, ...services.map(({ supervised }) => supervised)].forEach((supervised) => supervised.keepAlive());
+
+  tell([...servers.told, ...services.map(({ supervised, internalPort }) => [supervised.name, `pid ${supervised.pid}, http://127.0.0.1:${internalPort}/healthz/ready`])]);
+  printBanner({ settings, port, dataPath: data.path, embedded: servers.embedded, seconds: (performance.now() - startedAt) / 1000 });
+}
+
+/** Those that no variable names. */
+async function startServers(data, supervise) {
+  const told = [];
+  const supervised = [];
+  const settings = {};
+  const ofItsOwn = (name, url) => told.push([name, `${withoutPassword(url)}, started here`]);
+
+  const embedded = SERVICE_NAMES.some((service) => service !== 'api-gateway' && !databaseUrlOf(service, env));
+  if (embedded) {
+    const postgres = await startLocalPostgres(data.postgresDir);
+    running.push(postgres);
+    void postgres.exited.then(() => {
+      log('postgres', 'ended by itself; stopping');
+      return stop(1);
+    });
+    settings.DATABASE_URL = postgres.url;
+    ofItsOwn('PostgreSQL', postgres.url);
+  } else told.push(['PostgreSQL', 'as DATABASE_URL says']);
+
+  let seeds;
+  if (env.NATS_URL) told.push(['NATS', 'as NATS_URL says']);
+  else {
+    const nats = await startLocalNats(join(data.path, 'nats'), supervise);
+    supervised.push(nats.server);
+    settings.NATS_URL = nats.url;
+    seeds = nats.seeds;
+    ofItsOwn('NATS', nats.url);
+  }
+  if (env.REDIS_URL) told.push(['Redis', 'as REDIS_URL says']);
+  else {
+    const redis = await startLocalRedis(join(data.path, 'redis'), supervise);
+    supervised.push(redis.server);
+    settings.REDIS_URL = redis.url;
+    ofItsOwn('Redis', redis.url);
+  }
+  return { settings, seeds, supervised, told, embedded };
+}
+
+async function untilReady(supervised, url) {
+  for (const deadline = Date.now() + READY_WITHIN_MS; Date.now() < deadline; await delay(100)) {
+    if (stopping) return;
+    if (!supervised.isRunning()) throw new Error(`${supervised.name} ended before it was ready; its last words are above.`);
+    const isReady = await fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
+      (response) => response.ok,
+      () => false,
+    );
+    if (isReady) return;
+  }
+  throw new Error(`${supervised.name} was not ready within ${READY_WITHIN_MS / 1000} s (${url}).`);
+}
+
+function tell(rows) {
+  process.stdout.write(`\n${rows.map(([name, what]) => `  ${name.padEnd(16)} ${what}`).join('\n')}\n`);
+}
+
+function withoutPassword(url) {
+  const shown = new URL(url);
+  shown.password = '';
+  return shown.href.replace(/\/$/, '');
+}
+
+/** Services first, the edge before all; then the servers. Asked a second time, at once. */
+async function stop(exitCode) {
+  if (stopping) {
+    processes.forEach((supervised) => supervised.kill());
+    return stopping;
+  }
+  process.stdout.write('\nstopping …\n');
+  stopping = (async () => {
+    while (running.length > 0) await running.pop().stop();
+    process.exit(exitCode);
+  })();
+  return stopping;
+}
