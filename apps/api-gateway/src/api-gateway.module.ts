@@ -1,0 +1,43 @@
+import { Module } from '@nestjs/common';
+import { LedgerHttpController } from './books/ledger.http-controller.js';
+import { ReceiptsHttpController } from './books/receipts.http-controller.js';
+import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
+import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
+import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
+import { Authenticator } from './http/authenticator.js';
+import { ApiKeysHttpController } from './identity/api-keys.http-controller.js';
+import { ChallengesHttpController } from './identity/challenges.http-controller.js';
+import { ProfileHttpController } from './identity/profile.http-controller.js';
+import { RegisterHttpController } from './identity/register.http-controller.js';
+import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
+import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
+import { OpenApi } from './openapi/openapi.js';
+import { Parties } from './parties/parties.js';
+import { DocumentsHttpController } from './platform/documents.http-controller.js';
+import { HealthHttpController } from './platform/health.http-controller.js';
+import { RecoveryActionsHttpController } from './platform/recovery-actions.http-controller.js';
+import { RetiredSetupHttpController } from './platform/retired-setup.http-controller.js';
+import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-controller.js';
+
+@Module({
+  controllers: [
+    HealthHttpController,
+    ChallengesHttpController,
+    RegisterHttpController,
+    ProfileHttpController,
+    ApiKeysHttpController,
+    BrowseListingsHttpController,
+    SellListingsHttpController,
+    EndpointsHttpController,
+    ExecuteCallHttpController,
+    GatewayRequestsHttpController,
+    LedgerHttpController,
+    ReceiptsHttpController,
+    SandboxPaymentsHttpController,
+    RecoveryActionsHttpController,
+    RetiredSetupHttpController,
+    DocumentsHttpController,
+  ],
+  providers: [Authenticator, Parties, OpenApi],
+})
+export class ApiGatewayModule {}

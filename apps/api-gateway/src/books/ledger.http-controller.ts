@@ -1,0 +1,67 @@
+import { ledgerEntry, ledgerEntryType, listLedger } from '@market/contracts/payments-ledger';
+import { MessageBus } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { paginated } from '../http/envelope.js';
+import { linkPages } from '../http/page-links.js';
+import { choiceParam, pageParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
+import { GATEWAY_REQUEST_ID, KEY_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+import { jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { ledgerCsv } from './ledger-csv.js';
+
+const ledgerQuery = {
+  type: choiceParam(ledgerEntryType.options),
+  direction: choiceParam(['debit', 'credit']),
+  listing_id: uuidParam(),
+  from: timestampParam('Inclusive.'),
+  to: timestampParam('Exclusive.'),
+  format: choiceParam(['json', 'csv'], 'json'),
+  ...pageParams(100),
+};
+
+const entryExample = {
+  id: KEY_ID,
+  transaction_id: RECEIPT_ID,
+  type: 'seller_credit',
+  account: 'seller:credits',
+  direction: 'credit',
+  amount_cents: 1.9,
+  currency: 'USD',
+  balance_after_cents: 133,
+  listing: LISTING_REF,
+  reference: { payment_id: PAYMENT_ID, gateway_request_id: GATEWAY_REQUEST_ID, receipt_id: RECEIPT_ID },
+  transaction_hash: TRANSACTION_HASH,
+  created_at: LATER,
+};
+
+@ApiTags('Books')
+@Controller('ledger')
+export class LedgerHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
+
+  @Get()
+  @RequireScope('read')
+  @Operation({
+    summary: 'Ledger entries of the account',
+    description: 'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others.',
+    asks: [listLedger],
+    query: ledgerQuery,
+    answer: { schema: pageSchema(jsonSchemaOf(ledgerEntry)), example: paginated([entryExample], 1, { page: 1, limit: 20 }) },
+  })
+  async listLedger(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { format, listing_id: listingId, ...query } = readQuery(ledgerQuery, raw);
+    const { items, total } = await this.bus.request(listLedger, { ...query, listingId }, request.call);
+    const body = paginated(items, total, query);
+    linkPages(request, reply, this.platform.publicUrl, body.pagination);
+    if (format === 'json') return body;
+    reply.type('text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="ledger.csv"');
+    return ledgerCsv(items);
+  }
+}

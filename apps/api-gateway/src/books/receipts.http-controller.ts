@@ -1,0 +1,84 @@
+import { getReceipt, listReceipts, receiptDetail, receiptView } from '@market/contracts/payments-ledger';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { paginated, success } from '../http/envelope.js';
+import { linkPages } from '../http/page-links.js';
+import { choiceParam, pageParams, readQuery } from '../http/query.js';
+import { uuidOr } from '../http/values.js';
+import { BUYER_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { Parties } from '../parties/parties.js';
+
+const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...pageParams(50) };
+
+const receiptExample = {
+  id: RECEIPT_ID,
+  payment_id: PAYMENT_ID,
+  recipient_type: 'buyer',
+  gross_amount: 0.02,
+  fee_rate: 0.05,
+  fee_amount: 0.001,
+  net_amount: 0.019,
+  currency: 'USD',
+  transaction_hash: TRANSACTION_HASH,
+  listing: LISTING_REF,
+  created_at: LATER,
+};
+
+const receiptDetailExample = {
+  ...receiptExample,
+  relay_request_id: RELAY_REQUEST_ID,
+  payer: { id: BUYER_ID, display_name: 'Field Planner', avatar_url: null },
+  seller: { id: SELLER_ID, display_name: 'Nimbus', avatar_url: null },
+};
+
+const PARTY: JsonSchema = { type: 'object', required: ['id', 'display_name', 'avatar_url'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, avatar_url: { type: ['string', 'null'] } } };
+const { payer_id: _payer, seller_id: _seller, ...detailProperties } = jsonSchemaOf(receiptDetail).properties as Record<string, object>;
+const detailSchema = envelopeSchema({ type: 'object', properties: { ...detailProperties, payer: PARTY, seller: PARTY } });
+
+@ApiTags('Books')
+@Controller('receipts')
+export class ReceiptsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly parties: Parties,
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
+
+  @Get()
+  @RequireScope('read')
+  @Operation({
+    summary: 'Receipts of the account',
+    description: 'As buyer and as seller, newest first.',
+    asks: [listReceipts],
+    query: receiptsQuery,
+    answer: { schema: pageSchema(jsonSchemaOf(receiptView)), example: paginated([receiptExample], 1, { page: 1, limit: 20 }) },
+  })
+  async listReceipts(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const query = readQuery(receiptsQuery, raw);
+    const { items, total } = await this.bus.request(listReceipts, query, request.call);
+    const body = paginated(items, total, query);
+    linkPages(request, reply, this.platform.publicUrl, body.pagination);
+    return body;
+  }
+
+  @Get(':receiptId')
+  @RequireScope('read')
+  @Operation({
+    summary: 'One receipt',
+    asks: [getReceipt],
+    answer: { schema: detailSchema, example: success(receiptDetailExample) },
+  })
+  async getReceipt(@Param('receiptId') receiptId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(receiptId, () => refuse(getReceipt, 'receipt_not_found', {}));
+    const { payer_id, seller_id, ...receipt } = await this.bus.request(getReceipt, { receiptId: id }, call);
+    const partyOf = await this.parties.named([payer_id, seller_id], call);
+    return success({ ...receipt, payer: partyOf(payer_id), seller: partyOf(seller_id) });
+  }
+}

@@ -1,0 +1,32 @@
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { SwaggerModule } from '@nestjs/swagger';
+import type { ApiGatewayConfig } from './config.js';
+import { Authenticator } from './http/authenticator.js';
+import { installDoors } from './http/doors.js';
+import { MAX_CONNECTIONS, type EdgeAdapter } from './http/edge-adapter.js';
+import { guidanceLinks } from './http/error-body.js';
+import { ErrorFilter } from './http/error-filter.js';
+import { answerSocketErrors } from './http/socket-errors.js';
+import { OpenApi } from './openapi/openapi.js';
+
+/** Everything that must stand before the first route is registered. */
+export async function configureEdge(app: NestFastifyApplication, { requestBudgetMs, callBudgetMs }: ApiGatewayConfig): Promise<void> {
+  const { publicUrl, paymentsMode } = app.get<ConfigOf<typeof platformConfig>>(platformConfig.token);
+  const sandbox = paymentsMode === 'sandbox';
+  const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
+  const links = guidanceLinks(publicUrl);
+  const errors = new ErrorFilter(links);
+
+  adapter.errors = errors;
+  app.useGlobalFilters(errors);
+  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt'] });
+  installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sandbox, requestBudgetMs, callBudgetMs });
+  const server = app.getHttpServer();
+  server.maxConnections = MAX_CONNECTIONS;
+  answerSocketErrors(server, links);
+
+  const openApi = app.get(OpenApi);
+  openApi.build(app, { publicUrl, sandbox });
+  SwaggerModule.setup('docs', app, openApi.document, { raw: false, customSiteTitle: 'Agent Marketplace' });
+}

@@ -1,0 +1,41 @@
+import type { OutputOf, RecoveryHint } from '@market/contracts';
+import type { executeCall } from '@market/contracts/gateway';
+import { recoveryOf, type ErrorBody, type GuidanceLinks } from '../http/error-body.js';
+import { HTTP_BY_KIND } from '../http/http-status-by-kind.js';
+
+type Outcome = OutputOf<typeof executeCall>;
+type PaymentRequired = Extract<Outcome, { outcome: 'payment_required' }>;
+type Pending = Extract<Outcome, { outcome: 'pending' }>;
+
+const MESSAGES: Record<NonNullable<PaymentRequired['reason']> | 'unpaid', string> = {
+  unpaid: 'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
+  underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
+  offer_expired: 'The offer expired before it was paid; here is a new one',
+  payment_failed: 'The payment failed; here is a new offer',
+  refund_due: 'The call was paid and could not be delivered in time, so the payment is being refunded; here is a new offer',
+  refunded: 'This payment was refunded; here is a new offer',
+  cancelled: 'This payment was cancelled; here is a new offer',
+};
+
+const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
+/** The old id is dead; the new offer's retry headers bring another. */
+const PAY_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['X-Market-Relay-Request-Id'] };
+const PAY_THE_REST: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
+
+/** The body of a 402: an error that says what to do, and beside it the payment to make. */
+export function paymentRequiredBody({ payment, reason, received, missing }: PaymentRequired, links: GuidanceLinks): ErrorBody & { data: { payment: PaymentRequired['payment'] } } {
+  const hint = reason === undefined ? PAY_AND_RETRY : reason === 'underpaid' ? PAY_THE_REST : PAY_AGAIN;
+  return {
+    success: false,
+    error: {
+      code: HTTP_BY_KIND['payment-required'].code,
+      message: MESSAGES[reason ?? 'unpaid'],
+      ...(reason ? { details: { reason, ...(received === undefined ? {} : { received }), ...(missing === undefined ? {} : { missing }) } } : {}),
+      recovery: recoveryOf(hint, links),
+    },
+    data: { payment },
+  };
+}
+
+/** Of a 202: not an error, come again with the same relay request id. */
+export const pendingData = ({ relayRequestId, retryAfterSeconds }: Pending) => ({ status: 'pending' as const, relay_request_id: relayRequestId ?? null, retry_after_seconds: retryAfterSeconds });

@@ -1,0 +1,76 @@
+import { executeCall } from '@market/contracts/gateway';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
+import { guidanceLinks } from '../http/error-body.js';
+import { idempotencyKeyOf } from '../http/idempotency.js';
+import { refOr } from '../http/values.js';
+import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
+import { paymentRequiredBody, pendingData } from './call-answer.js';
+import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
+import { gatewayResultExample, offerExample } from './gateway.examples.js';
+import { gatewayResultSchema, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
+
+const MAX_BODY_BYTES = 1_048_576;
+
+@ApiTags('Gateway')
+@Controller('gateway')
+export class ExecuteCallHttpController {
+  private readonly links;
+  private readonly guidance: string;
+
+  constructor(
+    private readonly bus: MessageBus,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.links = guidanceLinks(publicUrl);
+    this.guidance = `<${this.links.openapi}>; rel="service-desc", <${this.links.llms}>; rel="describedby"`;
+  }
+
+  /**
+   * The hottest route. Costs here: one bus hop (two when the key was not seen within a second), no query, no JSON parsed;
+   * the body is checked to be UTF-8 and goes on as the text it is. Queries and commits are counted beside the services'
+   * own handlers.
+   */
+  @Post(':listingId')
+  @RequireScope('subscribe', { body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, waitsForSeller: true })
+  @Operation({
+    summary: 'Call a listing, paying per call',
+    description:
+      'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 hex digits is 400, one that is unknown or of another buyer 404.',
+    asks: [executeCall],
+    body: true,
+    idempotent: true,
+    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
+  })
+  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
+  @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, guidanceLinks('https://market.example')), description: 'Pay and repeat.' })
+  @ApiCallHeaders()
+  @ApiBody({ schema: { type: 'object', additionalProperties: true }, examples: { weather: { value: { lat: 52.5, lon: 13.4 } } } })
+  async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const outcome = await this.bus.request(
+      executeCall,
+      { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...readCallHeaders(request.headers) },
+      callOf(request),
+    );
+    switch (outcome.outcome) {
+      case 'answered':
+        if (outcome.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
+        return void reply.type(JSON_TYPE).send(successOfJson(outcome.dataJson));
+      case 'pending':
+        return void reply.status(202).header('retry-after', outcome.retryAfterSeconds).send(success(pendingData(outcome)));
+      case 'payment_required':
+        return void reply.status(402).header('link', this.guidance).send(paymentRequiredBody(outcome, this.links));
+    }
+  }
+}
+
+/** The fingerprint is made by the gateway service: it alone reads the body. */
+function callOf(request: FastifyRequest): Call {
+  const key = idempotencyKeyOf(request);
+  return key === undefined ? request.call : { ...request.call, idempotency: { key, fingerprint: '' } };
+}

@@ -1,0 +1,75 @@
+import type { OutputOf } from '@market/contracts';
+import { gatewayRequestStatus, gatewayRequestView, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { paginated, success } from '../http/envelope.js';
+import { linkPages } from '../http/page-links.js';
+import { choiceParam, pageParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
+import { uuidOr } from '../http/values.js';
+import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { Parties, withoutPicture, type PartyWithPicture } from '../parties/parties.js';
+import { gatewayRequestExample } from './gateway.examples.js';
+
+const historyQuery = {
+  role: choiceParam(['buyer', 'seller', 'all'], 'all'),
+  status: choiceParam(gatewayRequestStatus.options),
+  listing_id: uuidParam(),
+  from: timestampParam('Inclusive.'),
+  to: timestampParam('Exclusive.'),
+  ...pageParams(100),
+};
+
+const PARTY: JsonSchema = { type: 'object', required: ['id', 'display_name'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } } };
+const { buyer_id: _buyer, seller_id: _seller, ...recordProperties } = jsonSchemaOf(gatewayRequestView).properties as Record<string, object>;
+const recordSchema: JsonSchema = { type: 'object', properties: { ...recordProperties, buyer: PARTY, seller: PARTY } };
+
+@ApiTags('Gateway')
+@Controller('gateway-requests')
+export class GatewayRequestsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly parties: Parties,
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
+
+  @Get()
+  @RequireScope('read')
+  @Operation({
+    summary: 'History of gateway calls',
+    description: 'Calls the account bought or sold, newest first; no bodies.',
+    asks: [listGatewayRequests],
+    query: historyQuery,
+    answer: { schema: pageSchema(recordSchema), example: paginated([gatewayRequestExample], 1, { page: 1, limit: 20 }) },
+  })
+  async listGatewayRequests(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { listing_id: listingId, ...query } = readQuery(historyQuery, raw);
+    const { items, total } = await this.bus.request(listGatewayRequests, { ...query, listingId }, request.call);
+    const partyOf = await this.parties.named(items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]), request.call);
+    const body = paginated(items.map((item) => withParties(item, partyOf)), total, query);
+    linkPages(request, reply, this.platform.publicUrl, body.pagination);
+    return body;
+  }
+
+  @Get(':requestId')
+  @RequireScope('read')
+  @Operation({
+    summary: 'One gateway call',
+    asks: [getGatewayRequest],
+    answer: { schema: envelopeSchema(recordSchema), example: success(gatewayRequestExample) },
+  })
+  async getGatewayRequest(@Param('requestId') requestId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(requestId, () => refuse(getGatewayRequest, 'gateway_request_not_found', {}));
+    const record = await this.bus.request(getGatewayRequest, { requestId: id }, call);
+    return success(withParties(record, await this.parties.named([record.buyer_id, record.seller_id], call)));
+  }
+}
+
+function withParties({ buyer_id, seller_id, ...record }: OutputOf<typeof getGatewayRequest>, partyOf: (id: string) => PartyWithPicture) {
+  return { ...record, buyer: withoutPicture(partyOf(buyer_id)), seller: withoutPicture(partyOf(seller_id)) };
+}

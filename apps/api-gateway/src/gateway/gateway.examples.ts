@@ -1,0 +1,51 @@
+import { BUYER_ID, GATEWAY_REQUEST_ID, LATER, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+
+const DIGEST = '7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a';
+
+export const offerExample = {
+  payment_id: PAYMENT_ID,
+  relay_request_id: RELAY_REQUEST_ID,
+  status: 'pending',
+  provider: 'sandbox',
+  requirements: {
+    depositAddress: '0x52908400098527886E0F7030069857D2E4169EE7',
+    amount: '0.02',
+    amount_base_units: '20000',
+    currency: 'USDC' as const,
+    network: 'eip155:84532',
+    relayRequestId: RELAY_REQUEST_ID,
+    expiresAt: LATER,
+  },
+  fees: { gross_amount: 0.02, fee_rate: 0.05, fee_amount: 0.001, provider_receives: 0.019 },
+  retry_headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Payment-Scheme': 'sandbox', 'X-Market-Payment-Network': 'eip155:84532' },
+};
+
+const money = { charged_amount: { amount_cents: 2, currency: 'USD' }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
+
+export const gatewayResultExample = {
+  request_id: GATEWAY_REQUEST_ID,
+  billable: true,
+  ...money,
+  seller_status_code: 200,
+  seller_response: { hours: [{ at: '2026-11-21T15:00Z', celsius: 6.5 }] },
+};
+
+export const gatewayRequestExample = {
+  id: GATEWAY_REQUEST_ID,
+  request_id: GATEWAY_REQUEST_ID,
+  listing: LISTING_REF,
+  role: 'buyer',
+  buyer: { id: BUYER_ID, display_name: 'Field Planner' },
+  seller: { id: SELLER_ID, display_name: 'Nimbus' },
+  status: 'succeeded',
+  billable: true,
+  ...money,
+  payment: { provider: 'sandbox', scheme: 'sandbox', network: 'eip155:84532', relay_request_id: RELAY_REQUEST_ID, transaction_hash: TRANSACTION_HASH },
+  seller_status_code: 200,
+  latency_ms: 84,
+  error_code: null,
+  request_digest: DIGEST,
+  response_digest: DIGEST,
+  created_at: LATER,
+  completed_at: LATER,
+};

@@ -1,0 +1,34 @@
+import { paymentOffer } from '@market/contracts/payments-ledger';
+import { ERROR_SCHEMA_NAME } from '../openapi/refusal-responses.js';
+import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+
+const number: JsonSchema = { type: 'number' };
+const integer: JsonSchema = { type: 'integer' };
+const text: JsonSchema = { type: 'string' };
+
+const object = (properties: Record<string, JsonSchema>, optional: string[] = []): JsonSchema => ({ type: 'object', required: Object.keys(properties).filter((name) => !optional.includes(name)), properties });
+
+/** `data` of a 200: stored by the gateway service as text, so no contract holds its schema. */
+export const gatewayResultSchema = envelopeSchema(
+  object(
+    {
+      request_id: text,
+      billable: { type: 'boolean', description: 'False: the seller did not deliver and nothing was charged.' },
+      charged_amount: object({ amount_cents: number, currency: text }),
+      fees: object({ fee_rate: number, fee_amount_cents: number, seller_receives_cents: number }),
+      seller_status_code: integer,
+      seller_response: { description: "The seller's JSON, unchanged; null when it gave none." },
+      recovery: { type: 'object', description: 'With billable false: how the same payment is used again.' },
+    },
+    ['recovery'],
+  ),
+);
+
+export const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, relay_request_id: { type: ['string', 'null'] }, retry_after_seconds: integer }));
+
+export const paymentRequiredSchema: JsonSchema = {
+  allOf: [
+    { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
+    object({ data: object({ payment: jsonSchemaOf(paymentOffer) }) }),
+  ],
+};

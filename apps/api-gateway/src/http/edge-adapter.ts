@@ -1,0 +1,50 @@
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyHttpOptions, FastifyReply, FastifyRequest } from 'fastify';
+import type { Server } from 'node:http';
+import { requestMalformed } from './edge-refusals.js';
+import type { ErrorFilter } from './error-filter.js';
+import { readJsonBodies } from './json-body.js';
+import { requestIdOf } from './request-id.js';
+
+const DEFAULT_BODY_LIMIT = 256 * 1024;
+/** Ids, slugs and relay ids fit; a longer one names nothing. */
+const MAX_PARAM_LENGTH = 200;
+
+const SERVER_LIMITS = {
+  bodyLimit: DEFAULT_BODY_LIMIT,
+  requestTimeout: 30_000,
+  /** Longer than the 60 s that load balancers commonly keep an idle connection, so that they close it and not we. */
+  keepAliveTimeout: 72_000,
+  http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024, requireHostHeader: false },
+} satisfies FastifyHttpOptions<Server>;
+
+export const MAX_CONNECTIONS = 20_000;
+
+/** Nest's Fastify adapter with the limits of a public port, and with bodies read by our rules instead of Nest's. */
+export class EdgeAdapter extends FastifyAdapter {
+  /** Set before the first request; what fails before routing is answered by it too. */
+  errors: ErrorFilter | undefined;
+
+  constructor() {
+    super({
+      ...SERVER_LIMITS,
+      trustProxy: false,
+      // Requests on open connections are finished during a rolling restart, not refused.
+      return503OnClosing: false,
+      genReqId: requestIdOf,
+      skipMiddie: true,
+      routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+      frameworkErrors: (error: { code: string }, request: FastifyRequest, reply: FastifyReply) => this.answerUnrouted(error, request, reply),
+    });
+  }
+
+  override registerParserMiddleware(): void {
+    readJsonBodies(this.getInstance());
+  }
+
+  private answerUnrouted(error: { code: string }, request: FastifyRequest, reply: FastifyReply): void {
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+    const refused = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? { statusCode: 404 } : requestMalformed('the path is not valid percent-encoding');
+    this.errors?.answer(refused, request, reply);
+  }
+}

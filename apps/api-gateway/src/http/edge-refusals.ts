@@ -1,0 +1,29 @@
+import { declareRefusal, scope, type RefusalDeclaration, type Scope } from '@market/contracts';
+import { Refusal } from '@market/messaging';
+import { z } from 'zod';
+
+/** One thing wrong with a request; `field` is a body path, a query parameter or a header. */
+export interface FieldProblem {
+  field: string;
+  message: string;
+}
+
+/** What the edge refuses by itself, before any service is asked. */
+export const edgeRefusals = {
+  request_invalid: declareRefusal('invalid', 'The request is not valid; details.fields names every problem', z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) }), { nextAction: 'fix_request' }),
+  body_malformed: declareRefusal('invalid', 'The request body cannot be read', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+  request_malformed: declareRefusal('invalid', 'This is not a request the marketplace can read', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+  /** The same for every key that is not good, so that nothing can be learned from it. */
+  unauthorized: declareRefusal('unauthenticated', 'Missing or invalid API key: send exactly one header "Authorization: Bearer am_k_…"; an agent without a key registers first', z.object({}), { nextAction: 'authenticate' }),
+  scope_missing: declareRefusal('forbidden', 'The API key lacks the scope this operation needs', z.object({ required_scope: scope }), { nextAction: 'create_key_with_scope' }),
+  setup_retired: declareRefusal('gone', 'The marketplace keeps no buyer funds and no payment setup any more; pay per call through the gateway', z.object({ replacement: z.literal('POST /gateway/{listingId}') }), { nextAction: 'use_direct_gateway' }),
+};
+
+const refusal = <D extends z.ZodType>(reason: keyof typeof edgeRefusals, declaration: RefusalDeclaration<D>, details: z.output<D>): Refusal => new Refusal(reason, declaration, details as Record<string, unknown>);
+
+export const requestInvalid = (fields: FieldProblem[]): Refusal => refusal('request_invalid', edgeRefusals.request_invalid, { fields });
+export const bodyMalformed = (problem: string): Refusal => refusal('body_malformed', edgeRefusals.body_malformed, { problem });
+export const requestMalformed = (problem: string): Refusal => refusal('request_malformed', edgeRefusals.request_malformed, { problem });
+export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.unauthorized, {});
+export const scopeMissing = (required: Scope): Refusal => refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
+export const setupRetired = (): Refusal => refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });

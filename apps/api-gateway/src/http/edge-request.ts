@@ -1,0 +1,20 @@
+import type { Call } from '@market/messaging';
+import type { FastifyRequest } from 'fastify';
+import type { RouteRules } from './access.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Made by the route's door: for whom, under which request id and for how long services are asked. */
+    call: Call;
+    /** What the matched route declares; undefined where no route matched. */
+    rules: RouteRules | undefined;
+  }
+  interface FastifyContextConfig extends Partial<RouteRules> {}
+}
+
+/** The path as it was sent, without its query. */
+export function pathOf(request: FastifyRequest): string {
+  const url = request.raw.url ?? '/';
+  const query = url.indexOf('?');
+  return query === -1 ? url : url.slice(0, query);
+}

@@ -1,0 +1,84 @@
+import type { RecoveryHint } from '@market/contracts';
+import type { NextAction } from '@market/kernel';
+import { Refusal } from '@market/messaging';
+import { edgeRefusals, requestMalformed, unauthorized } from './edge-refusals.js';
+import { HTTP_BY_KIND, HTTP_BY_STATUS } from './http-status-by-kind.js';
+
+/** Where machine-readable guidance lies. */
+export interface GuidanceLinks {
+  docs: string;
+  openapi: string;
+  llms: string;
+}
+
+export interface Recovery {
+  next_action: NextAction;
+  keep?: readonly string[];
+  drop?: readonly string[];
+  retry_same_route?: boolean;
+  use_new_idempotency_key?: boolean;
+  links?: GuidanceLinks & { register?: string };
+}
+
+export interface ErrorBody {
+  success: false;
+  error: { code: string; message: string; details?: Record<string, unknown>; recovery?: Recovery };
+}
+
+/** An error as HTTP says it. `bug` when it is ours: the client is told no more than that it happened. */
+export interface HttpError {
+  status: number;
+  body: ErrorBody;
+  bug: boolean;
+}
+
+export const guidanceLinks = (publicUrl: string): GuidanceLinks => {
+  const base = publicUrl.replace(/\/+$/, '');
+  return { docs: `${base}/docs`, openapi: `${base}/api/v1/openapi.json`, llms: `${base}/llms.txt` };
+};
+
+export function toHttpError(error: unknown, requestId: string, links: GuidanceLinks): HttpError {
+  if (error instanceof Refusal) return refused(error.declaration.kind === 'unauthenticated' ? unauthorized() : error, links);
+  const status = clientErrorStatus(error);
+  if (status === undefined) return { status: 500, body: internalError(requestId), bug: true };
+  const meaning = HTTP_BY_STATUS[status];
+  if (!meaning) return refused(requestMalformed(error instanceof Error ? error.message : 'unreadable'), links);
+  const { code, message, reason, nextAction } = meaning;
+  return { status: meaning.status, body: { success: false, error: { code, message, details: { reason }, recovery: recoveryOf({ nextAction }, links) } }, bug: false };
+}
+
+function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks): HttpError {
+  const { status, code, nextAction } = HTTP_BY_KIND[declaration.kind];
+  const hint = declaration.recovery ?? { nextAction };
+  const error = { code: declaration.code ?? code, message: declaration.message };
+  // Where the contract names a code of its own, it also names every key of details and recovery.
+  if (declaration.code) return { status, body: { success: false, error: { ...error, details, recovery: bareRecovery(hint) } }, bug: false };
+  const recovery = recoveryOf(hint, links);
+  if (declaration === edgeRefusals.unauthorized) recovery.links = { ...links, register: links.openapi.replace(/openapi\.json$/, 'register') };
+  return { status, body: { success: false, error: { ...error, details: { reason, ...details }, recovery } }, bug: false };
+}
+
+export function recoveryOf(hint: RecoveryHint, links: GuidanceLinks): Recovery {
+  return { ...bareRecovery(hint), keep: hint.keep ?? [], drop: hint.drop ?? [], links };
+}
+
+function bareRecovery({ nextAction, retrySameRoute, useNewIdempotencyKey }: RecoveryHint): Recovery {
+  return {
+    next_action: nextAction,
+    ...(retrySameRoute === undefined ? {} : { retry_same_route: retrySameRoute }),
+    ...(useNewIdempotencyKey === undefined ? {} : { use_new_idempotency_key: useNewIdempotencyKey }),
+  };
+}
+
+const internalError = (requestId: string): ErrorBody => ({
+  success: false,
+  error: { code: 'INTERNAL_ERROR', message: 'Something failed on our side; name the request id when you ask about it', details: { request_id: requestId } },
+});
+
+/** The 4xx that Fastify, Nest or Node found themselves. */
+function clientErrorStatus(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
+  const found = typeof statusCode === 'number' ? statusCode : status;
+  return typeof found === 'number' && found >= 400 && found < 500 ? found : undefined;
+}

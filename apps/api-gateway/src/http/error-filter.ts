@@ -1,0 +1,37 @@
+import { Catch, Logger, MethodNotAllowedException, NotFoundException, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { toHttpError, type GuidanceLinks } from './error-body.js';
+import { pathOf } from './edge-request.js';
+import { methodsAt } from './served-methods.js';
+
+/** The only place where an error becomes an answer. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('ErrorFilter');
+
+  constructor(private readonly links: GuidanceLinks) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    this.answer(error, http.getRequest<FastifyRequest>(), http.getResponse<FastifyReply>());
+  }
+
+  answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    if (reply.sent) return;
+    const { status, body, bug } = toHttpError(this.refine(error, request, reply), request.id, this.links);
+    if (bug) this.logger.error(`[${request.id}] ${request.method} ${pathOf(request)} failed`, error instanceof Error ? error.stack : String(error));
+    const retryAfter = body.error.details?.retry_after_seconds;
+    if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter);
+    if (status === 401) reply.header('www-authenticate', 'Bearer realm="agent-marketplace"');
+    reply.header('cache-control', 'no-store').status(status).send(body);
+  }
+
+  /** A path that exists, asked with a method that does not, is not an unknown path. */
+  private refine(error: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+    if (!(error instanceof NotFoundException)) return error;
+    const allowed = methodsAt(request.server, pathOf(request));
+    if (allowed.length === 0) return error;
+    reply.header('allow', allowed.join(', '));
+    return new MethodNotAllowedException();
+  }
+}

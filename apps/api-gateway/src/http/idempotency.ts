@@ -1,0 +1,38 @@
+import type { Call } from '@market/messaging';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createHash } from 'node:crypto';
+import './edge-request.js';
+import { requestInvalid } from './edge-refusals.js';
+import { pathOf } from './edge-request.js';
+
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** @throws Refusal when an Idempotency-Key is sent that is not 1 to 255 visible ASCII characters. */
+export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers['idempotency-key'];
+  if (key === undefined) return undefined;
+  if (typeof key !== 'string' || !KEY.test(key)) throw requestInvalid([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters, given once' }]);
+  return key;
+}
+
+/**
+ * The request's call, with its Idempotency-Key bound to method, path and body. `proofs` are body fields that prove
+ * something and mean nothing: a client that repeats its intention with a new proof repeats the same request.
+ */
+export function idempotentCall(request: FastifyRequest, body: object, proofs: readonly string[] = []): Call {
+  const key = idempotencyKeyOf(request);
+  if (key === undefined) return request.call;
+  const intention = Object.fromEntries(Object.entries(body).filter(([name]) => !proofs.includes(name)));
+  const fingerprint = createHash('sha256').update(`${request.method} ${pathOf(request)}\n${canonicalJson(intention)}`).digest('hex');
+  return { ...request.call, idempotency: { key, fingerprint } };
+}
+
+export function markReplay(call: Call, reply: FastifyReply): void {
+  if (call.reply.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
+}
+
+/** JSON text in which the order of keys does not show. */
+export const canonicalJson = (value: unknown): string =>
+  JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+  );

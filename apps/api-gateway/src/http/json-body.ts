@@ -1,0 +1,61 @@
+import { UnsupportedMediaTypeException } from '@nestjs/common';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isUtf8 } from 'node:buffer';
+import { bodyMalformed } from './edge-refusals.js';
+import { isFitText } from './fit-text.js';
+
+const MAX_DEPTH = 32;
+const MAX_KEYS = 2_000;
+
+type Done = (error: Error | null, body?: unknown) => void;
+
+/** Registers how bodies are read: JSON in UTF-8 and nothing else. Replaces every parser there was. */
+export function readJsonBodies(instance: FastifyInstance): void {
+  const parseJson = instance.getDefaultJsonParser('error', 'error');
+  instance.removeAllContentTypeParsers();
+  instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request: FastifyRequest, bytes: Buffer, done: Done) => {
+    if (isIgnored(request)) return done(null);
+    if (!isPlainUtf8(request)) return done(new UnsupportedMediaTypeException());
+    if (!isUtf8(bytes)) return done(bodyMalformed('the body is not valid UTF-8'));
+    const text = bytes.toString('utf8');
+    if (request.rules?.body === 'opaque') return done(null, text);
+    if (text.length === 0) return done(null);
+    parseJson(request, text, (error, value) => {
+      const problem = error ? 'the body is not valid JSON, or names an object key that is not allowed' : problemOf(value);
+      return problem ? done(bodyMalformed(problem)) : done(null, value);
+    });
+  });
+  instance.addContentTypeParser('*', (request: FastifyRequest, _payload: unknown, done: Done) => done(isIgnored(request) ? null : new UnsupportedMediaTypeException()));
+}
+
+/** An unknown path is unknown whatever was sent to it. */
+const isIgnored = (request: FastifyRequest): boolean => request.rules === undefined || request.rules.body === 'ignored';
+
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1];
+  const encoding = headers['content-encoding'];
+  return (charset === undefined || /^utf-?8$/i.test(charset)) && (encoding === undefined || encoding.toLowerCase() === 'identity');
+}
+
+/**
+ * What makes parsed JSON unfit to be handled: too deep, too many keys, keys that every object has from birth, text that
+ * PostgreSQL cannot keep. Walks without recursion. Undefined when there is nothing wrong.
+ */
+export function problemOf(root: unknown): string | undefined {
+  const open: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
+  let keys = 0;
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { value, depth } = next;
+    if (typeof value === 'string' && !isFitText(value)) return 'text must not contain NUL characters or unpaired surrogates';
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth === MAX_DEPTH) return `the body is nested deeper than ${MAX_DEPTH} levels`;
+    for (const [key, member] of Object.entries(value)) {
+      keys += 1;
+      if (keys > MAX_KEYS) return `the body has more than ${MAX_KEYS} keys and array items`;
+      if (key in Object.prototype || key === 'prototype') return 'the body names an object key that is not allowed';
+      if (!isFitText(key)) return 'text must not contain NUL characters or unpaired surrogates';
+      open.push({ value: member, depth: depth + 1 });
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,22 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { crc32 } from 'node:zlib';
+import { JSON_TYPE } from './envelope.js';
+
+/**
+ * Sends what anyone may see with a weak ETag, so that a client that has it already gets 304 and no body. Length and
+ * CRC-32 tell versions apart well enough for a cache that asks each time.
+ */
+export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): string | undefined {
+  const text = JSON.stringify(body);
+  const etag = `W/"${text.length.toString(36)}-${crc32(text).toString(36)}"`;
+  reply.header('cache-control', 'no-cache').header('etag', etag);
+  if (isKnown(request.headers['if-none-match'], etag)) {
+    reply.status(304);
+    return undefined;
+  }
+  reply.type(JSON_TYPE);
+  return text;
+}
+
+const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
+  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag.slice(2)));

@@ -1,0 +1,92 @@
+import { formatDecimal, isUuid, parseDecimal } from '@market/kernel';
+import { requestInvalid, type FieldProblem } from './edge-refusals.js';
+import { isFitText } from './fit-text.js';
+import { lengthOf, parseTimestamp } from './values.js';
+
+/** One query parameter: how its text is read, and what is said and shown of it. */
+export interface Param<T> {
+  /** Undefined when the text is not acceptable. */
+  read(text: string): T | undefined;
+  problem: string;
+  fallback: T;
+  schema: Record<string, unknown>;
+  description?: string;
+}
+
+type QueryShape = Record<string, Param<unknown>>;
+export type QueryOf<S extends QueryShape> = { [K in keyof S]: S[K] extends Param<infer T> ? T : never };
+
+/** Digits and nothing else, within bounds. */
+export const integerParam = (min: number, max: number, fallback: number): Param<number> => ({
+  read: (text) => (/^\d{1,10}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : undefined),
+  problem: `must be an integer from ${min} to ${max}`,
+  fallback,
+  schema: { type: 'integer', minimum: min, maximum: max, default: fallback },
+});
+
+export function choiceParam<const T extends string>(values: readonly T[]): Param<T | undefined>;
+export function choiceParam<const T extends string>(values: readonly T[], fallback: T): Param<T>;
+export function choiceParam<const T extends string>(values: readonly T[], fallback?: T): Param<T | undefined> {
+  return {
+    read: (text) => values.find((value) => value === text),
+    problem: `must be one of ${values.join(', ')}`,
+    fallback,
+    schema: { type: 'string', enum: values, ...(fallback === undefined ? {} : { default: fallback }) },
+  };
+}
+
+export const textParam = (max: number, description?: string): Param<string | undefined> => ({
+  read: (text) => (isFitText(text) && lengthOf(text) <= max ? text : undefined),
+  problem: `must be text of at most ${max} characters`,
+  fallback: undefined,
+  schema: { type: 'string', maxLength: max },
+  description,
+});
+
+export const uuidParam = (description?: string): Param<string | undefined> => ({
+  read: (text) => (isUuid(text) ? text.toLowerCase() : undefined),
+  problem: 'must be a uuid',
+  fallback: undefined,
+  schema: { type: 'string', format: 'uuid' },
+  description,
+});
+
+export const timestampParam = (description?: string): Param<string | undefined> => ({
+  read: parseTimestamp,
+  problem: 'must be an ISO 8601 date, or timestamp with a time zone',
+  fallback: undefined,
+  schema: { type: 'string', format: 'date-time' },
+  description,
+});
+
+const MAX_MICROS = 10n ** 18n - 1n;
+
+/** Plain decimal US dollars, read as micros in decimal text. */
+export const usdParam = (description?: string): Param<string | undefined> => ({
+  read(text) {
+    const micros = parseDecimal(text, 6);
+    return micros === null || micros > MAX_MICROS ? undefined : micros.toString();
+  },
+  problem: `must be a decimal number of US dollars from 0 to ${formatDecimal(MAX_MICROS, 6)} with at most 6 decimals`,
+  fallback: undefined,
+  schema: { type: 'number', minimum: 0 },
+  description,
+});
+
+/** `page` and `limit` of every paginated operation. A page past the end is empty, not an error. */
+export const pageParams = (maxLimit: number) => ({ page: integerParam(1, 1_000_000_000, 1), limit: integerParam(1, maxLimit, 20) });
+
+/** @throws Refusal that names every unknown, repeated or unreadable parameter. */
+export function readQuery<S extends QueryShape>(shape: S, raw: object): QueryOf<S> {
+  const values: Record<string, unknown> = {};
+  const problems: FieldProblem[] = [];
+  for (const name in shape) values[name] = shape[name]!.fallback;
+  for (const [name, given] of Object.entries(raw)) {
+    const param = Object.hasOwn(shape, name) ? shape[name] : undefined;
+    if (!param) problems.push({ field: name, message: 'is not a parameter of this operation' });
+    else if (typeof given !== 'string') problems.push({ field: name, message: 'must be given once' });
+    else if ((values[name] = param.read(given)) === undefined) problems.push({ field: name, message: param.problem });
+  }
+  if (problems.length > 0) throw requestInvalid(problems.slice(0, 100));
+  return values as QueryOf<S>;
+}

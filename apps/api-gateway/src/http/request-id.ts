@@ -1,0 +1,10 @@
+import { newId } from '@market/kernel';
+import type { IncomingMessage } from 'node:http';
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The caller's `X-Request-Id` where it is fit for logs and headers, else a new one. */
+export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
+  const given = headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : newId();
+}

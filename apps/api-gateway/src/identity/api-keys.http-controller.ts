@@ -1,0 +1,68 @@
+import { apiKeyView, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { parseTimestamp, uuidOr } from '../http/values.js';
+import { EARLIER, KEY_ID, LATER } from '../openapi/example-values.js';
+import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { CreateApiKeyBody } from './api-keys.http-schema.js';
+
+const created = { id: KEY_ID, name: 'nightly planner', key_prefix: 'am_k_7Qp2xZ9', scopes: ['read', 'subscribe'], is_active: true, created_at: EARLIER, expires_at: null };
+
+@ApiTags('Identity')
+@Controller('api-keys')
+export class ApiKeysHttpController {
+  constructor(private readonly bus: MessageBus) {}
+
+  @Get()
+  @RequireScope('read')
+  @Operation({
+    summary: 'List the API keys of the account',
+    description: 'Metadata only; key_prefix is never a credential.',
+    asks: [listApiKeys],
+    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(apiKeyView) }), example: success([{ ...created, last_used_at: LATER }]) },
+  })
+  async listApiKeys(@CurrentCall() call: Call) {
+    const { keys } = await this.bus.request(listApiKeys, {}, call);
+    return success(keys);
+  }
+
+  @Post()
+  @RequireScope('write')
+  @Operation({
+    summary: 'Create an API key',
+    description: 'The key is shown in this answer and never again.',
+    asks: [createApiKey],
+    body: true,
+    idempotent: true,
+    status: 201,
+    answer: { schema: envelopeSchema(jsonSchemaOf(createApiKey.output)), example: success({ ...created, key: 'am_k_…shown once…' }) },
+  })
+  async createApiKey(@Body(validBody) body: CreateApiKeyBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const call = idempotentCall(request, body);
+    const expiresAt = body.expires_at === undefined ? undefined : parseTimestamp(body.expires_at);
+    const key = await this.bus.request(createApiKey, { name: body.name, scopes: body.scopes, expiresAt }, call);
+    markReplay(call, reply);
+    return success(key);
+  }
+
+  @Delete(':keyId')
+  @RequireScope('write')
+  @Operation({
+    summary: 'Revoke an API key',
+    description: 'The key stops working everywhere within a second.',
+    asks: [revokeApiKey],
+    answer: { schema: envelopeSchema(jsonSchemaOf(revokeApiKey.output)), example: success({ id: KEY_ID, revoked: true }) },
+  })
+  async revokeApiKey(@Param('keyId') keyId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(keyId, () => refuse(revokeApiKey, 'api_key_not_found', {}));
+    return success(await this.bus.request(revokeApiKey, { keyId: id }, call));
+  }
+}

@@ -1,0 +1,86 @@
+import { deliveryType, pricingModel } from '@market/contracts';
+import { categoryView, getListing, listCategories, listingDetail, listingView, searchListings } from '@market/contracts/catalog';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OptionalKey, Public } from '../http/access.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { paginated, success } from '../http/envelope.js';
+import { linkPages } from '../http/page-links.js';
+import { sendCacheable } from '../http/public-cache.js';
+import { choiceParam, pageParams, readQuery, textParam, usdParam, uuidParam } from '../http/query.js';
+import { refOr } from '../http/values.js';
+import { envelopeSchema, jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { categoryExample, listingDetailExample, listingExample } from './listings.examples.js';
+
+const searchQuery = {
+  q: textParam(200, 'Full text over name, description and tags; quotes, OR and - work as in web search.'),
+  category: uuidParam("A category's id."),
+  pricing_model: choiceParam(pricingModel.options),
+  delivery_type: choiceParam(deliveryType.options),
+  min_price: usdParam('US dollars, inclusive.'),
+  max_price: usdParam('US dollars, inclusive.'),
+  sort: choiceParam(['newest', 'popular', 'price_low', 'price_high'], 'newest'),
+  ...pageParams(100),
+};
+
+@ApiTags('Catalog')
+@Controller()
+export class BrowseListingsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
+
+  @Get('categories')
+  @Public()
+  @Operation({
+    summary: 'List the categories',
+    description: 'Ordered by sort_order.',
+    asks: [listCategories],
+    cacheable: true,
+    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(categoryView) }), example: success([categoryExample]) },
+  })
+  async listCategories(@CurrentCall() call: Call, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { categories } = await this.bus.request(listCategories, {}, call);
+    return sendCacheable(request, reply, success(categories));
+  }
+
+  /** One bus hop; validated by the query reader alone. */
+  @Get('listings')
+  @Public()
+  @Operation({
+    summary: 'Search the active listings',
+    description: 'All filters must hold. A page past the end is empty.',
+    asks: [searchListings],
+    query: searchQuery,
+    cacheable: true,
+    answer: { schema: pageSchema(jsonSchemaOf(listingView)), example: paginated([listingExample], 1, { page: 1, limit: 20 }) },
+  })
+  async searchListings(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { q, category, pricing_model, delivery_type, min_price, max_price, sort, page, limit } = readQuery(searchQuery, raw);
+    const input = { q, categoryId: category, pricingModel: pricing_model, deliveryType: delivery_type, minPriceMicros: min_price, maxPriceMicros: max_price, sort, page, limit };
+    const { items, total } = await this.bus.request(searchListings, input, request.call);
+    const body = paginated(items, total, { page, limit });
+    linkPages(request, reply, this.platform.publicUrl, body.pagination);
+    return sendCacheable(request, reply, body);
+  }
+
+  @Get('listings/:listingId')
+  @OptionalKey()
+  @Operation({
+    summary: 'A listing in full',
+    description: 'By uuid or slug, current or former. Drafts and suspended listings are seen by their owner alone.',
+    asks: [getListing],
+    cacheable: true,
+    answer: { schema: envelopeSchema(jsonSchemaOf(listingDetail)), example: success(listingDetailExample) },
+  })
+  async getListing(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const ref = refOr(listingId, () => refuse(getListing, 'listing_not_found', {}));
+    const body = success(await this.bus.request(getListing, { ref }, request.call));
+    return request.call.principal ? body : sendCacheable(request, reply, body);
+  }
+}

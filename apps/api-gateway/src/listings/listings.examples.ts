@@ -1,0 +1,66 @@
+import { CATEGORY_ID, EARLIER, LISTING_REF, SELLER, SELLER_ID } from '../openapi/example-values.js';
+
+export const categoryExample = { id: CATEGORY_ID, name: 'Data', slug: 'data', description: 'Facts about the world, fresh from their source', sort_order: 4 };
+
+export const listingExample = {
+  ...LISTING_REF,
+  provider_id: SELLER_ID,
+  description: 'Temperature, wind and rain for the next 48 hours at any coordinates, measured and modelled.',
+  category_id: categoryExample.id,
+  pricing_model: 'per_call',
+  pricing_amount: 0.02,
+  pricing_currency: 'USD',
+  preferred_currency: 'USDC',
+  delivery_type: 'api',
+  auth_method: 'api_key',
+  formats: ['json'],
+  demo_endpoint: null,
+  github_url: null,
+  logo_url: null,
+  expected_delivery: 'under 2 seconds',
+  tags: ['weather', 'forecast'],
+  status: 'active',
+  created_at: EARLIER,
+  provider: SELLER,
+  category: { id: categoryExample.id, name: categoryExample.name, slug: categoryExample.slug },
+};
+
+export const listingDetailExample = {
+  ...listingExample,
+  docs: 'POST {"lat": 52.5, "lon": 13.4}',
+  connection_instructions: null,
+  example_outputs: [{ label: 'Berlin', content: '{"hours":[{"at":"2026-11-21T15:00Z","celsius":6.5}]}' }],
+  risk_disclaimers: null,
+  sla: null,
+  gateway_url: `https://market.example/api/v1/gateway/${LISTING_REF.id}`,
+  gateway_limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
+  endpoint_status: 'active',
+};
+
+export const createListingExample = {
+  pow_nonce: '8f21c',
+  name: LISTING_REF.name,
+  description: listingExample.description,
+  pricing_model: 'per_call',
+  pricing_amount: 0.02,
+  preferred_currency: 'USDC',
+  tags: ['weather', 'forecast'],
+  private_endpoint_url: 'https://weather.seller.example/hooks/market',
+};
+
+export const createdListingExample = {
+  ...LISTING_REF,
+  provider_id: SELLER_ID,
+  status: 'active',
+  pricing_model: 'per_call',
+  pricing_amount: 0.02,
+  created_at: EARLIER,
+  gateway_signing_secret: 'whsec_…shown once…',
+};
+
+export const listingChallengeExample = {
+  challenge: '9b3f5c1d7e2a4860c1f9e8d7b6a5948372615049f8e7d6c5b4a3928170615243',
+  difficulty: 4,
+  algorithm: 'sha256',
+  hint: 'Find a nonce of 1 to 64 letters and digits for which SHA-256(challenge + nonce) starts with 4 hex zeros',
+};

@@ -1,0 +1,83 @@
+import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { uuidOr } from '../http/values.js';
+import { LISTING_ID } from '../openapi/example-values.js';
+import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { createdListingExample, createListingExample, listingChallengeExample, listingDetailExample } from './listings.examples.js';
+import { CreateListingBody, LISTING_PROOFS, toCreateListing, toListingChanges, UpdateListingBody } from './sell-listings.http-schema.js';
+
+const LISTING_BODY_LIMIT = 128 * 1024;
+
+@ApiTags('Catalog')
+@Controller('listings')
+export class SellListingsHttpController {
+  constructor(private readonly bus: MessageBus) {}
+
+  @Post('challenge')
+  @RequireScope('write')
+  @Operation({
+    summary: 'Get a listing proof-of-work',
+    description: 'Bound to the agent, good for one listing and ten minutes.',
+    asks: [createListingChallenge],
+    answer: { schema: envelopeSchema(jsonSchemaOf(createListingChallenge.output)), example: success(listingChallengeExample) },
+  })
+  async createListingChallenge(@CurrentCall() call: Call) {
+    return success(await this.bus.request(createListingChallenge, {}, call));
+  }
+
+  @Post()
+  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
+  @Operation({
+    summary: 'Create a listing',
+    description: 'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
+    asks: [createListing],
+    body: true,
+    idempotent: true,
+    status: 201,
+    answer: { schema: envelopeSchema(jsonSchemaOf(createListing.output)), example: success(createdListingExample) },
+  })
+  @ApiBody({ type: CreateListingBody, examples: { per_call: { value: createListingExample } } })
+  async createListing(@Body(validBody) body: CreateListingBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const call = idempotentCall(request, body, LISTING_PROOFS);
+    const listing = await this.bus.request(createListing, toCreateListing(body), call);
+    markReplay(call, reply);
+    return success(listing);
+  }
+
+  @Patch(':listingId')
+  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
+  @Operation({
+    summary: 'Change a listing',
+    description: 'Fields left out stay as they are. A listing that becomes per_call answers with its gateway signing secret, shown once.',
+    asks: [updateListing],
+    body: true,
+    answer: { schema: envelopeSchema(jsonSchemaOf(updateListing.output)), example: success(listingDetailExample) },
+  })
+  @ApiBody({ type: UpdateListingBody, examples: { price: { value: { pricing_amount: 0.05 } }, withdraw: { value: { status: 'draft' } } } })
+  async updateListing(@Param('listingId') listingId: string, @Body(validBody) body: UpdateListingBody, @CurrentCall() call: Call) {
+    const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
+    return success(await this.bus.request(updateListing, { listingId: id, ...toListingChanges(body) }, call));
+  }
+
+  @Delete(':listingId')
+  @RequireScope('write')
+  @Operation({
+    summary: 'Remove a listing',
+    description: 'A draft is removed; an active listing is suspended.',
+    asks: [removeListing],
+    answer: { schema: envelopeSchema(jsonSchemaOf(removeListing.output)), example: success({ id: LISTING_ID, deleted: true }) },
+  })
+  async removeListing(@Param('listingId') listingId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(listingId, () => refuse(removeListing, 'listing_not_found', {}));
+    return success(await this.bus.request(removeListing, { listingId: id }, call));
+  }
+}

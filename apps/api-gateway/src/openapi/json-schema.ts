@@ -1,0 +1,47 @@
+import { id, timestamp, type RequestContract } from '@market/contracts';
+import { z } from 'zod';
+
+export type JsonSchema = Record<string, unknown>;
+
+/** A contract's schema as OpenAPI 3.1 writes it. */
+export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+  const { $schema: _dialect, ...converted } = z.toJSONSchema(schema, {
+    override({ zodSchema, jsonSchema }) {
+      if (zodSchema === id) jsonSchema.format = 'uuid';
+      if (zodSchema === timestamp) jsonSchema.format = 'date-time';
+      // Answers grow additively: a client must not refuse what it does not know yet.
+      delete jsonSchema.additionalProperties;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
+  return converted as JsonSchema;
+}
+
+export const envelopeSchema = (data: JsonSchema): JsonSchema => ({
+  type: 'object',
+  required: ['success', 'data'],
+  properties: { success: { type: 'boolean', const: true }, data },
+});
+
+const PAGINATION: JsonSchema = {
+  type: 'object',
+  required: ['page', 'limit', 'total', 'totalPages'],
+  properties: Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
+};
+
+export const pageSchema = (item: JsonSchema): JsonSchema => {
+  const { required, properties } = envelopeSchema({ type: 'array', items: item }) as { required: string[]; properties: JsonSchema };
+  return { type: 'object', required: [...required, 'pagination'], properties: { ...properties, pagination: PAGINATION } };
+};
+
+/** A small value that fits a JSON schema, for the examples of error details. */
+export function sampleOf(schema: JsonSchema): unknown {
+  if ('const' in schema) return schema.const;
+  if (Array.isArray(schema.enum)) return schema.enum[0];
+  if (schema.type === 'object') return Object.fromEntries(Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, member]) => [name, sampleOf(member)]));
+  if (schema.type === 'array') return [sampleOf(schema.items as JsonSchema)];
+  return schema.type === 'integer' || schema.type === 'number' ? 1 : 'text';
+}
+
+export type Refusals = RequestContract['refusals'];

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { NEXT_ACTIONS } from '@market/kernel';
+import { INTERFACE_VERSION } from '../platform/health.http-controller.js';
+import type { JsonSchema } from './json-schema.js';
+import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
+
+const errorSchema: JsonSchema = {
+  type: 'object',
+  required: ['success', 'error'],
+  properties: {
+    success: { type: 'boolean', const: false },
+    error: {
+      type: 'object',
+      required: ['code', 'message'],
+      properties: {
+        code: { type: 'string', examples: ['BAD_REQUEST', 'UNAUTHORIZED', 'PAYMENT_REQUIRED'] },
+        message: { type: 'string' },
+        details: { type: 'object', properties: { reason: { type: 'string', description: 'Which refusal this is, stable within its operation.' } } },
+        recovery: {
+          type: 'object',
+          required: ['next_action'],
+          properties: {
+            next_action: { type: 'string', enum: NEXT_ACTIONS },
+            keep: { type: 'array', items: { type: 'string' }, description: 'Headers to send again.' },
+            drop: { type: 'array', items: { type: 'string' }, description: 'Headers to leave out.' },
+            retry_same_route: { type: 'boolean' },
+            use_new_idempotency_key: { type: 'boolean' },
+            links: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
+          },
+        },
+      },
+    },
+  },
+};
+
+/** The OpenAPI document, made once from the controllers when the edge starts. */
+@Injectable()
+export class OpenApi {
+  document: OpenAPIObject;
+
+  build(app: NestFastifyApplication, { publicUrl, sandbox }: { publicUrl: string; sandbox: boolean }): void {
+    const config = new DocumentBuilder()
+      .setOpenAPIVersion('3.1.0')
+      .setTitle('Agent Marketplace')
+      .setDescription('Where AI agents find, pay for and call services that other agents sell. Texts are measured in Unicode code points.')
+      .setVersion(INTERFACE_VERSION)
+      .addServer(publicUrl.replace(/\/+$/, ''))
+      .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: am_k_…' }, 'api_key')
+      .build();
+    const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
+    document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema } };
+    if (!sandbox) document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')));
+    this.document = document;
+  }
+}

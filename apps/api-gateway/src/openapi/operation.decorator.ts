@@ -1,0 +1,64 @@
+import { platformRefusals, type RequestContract } from '@market/contracts';
+import { applyDecorators, HttpCode } from '@nestjs/common';
+import { ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import { edgeRefusals } from '../http/edge-refusals.js';
+import type { Param } from '../http/query.js';
+import type { JsonSchema } from './json-schema.js';
+import { ApiHttpErrors, ApiRefusals } from './refusal-responses.js';
+
+export interface AnswerDocs {
+  schema: JsonSchema;
+  example: unknown;
+  description?: string;
+  contentType?: string;
+}
+
+export interface OperationDocs {
+  summary: string;
+  description?: string;
+  /** What the services behind it may refuse. */
+  asks?: RequestContract[];
+  /** 200 where nothing else is said. */
+  status?: number;
+  answer: AnswerDocs;
+  query?: Record<string, Param<unknown>>;
+  /** Takes an Idempotency-Key. */
+  idempotent?: boolean;
+  /** Reads a body. */
+  body?: boolean;
+  /** Public reads that answer 304 to those who have them already. */
+  cacheable?: boolean;
+}
+
+const header = (description: string, schema: JsonSchema = { type: 'string' }): object => ({ description, schema });
+
+const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, or a new one.'), traceparent: header('W3C trace context of this request.') };
+
+/** All that the OpenAPI document says of one operation, beside its access rule and its body class. */
+export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body = false, cacheable = false }: OperationDocs): MethodDecorator {
+  const refusals = Object.assign({}, ...asks.map((contract) => contract.refusals)) as RequestContract['refusals'];
+  const { dependency_unavailable, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } = platformRefusals;
+  return applyDecorators(
+    HttpCode(status),
+    ApiOperation({ summary, description }),
+    ApiHeader({ name: 'X-Request-Id', required: false, description: 'Names this request in logs; a new one is made where it is absent or odd.' }),
+    ApiHeader({ name: 'traceparent', required: false, description: 'W3C trace context.' }),
+    ...Object.entries(query).map(([name, param]) => ApiQuery({ name, required: false, description: param.description, schema: param.schema })),
+    ...(idempotent ? [ApiHeader({ name: 'Idempotency-Key', required: false, schema: { type: 'string', minLength: 1, maxLength: 255 }, description: 'Repeating a request with the same key within 24 hours repeats its answer and not its effect.' })] : []),
+    ...(cacheable ? [ApiHeader({ name: 'If-None-Match', required: false, description: 'ETag of the version already held.' }), ApiResponse({ status: 304, description: 'Not changed since the ETag sent.' })] : []),
+    ApiAnswer(status, answer, {
+      ...(idempotent ? { 'Idempotency-Replayed': header('"true" when this is the answer of an earlier request with the same key.') } : {}),
+      ...(cacheable ? { ETag: header('Weak ETag of this version.') } : {}),
+    }),
+    ...(body || Object.keys(query).length > 0 || idempotent ? [ApiRefusals({ request_invalid: edgeRefusals.request_invalid })] : []),
+    ...(body ? [ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)] : []),
+    ApiRefusals(refusals),
+    ...(idempotent ? [ApiRefusals({ idempotency_key_reused, idempotency_in_progress })] : []),
+    ...(asks.length > 0 ? [ApiRefusals({ dependency_unavailable, deadline_exceeded })] : []),
+    ApiHttpErrors(500),
+  );
+}
+
+/** Documents one successful answer. */
+export const ApiAnswer = (status: number, { schema, example, description = 'Done.', contentType = 'application/json' }: AnswerDocs, headers: Record<string, object> = {}): MethodDecorator =>
+  ApiResponse({ status, description, headers: { ...ANSWER_HEADERS, ...headers }, content: { [contentType]: { schema, example } } } as never);

@@ -1,0 +1,70 @@
+import { Refusal } from '@market/messaging';
+import { applyDecorators } from '@nestjs/common';
+import { ApiResponse } from '@nestjs/swagger';
+import { guidanceLinks, toHttpError } from '../http/error-body.js';
+import { jsonSchemaOf, sampleOf, type Refusals } from './json-schema.js';
+
+/** What examples name in place of PUBLIC_URL. */
+export const EXAMPLE_URL = 'https://market.example';
+const LINKS = guidanceLinks(EXAMPLE_URL);
+
+export const ERROR_SCHEMA_NAME = 'Error';
+
+const DESCRIPTIONS: Record<number, string> = {
+  400: 'The request is not valid.',
+  401: 'Missing or invalid API key.',
+  402: 'Payment required.',
+  403: 'Insufficient permissions or wrong account type.',
+  404: 'No such resource.',
+  405: 'No such method here.',
+  409: 'In conflict with what exists.',
+  410: 'Retired.',
+  413: 'The body is too large.',
+  415: 'The body is not application/json in UTF-8.',
+  429: 'Too many requests, or a part of the marketplace is out of reach: honour Retry-After.',
+  500: 'A bug of the marketplace, never a fault of the client.',
+};
+
+/** Documents refusals under the statuses they are answered with, one example a reason, made by the code that answers them. */
+export function ApiRefusals(refusals: Refusals): MethodDecorator {
+  return ApiErrors(
+    Object.entries(refusals).map(([reason, declaration]) => {
+      const details = sampleOf(jsonSchemaOf(declaration.details)) as Record<string, unknown>;
+      return { name: reason, ...toHttpError(new Refusal(reason, declaration, details), 'request-id', LINKS) };
+    }),
+  );
+}
+
+/** Documents a status that the layers below the handlers answer with. */
+export const ApiHttpErrors = (...statuses: number[]): MethodDecorator =>
+  ApiErrors(statuses.map((statusCode) => ({ name: `http_${statusCode}`, ...toHttpError(statusCode === 500 ? undefined : { statusCode }, '01939e9c-7f3a-7cc1-9d0e-6a2f4f0a1b2c', LINKS) })));
+
+function ApiErrors(errors: { name: string; status: number; body: object }[]): MethodDecorator {
+  const statuses = [...new Set(errors.map(({ status }) => status))];
+  return applyDecorators(
+    ...statuses.map((status) => {
+      const examples = Object.fromEntries(errors.filter((error) => error.status === status).map(({ name, body }) => [name, { value: body }]));
+      const headers = status === 429 ? { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } : undefined;
+      return mergedResponse(status, examples, headers);
+    }),
+  );
+}
+
+interface DocumentedResponse {
+  content?: { 'application/json'?: { examples?: Record<string, unknown> } };
+}
+
+/** Several decorators document the same status; their examples stand side by side. */
+function mergedResponse(status: number, examples: Record<string, unknown>, headers: Record<string, object> | undefined): MethodDecorator {
+  return (target, key, descriptor) => {
+    const method = descriptor.value as object;
+    const known = (Reflect.getMetadata('swagger/apiResponse', method) as Record<number, DocumentedResponse> | undefined)?.[status];
+    const response = {
+      status,
+      description: known ? '' : DESCRIPTIONS[status],
+      headers,
+      content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` }, examples: { ...known?.content?.['application/json']?.examples, ...examples } } },
+    };
+    ApiResponse(response as never)(target, key, descriptor as TypedPropertyDescriptor<unknown>);
+  };
+}

@@ -1,0 +1,56 @@
+import { getAgents, type PublicProfile } from '@market/contracts/identity';
+import { MessageBus, type Call } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+
+const MEMORY_MS = 60_000;
+const REMEMBERED = 10_000;
+const ASKED_AT_ONCE = 100;
+
+/** How a party to a call or a receipt is named. */
+export interface Party {
+  id: string;
+  display_name: string;
+}
+
+export interface PartyWithPicture extends Party {
+  avatar_url: string | null;
+}
+
+/** Puts names to accounts; a name may be a minute old. */
+@Injectable()
+export class Parties {
+  private readonly remembered = new Map<string, { profile: PublicProfile; untilMs: number }>();
+
+  constructor(private readonly bus: MessageBus) {}
+
+  /** One bus request for up to a hundred accounts not named lately; none when all were. */
+  async named(ids: string[], call: Call): Promise<(id: string) => PartyWithPicture> {
+    const now = Date.now();
+    const found = new Map<string, PublicProfile>();
+    const unknown: string[] = [];
+    for (const id of new Set(ids)) {
+      const entry = this.remembered.get(id);
+      if (entry && entry.untilMs > now) found.set(id, entry.profile);
+      else unknown.push(id);
+    }
+    for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
+      const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + ASKED_AT_ONCE) }, call);
+      for (const profile of agents) {
+        found.set(profile.id, profile);
+        this.remember(profile, now + MEMORY_MS);
+      }
+    }
+    return (id) => {
+      const profile = found.get(id);
+      return { id, display_name: profile?.display_name ?? 'Unknown account', avatar_url: profile?.avatar_url ?? null };
+    };
+  }
+
+  private remember(profile: PublicProfile, untilMs: number): void {
+    this.remembered.delete(profile.id);
+    this.remembered.set(profile.id, { profile, untilMs });
+    if (this.remembered.size > REMEMBERED) this.remembered.delete(this.remembered.keys().next().value!);
+  }
+}
+
+export const withoutPicture = ({ id, display_name }: PartyWithPicture): Party => ({ id, display_name });

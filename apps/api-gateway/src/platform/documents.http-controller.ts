@@ -1,0 +1,38 @@
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Public } from '../http/access.js';
+import { sendCacheable } from '../http/public-cache.js';
+import { OpenApi } from '../openapi/openapi.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { llmsText } from './llms-text.js';
+
+/** The service described for machines. */
+@ApiTags('Platform')
+@Controller()
+export class DocumentsHttpController {
+  private readonly llms: string;
+
+  constructor(
+    private readonly openApi: OpenApi,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.llms = llmsText(publicUrl);
+  }
+
+  @Get('openapi.json')
+  @Public()
+  @Operation({ summary: 'This document', cacheable: true, answer: { schema: { type: 'object' }, example: { openapi: '3.1.0' } } })
+  getOpenApi(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    return sendCacheable(request, reply, this.openApi.document);
+  }
+
+  @Get('llms.txt')
+  @Public()
+  @ApiExcludeEndpoint()
+  getLlmsText(@Res({ passthrough: true }) reply: FastifyReply) {
+    reply.type('text/plain; charset=utf-8');
+    return this.llms;
+  }
+}

@@ -1,0 +1,38 @@
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Public } from '../http/access.js';
+import { success } from '../http/envelope.js';
+import { LATER } from '../openapi/example-values.js';
+import { envelopeSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+
+/** Of the interface, as the contract numbers it. */
+export const INTERFACE_VERSION = '1.0.0';
+
+const schema = envelopeSchema({
+  type: 'object',
+  required: ['status', 'version', 'timestamp', 'mode'],
+  properties: {
+    status: { type: 'string', const: 'ok' },
+    version: { type: 'string' },
+    timestamp: { type: 'string', format: 'date-time' },
+    mode: { type: 'object', required: ['payments'], properties: { payments: { type: 'string', enum: ['sandbox', 'live'] } } },
+  },
+});
+
+@ApiTags('Platform')
+@Controller('health')
+export class HealthHttpController {
+  constructor(@Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>) {}
+
+  @Get()
+  @Public()
+  @Operation({
+    summary: 'Is the marketplace there, in which version and mode',
+    answer: { schema, example: success({ status: 'ok', version: INTERFACE_VERSION, timestamp: LATER, mode: { payments: 'sandbox' } }) },
+  })
+  getHealth() {
+    return success({ status: 'ok', version: INTERFACE_VERSION, timestamp: new Date().toISOString(), mode: { payments: this.platform.paymentsMode } });
+  }
+}

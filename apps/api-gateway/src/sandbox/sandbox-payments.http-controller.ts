@@ -1,0 +1,36 @@
+import { paySandbox } from '@market/contracts/payments-ledger';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { Body, Controller, Param, Post } from '@nestjs/common';
+import { ApiBody, ApiTags } from '@nestjs/swagger';
+import { RequireScope } from '../http/access.js';
+import { validBodyOrNone } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { PAYMENT_ID, RELAY_REQUEST_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { PaySandboxBody } from './sandbox-payments.http-schema.js';
+
+const example = { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, status: 'verified', outcome: 'paid', received_amount: '0.02', currency: 'USDC', transaction_hash: TRANSACTION_HASH };
+
+@ApiTags('Sandbox')
+@Controller('sandbox/payments')
+export class SandboxPaymentsHttpController {
+  constructor(private readonly bus: MessageBus) {}
+
+  @Post(':relayRequestId/pay')
+  @RequireScope('subscribe', { sandboxOnly: true })
+  @Operation({
+    summary: 'Pay an offer with pretended money',
+    description: 'Exists in sandbox mode alone.',
+    asks: [paySandbox],
+    body: true,
+    answer: { schema: envelopeSchema(jsonSchemaOf(paySandbox.output)), example: success(example) },
+  })
+  @ApiBody({ type: PaySandboxBody, required: false, examples: { underpaid: { value: { outcome: 'underpaid' } } } })
+  async paySandbox(@Param('relayRequestId') relayRequestId: string, @Body(validBodyOrNone) { outcome }: PaySandboxBody, @CurrentCall() call: Call) {
+    const id = relayRequestId.toLowerCase();
+    if (!/^0x[0-9a-f]{64}$/.test(id)) throw refuse(paySandbox, 'payment_not_found', {});
+    return success(await this.bus.request(paySandbox, { relayRequestId: id, outcome }, call));
+  }
+}

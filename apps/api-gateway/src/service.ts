@@ -1,0 +1,16 @@
+import { defineService } from '@market/runtime';
+import { ApiGatewayModule } from './api-gateway.module.js';
+import { apiGatewayConfig } from './config.js';
+import { configureEdge } from './configure-edge.js';
+import { EdgeAdapter } from './http/edge-adapter.js';
+
+export const apiGateway = defineService({
+  name: 'api-gateway',
+  module: ApiGatewayModule,
+  config: apiGatewayConfig,
+  http: {
+    adapter: () => new EdgeAdapter(),
+    configure: configureEdge,
+    address: ({ host, port }) => ({ host, port }),
+  },
+});

@@ -1,0 +1,102 @@
+import { topology, type Principal, type RequestContract, type Scope, type SignalContract } from '@market/contracts';
+import { API_KEY_SECRET_LENGTH, apiKeyOf, authenticate, hashApiKey } from '@market/contracts/identity';
+import { newId } from '@market/kernel';
+import { BusFailure, Refusal, refuse, toCall, type Link, type ReplyEnvelope, type RequestEnvelope, type Transport } from '@market/messaging';
+import { runProcess, type RunningProcess } from '@market/runtime';
+import { FakeBus } from '@market/testing';
+import { defer } from 'rxjs';
+import { apiGateway } from '../../src/service.js';
+
+const ENVIRONMENT = {
+  PORT: '0',
+  PUBLIC_URL: 'https://market.test',
+  ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  LOG_LEVEL: 'fatal',
+};
+
+const CONTRACTS = new Map<string, RequestContract>(topology['api-gateway'].calls.map((contract) => [contract.subject, contract]));
+
+/** The real edge on a free port; the other services answer as the test says, held to their contracts. */
+export class EdgeWorld {
+  private readonly principals = new Map<string, Principal>();
+
+  private constructor(
+    readonly bus: FakeBus,
+    private readonly listeners: Map<string, (payload: unknown) => void>,
+    private readonly process: RunningProcess,
+  ) {
+    bus.answers(authenticate, ({ keyHash }) => {
+      const principal = this.principals.get(keyHash);
+      if (!principal) throw refuse(authenticate, 'key_invalid', {});
+      return principal;
+    });
+  }
+
+  static async start(environment: Record<string, string> = {}): Promise<EdgeWorld> {
+    const bus = new FakeBus('api-gateway');
+    const listeners = new Map<string, (payload: unknown) => void>();
+    const process = await runProcess([apiGateway], transportOver(bus, listeners), { ...ENVIRONMENT, ...environment });
+    return new EdgeWorld(bus, listeners, process);
+  }
+
+  get port(): number {
+    return this.process.httpPort!;
+  }
+
+  get origin(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** A new account with a key of these scopes. */
+  agent(scopes: Scope[] = ['read', 'write', 'subscribe'], displayName = 'Tester'): { key: string; keyHash: string; principal: Principal } {
+    const key = apiKeyOf(newId().replaceAll('-', '').padEnd(API_KEY_SECRET_LENGTH, 'x'));
+    const principal: Principal = { accountId: newId(), accountType: 'agent', role: 'both', displayName, keyId: newId(), scopes };
+    const keyHash = hashApiKey(key)!;
+    this.principals.set(keyHash, principal);
+    return { key, keyHash, principal };
+  }
+
+  /** From now on identity does not know the key; nobody is told. */
+  revokeSilently(keyHash: string): void {
+    this.principals.delete(keyHash);
+  }
+
+  signal(contract: SignalContract, payload: unknown): void {
+    this.listeners.get(contract.subject)?.(payload);
+  }
+
+  stop(): Promise<void> {
+    return this.process.stop();
+  }
+}
+
+function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) => void>): Transport {
+  const nothing = async (): Promise<void> => undefined;
+  return {
+    async connect(): Promise<Link> {
+      return {
+        server: { getHandlers: () => new Map<string, unknown>(), listen: () => undefined, close: () => undefined } as unknown as Link['server'],
+        client: { send: <T>(subject: string, envelope: unknown) => defer(async () => (await replyOf(bus, subject, envelope as RequestEnvelope)) as T) },
+        publishEvents: nothing,
+        consumeEvents: nothing,
+        signal: () => undefined,
+        async onSignal(subject, listener) {
+          listeners.set(subject, listener);
+        },
+        close: nothing,
+      };
+    },
+    close: nothing,
+  };
+}
+
+async function replyOf(bus: FakeBus, subject: string, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
+  const call = toCall(envelope);
+  try {
+    return { ok: await bus.request(CONTRACTS.get(subject)!, envelope.data as never, call), notes: call.reply };
+  } catch (error) {
+    if (error instanceof Refusal) return { refused: { reason: error.reason, details: error.details } };
+    if (error instanceof BusFailure) return { failed: 'internal' };
+    throw error;
+  }
+}
