@@ -5,7 +5,8 @@ const RETRYABLE = new Set(['40001', '40P01']);
 
 /** PostgreSQL error classes and socket errors that say the server is not there for us now. */
 const UNAVAILABLE = /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
-const UNAVAILABLE_TEXT = /Connection terminated|timeout exceeded when trying to connect|Client was closed|Client has encountered a connection error/;
+/** TypeORM releases a query runner by itself when its connection broke between two statements. */
+const UNAVAILABLE_TEXT = /Connection terminated|timeout exceeded when trying to connect|Client was closed|Client has encountered a connection error|Query runner already released/;
 
 export const codeOf = (error: unknown): string | undefined => (error as { code?: string } | null)?.code;
 

@@ -1,3 +1,5 @@
+import { UnavailableError } from '@market/kernel';
+
 interface Waiting<I, O> {
   item: I;
   resolve: (value: O) => void;
@@ -15,7 +17,8 @@ export class GroupCommit<I, O> {
 
   /**
    * @param write gets at most `maxSize` items and returns their results in order; when it throws and the group had
-   * several items, each is tried alone, so that one bad item cannot fail its neighbours.
+   * several items, each is tried alone, so that one bad item cannot fail its neighbours. An outage is no item's fault
+   * and fails them all at once.
    */
   constructor(
     private readonly write: (items: I[]) => Promise<(O | Error)[]>,
@@ -50,7 +53,7 @@ export class GroupCommit<I, O> {
         else waiting.resolve(result);
       });
     } catch (error) {
-      if (group.length === 1) return group[0]!.reject(error);
+      if (group.length === 1 || error instanceof UnavailableError) return group.forEach((waiting) => waiting.reject(error));
       for (const waiting of group) await this.run([waiting]);
     }
   }

@@ -3,11 +3,14 @@ import { eventHandlersOf, signalHandlersOf, type Link } from '@market/messaging'
 import { EventConsumer, type Database, type EventHandler } from '@market/persistence';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
+import type { Jobs } from './jobs.js';
+
+const RETRY_EVERY_MS = 1_000;
 
 type SignalHandler = (payload: unknown) => void;
 
 /** Finds the `@HandleEvent` and `@HandleSignal` methods of a container and feeds them; stops when they differ from the topology. */
-export async function attachConsumers(app: INestApplicationContext, service: ServiceName, link: Link, database: Database | undefined): Promise<void> {
+export async function attachConsumers(app: INestApplicationContext, service: ServiceName, link: Link, database: Database | undefined, jobs: Jobs): Promise<void> {
   const discovery = app.get(DiscoveryService);
   const instances = new Set([...discovery.getProviders(), ...discovery.getControllers()].map((wrapper) => wrapper.instance as unknown).filter((instance): instance is object => typeof instance === 'object' && instance !== null));
   const consumed: EventContract[] = [];
@@ -18,6 +21,7 @@ export async function attachConsumers(app: INestApplicationContext, service: Ser
       if (!database) throw new Error(`${service} consumes ${contract.subject} but has no database for an inbox`);
       const consumer = new EventConsumer(database, contract, (methods[method] as EventHandler).bind(instance));
       await link.consumeEvents(contract.subject, (events) => consumer.deliver(events));
+      jobs.every(`retry ${contract.subject}`, RETRY_EVERY_MS, () => consumer.retryParked());
       consumed.push(contract);
     }
     for (const { contract, method } of signalHandlersOf(instance)) {

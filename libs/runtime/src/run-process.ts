@@ -117,7 +117,7 @@ async function startService(definition: ServiceDefinition, transport: Transport,
     assertContractServed(definition.name, link.server, declared.serves);
     app = service;
   }
-  await attachConsumers(app, definition.name, link, database);
+  await attachConsumers(app, definition.name, link, database, jobs);
   return { definition, config, link, database, relay: database && new OutboxRelay(database, outbox, link), jobs, app };
 }
 

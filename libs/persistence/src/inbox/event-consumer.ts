@@ -1,74 +1,111 @@
 import type { EventContract } from '@market/contracts';
+import { UnavailableError } from '@market/kernel';
 import type { EventRecord, ReceivedEvent } from '@market/messaging';
 import { Logger } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Database, Tx } from '../database.js';
 import { sql } from '../statement.js';
 
 const recordNew = sql('inbox.record', 'INSERT INTO inbox (subject, event_id) SELECT $1, unnest($2::uuid[]) ON CONFLICT DO NOTHING RETURNING event_id');
-const bury = sql('inbox.bury', 'INSERT INTO dead_letters (subject, event_id, payload, error) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING');
+const park = sql(
+  'parked.add',
+  `INSERT INTO parked_events (subject, event_id, payload, request_id, error, attempts, retry_at)
+   VALUES ($1, $2, $3, $4, $5, 1, now() + $6 * interval '1 millisecond') ON CONFLICT DO NOTHING`,
+);
+const findDue = sql('parked.due', 'SELECT event_id, payload, request_id, attempts FROM parked_events WHERE subject = $1 AND retry_at <= now() ORDER BY retry_at LIMIT 100');
+const unpark = sql('parked.remove', 'DELETE FROM parked_events WHERE subject = $1 AND event_id = $2 RETURNING event_id');
+const postpone = sql('parked.postpone', "UPDATE parked_events SET attempts = $3, error = $4, retry_at = now() + $5 * interval '1 millisecond' WHERE subject = $1 AND event_id = $2 AND attempts = $3 - 1");
+const bury = sql('dead-letters.add', 'INSERT INTO dead_letters (subject, event_id, payload, error) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING');
 
 const ATTEMPTS = 5;
 
 export type EventHandler = (events: ReceivedEvent<EventContract>[], tx: Tx) => Promise<void>;
 
+interface ParkedRow {
+  event_id: string;
+  payload: unknown;
+  request_id: string;
+  attempts: number;
+}
+
 /**
  * Gives a handler each event once, however often it is delivered: the event's id and the handler's effect are one
- * commit. A batch that fails is tried event by event, so that poison does not hold up its neighbours; an event that
- * keeps failing ends in `dead_letters`.
+ * commit. A batch that fails is handled event by event; one that fails alone is parked and tried again by
+ * `retryParked`, so that it holds up nobody, and ends in `dead_letters` when it keeps failing.
  */
 export class EventConsumer {
   private readonly logger = new Logger('EventConsumer');
 
+  /** @param retryDelayMs before the second attempt; each further one waits four times as long. */
   constructor(
     private readonly database: Database,
     private readonly contract: EventContract,
     private readonly handler: EventHandler,
-    private readonly retryDelayMs = 50,
+    private readonly retryDelayMs = 250,
   ) {}
 
+  /** Resolves when none of the events need come again. @throws UnavailableError when all of them must. */
   async deliver(events: EventRecord[]): Promise<void> {
     try {
       await this.handle(events);
     } catch (error) {
-      if (events.length === 1) return this.retry(events[0]!, error);
-      const failed: { event: EventRecord; error: unknown }[] = [];
-      for (const event of events) {
-        await this.handle([event]).catch((reason: unknown) => failed.push({ event, error: reason }));
-      }
-      for (const { event, error: reason } of failed) await this.retry(event, reason);
+      if (error instanceof UnavailableError) throw error;
+      for (const event of events) await this.handleAlone(event);
     }
   }
 
-  private async handle(events: EventRecord[]): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      const recorded = await tx.query<{ event_id: string }>(recordNew, [this.contract.subject, events.map((event) => event.id)]);
-      const fresh = new Set(recorded.map((row) => row.event_id));
-      const received = events
-        .filter((event) => fresh.delete(event.id))
-        .map((event) => ({ id: event.id, requestId: event.requestId, payload: this.contract.payload.parse(event.payload) }));
-      if (received.length > 0) await this.handler(received, tx);
-    });
-  }
-
-  private async retry(event: EventRecord, firstError: unknown): Promise<void> {
-    let error = firstError;
-    for (let attempt = 2; attempt <= ATTEMPTS; attempt += 1) {
-      await delay(this.retryDelayMs * 2 ** attempt);
+  /** Tries again what is due; meant to be repeated. */
+  async retryParked(): Promise<void> {
+    for (const row of await this.database.query<ParkedRow>(findDue, [this.contract.subject])) {
+      const event = { id: row.event_id, subject: this.contract.subject, payload: row.payload, requestId: row.request_id };
       try {
-        return await this.handle([event]);
-      } catch (reason) {
-        error = reason;
+        await this.database.transaction(async (tx) => {
+          const [mine] = await tx.query(unpark, [event.subject, event.id]);
+          if (mine) await this.handleIn(tx, [event]);
+        });
+      } catch (error) {
+        if (error instanceof UnavailableError) throw error;
+        await this.failedAgain(event, row.attempts + 1, error);
       }
     }
-    if (isOutage(error)) throw error;
+  }
+
+  private handle(events: EventRecord[]): Promise<void> {
+    return this.database.transaction((tx) => this.handleIn(tx, events));
+  }
+
+  private async handleIn(tx: Tx, events: EventRecord[]): Promise<void> {
+    // In one order everywhere, so that two deliveries of the same events wait for each other instead of deadlocking.
+    const ids = events.map((event) => event.id).sort();
+    const recorded = await tx.query<{ event_id: string }>(recordNew, [this.contract.subject, ids]);
+    const fresh = new Set(recorded.map((row) => row.event_id));
+    const received = events
+      .filter((event) => fresh.delete(event.id))
+      .map((event) => ({ id: event.id, requestId: event.requestId, payload: this.contract.payload.parse(event.payload) }));
+    if (received.length > 0) await this.handler(received, tx);
+  }
+
+  private async handleAlone(event: EventRecord): Promise<void> {
+    try {
+      await this.handle([event]);
+    } catch (error) {
+      if (error instanceof UnavailableError) throw error;
+      this.logger.warn(`event ${event.id} (${event.subject}) failed and is tried again: ${String(error)}`);
+      await this.database.query(park, [event.subject, event.id, JSON.stringify(event.payload), event.requestId, String(error), this.retryDelayMs]);
+    }
+  }
+
+  private async failedAgain(event: EventRecord, attempts: number, error: unknown): Promise<void> {
+    if (attempts < ATTEMPTS) {
+      await this.database.query(postpone, [event.subject, event.id, attempts, String(error), this.retryDelayMs * 4 ** (attempts - 1)]);
+      return;
+    }
     this.logger.error(`event ${event.id} (${event.subject}) is buried in dead_letters: ${String(error)}`);
     await this.database.transaction(async (tx) => {
-      await tx.query(recordNew, [this.contract.subject, [event.id]]);
-      await tx.query(bury, [this.contract.subject, event.id, JSON.stringify(event.payload), String(error)]);
+      const [mine] = await tx.query(unpark, [event.subject, event.id]);
+      if (!mine) return;
+      // As if handled: delivered once more, it would be parked once more.
+      await tx.query(recordNew, [event.subject, [event.id]]);
+      await tx.query(bury, [event.subject, event.id, JSON.stringify(event.payload), String(error)]);
     });
   }
 }
-
-/** An outage is no fault of the event: it must come again instead. */
-const isOutage = (error: unknown): boolean => error instanceof Error && error.name === 'UnavailableError';

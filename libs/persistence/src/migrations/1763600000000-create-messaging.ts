@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What every service has beside its own tables: outbox, inbox, dead letters, idempotency keys. */
+/** What every service has beside its own tables: outbox, inbox, events to try again, dead letters, idempotency keys. */
 export class CreateMessaging1763600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -24,6 +24,18 @@ export class CreateMessaging1763600000000 implements MigrationInterface {
       )`);
     await runner.query('CREATE INDEX inbox_received ON inbox (received_at)');
     await runner.query(`
+      CREATE TABLE parked_events (
+        subject text NOT NULL,
+        event_id uuid NOT NULL,
+        payload jsonb NOT NULL,
+        request_id text NOT NULL,
+        error text NOT NULL,
+        attempts integer NOT NULL,
+        retry_at timestamptz NOT NULL,
+        PRIMARY KEY (subject, event_id)
+      )`);
+    await runner.query('CREATE INDEX parked_events_due ON parked_events (subject, retry_at)');
+    await runner.query(`
       CREATE TABLE dead_letters (
         subject text NOT NULL,
         event_id uuid NOT NULL,
@@ -45,6 +57,6 @@ export class CreateMessaging1763600000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE idempotency_keys, dead_letters, inbox, outbox');
+    await runner.query('DROP TABLE idempotency_keys, dead_letters, parked_events, inbox, outbox');
   }
 }

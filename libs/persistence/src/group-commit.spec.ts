@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { UnavailableError } from '@market/kernel';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { GroupCommit } from './group-commit.js';
+
+type Fate = 'good' | 'refused' | 'poison';
+
+/** Writes as a database would: the whole group or, where one item is poison, nothing. */
+function writerOf(groups: string[][]): (items: { id: string; fate: Fate }[]) => Promise<(string | Error)[]> {
+  return async (items) => {
+    groups.push(items.map((item) => item.id));
+    await nextTurn();
+    const poison = items.find((item) => item.fate === 'poison');
+    if (poison) throw new Error(`poison ${poison.id}`);
+    return items.map((item) => (item.fate === 'refused' ? new Error(`refused ${item.id}`) : `written ${item.id}`));
+  };
+}
+
+describe('GroupCommit', () => {
+  it('gives each item its own result, whatever stands beside it', async () => {
+    const fates = fc.array(fc.record({ fate: fc.constantFrom<Fate>('good', 'good', 'good', 'refused', 'poison'), turnsBefore: fc.nat(3) }), { maxLength: 60 });
+    await fc.assert(
+      fc.asyncProperty(fates, fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 3 }), async (items, maxSize, lanes) => {
+        const groups: string[][] = [];
+        const commit = new GroupCommit(writerOf(groups), maxSize, lanes);
+        const results = await Promise.allSettled(
+          items.map(async ({ fate, turnsBefore }, index) => {
+            for (let turn = 0; turn < turnsBefore; turn += 1) await nextTurn();
+            return commit.submit({ id: `${index}`, fate });
+          }),
+        );
+        results.forEach((result, index) => {
+          const { fate } = items[index]!;
+          if (fate === 'good') expect(result).toEqual({ status: 'fulfilled', value: `written ${index}` });
+          else expect((result as PromiseRejectedResult).reason).toEqual(new Error(`${fate} ${index}`));
+        });
+        expect(groups.every((group) => group.length <= maxSize)).toBe(true);
+      }),
+    );
+  });
+
+  it('writes together what arrives while a write is on its way, and a lone item at once', async () => {
+    const groups: string[][] = [];
+    const commit = new GroupCommit(writerOf(groups));
+    const first = commit.submit({ id: 'a', fate: 'good' });
+    await nextTurn();
+    const later = ['b', 'c', 'd'].map((id) => commit.submit({ id, fate: 'good' }));
+    await Promise.all([first, ...later]);
+    expect(groups).toEqual([['a'], ['b', 'c', 'd']]);
+  });
+
+  it('never has more writes under way than lanes', async () => {
+    let underWay = 0;
+    let most = 0;
+    const commit = new GroupCommit<number, number>(
+      async (items) => {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        await nextTurn();
+        underWay -= 1;
+        return items;
+      },
+      1,
+      2,
+    );
+    await Promise.all(Array.from({ length: 20 }, (_, n) => commit.submit(n)));
+    expect(most).toBe(2);
+  });
+
+  it('fails a whole group at once in an outage, instead of waiting for it once an item', async () => {
+    let writes = 0;
+    const commit = new GroupCommit<number, number>(async () => {
+      writes += 1;
+      throw new UnavailableError('PostgreSQL');
+    });
+    const results = await Promise.allSettled([1, 2, 3].map((n) => commit.submit(n)));
+    expect(results.map((result) => result.status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect(writes).toBe(1);
+  });
+});
