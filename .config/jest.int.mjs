@@ -6,4 +6,6 @@ export default {
   globalSetup: '<rootDir>/libs/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
   testTimeout: 30_000,
+  // These specs wait for servers more than they compute.
+  maxWorkers: '100%',
 };
