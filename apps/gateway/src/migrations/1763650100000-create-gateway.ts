@@ -69,7 +69,6 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         settled_at timestamptz,
         CHECK (billable IS NOT TRUE OR result_json IS NOT NULL)
       )`);
-    await runner.query('ALTER TABLE gateway_requests ALTER COLUMN result_json SET COMPRESSION lz4');
     await runner.query('CREATE INDEX gateway_requests_buyer ON gateway_requests (buyer_id, created_at DESC, id DESC)');
     await runner.query('CREATE INDEX gateway_requests_seller ON gateway_requests (seller_id, created_at DESC, id DESC)');
     await runner.query('CREATE INDEX gateway_requests_unsettled ON gateway_requests (completed_at) WHERE billable AND settled_at IS NULL');
