@@ -1,0 +1,33 @@
+import { HealthServer } from './health.js';
+
+describe('HealthServer', () => {
+  const health = new HealthServer();
+  let port: number;
+  const get = async (path: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return { status: response.status, body: (await response.json()) as unknown };
+  };
+
+  beforeAll(async () => {
+    port = await health.listen('127.0.0.1', 0);
+  });
+  afterAll(() => health.close());
+
+  it('is alive before it is ready', async () => {
+    expect(await get('/healthz/live')).toEqual({ status: 200, body: { status: 'ok' } });
+    expect(await get('/healthz/ready')).toEqual({ status: 503, body: { status: 'not ready' } });
+  });
+
+  it('is ready while everything it needs answers, and names what does not', async () => {
+    health.ready = true;
+    health.checks.catalog = () => Promise.resolve();
+    expect(await get('/healthz/ready')).toEqual({ status: 200, body: { status: 'ok' } });
+    health.checks.gateway = () => Promise.reject(new Error('a secret'));
+    expect(await get('/healthz/ready')).toEqual({ status: 503, body: { status: 'failing', failing: ['gateway'] } });
+  });
+
+  it('says nothing else', async () => {
+    expect((await get('/')).status).toBe(404);
+    expect((await get('/metrics')).status).toBe(404);
+  });
+});

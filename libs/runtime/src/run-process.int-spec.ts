@@ -1,0 +1,116 @@
+import { topology } from '@market/contracts';
+import { callFailed } from '@market/contracts/gateway';
+import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import { HandleEvent, inProcessTransport, type EventRecord, type ReceivedEvent } from '@market/messaging';
+import { sql, type Tx } from '@market/persistence';
+import { createDatabase, eventually, withClient } from '@market/testing';
+import { Injectable, Logger, Module } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { ConfigError, defineConfig, integer, variable } from './define-config.js';
+import { defineService } from './define-service.js';
+import { runProcess } from './run-process.js';
+
+Logger.overrideLogger(false);
+
+const remember = sql('test.remember', 'INSERT INTO heard (n) SELECT unnest($1::int[])');
+
+class CreateHeard1700000000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE heard (n integer NOT NULL)');
+  }
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE heard');
+  }
+}
+
+@Injectable()
+class Listener {
+  static failures = 0;
+
+  @HandleEvent(paymentCompleted)
+  async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
+    if (Listener.failures-- > 0) throw new Error('not yet');
+    await tx.query(remember, [events.map(({ payload }) => payload.latencyMs)]);
+  }
+
+  @HandleEvent(callFailed)
+  async onCallFailed(): Promise<void> {}
+}
+
+@Module({ providers: [Listener] })
+class ListeningModule {}
+
+@Module({})
+class IdleModule {}
+
+const config = defineConfig('test', { size: variable('TEST_SIZE', integer(1, 10, 1), 'a size') });
+const database = { schema: 'reputation', entities: [], migrations: [CreateHeard1700000000000] };
+const listening = defineService({ name: 'reputation', module: ListeningModule, config, database });
+const settings = { ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal', INTERNAL_PORT: '0' };
+
+const completed = (n: number): EventRecord => ({
+  id: newId(),
+  subject: paymentCompleted.subject,
+  requestId: 'r',
+  payload: {
+    paymentId: newId(),
+    relayRequestId: `0x${'0'.repeat(64)}`,
+    gatewayRequestId: newId(),
+    buyerId: newId(),
+    sellerId: newId(),
+    listingId: newId(),
+    grossMicros: '1',
+    feeMicros: '0',
+    sellerStatusCode: 200,
+    latencyMs: n,
+    requestDigest: '0'.repeat(64),
+    responseDigest: '0'.repeat(64),
+    completedAt: new Date(0).toISOString(),
+  },
+});
+
+describe('runProcess', () => {
+  it('migrates, starts, hears events, tries failed ones again, and stops so that it can start again', async () => {
+    const env = { ...settings, DATABASE_URL: await createDatabase() };
+    const heard = () => withClient(env.DATABASE_URL, async (client) => (await client.query<{ n: number }>('SELECT n FROM reputation.heard ORDER BY n')).rows.map(({ n }) => n));
+    for (const [round, failures] of [
+      [1, 0],
+      [2, 2],
+    ] as const) {
+      Listener.failures = failures;
+      const transport = inProcessTransport();
+      const running = await runProcess([listening], transport, env);
+      expect((await fetch(`http://127.0.0.1:${running.internalPort}/healthz/ready`)).status).toBe(200);
+      const ledger = await transport.connect('payments-ledger', topology['payments-ledger']);
+      await ledger.publishEvents([completed(round)]);
+      await eventually(async () => expect(await heard()).toContain(round), { withinMs: 10_000 });
+      await running.stop();
+      await expect(fetch(`http://127.0.0.1:${running.internalPort}/healthz/live`)).rejects.toThrow();
+    }
+    expect(await heard()).toEqual([1, 2]);
+  });
+
+  it('does not start while a request of the contract has no handler', async () => {
+    const idle = defineService({ name: 'identity', module: IdleModule, config });
+    await expect(runProcess([idle], inProcessTransport(), settings)).rejects.toThrow(/identity does not serve: rpc\.identity\.create-challenge\.v1, /);
+  });
+
+  it('does not start while it hears other events than its topology says', async () => {
+    const deaf = defineService({ name: 'reputation', module: IdleModule, config });
+    await expect(runProcess([deaf], inProcessTransport(), settings)).rejects.toThrow(/reputation consumes nothing, its topology says evt\./);
+  });
+
+  it('says everything that is wrong with its configuration, before it touches anything', async () => {
+    const failure = await runProcess([listening], inProcessTransport(), { TEST_SIZE: '11', PAYMENTS_MODE: 'play', ENCRYPTION_KEYS: 'k1:short' }).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(ConfigError);
+    expect((failure as ConfigError).problems.map((problem) => problem.split(':')[0]).sort()).toEqual(['DATABASE_URL', 'ENCRYPTION_KEYS', 'PAYMENTS_MODE', 'TEST_SIZE']);
+    expect((failure as ConfigError).message).not.toContain('short');
+  });
+
+  it('refuses private endpoints where payments are live', async () => {
+    const env = { ...settings, DATABASE_URL: 'postgres://127.0.0.1:1/x', PAYMENTS_MODE: 'live', ALLOW_PRIVATE_ENDPOINTS: 'true' };
+    await expect(runProcess([listening], inProcessTransport(), env)).rejects.toThrow('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
+  });
+});
