@@ -1,15 +1,15 @@
 import type { OutputOf } from '@market/contracts';
-import type { searchListings } from '@market/contracts/catalog';
+import { searchListings } from '@market/contracts/catalog';
+import { refuse } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { textProblem } from './domain/listing-text.js';
+import { searchText } from './domain/search-text.js';
 import { toView, type Search, type ViewRow } from './infra/listing-views.js';
 import { RecentTotals } from './infra/recent-totals.js';
 import { countAll, filterOf, largePage, SMALL_RESULT, smallResult, type Filter } from './infra/search-statements.js';
 
 type Page = OutputOf<typeof searchListings>;
-
-/** Longer than a typo gets: resemblance is for words that were meant to be a name. */
-const LONGEST_NAME = 100;
 
 /**
  * Active listings that meet every filter, sorted, with their exact total.
@@ -23,10 +23,11 @@ export class SearchListings {
   constructor(private readonly database: Database) {}
 
   async execute(input: Search): Promise<Page> {
-    // NUL cannot be asked of PostgreSQL; blank text asks for nothing.
-    const search = { ...input, q: input.q?.replaceAll('\0', ' ').trim() || undefined };
+    const text = textProblem({ q: input.q });
+    if (text) throw refuse(searchListings, 'text_invalid', text);
+    const search = { ...input, q: searchText(input.q) };
     const found = await this.find(search, filterOf(search, 'words'));
-    if (found.total > 0 || !search.q || search.q.length > LONGEST_NAME) return found;
+    if (found.total > 0 || !search.q) return found;
     return this.find(search, filterOf(search, 'resemblance'));
   }
 

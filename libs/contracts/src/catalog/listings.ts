@@ -5,6 +5,7 @@ import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 
 const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
 const sellerRoleRequired = declareRefusal('forbidden', 'Listings belong to agent accounts with the provider role', z.object({}));
+const textInvalid = declareRefusal('invalid', 'A text is too short, too long or holds what cannot be stored', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' });
 const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
 
 export const categoryView = z.object({ id, name: z.string(), slug: z.string(), description: z.string(), sort_order: z.number().int() });
@@ -69,7 +70,7 @@ export const searchListings = defineRequest({
     ...pageRequest,
   }),
   output: pageOf(listingView),
-  refusals: {},
+  refusals: { text_invalid: textInvalid },
 });
 
 /** `ref` is a uuid or a slug, current or former. */
@@ -140,7 +141,7 @@ export const createListing = defineRequest({
     seller_role_required: sellerRoleRequired,
     proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the listing challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
     challenge_invalid: declareRefusal('invalid', 'There is no unused, unexpired listing challenge for this nonce', z.object({}), { nextAction: 'request_new_challenge' }),
-    text_invalid: declareRefusal('invalid', 'A text is too short, too long or holds what cannot be stored', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' }),
+    text_invalid: textInvalid,
     category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), { nextAction: 'fix_request' }),
     pricing_invalid: declareRefusal('invalid', 'The price does not fit the pricing model', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
     private_endpoint_required: declareRefusal('invalid', 'private_endpoint_url is required on per_call listings', z.object({}), { nextAction: 'fix_request' }),
@@ -168,7 +169,7 @@ export const updateListing = defineRequest({
     not_owner: notOwner,
     listing_suspended: declareRefusal('forbidden', 'This listing is suspended and cannot be changed by its owner', z.object({ suspended_by: z.string() }), { nextAction: 'contact_operator' }),
     suspended_by_owner: declareRefusal('conflict', 'A suspended listing goes back to draft before it becomes active', z.object({}), { nextAction: 'fix_request' }),
-    text_invalid: createListing.refusals.text_invalid,
+    text_invalid: textInvalid,
     pricing_invalid: createListing.refusals.pricing_invalid,
     private_endpoint_required: createListing.refusals.private_endpoint_required,
     private_endpoint_unexpected: createListing.refusals.private_endpoint_unexpected,

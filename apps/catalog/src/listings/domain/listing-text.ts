@@ -1,4 +1,4 @@
-/** Bounds of the public contract, in Unicode code points: an emoji is not longer than a letter because UTF-16 says so. */
+/** Bounds in Unicode code points: an emoji is not longer than a letter because UTF-16 says so. `q` is ours, the others are the public contract's. */
 const BOUNDS = {
   name: { min: 2, max: 100 },
   description: { min: 10, max: 5_000 },
@@ -7,6 +7,7 @@ const BOUNDS = {
   expected_delivery: { min: 0, max: 100 },
   risk_disclaimers: { min: 0, max: 5_000 },
   sla: { min: 0, max: 5_000 },
+  q: { min: 0, max: 200 },
 } as const;
 
 /** PostgreSQL keeps neither NUL nor half a surrogate pair. */

@@ -5,12 +5,12 @@ import { VIEW_COLUMNS, VIEW_JOINS, type Search } from './listing-views.js';
  * Results up to this size are gathered whole: their rows and their exact total are one statement. Beyond it the
  * sorted index is walked for the page, and the total is counted apart.
  */
-export const SMALL_RESULT = 2_000;
+export const SMALL_RESULT = 500;
 
 /**
  * `words` searches the text, `resemblance` the names only. English stemming serves the language that most listings are
  * written in ("translations" finds "translator"), and other languages keep their whole words; `simple` would give both
- * only the latter. websearch_to_tsquery takes anything a person types and never fails.
+ * only the latter.
  */
 export type TextMode = 'words' | 'resemblance';
 

@@ -1,0 +1,48 @@
+import type { RequestOf } from '@market/contracts';
+import type { searchListings } from '@market/contracts/catalog';
+import type { SeededListing } from './seed-listings.js';
+
+type Search = RequestOf<typeof searchListings>;
+
+/** Words whose English stems differ from one another, and which resemble nothing else here. */
+export const WORDS = ['fjord', 'quilt', 'onyx', 'tundra', 'maple', 'zebra', 'copper', 'velvet', 'prism', 'gazebo', 'nectar', 'bishop'];
+
+export const wordsOf = ({ name, tags, description, docs }: SeededListing): string[] => [name, ...tags, description, docs ?? ''].join(' ').split(/\s+/).filter(Boolean);
+
+/** What a person who types `text` means: words ANDed, "phrases", OR between neighbours, a minus for not. */
+export function matches(text: string, listing: SeededListing): boolean {
+  const words = wordsOf(listing);
+  const holds = (term: string): boolean => {
+    if (term.startsWith('-')) return !holds(term.slice(1));
+    const phrase = term.replaceAll('"', '').split(' ');
+    return words.some((_word, start) => phrase.every((word, index) => words[start + index] === word));
+  };
+  return text.split(' or ').some((alternative) => (alternative.match(/-?"[^"]*"|\S+/g) ?? []).every(holds));
+}
+
+const compare = <T extends bigint | number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);
+
+const SORTS: Record<NonNullable<Search['sort']>, (a: SeededListing, b: SeededListing) => number> = {
+  newest: (a, b) => compare(b.createdAt.getTime(), a.createdAt.getTime()) || compare(b.id, a.id),
+  popular: (a, b) => compare(b.completedCalls, a.completedCalls) || compare(b.id, a.id),
+  price_low: (a, b) => compare(a.priceMicros, b.priceMicros) || compare(a.id, b.id),
+  price_high: (a, b) => compare(b.priceMicros, a.priceMicros) || compare(b.id, a.id),
+};
+
+/** Search as a reader of the design would write it over an array. `resembles` stands for the fallback of names. */
+export function naiveSearch(all: SeededListing[], search: Search, resembles: (listing: SeededListing) => boolean): { ids: string[]; total: number } {
+  const others = all.filter(
+    (listing) =>
+      listing.status === 'active' &&
+      (search.categoryId === undefined || listing.categoryId === search.categoryId) &&
+      (search.pricingModel === undefined || listing.pricingModel === search.pricingModel) &&
+      (search.deliveryType === undefined || listing.deliveryType === search.deliveryType) &&
+      (search.minPriceMicros === undefined || listing.priceMicros >= BigInt(search.minPriceMicros)) &&
+      (search.maxPriceMicros === undefined || listing.priceMicros <= BigInt(search.maxPriceMicros)),
+  );
+  const byText = search.q === undefined ? others : others.filter((listing) => matches(search.q!, listing));
+  const found = byText.length > 0 || search.q === undefined ? byText : others.filter(resembles);
+  const sorted = [...found].sort(SORTS[search.sort ?? 'newest']);
+  const start = (search.page - 1) * search.limit;
+  return { ids: sorted.slice(start, start + search.limit).map(({ id }) => id), total: sorted.length };
+}
