@@ -29,8 +29,8 @@ export const DEFAULT_BUDGET_MS = 10_000;
 
 /** A call that starts here: jobs and event handlers use it, and the edge for each HTTP request. */
 export function newCall(values: Partial<Call> & { budgetMs?: number } = {}): Call {
-  const { budgetMs = DEFAULT_BUDGET_MS, ...given } = values;
-  return { requestId: newId(), deadlineAt: Date.now() + budgetMs, reply: {}, ...given };
+  const { budgetMs = DEFAULT_BUDGET_MS, requestId = newId(), ...given } = values;
+  return { requestId, deadlineAt: Date.now() + budgetMs, reply: {}, ...given };
 }
 
 /** The caller's account; a handler that needs it is reached only through routes that authenticate. */
