@@ -28,7 +28,7 @@ export interface CallOptions {
 
 /** The service's result in its own snake_case names; what this client adds is in camelCase. */
 export interface CallResult<T = unknown> extends GatewayResult<T> {
-  /** The payment the call stands on; null when it cost nothing. */
+  /** The payment the call stands on; null when it cost nothing, or its key was answered from an earlier call. */
   relayRequestId: string | null;
   idempotencyKey: string;
   /** The whole answer as it came. */

@@ -1,4 +1,5 @@
 import { formatCents, formatUsd, type LedgerEntry, type Marketplace, type ReceiptDetail } from '@market/sdk';
+import { shortenIds } from './transcript.js';
 
 interface Table {
   rows: string[][];
@@ -11,8 +12,9 @@ export interface Receipts extends Table {
 }
 
 export interface Ledgers extends Table {
-  payments: LedgerEntry[];
-  credits: LedgerEntry[];
+  /** Oldest first. */
+  buyer: LedgerEntry[];
+  seller: LedgerEntry[];
 }
 
 /** What buyer and seller read about one listing. */
@@ -47,21 +49,21 @@ export class Books {
   }
 
   async ledgers(): Promise<Ledgers> {
-    const ofBuyer = await entriesOf(this.buyer, this.listing.id);
-    const ofSeller = await entriesOf(this.seller, this.listing.id);
+    const buyer = (await entriesOf(this.buyer, this.listing.id)).reverse();
+    const seller = (await entriesOf(this.seller, this.listing.id)).reverse();
     const row = (name: string) => (entry: LedgerEntry) => [
       name,
       entry.type,
-      entry.account,
+      shortenIds(entry.account),
       entry.direction,
       formatCents(entry.amount_cents),
       formatCents(entry.balance_after_cents),
     ];
     return {
-      payments: ofBuyer.filter(({ type }) => type === 'direct_payment'),
-      credits: ofSeller.filter(({ type }) => type === 'seller_credit'),
+      buyer,
+      seller,
       layout: { head: ['', 'entry', 'account', '', 'amount', 'balance'], right: [4, 5] },
-      rows: [...ofBuyer.map(row('Ada')), ...ofSeller.map(row('Otto'))],
+      rows: [...buyer.map(row('Ada')), ...seller.map(row('Otto'))],
     };
   }
 }

@@ -33,8 +33,10 @@ export async function startMarketplace(signal: AbortSignal): Promise<RunningMark
     stdio: ['ignore', 'pipe', 'pipe'],
     // In a group of its own, so that Ctrl-C reaches it through `stop` alone, after the demo let go of it.
     detached: true,
+    // Nothing else of the caller's environment: a DATABASE_URL in it must not be played with.
     env: {
-      ...process.env,
+      PATH: process.env['PATH'],
+      TMPDIR: process.env['TMPDIR'],
       HOST: '127.0.0.1',
       PORT: String(port),
       DATA_DIR: join(directory, 'data'),

@@ -33,7 +33,8 @@ export async function tellStory(
   const stage = { transcript, wire: new WireTap(), desk: new WordDesk() };
   const visitor = new Marketplace({ baseUrl: running.baseUrl, fetch: stage.wire.fetch, signal });
   try {
-    const { version } = await visitor.health();
+    const { version, mode } = await visitor.health();
+    if (mode?.payments === 'live') throw new Error('This marketplace takes real money; the demo pays with play money only.');
     transcript.heading('One paid call, from two wallets to balanced books', [
       `${visitor.baseUrl}, interface ${version}, play money`,
       running.description,
@@ -207,9 +208,16 @@ async function readTheBooks({ transcript, books }: Trade, offer: PaymentOffer): 
   transcript.step('Both ledgers tell it');
   const ledgers = await books.ledgers();
   transcript.table(ledgers.rows, ledgers.layout);
-  const isOnly = (entries: LedgerEntry[], cents: number): boolean => entries.length === 1 && entries[0]?.amount_cents === cents;
-  transcript.promise('Ada paid the price once', isOnly(ledgers.payments, 25), ledgers.payments);
-  transcript.promise('Otto was credited the price less the fee, once', isOnly(ledgers.credits, 23.75), ledgers.credits);
+  const postings = (entries: LedgerEntry[]): string =>
+    entries.map(({ type, direction, amount_cents }) => `${type} ${direction} ${amount_cents}`).join(', ');
+  transcript.promise('Ada paid the price, once', postings(ledgers.buyer) === 'direct_payment debit 25', ledgers.buyer);
+  transcript.promise(
+    'Otto was credited the price and debited the fee, once; the net of his receipt is what he has',
+    postings(ledgers.seller) === 'seller_credit credit 25, marketplace_fee debit 1.25' &&
+      ledgers.seller.at(-1)?.balance_after_cents === 23.75 &&
+      receipts.seller.net_amount === 0.2375,
+    ledgers.seller,
+  );
 }
 
 async function surviveFailingSeller({ transcript, wire, desk, buyer, listing, books }: Trade): Promise<void> {

@@ -70,7 +70,8 @@ export class Transcript {
   /** The exchange in one line. */
   brief({ method, path, status, milliseconds }: Exchange): void {
     const answer = `${this.#status(status)}${this.#style('dim', `${String(milliseconds).padStart(6)} ms`)}`;
-    this.#line(`${INDENT}${method.padEnd(6)} ${shortenIds(path.replace(/\?.*/, '')).padEnd(46)} ${answer}`);
+    const shortPath = shortenIds(shortenSecrets(path.replace(/\?.*/, '')));
+    this.#line(`${INDENT}${method.padEnd(6)} ${shortPath.padEnd(46)} ${answer}`);
   }
 
   /** The exchange as HTTP. */
@@ -130,8 +131,9 @@ export class Transcript {
   }
 }
 
-function shortenIds(path: string): string {
-  return path.replace(/\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{8}([0-9a-f]{4})\b/g, '$1…$2');
+/** Uuids by their ends, where they only have to be told apart. */
+export function shortenIds(text: string): string {
+  return text.replace(/\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{8}([0-9a-f]{4})\b/g, '$1…$2');
 }
 
 /** Leaves enough of a key, a secret, an address or a digest to recognise it. */

@@ -44,6 +44,8 @@ export interface Recovery {
   drop?: string[];
   retry_same_route?: boolean;
   use_new_idempotency_key?: boolean;
+  /** Until then a payment that was not used up is good for the same call. */
+  retry_until?: string;
   links?: Record<string, string>;
 }
 
@@ -58,6 +60,7 @@ export interface Health {
   status: string;
   version: string;
   timestamp: string;
+  mode?: { payments: 'sandbox' | 'live' };
 }
 
 /** A listing as other resources name it. */

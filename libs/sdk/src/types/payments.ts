@@ -53,7 +53,8 @@ export interface GatewayResult<T = unknown> {
   fees: CentFees;
   seller_status_code: number;
   seller_response: T;
-  /** With `billable: false`: how the same payment is used again. */
+  /** With `billable: false`: why, and how the same payment is used again. */
+  error?: { reason: string };
   recovery?: Recovery;
 }
 
