@@ -41,7 +41,8 @@ function explain(error: unknown): string {
     return `The marketplace answered ${status} ${code}: ${message} ${JSON.stringify({ details, requestId })}`;
   }
   // A plain Error was worded for the reader; any other kind is a bug and shows where.
-  return error instanceof Error && error.constructor !== Error ? (error.stack ?? error.message) : String(error);
+  if (error instanceof Error) return error.constructor === Error ? error.message : (error.stack ?? error.message);
+  return String(error);
 }
 
 await main().catch((error: unknown) => {
