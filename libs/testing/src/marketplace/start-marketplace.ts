@@ -1,4 +1,5 @@
 import type { ServiceName } from '@market/contracts';
+import { eventually } from '../eventually.js';
 import { startDistributed } from './distributed.js';
 import { startStandalone } from './standalone.js';
 
@@ -47,5 +48,16 @@ const TEST_SETTINGS = {
  */
 export async function startMarketplace({ mode, env = {} }: MarketplaceOptions): Promise<RunningMarketplace> {
   const settings = { ...TEST_SETTINGS, ...env };
-  return mode === 'standalone' ? startStandalone(settings) : startDistributed(settings);
+  const marketplace = await (mode === 'standalone' ? startStandalone(settings) : startDistributed(settings));
+  // Ready is what a process says of itself; this is what a client sees.
+  await eventually(() => assertHealthy(marketplace.baseUrl), { withinMs: 10_000 }).catch(async (error: unknown) => {
+    await marketplace.stop();
+    throw error;
+  });
+  return marketplace;
+}
+
+async function assertHealthy(baseUrl: string): Promise<void> {
+  const response = await fetch(`${baseUrl}/api/v1/health`, { signal: AbortSignal.timeout(5_000) });
+  if (!response.ok) throw new Error(`GET /health answers ${response.status}`);
 }

@@ -1,0 +1,33 @@
+import { startMarketplace, type RunningMarketplace } from '../marketplace/start-marketplace.js';
+
+/** Quick sweepers and short waits, so that what happens with time happens within a test. */
+const SETTINGS = {
+  PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '1',
+  PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+  GATEWAY_RESUME_INTERVAL_MS: '250',
+  CATALOG_SWEEP_INTERVAL_MS: '250',
+};
+
+/** Runs the marketplaces of the end-to-end suite, says in one line of JSON where they are, and stops them when standard input closes. */
+const modes = process.argv.slice(2) as RunningMarketplace['mode'][];
+const running: RunningMarketplace[] = [];
+const stop = (): Promise<unknown> => Promise.all(running.map((marketplace) => marketplace.stop()));
+try {
+  for (const mode of modes) running.push(await startMarketplace({ mode, env: SETTINGS }));
+} catch (error) {
+  await stop();
+  throw error;
+}
+process.stdin.resume().once('end', () => {
+  for (const marketplace of running) {
+    for (const name of marketplace.processes) process.stderr.write(prefixed(`${marketplace.mode}/${name}`, marketplace.logs(name)));
+  }
+  void stop();
+});
+process.stdout.write(`${JSON.stringify(running.map(({ mode, baseUrl, databaseUrl }) => ({ mode, baseUrl, databaseUrl })))}\n`);
+
+/** What the services logged as errors, for whoever reads why a test failed. */
+function prefixed(name: string, logs: string): string {
+  const errors = logs.split('\n').filter((line) => /^\{"level":[56]0/.test(line));
+  return errors.map((line) => `${name} ${line}\n`).join('');
+}
