@@ -4,20 +4,17 @@
  */
 export function isExactDouble(literal: string): boolean {
   const value = Number(literal);
-  if (!Number.isFinite(value)) return false;
-  const given = decimalOf(literal);
-  const kept = decimalOf(String(value));
-  return given.digits === kept.digits && (given.digits === '' || given.exponent === kept.exponent);
+  // A double is never ten times off, so equal digits mean equal decimals.
+  return Number.isFinite(value) && significantDigits(literal) === significantDigits(String(value));
 }
 
-/** The value as digits × 10^exponent, with neither leading nor trailing zeros; zero has no digits. */
-function decimalOf(literal: string): { digits: string; exponent: number } {
-  const [mantissa = '', power = '0'] = literal.toLowerCase().split('e');
-  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
-  const digits = whole + fraction;
+/** The digits of a number without sign, point, exponent and the zeros at either end; none for zero. */
+function significantDigits(literal: string): string {
+  const [mantissa = ''] = literal.toLowerCase().split('e');
+  const digits = mantissa.replace('-', '').replace('.', '');
   let first = 0;
   let end = digits.length;
   while (first < end && digits[first] === '0') first++;
   while (end > first && digits[end - 1] === '0') end--;
-  return { digits: digits.slice(first, end), exponent: Number(power) - fraction.length + (digits.length - end) };
+  return digits.slice(first, end);
 }

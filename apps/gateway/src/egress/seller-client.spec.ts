@@ -262,6 +262,13 @@ describe('SellerClient, failures', () => {
     expect(seller.requests).toHaveLength(0);
   });
 
+  it('forgets a connection that its seller ends with the answer', async () => {
+    const { seller } = await callTo(sayAndClose(json('{}', '200 OK', 'Connection: close\r\n')));
+    await seller.allClosed();
+    await new Promise(setImmediate);
+    expect(agent.openConnections).toBe(0);
+  });
+
   it('holds no connection once every call is over and idle ones have closed', async () => {
     const idle = new RawSeller(say(json('{}')));
     await client.call({ url: await idle.listen(), rawBody: '{}', headers: {}, timeoutMs: 500, maxResponseBytes: 100 });

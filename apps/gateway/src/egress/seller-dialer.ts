@@ -47,9 +47,9 @@ export class SellerDialer {
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: addressAttemptTimeoutMs,
     };
-    const socket = secure
-      ? connectTls({ ...target, servername: servername ?? (isIP(hostname) === 0 ? hostname : ''), ca: this.options.ca, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true })
-      : connectTcp(target);
+    const name = servername ?? (isIP(hostname) === 0 ? hostname : '');
+    const identity = { servername: name, ca: this.options.ca, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true };
+    const socket = secure ? connectTls({ ...target, ...identity }) : connectTcp(target);
     this.report(socket, secure ? 'secureConnect' : 'connect', done);
     return socket;
   }

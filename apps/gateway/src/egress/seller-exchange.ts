@@ -44,6 +44,7 @@ export class SellerExchange implements SellerHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Given up in the very turn in which its connection came free: not a byte of it is to be sent.
     if (this.over) controller.abort(new errors.RequestAbortedError());
   }
 
@@ -89,8 +90,7 @@ export class SellerExchange implements SellerHandler {
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError) this.reject(error);
     else if (error instanceof ForbiddenAddress) this.fail('forbidden_address');
-    else if (this.started || error instanceof errors.HTTPParserError) this.fail('protocol_error');
-    else this.fail('unreachable');
+    else this.fail(this.started ? 'protocol_error' : 'unreachable');
   }
 
   /** Copies into one growing buffer: kept chunk by chunk, a body of one-byte chunks would take a hundred times its size. */
