@@ -5,7 +5,7 @@ const MAX_LENGTH = 80;
 const NUMBERED = 5;
 
 /** Paths under /listings, now or likely soon, and what reads as one of them. */
-const RESERVED = new Set(['challenge', 'challenges', 'categories', 'search', 'new', 'mine', 'me', 'draft', 'drafts', 'popular', 'newest', 'endpoint', 'listing', 'listings']);
+const RESERVED = new Set(['challenge', 'challenges', 'categories', 'search', 'new', 'mine', 'me', 'draft', 'drafts', 'popular', 'newest', 'endpoint']);
 
 /** Letters that Unicode does not decompose into an ASCII one. */
 const FOLDED: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };

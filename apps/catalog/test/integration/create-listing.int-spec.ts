@@ -1,0 +1,279 @@
+import { createListing, createListingChallenge, getListing, searchListings } from '@market/contracts/catalog';
+import { provisionEndpoint } from '@market/contracts/gateway';
+import { newId } from '@market/kernel';
+import { refuse } from '@market/messaging';
+import { eventually } from '@market/testing';
+import { LIMITS, principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
+import { create, perCall, plain, proofOf, refusalOf, solve, type NewListing } from '../support/listings.js';
+
+describe('creating a listing', () => {
+  let service: CatalogService;
+  beforeAll(async () => {
+    service = await startCatalog({ CATALOG_OPEN_CHALLENGES_MAX: '8' });
+  });
+  afterAll(() => service.stop());
+  beforeEach(async () => {
+    await service.sql('DELETE FROM listings');
+    await service.sql('DELETE FROM listing_slugs');
+    service.gateway.provisioned.length = 0;
+    service.gateway.provision = () => ({ signingSecret: 'whsec_once', status: 'unverified', limits: LIMITS });
+    service.told.removed.length = 0;
+  });
+
+  const stored = () => service.sql<{ id: string }>('SELECT id FROM listings');
+  const open = async (agentId: string) => (await service.sql('SELECT 1 FROM listing_challenges WHERE agent_id = $1', [agentId])).length;
+
+  describe('keeps what it is told', () => {
+    it('stores and shows every field as it was sent', async () => {
+      const seller = principal();
+      const written = {
+        pricingModel: 'monthly',
+        pricingAmountMicros: '1000000000000',
+        preferredCurrency: 'SOL',
+        deliveryType: 'streaming',
+        authMethod: 'oauth2',
+        formats: ['json', 'csv, "quoted"', ''],
+        docs: 'd'.repeat(50_000),
+        connectionInstructions: 'c'.repeat(10_000),
+        exampleOutputs: [{ label: 'null', content: '{"a": "\\u0000 escaped twice"}' }],
+        demoEndpoint: 'https://demo.example/x?y=1#z',
+        githubUrl: 'https://github.com/a/b',
+        logoUrl: 'https://logo.example/l.png',
+        expectedDelivery: 'now',
+        riskDisclaimers: '<script>alert(1)</script>',
+        sla: "99.9%; it's fine",
+        tags: ['a', 'b c', '{}', 'NULL', '\\'],
+        status: 'draft',
+      } satisfies Partial<NewListing>;
+      const { id } = await create(service, seller, written);
+      expect(await service.ask(getListing, { ref: id }, { principal: seller })).toMatchObject({
+        pricing_model: 'monthly',
+        pricing_amount: 1_000_000,
+        pricing_currency: 'USD',
+        preferred_currency: written.preferredCurrency,
+        delivery_type: written.deliveryType,
+        auth_method: written.authMethod,
+        formats: written.formats,
+        docs: written.docs,
+        connection_instructions: written.connectionInstructions,
+        example_outputs: written.exampleOutputs,
+        demo_endpoint: written.demoEndpoint,
+        github_url: written.githubUrl,
+        logo_url: written.logoUrl,
+        expected_delivery: written.expectedDelivery,
+        risk_disclaimers: written.riskDisclaimers,
+        sla: written.sla,
+        tags: written.tags,
+        status: 'draft',
+      });
+    });
+
+    it('applies the defaults of the public contract', async () => {
+      const seller = principal();
+      const { id } = await create(service, seller);
+      const detail = await service.ask(getListing, { ref: id });
+      expect(detail).toMatchObject({ category: null, pricing_model: 'free', pricing_amount: 0, pricing_currency: 'USD', preferred_currency: 'USDC', delivery_type: 'api', auth_method: 'api_key', formats: ['json'], docs: null, example_outputs: [], tags: [], status: 'active' });
+      expect(detail).not.toHaveProperty('gateway_url');
+    });
+
+    it('counts code points, so that a hundred emoji are a name', async () => {
+      const seller = principal();
+      const name = '👩🏽'.repeat(50);
+      const { id, slug } = await create(service, seller, { name, description: '𝒳'.repeat(5_000) });
+      expect(slug).toBe('listing');
+      expect((await service.ask(getListing, { ref: id })).name).toBe(name);
+    });
+
+    it('takes 100 KB of tags and still finds the listing by its name', async () => {
+      const seller = principal();
+      const { id } = await create(service, seller, { name: 'Heavily tagged', tags: Array.from({ length: 10_000 }, (_, index) => `tag${index}`) });
+      expect((await service.ask(searchListings, { q: 'heavily', page: 1, limit: 20 })).items.map((item) => item.id)).toEqual([id]);
+    });
+
+    it('indexes long words in linear time', async () => {
+      const started = Date.now();
+      for (const word of ['a_', 'd', 'a-b.c/', '<a ']) await service.sql('SELECT words_of(repeat($1, 50000 / length($1)))', [word]);
+      // Uncut, the first alone takes minutes.
+      expect(Date.now() - started).toBeLessThan(10_000);
+    });
+
+    it('asks identity for a seller it has not heard of, once', async () => {
+      const seller = principal();
+      await create(service, seller);
+      await create(service, seller);
+      expect(service.identity.asked.filter((id) => id === seller.accountId)).toHaveLength(1);
+    });
+  });
+
+  describe('refuses', () => {
+    const surplus = { ...perCall, pricingModel: 'monthly' as const };
+    it.each<[string, Partial<NewListing>, string, Record<string, unknown>]>([
+      ['a name of one character', { name: '👩' }, 'text_invalid', { field: 'name' }],
+      ['a name of 101 characters', { name: 'n'.repeat(101) }, 'text_invalid', { field: 'name' }],
+      ['a description of nine characters', { description: '𝒳'.repeat(9) }, 'text_invalid', { field: 'description' }],
+      ['docs beyond 50000 characters', { docs: 'd'.repeat(50_001) }, 'text_invalid', { field: 'docs' }],
+      ['NUL in a name', { name: 'a\0b' }, 'text_invalid', { field: 'name' }],
+      ['NUL in a tag', { tags: ['ok', '\0'] }, 'text_invalid', { field: 'tags' }],
+      ['half a surrogate pair in an example', { exampleOutputs: [{ label: 'x', content: '\ud800' }] }, 'text_invalid', { field: 'example_outputs' }],
+      ['NUL in a URL', { logoUrl: 'https://x.example/\0' }, 'text_invalid', { field: 'logo_url' }],
+      ['a price on a free listing', { pricingAmountMicros: '1' }, 'pricing_invalid', {}],
+      ['a price beyond a million', { pricingModel: 'monthly', pricingAmountMicros: '1000000000001' }, 'pricing_invalid', {}],
+      ['a display currency the price is not in', { pricingCurrency: 'EUR' }, 'pricing_invalid', {}],
+      ['a per_call listing without an endpoint', { pricingModel: 'per_call' }, 'private_endpoint_required', {}],
+      ['an endpoint on another listing', surplus, 'private_endpoint_unexpected', {}],
+      ['an unknown category', { categoryId: newId() }, 'category_not_found', {}],
+      ['an endpoint URL of 3000 characters', { ...perCall, privateEndpointUrl: `https://x.example/${'p'.repeat(3_000)}` }, 'endpoint_url_refused', {}],
+    ])('%s, and the challenge stays unused', async (_what, values, reason, details) => {
+      const seller = principal();
+      expect(await refusalOf(create(service, seller, values))).toMatchObject({ reason, details });
+      expect(await open(seller.accountId)).toBe(1);
+      expect(await stored()).toEqual([]);
+      expect(service.gateway.provisioned).toEqual([]);
+    });
+
+    it.each([
+      ['a human', principal({ accountType: 'human' })],
+      ['an agent that only buys', principal({ role: 'buyer' })],
+    ])('%s as a seller', async (_who, stranger) => {
+      expect((await refusalOf(service.ask(createListing, { ...plain, powNonce: '0' }, { principal: stranger }))).reason).toBe('seller_role_required');
+      expect((await refusalOf(service.ask(createListingChallenge, {}, { principal: stranger }))).reason).toBe('seller_role_required');
+    });
+
+    it('a URL that the gateway refuses, and consumes nothing', async () => {
+      const seller = principal();
+      const proof = await proofOf(service, seller);
+      service.gateway.provision = () => {
+        throw refuse(provisionEndpoint, 'endpoint_url_refused', { problem: 'resolves to a private address' });
+      };
+      expect(await refusalOf(service.ask(createListing, { ...perCall, ...proof }, { principal: seller }))).toEqual({ reason: 'endpoint_url_refused', details: { problem: 'resolves to a private address' } });
+      expect(await stored()).toEqual([]);
+      service.gateway.provision = () => ({ signingSecret: 'whsec_once', status: 'unverified', limits: LIMITS });
+      expect(await service.ask(createListing, { ...perCall, ...proof }, { principal: seller })).toMatchObject({ gateway_signing_secret: 'whsec_once' });
+    });
+  });
+
+  describe('proof of work', () => {
+    const attempt = (seller: ReturnType<typeof principal>, proof: Partial<NewListing>) => refusalOf(service.ask(createListing, { ...plain, powNonce: '0', ...proof }, { principal: seller }));
+
+    it('is solved for the latest unused challenge where none is named', async () => {
+      const seller = principal();
+      await proofOf(service, seller);
+      const { powNonce } = await proofOf(service, seller);
+      await service.ask(createListing, { ...plain, powNonce }, { principal: seller });
+      expect(await open(seller.accountId)).toBe(1);
+    });
+
+    it('says what it takes', async () => {
+      const answer = await service.ask(createListingChallenge, {}, { principal: principal() });
+      expect(answer).toEqual({ challenge: expect.stringMatching(/^[0-9a-f]{64}$/) as string, difficulty: 1, algorithm: 'sha256', hint: expect.stringContaining('pow_nonce') as string });
+    });
+
+    it('is refused when it is wrong, spliced, foreign, unknown, used or late', async () => {
+      const [seller, other] = [principal(), principal()];
+      const { challenge, powNonce } = await proofOf(service, seller);
+      const wrong = ['not', '', ' ', `${powNonce}\n`, '0'.repeat(65), 'x'.repeat(100_000), 'é'];
+      for (const nonce of wrong) expect(await attempt(seller, { challenge, powNonce: nonce })).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: 1 } });
+      expect((await attempt(seller, { challenge: challenge + powNonce, powNonce: '' })).reason).toBe('challenge_invalid');
+      expect((await attempt(seller, { challenge: challenge.toUpperCase(), powNonce })).reason).toBe('challenge_invalid');
+      expect((await attempt(seller, { challenge: '\0', powNonce })).reason).toBe('challenge_invalid');
+      expect((await attempt(other, { challenge, powNonce })).reason).toBe('challenge_invalid');
+      expect((await attempt(other, { powNonce })).reason).toBe('challenge_invalid');
+      await service.ask(createListing, { ...plain, challenge, powNonce }, { principal: seller });
+      expect((await attempt(seller, { challenge, powNonce })).reason).toBe('challenge_invalid');
+      const late = await proofOf(service, seller);
+      await service.sql(`UPDATE listing_challenges SET expires_at = now() - interval '1 millisecond' WHERE challenge = $1`, [late.challenge]);
+      expect((await attempt(seller, late)).reason).toBe('challenge_invalid');
+      expect(await stored()).toHaveLength(1);
+    });
+
+    it('keeps the difficulty it was asked at', async () => {
+      const seller = principal();
+      const { challenge } = await service.ask(createListingChallenge, {}, { principal: seller });
+      await service.sql('UPDATE listing_challenges SET difficulty = 3 WHERE challenge = $1', [challenge]);
+      const weak = Array.from({ length: 1_000 }, (_, nonce) => String(nonce)).find((nonce) => nonce !== solve(challenge, 3))!;
+      expect((await attempt(seller, { challenge, powNonce: weak })).reason).toBe('proof_of_work_invalid');
+      await service.ask(createListing, { ...plain, challenge, powNonce: solve(challenge, 3) }, { principal: seller });
+    });
+
+    it('makes one listing of 64 parallel attempts, and lets the gateway forget the endpoints of the rest', async () => {
+      const seller = principal();
+      const proof = await proofOf(service, seller);
+      const answers = await Promise.allSettled(Array.from({ length: 64 }, () => service.ask(createListing, { ...perCall, ...proof }, { principal: seller })));
+      const created = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+      expect(created).toHaveLength(1);
+      for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ reason: 'challenge_invalid' });
+      expect(await stored()).toEqual([{ id: created[0]!.id }]);
+      const orphans = service.gateway.provisioned.map(({ listingId }) => listingId).filter((id) => id !== created[0]!.id);
+      await eventually(() => expect(new Set(service.told.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)));
+    });
+
+    it('is handed out to an agent a limited number of times, also in parallel', async () => {
+      const seller = principal();
+      const answers = await Promise.allSettled(Array.from({ length: 64 }, () => service.ask(createListingChallenge, {}, { principal: seller })));
+      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
+      for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ reason: 'too_many_challenges', details: { retry_after_seconds: expect.any(Number) as number } });
+      await service.sql(`UPDATE listing_challenges SET expires_at = now() WHERE agent_id = $1`, [seller.accountId]);
+      await service.ask(createListingChallenge, {}, { principal: seller });
+    });
+  });
+
+  describe('the address', () => {
+    const slugOf = async (name: string) => (await create(service, principal(), { name })).slug;
+
+    it('is the name in ASCII, then numbered, then anything that is free', async () => {
+      const slugs: string[] = [];
+      for (let count = 0; count < 7; count += 1) slugs.push(await slugOf('Crème Brûlée — Tørrfisk & Straße №1'));
+      const base = 'creme-brulee-torrfisk-strasse-no1';
+      expect(slugs.slice(0, 5)).toEqual([base, `${base}-2`, `${base}-3`, `${base}-4`, `${base}-5`]);
+      for (const slug of slugs.slice(5)) expect(slug).toMatch(new RegExp(`^${base}-[0-9a-f]{6}$`));
+    });
+
+    it('is nobody else’s, also when 32 sellers want it at once', async () => {
+      const slugs = await Promise.all(Array.from({ length: 32 }, () => slugOf('Race')));
+      expect(new Set(slugs).size).toBe(32);
+      expect(slugs).toContain('race');
+      for (const slug of slugs) expect((await service.ask(getListing, { ref: slug })).slug).toBe(slug);
+    });
+
+    it('never reads as a path or an id', async () => {
+      expect(await slugOf('Challenge')).toBe('challenge-2');
+      const id = newId();
+      expect(await slugOf(id.toUpperCase())).toBe(`${id}-2`);
+    });
+  });
+
+  describe('with an Idempotency-Key', () => {
+    const idempotency = { key: 'k-1', fingerprint: 'f-1' };
+
+    it('answers a repetition with the same listing and secret, without another challenge', async () => {
+      const seller = principal();
+      const proof = await proofOf(service, seller);
+      const ask = (as = idempotency) => service.ask(createListing, { ...perCall, ...proof }, { principal: seller, idempotency: as });
+      const first = await ask();
+      service.gateway.provision = () => {
+        throw new Error('must not be asked again');
+      };
+      const reply = {};
+      expect(await service.ask(createListing, { ...perCall, ...proof }, { principal: seller, idempotency, reply })).toEqual(first);
+      expect(reply).toEqual({ idempotencyReplayed: true });
+      expect((await refusalOf(ask({ ...idempotency, fingerprint: 'f-2' }))).reason).toBe('idempotency_key_reused');
+      expect(JSON.stringify(await service.sql(`SELECT encode(answer, 'escape') AS answer FROM idempotency_keys`))).not.toContain('whsec_');
+    });
+
+    it('makes one listing of 32 parallel requests, each with a proof of its own', async () => {
+      const sellers = Array.from({ length: 4 }, () => principal());
+      for (const seller of sellers) {
+        const proofs = await Promise.all(Array.from({ length: 8 }, () => proofOf(service, seller)));
+        const answers = await Promise.allSettled(proofs.map((proof) => service.ask(createListing, { ...perCall, ...proof }, { principal: seller, idempotency })));
+        const ids = new Set(answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value.id] : [])));
+        expect(ids.size).toBe(1);
+        for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ reason: 'idempotency_in_progress' });
+        expect(await service.sql('SELECT id FROM listings WHERE provider_id = $1', [seller.accountId])).toEqual([{ id: [...ids][0] }]);
+        expect(await open(seller.accountId)).toBe(7);
+      }
+      const kept = (await stored()).map(({ id }) => id);
+      const orphans = service.gateway.provisioned.map(({ listingId }) => listingId).filter((id) => !kept.includes(id));
+      await eventually(() => expect(new Set(service.told.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)));
+    });
+  });
+});

@@ -1,0 +1,130 @@
+import type { PayloadOf, Principal } from '@market/contracts';
+import { getListing, searchListings } from '@market/contracts/catalog';
+import { endpointChanged } from '@market/contracts/gateway';
+import { agentRegistered } from '@market/contracts/identity';
+import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import { eventually } from '@market/testing';
+import fc from 'fast-check';
+import { LIMITS, principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
+import { create, perCall } from '../support/listings.js';
+
+type EndpointState = PayloadOf<typeof endpointChanged>;
+
+describe('what others tell the catalog', () => {
+  let service: CatalogService;
+  beforeAll(async () => {
+    service = await startCatalog({ CATALOG_FAILING_GRACE_SECONDS: '3600', CATALOG_SWEEP_INTERVAL_MS: '50' });
+  });
+  afterAll(() => service.stop());
+
+  const listingOf = async (seller: Principal) => (await create(service, seller, perCall)).id;
+  const endpoint = (listingId: string, version: number, values: Partial<EndpointState> = {}): EndpointState => ({ listingId, version, status: 'active', limits: LIMITS, changedAt: new Date().toISOString(), ...values });
+  const tell = (...states: EndpointState[]) => service.deliver(endpointChanged, states.map((payload) => ({ payload })));
+  const statusOf = async (id: string) => (await service.sql<{ status: string; suspended_by: string | null }>('SELECT status, suspended_by FROM listings WHERE id = $1', [id]))[0];
+  const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+  describe('of endpoints', () => {
+    it('shows the newest version, however often and in whatever order versions come', async () => {
+      const statuses = ['unverified', 'active', 'paused', 'failing'] as const;
+      const deliveries = fc.array(fc.record({ version: fc.integer({ min: 1, max: 8 }), batch: fc.nat({ max: 2 }) }), { minLength: 1, maxLength: 20 });
+      await fc.assert(
+        fc.asyncProperty(deliveries, async (delivered) => {
+          const id = newId();
+          for (const batch of [0, 1, 2]) await tell(...delivered.filter((event) => event.batch === batch).map(({ version }) => endpoint(id, version, { status: statuses[version % 4]!, limits: { ...LIMITS, max_concurrency: version } })));
+          const newest = Math.max(...delivered.map(({ version }) => version));
+          expect(await service.sql('SELECT version, status, limits FROM endpoints WHERE listing_id = $1', [id])).toEqual([{ version: newest, status: statuses[newest % 4], limits: { ...LIMITS, max_concurrency: newest } }]);
+        }),
+        { numRuns: 40 },
+      );
+    });
+
+    it('is not undone by the listing that is committed after its endpoint was told of', async () => {
+      const seller = principal();
+      service.gateway.provision = async ({ listingId }) => {
+        await tell(endpoint(listingId, 2, { status: 'active' }));
+        return { signingSecret: 'whsec_x', status: 'unverified', limits: LIMITS };
+      };
+      const id = await listingOf(seller);
+      expect(await service.ask(getListing, { ref: id })).toMatchObject({ endpoint_status: 'active' });
+      service.gateway.provision = () => ({ signingSecret: 'whsec_x', status: 'unverified', limits: LIMITS });
+    });
+
+    it('suspends a listing whose endpoint fails without a break for too long, and brings it back with its endpoint', async () => {
+      const id = await listingOf(principal());
+      await tell(endpoint(id, 1, { status: 'failing', changedAt: hoursAgo(2) }));
+      await eventually(async () => expect(await statusOf(id)).toEqual({ status: 'suspended', suspended_by: 'system' }));
+      await tell(endpoint(id, 2, { status: 'unverified' }));
+      expect(await statusOf(id)).toEqual({ status: 'suspended', suspended_by: 'system' });
+      await tell(endpoint(id, 3, { status: 'active' }));
+      expect(await statusOf(id)).toEqual({ status: 'active', suspended_by: null });
+      await eventually(() => expect(service.told.changed.filter(({ listingId }) => listingId === id).map(({ version, status }) => [version, status])).toEqual([[1, 'active'], [2, 'suspended'], [3, 'active']]));
+    });
+
+    it('counts the time of failing from the first word of it, and from anew after each recovery', async () => {
+      const [long, broken, witness] = [await listingOf(principal()), await listingOf(principal()), await listingOf(principal())];
+      await tell(endpoint(long, 1, { status: 'failing', changedAt: hoursAgo(2) }), endpoint(broken, 1, { status: 'failing', changedAt: hoursAgo(0.5) }));
+      await tell(endpoint(long, 2, { status: 'failing' }), endpoint(broken, 2, { status: 'active' }));
+      await tell(endpoint(broken, 3, { status: 'failing', changedAt: hoursAgo(0.1) }), endpoint(witness, 1, { status: 'failing', changedAt: hoursAgo(9) }));
+      await eventually(async () => {
+        expect(await statusOf(witness)).toMatchObject({ status: 'suspended' });
+        expect(await statusOf(long)).toMatchObject({ status: 'suspended' });
+      });
+      expect(await statusOf(broken)).toMatchObject({ status: 'active' });
+    });
+
+    it('leaves alone what its owner or an operator suspended', async () => {
+      for (const suspender of ['owner', 'operator']) {
+        const id = await listingOf(principal());
+        await service.sql(`UPDATE listings SET status = 'suspended', suspended_by = $2 WHERE id = $1`, [id, suspender]);
+        await tell(endpoint(id, 1, { status: 'failing', changedAt: hoursAgo(2) }), endpoint(id, 2));
+        expect(await statusOf(id)).toEqual({ status: 'suspended', suspended_by: suspender });
+      }
+    });
+  });
+
+  describe('of agents', () => {
+    it('shows a seller as it registered, without asking for it', async () => {
+      const seller = principal();
+      const agent = { id: seller.accountId, display_name: 'Grace 🦊', avatar_url: 'https://a.example/g.png', account_type: 'agent' as const, is_verified: false };
+      await service.deliver(agentRegistered, [{ payload: { agent, registeredAt: new Date().toISOString() } }]);
+      expect((await service.ask(getListing, { ref: await listingOf(seller) })).provider).toEqual(agent);
+      expect(service.identity.asked).not.toContain(seller.accountId);
+    });
+
+    it('keeps the profile it asked for when the older registration arrives late', async () => {
+      const seller = principal();
+      const id = await listingOf(seller);
+      const { provider } = await service.ask(getListing, { ref: id });
+      await service.deliver(agentRegistered, [{ payload: { agent: { ...provider, display_name: 'Old name' }, registeredAt: new Date().toISOString() } }]);
+      expect((await service.ask(getListing, { ref: id })).provider).toEqual(provider);
+    });
+  });
+
+  describe('of payments', () => {
+    const completed = (listingId: string): PayloadOf<typeof paymentCompleted> => ({
+      paymentId: newId(),
+      relayRequestId: `0x${'ab'.repeat(32)}`,
+      gatewayRequestId: newId(),
+      buyerId: newId(),
+      sellerId: newId(),
+      listingId,
+      grossMicros: '10000',
+      feeMicros: '500',
+      sellerStatusCode: 200,
+      latencyMs: 5,
+      requestDigest: '0'.repeat(64),
+      responseDigest: '0'.repeat(64),
+      completedAt: new Date().toISOString(),
+    });
+
+    it('makes popular what was paid for and delivered, and counts a repeated event once', async () => {
+      const [two, none, three] = [await listingOf(principal()), await listingOf(principal()), await listingOf(principal())];
+      const events = [two, three, two, three, three, newId()].map((listingId) => ({ id: newId(), payload: completed(listingId) }));
+      await Promise.all([service.deliver(paymentCompleted, events), service.deliver(paymentCompleted, [...events].reverse()), ...events.map((event) => service.deliver(paymentCompleted, [event, event]))]);
+      const { items } = await service.ask(searchListings, { sort: 'popular', page: 1, limit: 100 });
+      expect(items.map(({ id }) => id).filter((id) => [two, none, three].includes(id))).toEqual([three, two, none]);
+      expect(await service.sql('SELECT completed_calls::int AS calls FROM listing_popularity WHERE listing_id = ANY($1) ORDER BY 1', [[two, none, three]])).toEqual([{ calls: 0 }, { calls: 2 }, { calls: 3 }]);
+    });
+  });
+});
