@@ -9,7 +9,10 @@ export interface SellerHandler extends Dispatcher.DispatchHandler {
 
 /** An exchange's hold on a connection, or on its place in the queue for one. */
 export interface Lease {
-  /** To be called once, when the exchange is over. A connection that is not reusable is closed at once, even while it is being made. */
+  /**
+   * To be called once, when the exchange is over, and not from within its handler, where the parser is still at work.
+   * A connection that is not reusable is closed at once, even while it is being made.
+   */
   end(reusable: boolean): void;
 }
 
