@@ -55,9 +55,9 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
       CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
     )`);
-  await runner.query(`CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight')`);
-  await runner.query(`CREATE INDEX payments_unpaid_until ON payments (expires_at) WHERE state IN ('pending', 'underpaid')`);
-  await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until) WHERE state = 'verified'`);
+  await runner.query(`CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
+  await runner.query(`CREATE INDEX payments_unpaid_until ON payments (expires_at, id) WHERE state IN ('pending', 'underpaid')`);
+  await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until, id) WHERE state = 'verified'`);
   await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
   await runner.query(`
     CREATE TABLE sandbox_transfers (

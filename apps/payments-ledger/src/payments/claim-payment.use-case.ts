@@ -47,7 +47,7 @@ export class ClaimPayment {
     const claimed = await this.claims.submit(request);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
-    if (!awaitsMoney(current)) return this.explain(current);
+    if (!mayGetMoney(current)) return this.explain(current);
     const observed = await this.observePayment.execute(current.id, call);
     if (observed.state !== 'verified') return this.explain({ ...observed, as_of: current.as_of });
     const second = await this.claims.submit(request);
@@ -105,7 +105,8 @@ export class ClaimPayment {
 
 const matches = (row: PaymentRow, item: Claim): boolean => row.buyer_id === item.buyerId && row.listing_id === item.listingId && row.body_digest.toString('hex') === item.bodyDigest;
 
-const awaitsMoney = (row: PaymentRow): boolean => row.state === 'pending' || row.state === 'underpaid' || row.state === 'indeterminate';
+/** Also to an expired offer money may have come: then it is owed back. */
+const mayGetMoney = ({ state }: PaymentRow): boolean => state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
 
 function toClaimed(row: PaymentRow): Output {
   return {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createOffer } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { newId, splitFee } from '@market/kernel';
+import { newId, splitFee, UnavailableError } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database, GroupCommit, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
@@ -9,8 +9,11 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute } from '../rails/choose-route.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { PRICE_FEED, toBaseUnits, type PriceFeed } from '../rails/price-feed.js';
+import { ObservePayment } from './observe-payment.js';
+import { isLive, LIVE_STATES } from './payment-state.js';
 import { moneyOf, paymentColumns, toOffer, type PaymentRow } from './payment.js';
 
+type FoundOffer = PaymentRow & { is_over: boolean };
 type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'fence' | 'lease_until' | 'retry_until' | 'completed_at'> & { offer_key: Buffer };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
@@ -38,27 +41,24 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   amount_base_units: 'numeric',
   expires_at: 'timestamptz',
 };
+const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
 
+/** Rows are inserted in one order, so that two processes that quote the same calls wait for each other instead of deadlocking. */
 const insertOrFind = sql(
   'payments.insert-or-find-offer',
   `WITH wanted AS (
      SELECT * FROM unnest(${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}[]`).join(', ')}) AS w (${names.join(', ')})
-   ), outdated AS (
-     UPDATE payments p SET state = 'expired' FROM wanted w
-     WHERE p.offer_key = w.offer_key AND p.state = 'pending' AND p.expires_at <= now()
-     RETURNING p.offer_key
    ), inserted AS (
      INSERT INTO payments (state, ${names.join(', ')})
-     SELECT 'pending', ${names.map((name) => `w.${name}`).join(', ')} FROM wanted w
-     WHERE NOT EXISTS (SELECT 1 FROM outdated o WHERE o.offer_key = w.offer_key)
-     ON CONFLICT (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight') DO NOTHING
+     SELECT 'pending', ${names.map((name) => `w.${name}`).join(', ')} FROM wanted w ORDER BY w.offer_key
+     ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING
      RETURNING *
    )
-   SELECT offer_key, ${paymentColumns('i')} FROM inserted i
+   SELECT offer_key, ${paymentColumns('i')}, false AS is_over FROM inserted i
    UNION ALL
-   SELECT p.offer_key, ${paymentColumns('p')} FROM payments p JOIN wanted w USING (offer_key)
-   WHERE p.state IN ('underpaid', 'verified', 'in_flight') OR (p.state = 'pending' AND p.expires_at > now())`,
+   SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
+   FROM payments p JOIN wanted w USING (offer_key) WHERE p.${IS_LIVE}`,
 );
 
 /**
@@ -67,10 +67,11 @@ const insertOrFind = sql(
  */
 @Injectable()
 export class CreateOffer {
-  private readonly offers = new GroupCommit<NewOffer, PaymentRow>((items) => this.write(items));
+  private readonly offers = new GroupCommit<NewOffer, FoundOffer>((items) => this.write(items));
 
   constructor(
     private readonly database: Database,
+    private readonly observePayment: ObservePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(PRICE_FEED) private readonly prices: PriceFeed,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -93,8 +94,16 @@ export class CreateOffer {
         recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
       });
     }
-    const row = await this.offers.submit(this.draft(input, accountId, choice));
+    const row = await this.offer(this.draft(input, accountId, choice), call);
     return { offer: toOffer(row), money: moneyOf(row), gatewayRequestId: row.gateway_request_id, isNew: row.gateway_request_id === input.gatewayRequestId };
+  }
+
+  private async offer(draft: NewOffer, call: Call): Promise<PaymentRow> {
+    const found = await this.offers.submit(draft);
+    if (!found.is_over) return found;
+    // Money may have come in time and not been seen: the old offer gets a last look before a new one takes its place.
+    const ended = await this.observePayment.execute(found.id, call);
+    return isLive(ended.state) ? ended : this.offers.submit(draft);
   }
 
   private draft(input: InputOf<typeof createOffer>, buyerId: string, { rail, route }: { rail: PaymentRail; route: ReturnType<PaymentRail['routes']>[number] }): NewOffer {
@@ -128,15 +137,15 @@ export class CreateOffer {
     };
   }
 
-  /** An offer that had just expired, or was made by another process this very moment, shows on the second look. */
-  private async write(items: NewOffer[]): Promise<PaymentRow[]> {
-    const found = new Map<string, PaymentRow>();
+  /** An offer that another process made or ended this very moment shows on the second look. */
+  private async write(items: NewOffer[]): Promise<(FoundOffer | Error)[]> {
+    const found = new Map<string, FoundOffer>();
     for (let look = 1; look <= 3; look += 1) {
       const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
       if (missing.length === 0) break;
-      const rows = await this.database.query<PaymentRow & { offer_key: Buffer }>(insertOrFind, names.map((name) => missing.map((item) => item[name])));
+      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, names.map((name) => missing.map((item) => item[name])));
       for (const row of rows) found.set(row.offer_key.toString('hex'), row);
     }
-    return items.map((item) => found.get(item.offer_key.toString('hex'))!);
+    return items.map((item) => found.get(item.offer_key.toString('hex')) ?? new UnavailableError('the offer'));
   }
 }

@@ -1,14 +1,29 @@
 import { newCall } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, sql, type Statement } from '@market/persistence';
 import { Jobs } from '@market/runtime';
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { ObservePayment } from './observe-payment.js';
 
-const unpaid = sql('payments.unpaid-past-expiry', `SELECT id FROM payments WHERE state IN ('pending', 'underpaid') AND expires_at <= now() ORDER BY expires_at LIMIT 200`);
-const undelivered = sql('payments.undelivered-past-window', `SELECT id FROM payments WHERE state = 'verified' AND retry_until <= now() ORDER BY retry_until LIMIT 200`);
+const PAGE = 200;
+/** A backlog is worked off over several runs, so that a stopping process does not wait for all of it. */
+const PAGES_A_RUN = 10;
+const FIRST = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
-const abandoned = sql('payments.release-abandoned', `UPDATE payments SET state = 'verified', lease_until = NULL WHERE state = 'in_flight' AND lease_until < now() - interval '60 seconds'`);
+/** Pages by (due, id): a payment that cannot be ended yet does not hold up those behind it. */
+const unpaid = sql(
+  'payments.unpaid-past-expiry',
+  `SELECT id, expires_at::text AS due FROM payments WHERE state IN ('pending', 'underpaid') AND expires_at <= now() AND (expires_at, id) > ($1::timestamptz, $2::uuid) ORDER BY expires_at, id LIMIT ${PAGE}`,
+);
+const undelivered = sql(
+  'payments.undelivered-past-window',
+  `SELECT id, retry_until::text AS due FROM payments WHERE state = 'verified' AND retry_until <= now() AND (retry_until, id) > ($1::timestamptz, $2::uuid) ORDER BY retry_until, id LIMIT ${PAGE}`,
+);
+const abandoned = sql(
+  'payments.release-abandoned',
+  `UPDATE payments SET state = 'verified', lease_until = NULL
+   WHERE id IN (SELECT id FROM payments WHERE state = 'in_flight' AND lease_until < now() - interval '60 seconds' FOR UPDATE SKIP LOCKED)`,
+);
 
 /**
  * Ends what time has ended: unpaid offers expire after a last look at their rail, undelivered payments are owed back, once;
@@ -16,6 +31,8 @@ const abandoned = sql('payments.release-abandoned', `UPDATE payments SET state =
  */
 @Injectable()
 export class ExpirePayments implements OnApplicationBootstrap {
+  private readonly logger = new Logger('ExpirePayments');
+
   constructor(
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
@@ -29,8 +46,18 @@ export class ExpirePayments implements OnApplicationBootstrap {
 
   async run(): Promise<void> {
     await this.database.query(abandoned);
-    for (const { id } of await this.database.query<{ id: string }>(unpaid)) await this.observePayment.execute(id, newCall());
-    for (const { id } of await this.database.query<{ id: string }>(undelivered)) await this.oweBack(id);
+    await this.each(unpaid, (id) => this.observePayment.execute(id, newCall()));
+    await this.each(undelivered, (id) => this.oweBack(id));
+  }
+
+  private async each(due: Statement, end: (paymentId: string) => Promise<unknown>): Promise<void> {
+    let after = FIRST;
+    for (let pages = 1; pages <= PAGES_A_RUN; pages += 1) {
+      const page = await this.database.query<typeof FIRST>(due, [after.due, after.id]);
+      for (const { id } of page) await end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${error instanceof Error ? error.message : String(error)}`));
+      if (page.length < PAGE) return;
+      after = page[page.length - 1]!;
+    }
   }
 
   private async oweBack(paymentId: string): Promise<void> {

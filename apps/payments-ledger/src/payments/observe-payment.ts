@@ -2,7 +2,7 @@ import { paymentRefundDue } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
 import type { Call } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Journal } from '../journal/journal.js';
 import { refundDue, type RefundReason } from '../journal/posting.js';
@@ -25,6 +25,8 @@ export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
 /** Asks a payment's rail what arrived and moves the payment accordingly; money beyond the price, or too late for it, is owed back at once. */
 @Injectable()
 export class ObservePayment {
+  private readonly logger = new Logger('ObservePayment');
+
   constructor(
     private readonly database: Database,
     private readonly journal: Journal,
@@ -33,12 +35,13 @@ export class ObservePayment {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** The rail is asked before any row is locked: it may be slow. */
+  /** The rail is asked before any row is locked: it may be slow. A rail that does not know leaves the payment as it is. */
   async execute(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
     const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
     const rail = this.rails.find(({ id }) => id === payment?.rail);
     invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
-    const observation = await rail.observe({ paymentId, relayRequestId: payment.relay_request_id, route: payment, amountBaseUnits: BigInt(payment.amount_base_units) });
+    const observation = await this.ask(rail, payment);
+    if (!observation) return payment;
     return this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call));
   }
 
@@ -50,9 +53,13 @@ export class ObservePayment {
 
   async apply(tx: Tx, payment: LockedPayment, observation: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
     const verdict = judge({ state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired }, observation);
-    if (verdict.state === payment.state) return payment;
-    invariant(mayMove(payment.state, verdict.state), `a payment moves from ${payment.state} to ${verdict.state}`);
-    if (verdict.state === 'refund_due') return this.oweBack(tx, payment, observation, 'not_delivered', worthMicros(payment, observation.receivedBaseUnits), call);
+    const paidFurther = verdict.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
+    if (verdict.state === payment.state && !paidFurther) return payment;
+    invariant(paidFurther || mayMove(payment.state, verdict.state), `a payment moves from ${payment.state} to ${verdict.state}`);
+    if (verdict.state === 'refund_due') {
+      const reason = payment.state === 'expired' ? 'paid_late' : 'not_delivered';
+      return this.oweBack(tx, payment, observation, reason, worthMicros(payment, observation.receivedBaseUnits), call);
+    }
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, verdict.state, observation.receivedBaseUnits, observation.transactionHash, this.config.retryWindowSeconds]);
     const surplus = worthMicros(payment, verdict.surplusBaseUnits);
     if (surplus > 0n) await this.recordOwed(tx, payment, 'overpaid', surplus, call);
@@ -60,10 +67,19 @@ export class ObservePayment {
   }
 
   /** Ends a payment in the buyer's favour: the state and the adjustment are one commit. */
-  async oweBack(tx: Tx, payment: LockedPayment, observation: Observation, reason: 'not_delivered' | 'paid_late', amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+  async oweBack(tx: Tx, payment: LockedPayment, observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>, reason: 'not_delivered' | 'paid_late', amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, 'refund_due', observation.receivedBaseUnits, observation.transactionHash, 0]);
     if (amountMicros > 0n) await this.recordOwed(tx, payment, reason, amountMicros, call);
     return moved!;
+  }
+
+  private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {
+    try {
+      return await rail.observe({ paymentId: payment.id, relayRequestId: payment.relay_request_id, route: payment, amountBaseUnits: BigInt(payment.amount_base_units) });
+    } catch (error) {
+      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
   }
 
   private async recordOwed(tx: Tx, payment: LockedPayment, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<void> {

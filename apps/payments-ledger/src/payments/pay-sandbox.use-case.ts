@@ -8,6 +8,7 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { ObservePayment, type LockedPayment } from './observe-payment.js';
+import { SandboxRail } from '../rails/sandbox/sandbox.rail.js';
 import { worthMicros, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof paySandbox>;
@@ -15,7 +16,6 @@ type Output = OutputOf<typeof paySandbox>;
 
 const findOwn = sql('sandbox.find-own', 'SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2');
 const addTransfer = sql('sandbox.add-transfer', `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, now() + $4 * interval '1 second')`);
-const transferred = sql('sandbox.transferred', 'SELECT coalesce(sum(amount_base_units), 0) AS amount, max(transaction_hash) AS hash FROM sandbox_transfers WHERE payment_id = $1');
 const expireNow = sql('sandbox.expire-now', `UPDATE payments SET state = 'expired' WHERE id = $1`);
 
 /** Plays the chain: puts a transfer where the sandbox rail looks, then lets the payment be observed as any other. */
@@ -24,6 +24,7 @@ export class PaySandbox {
   constructor(
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
+    private readonly rail: SandboxRail,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
@@ -34,45 +35,52 @@ export class PaySandbox {
     if (!own) throw refuse(paySandbox, 'payment_not_found', {});
     return this.database.transaction(async (tx) => {
       const payment = await this.observePayment.lock(tx, own.id);
-      const paidBefore = await this.transferredTo(tx, payment.id);
-      const done = (row: PaymentRow, received: bigint, hash: string): Output => ({
+      const before = await this.rail.look(tx, payment.id);
+      const done = (row: PaymentRow, sent: bigint, hash: string | null): Output => ({
         payment_id: row.id,
         relay_request_id: row.relay_request_id,
         status: row.state,
         outcome,
-        received_amount: formatDecimal(received, row.decimals),
+        received_amount: formatDecimal(sent, row.decimals),
         currency: row.currency,
-        transaction_hash: hash,
+        transaction_hash: hash ?? '',
       });
       // Paying again what is paid changes nothing: an agent that lost the answer may repeat itself.
-      if (['verified', 'in_flight', 'completed'].includes(payment.state)) return done(payment, paidBefore.amount, paidBefore.hash);
+      if (['verified', 'in_flight', 'completed'].includes(payment.state)) return done(payment, before.sentBaseUnits, before.transactionHash);
       if (payment.state !== 'pending' && payment.state !== 'underpaid') throw refuse(paySandbox, 'offer_not_payable', { status: payment.state });
-      const hash = `0x${randomBytes(32).toString('hex')}`;
-      if (outcome === 'failed') return done(await this.observePayment.apply(tx, payment, { receivedBaseUnits: 0n, transactionHash: hash, failed: true }, call), 0n, hash);
-      const amount = amountOf(outcome, payment, paidBefore.amount);
-      await tx.query(addTransfer, [hash, payment.id, amount, outcome === 'pending' ? this.config.sandboxPendingSeconds : 0]);
-      const received = paidBefore.amount + amount;
-      const observation = { receivedBaseUnits: received, transactionHash: hash };
-      if (outcome === 'pending') return done(payment, received, hash);
-      if (outcome === 'late' && payment.state === 'pending') {
-        await tx.query(expireNow, [payment.id]);
-        return done(await this.observePayment.oweBack(tx, payment, observation, 'paid_late', worthMicros(payment, received), call), received, hash);
-      }
-      return done(await this.observePayment.apply(tx, payment, observation, call), received, hash);
+      const hash = await this.transfer(tx, payment, outcome, before.sentBaseUnits);
+      const after = await this.rail.look(tx, payment.id);
+      const moved =
+        outcome === 'late'
+          ? await this.arriveLate(tx, payment, after.sentBaseUnits, hash, call)
+          : await this.observePayment.apply(tx, payment, { ...after, transactionHash: hash ?? after.transactionHash, failed: outcome === 'failed' }, call);
+      return done(moved, after.sentBaseUnits, hash ?? after.transactionHash);
     });
   }
 
-  private async transferredTo(tx: Tx, paymentId: string): Promise<{ amount: bigint; hash: string }> {
-    const [row] = await tx.query<{ amount: string; hash: string | null }>(transferred, [paymentId]);
-    return { amount: BigInt(row!.amount), hash: row!.hash ?? '' };
+  /** @returns the transaction's hash, also of one that failed; null when there is nothing to send. */
+  private async transfer(tx: Tx, payment: LockedPayment, outcome: Input['outcome'], sentBefore: bigint): Promise<string | null> {
+    const hash = `0x${randomBytes(32).toString('hex')}`;
+    if (outcome === 'failed') return hash;
+    const amount = amountOf(outcome, payment, sentBefore);
+    if (amount === 0n) return null;
+    await tx.query(addTransfer, [hash, payment.id, amount, outcome === 'pending' ? this.config.sandboxPendingSeconds : 0]);
+    return hash;
+  }
+
+  /** As if the money had come after the offer's time: all of it is owed back. */
+  private async arriveLate(tx: Tx, payment: LockedPayment, sent: bigint, transactionHash: string | null, call: Call): Promise<PaymentRow> {
+    if (payment.state === 'pending') await tx.query(expireNow, [payment.id]);
+    return this.observePayment.oweBack(tx, payment, { receivedBaseUnits: sent, transactionHash }, 'paid_late', worthMicros(payment, sent), call);
   }
 }
 
-/** Base units of the next transfer: what is missing, half of it, or half as much again as the price. */
-function amountOf(outcome: Input['outcome'], payment: LockedPayment, paidBefore: bigint): bigint {
+/** Base units of the next transfer: what is missing, half of it, or half the price more than that; nothing where all is on its way. */
+function amountOf(outcome: Exclude<Input['outcome'], 'failed'>, payment: LockedPayment, sentBefore: bigint): bigint {
   const price = BigInt(payment.amount_base_units);
-  const missing = price > paidBefore ? price - paidBefore : 1n;
-  if (outcome === 'underpaid') return missing / 2n > 0n ? missing / 2n : 1n;
+  const missing = price - sentBefore;
+  if (missing <= 0n) return 0n;
+  if (outcome === 'underpaid') return missing / 2n;
   if (outcome === 'overpaid') return missing + (price + 1n) / 2n;
   return missing;
 }

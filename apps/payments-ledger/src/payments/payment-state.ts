@@ -6,7 +6,8 @@ export const PAYMENT_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
 export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
-  pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate'],
+  /** Straight to refund_due where a part payment is first seen after the offer's time. */
+  pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
   verified: ['in_flight', 'refund_due'],
   in_flight: ['completed', 'verified', 'in_flight'],
@@ -21,11 +22,19 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   indeterminate: ['verified', 'failed', 'expired'],
 };
 
+/** An offer in one of these is the only one of its buyer, listing, body and route; the index `payments_live_offer` holds them to it. */
+export const LIVE_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'indeterminate'] as const satisfies readonly PaymentState[];
+
+export const isLive = (state: PaymentState): boolean => (LIVE_STATES as readonly PaymentState[]).includes(state);
+
 export const mayMove = (from: PaymentState, to: PaymentState): boolean => TRANSITIONS[from].includes(to);
 
 /** What a rail knows of the money for one offer. */
 export interface Observation {
+  /** Final on the rail. */
   receivedBaseUnits: bigint;
+  /** More is on its way and not final yet; an offer does not expire meanwhile. */
+  arriving: boolean;
   transactionHash: string | null;
   failed?: boolean;
 }
@@ -44,11 +53,16 @@ export interface Verdict {
 
 /** Where an observation moves a payment; the same state when it tells nothing new. */
 export function judge(offer: ObservedOffer, observation: Observation): Verdict {
-  const stay: Verdict = { state: offer.state, surplusBaseUnits: 0n };
-  if (offer.state !== 'pending' && offer.state !== 'underpaid' && offer.state !== 'indeterminate') return stay;
-  if (observation.failed) return offer.state === 'underpaid' ? stay : { ...stay, state: 'failed' };
-  if (observation.receivedBaseUnits >= offer.amountBaseUnits) return { state: 'verified', surplusBaseUnits: observation.receivedBaseUnits - offer.amountBaseUnits };
-  if (observation.receivedBaseUnits > 0n) return { ...stay, state: offer.expired ? 'refund_due' : 'underpaid' };
-  if (offer.expired && offer.state === 'pending') return { ...stay, state: 'expired' };
-  return stay;
+  const to = (state: PaymentState): Verdict => ({ state, surplusBaseUnits: 0n });
+  const { receivedBaseUnits: received, arriving } = observation;
+  if (offer.state === 'expired') return to(received > 0n ? 'refund_due' : 'expired');
+  if (offer.state !== 'pending' && offer.state !== 'underpaid' && offer.state !== 'indeterminate') return to(offer.state);
+  if (received >= offer.amountBaseUnits) return { state: 'verified', surplusBaseUnits: received - offer.amountBaseUnits };
+  const failed = observation.failed === true && received === 0n && !arriving;
+  if (offer.state === 'indeterminate') return to(failed ? 'failed' : 'indeterminate');
+  const ended = offer.expired && !arriving;
+  if (received > 0n) return to(ended ? 'refund_due' : 'underpaid');
+  if (offer.state === 'underpaid') return to('underpaid');
+  if (failed) return to('failed');
+  return to(ended ? 'expired' : 'pending');
 }

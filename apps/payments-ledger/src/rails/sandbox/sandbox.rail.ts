@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Database, sql } from '@market/persistence';
+import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import bs58 from 'bs58';
 import { getAddress } from 'viem';
@@ -7,9 +7,9 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js
 import type { Observation } from '../../payments/payment-state.js';
 import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
 
-const received = sql(
-  'sandbox.received',
-  `SELECT coalesce(sum(amount_base_units) FILTER (WHERE final_at <= now()), 0) AS received,
+const transfersTo = sql(
+  'sandbox.transfers-to',
+  `SELECT coalesce(sum(amount_base_units), 0) AS sent, coalesce(sum(amount_base_units) FILTER (WHERE final_at <= now()), 0) AS received,
           (array_agg(transaction_hash ORDER BY final_at DESC) FILTER (WHERE final_at <= now()))[1] AS hash
    FROM sandbox_transfers WHERE payment_id = $1`,
 );
@@ -41,8 +41,13 @@ export class SandboxRail implements PaymentRail {
     return route.currency === 'SOL' ? bs58.encode(digest) : getAddress(`0x${digest.subarray(0, 20).toString('hex')}`);
   }
 
-  async observe({ paymentId }: WatchedOffer): Promise<Observation> {
-    const [row] = await this.database.query<{ received: string; hash: string | null }>(received, [paymentId]);
-    return { receivedBaseUnits: BigInt(row!.received), transactionHash: row!.hash };
+  observe({ paymentId }: WatchedOffer): Promise<Observation> {
+    return this.look(this.database, paymentId);
+  }
+
+  async look(through: Pick<Tx, 'query'>, paymentId: string): Promise<Observation & { sentBaseUnits: bigint }> {
+    const [row] = await through.query<{ sent: string; received: string; hash: string | null }>(transfersTo, [paymentId]);
+    const [sentBaseUnits, receivedBaseUnits] = [BigInt(row!.sent), BigInt(row!.received)];
+    return { sentBaseUnits, receivedBaseUnits, arriving: sentBaseUnits > receivedBaseUnits, transactionHash: row!.hash };
   }
 }
