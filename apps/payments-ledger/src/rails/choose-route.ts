@@ -14,18 +14,25 @@ export interface RouteWish {
 
 export type RouteChoice = { kind: 'chosen'; rail: PaymentRail; route: Route } | { kind: 'below_minimum' } | { kind: 'unavailable' };
 
-/** The route asked for; else the listing's preferred currency if it carries the price; else the one with the least minimum that does. */
+interface Option {
+  rail: PaymentRail;
+  route: Route;
+}
+
+/**
+ * The route asked for, of several on the chain asked for the preferred currency's first; else the listing's preferred
+ * currency if it carries the price; else the one with the least minimum that does.
+ */
 export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice {
-  const options = rails.flatMap((rail) => rail.routes().map((route) => ({ rail, route }))).filter(({ route }) => onChain(route, wish.originChainId));
-  const explicit = wish.originCurrency !== undefined || wish.originChainId !== undefined;
-  const wanted = options.filter(({ route }) => route.currency === (wish.originCurrency ?? (wish.originChainId ? route.currency : wish.preferredCurrency)));
-  if (wanted.length === 0 && explicit) return { kind: 'unavailable' };
-  const carries = ({ route }: { route: Route }): boolean => wish.priceMicros >= route.minimumMicros;
-  const chosen = wanted.find(carries);
-  if (chosen) return { kind: 'chosen', ...chosen };
-  if (explicit || !wish.mayFallBack) return { kind: 'below_minimum' };
-  const [cheapest] = options.filter(carries).sort((a, b) => Number(a.route.minimumMicros - b.route.minimumMicros));
-  return cheapest ? { kind: 'chosen', ...cheapest } : { kind: 'below_minimum' };
+  const { originCurrency, originChainId, preferredCurrency } = wish;
+  const options = rails.flatMap((rail) => rail.routes().map((route): Option => ({ rail, route }))).filter(({ route }) => onChain(route, originChainId));
+  const preferred = options.filter(({ route }) => route.currency === (originCurrency ?? preferredCurrency));
+  const others = options.filter((option) => !preferred.includes(option)).sort((a, b) => Number(a.route.minimumMicros - b.route.minimumMicros));
+  const mayLeave = originCurrency === undefined && (originChainId !== undefined || wish.mayFallBack);
+  const candidates = mayLeave ? [...preferred, ...others] : preferred;
+  if (candidates.length === 0) return { kind: 'unavailable' };
+  const chosen = candidates.find(({ route }) => wish.priceMicros >= route.minimumMicros);
+  return chosen ? { kind: 'chosen', ...chosen } : { kind: 'below_minimum' };
 }
 
 function onChain(route: Route, chainId: string | undefined): boolean {

@@ -1,0 +1,86 @@
+import type { Currency } from '@market/contracts';
+import fc from 'fast-check';
+import { chooseRoute, type RouteWish } from './choose-route.js';
+import type { PaymentRail } from './payment-rail.js';
+import { fixedPriceFeed, toBaseUnits } from './price-feed.js';
+
+const BASE = 'eip155:84532';
+const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
+const railOf = (routes: [Currency, string, bigint][]): PaymentRail => ({
+  id: 'test',
+  routes: () => routes.map(([currency, network, minimumMicros]) => ({ currency, network, decimals: 6, scheme: 'deposit', minimumMicros })),
+  depositAddress: () => '',
+  observe: () => Promise.reject(new Error('not asked here')),
+});
+const rails = [railOf([['USDC', BASE, 100_000n], ['ETH', BASE, 200_000n], ['SOL', DEVNET, 0n]])];
+const choose = (wish: Partial<RouteWish>, from = rails): string => {
+  const choice = chooseRoute(from, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, ...wish });
+  return choice.kind === 'chosen' ? choice.route.currency : choice.kind;
+};
+
+describe('chooseRoute', () => {
+  it.each<[string, Partial<RouteWish>, string]>([
+    ['the preferred currency that carries the price exactly', {}, 'USDC'],
+    ['the route with the least minimum where the preferred one cannot carry it', { priceMicros: 99_999n }, 'SOL'],
+    ['nothing below the minimum when it insists on the preferred currency', { priceMicros: 99_999n, mayFallBack: false }, 'below_minimum'],
+    ['the currency asked for, whatever is preferred', { originCurrency: 'ETH', priceMicros: 200_000n }, 'ETH'],
+    ['nothing else than the currency asked for', { originCurrency: 'USDC', priceMicros: 1n }, 'below_minimum'],
+    ['a chain by its CAIP-2 id', { originChainId: DEVNET }, 'SOL'],
+    ['a chain by its reference alone', { originChainId: '84532' }, 'USDC'],
+    ["the preferred currency among a chain's", { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 200_000n }, 'ETH'],
+    ['another currency of the chain where the preferred one cannot carry the price', { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 150_000n }, 'USDC'],
+    ['nothing on another chain than the one asked for', { originChainId: BASE, priceMicros: 1n }, 'below_minimum'],
+    ['no chain it does not know', { originChainId: 'eip155:1' }, 'unavailable'],
+    ['no currency on a chain that does not have it', { originChainId: BASE, originCurrency: 'SOL' }, 'unavailable'],
+  ])('takes %s', (_name, wish, expected) => expect(choose(wish)).toBe(expected));
+
+  it('has nothing where no rail is configured, and says so rather than naming a minimum', () => {
+    expect(choose({}, [])).toBe('unavailable');
+    expect(choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe('unavailable');
+  });
+
+  it('never chooses a route that the wish excludes or that does not carry the price', () => {
+    const currencies = fc.constantFrom<Currency>('USDC', 'ETH', 'SOL');
+    const chains = fc.constantFrom(BASE, DEVNET, 'eip155:1');
+    const someRails = fc.array(fc.array(fc.tuple(currencies, chains, fc.bigInt({ min: 0n, max: 4n })), { maxLength: 4 }).map(railOf), { maxLength: 2 });
+    const wishes = fc.record({
+      originCurrency: fc.option(currencies, { nil: undefined }),
+      originChainId: fc.option(chains, { nil: undefined }),
+      preferredCurrency: currencies,
+      priceMicros: fc.bigInt({ min: 0n, max: 4n }),
+      mayFallBack: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(someRails, wishes, (from, wish) => {
+        const choice = chooseRoute(from, wish);
+        const possible = from
+          .flatMap((rail) => rail.routes())
+          .filter(({ currency, network, minimumMicros }) => (!wish.originChainId || network === wish.originChainId) && (!wish.originCurrency || currency === wish.originCurrency) && wish.priceMicros >= minimumMicros);
+        if (choice.kind === 'chosen') expect(possible).toContainEqual(choice.route);
+        else if (wish.originCurrency || wish.originChainId || wish.mayFallBack) expect(possible).toEqual([]);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('toBaseUnits', () => {
+  const feed = fixedPriceFeed({ ETH: 3_000_000_000n, SOL: 150_000_000n });
+
+  it('is a dollar a USDC', () => {
+    expect(toBaseUnits(50_000n, feed.priceMicros('USDC'), 6)).toBe(50_000n);
+  });
+
+  it('rounds up, by less than one base unit, so that what arrives always covers the price', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 1n, max: 10n ** 15n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), fc.constantFrom(6, 9, 18), (usd, unitPrice, decimals) => {
+        const units = toBaseUnits(usd, unitPrice, decimals);
+        const scale = 10n ** BigInt(decimals);
+        expect(units * unitPrice >= usd * scale).toBe(true);
+        expect((units - 1n) * unitPrice < usd * scale).toBe(true);
+      }),
+      { numRuns: 5_000 },
+    );
+    expect(toBaseUnits(100_000n, feed.priceMicros('SOL'), 9)).toBe(666_667n);
+  });
+});
