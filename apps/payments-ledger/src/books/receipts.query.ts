@@ -30,7 +30,7 @@ const list = sql(
   'receipts.list',
   `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id
    WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2)
-   ORDER BY r.created_at DESC, r.id DESC LIMIT $3 OFFSET $4`,
+   ORDER BY r.id DESC LIMIT $3 OFFSET $4`,
 );
 const count = sql('receipts.count', 'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)');
 const find = sql('receipts.find', `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`);

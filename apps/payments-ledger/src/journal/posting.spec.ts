@@ -1,0 +1,87 @@
+import { newId, splitFee } from '@market/kernel';
+import fc from 'fast-check';
+import { chainHash, GENESIS } from './chain-hash.js';
+import { accounts, assertBalanced, callCompleted, refundDue, signed, type JournalEntry, type Posting } from './posting.js';
+
+const sumOn = (entry: JournalEntry, address: string): bigint => entry.postings.filter(({ account }) => account.address === address).reduce((sum, posting) => sum + signed(posting), 0n);
+const prices = fc.oneof(fc.bigInt({ min: 1n, max: 100n }), fc.bigInt({ min: 1n, max: 10n ** 15n }));
+const feeRates = fc.integer({ min: 0, max: 10_000 });
+
+describe('callCompleted', () => {
+  it('balances for every price and fee, and splits the price without a rest', () => {
+    fc.assert(
+      fc.property(prices, feeRates, (gross, bps) => {
+        const money = splitFee(gross, bps);
+        const entry = callCompleted({ paymentId: 'p', buyerId: 'b', sellerId: 's', money });
+        expect(() => assertBalanced(entry)).not.toThrow();
+        expect(sumOn(entry, 'agent:b:payments')).toBe(-gross);
+        expect(sumOn(entry, 'agent:s:earnings')).toBe(money.net);
+        expect(sumOn(entry, 'platform:fees')).toBe(money.fee);
+        expect(money.net + money.fee).toBe(gross);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it('posts no fee that rounds to nothing', () => {
+    const entry = callCompleted({ paymentId: 'p', buyerId: 'b', sellerId: 's', money: splitFee(19n, 500) });
+    expect(entry.postings.map(({ type }) => type)).toEqual(['direct_payment', 'seller_credit']);
+  });
+});
+
+describe('refundDue', () => {
+  it('balances, and owes the buyer exactly what came', () => {
+    fc.assert(
+      fc.property(prices, (amountMicros) => {
+        const entry = refundDue({ paymentId: 'p', buyerId: 'b', rail: 'sandbox', amountMicros, reason: 'paid_late' });
+        expect(() => assertBalanced(entry)).not.toThrow();
+        expect(sumOn(entry, accounts.refundsOf('b').address)).toBe(amountMicros);
+      }),
+    );
+  });
+});
+
+describe('assertBalanced', () => {
+  const posting = (direction: Posting['direction'], amountMicros: bigint): Posting => ({ account: accounts.platformFees, type: 'adjustment', direction, amountMicros });
+  it.each<[string, Posting[]]>([
+    ['nothing', []],
+    ['a single posting', [posting('debit', 1n)]],
+    ['a sum that is off by one', [posting('debit', 5n), posting('credit', 4n)]],
+    ['amounts of zero', [posting('debit', 0n), posting('credit', 0n)]],
+    ['a negative amount', [posting('debit', -5n), posting('credit', -5n)]],
+  ])('stops %s', (_name, postings) => {
+    expect(() => assertBalanced({ reason: 'overpaid', paymentId: 'p', postings })).toThrow('invariant broken');
+  });
+});
+
+describe('chainHash', () => {
+  const entry = callCompleted({ paymentId: newId(), buyerId: newId(), sellerId: newId(), money: splitFee(1_000n, 500) });
+  const recorded = { id: newId(), sequence: 7n, reason: entry.reason, paymentId: entry.paymentId, recordedAt: new Date('2026-01-02T03:04:05.678Z'), postings: entry.postings };
+
+  it('is the same for the same facts', () => {
+    expect(chainHash(GENESIS, recorded)).toEqual(chainHash(Buffer.alloc(32), structuredClone(recorded)));
+  });
+
+  it('changes with each fact and with the link before it', () => {
+    const others: [Buffer, typeof recorded][] = [
+      [Buffer.alloc(32, 1), recorded],
+      [GENESIS, { ...recorded, id: newId() }],
+      [GENESIS, { ...recorded, sequence: 8n }],
+      [GENESIS, { ...recorded, reason: 'overpaid' }],
+      [GENESIS, { ...recorded, paymentId: newId() }],
+      [GENESIS, { ...recorded, recordedAt: new Date(recorded.recordedAt.getTime() + 1) }],
+      ...entry.postings.flatMap((posting, index): [Buffer, typeof recorded][] =>
+        [
+          { ...posting, amountMicros: posting.amountMicros + 1n },
+          { ...posting, direction: posting.direction === 'debit' ? ('credit' as const) : ('debit' as const) },
+          { ...posting, type: 'adjustment' as const },
+          { ...posting, account: accounts.clearingOf('x') },
+        ].map((changed) => [GENESIS, { ...recorded, postings: entry.postings.with(index, changed) }]),
+      ),
+      [GENESIS, { ...recorded, postings: entry.postings.slice(1) }],
+      [GENESIS, { ...recorded, postings: entry.postings.toReversed() }],
+    ];
+    const hashes = [[GENESIS, recorded] as const, ...others].map(([previous, facts]) => chainHash(previous, facts).toString('hex'));
+    expect(new Set(hashes).size).toBe(hashes.length);
+  });
+});
