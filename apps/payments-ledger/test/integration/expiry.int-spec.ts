@@ -1,0 +1,122 @@
+import { paymentRefundDue } from '@market/contracts/payments-ledger';
+import { Outbox } from '@market/persistence';
+import { eventually } from '@market/testing';
+import { Journal } from '../../src/journal/journal.js';
+import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
+import { ObservePayment } from '../../src/payments/observe-payment.js';
+import type { PaymentRail } from '../../src/rails/payment-rail.js';
+import { paymentsLedgerConfig } from '../../src/config.js';
+import { as, asClaimed, newOrder, startLedger, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+
+describe('time', () => {
+  let world: LedgerWorld;
+  beforeAll(async () => {
+    world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50' } });
+  });
+  afterAll(async () => {
+    await world.reconcile();
+    await world.stop();
+  });
+
+  const paid = async (): Promise<[Order, Offered]> => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    await world.pay(order, offered);
+    return [order, offered];
+  };
+  const set = (change: string, ids: string[]): Promise<unknown> => world.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = ANY($1)`, [ids]);
+  const becomes = (state: string, ids: string[]): Promise<void> => eventually(async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set([state])), { withinMs: 10_000 });
+  const refundsOf = async (ids: string[]): Promise<string[]> => (await world.heard(paymentRefundDue)).filter(({ paymentId }) => ids.includes(paymentId)).map(({ reason, amountMicros }) => `${reason} ${amountMicros}`);
+
+  it('expires offers that nobody paid', async () => {
+    const offers = await Promise.all(Array.from({ length: 20 }, () => world.quote(newOrder())));
+    const ids = offers.map(({ offer }) => offer.payment_id);
+    await set("expires_at = now() - interval '1 second'", ids);
+    await becomes('expired', ids);
+    expect(await refundsOf(ids)).toEqual([]);
+  });
+
+  it('owes back each paid and undelivered call once, with two processes looking', async () => {
+    const ids = (await Promise.all(Array.from({ length: 30 }, paid))).map(([, { offer }]) => offer.payment_id);
+    await set("retry_until = now() - interval '1 second'", ids);
+    await becomes('refund_due', ids);
+    expect(await refundsOf(ids)).toEqual(ids.map(() => 'not_delivered 250000'));
+  });
+
+  it('owes back the part that was paid of an offer that ran out', async () => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    await world.pay(order, offered, 'underpaid');
+    await set("expires_at = now() - interval '1 second'", [offered.offer.payment_id]);
+    await becomes('refund_due', [offered.offer.payment_id]);
+    expect(await refundsOf([offered.offer.payment_id])).toEqual(['not_delivered 125000']);
+  });
+
+  it('keeps an offer whose money is on its way until it has come', async () => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    const id = offered.offer.payment_id;
+    await world.pay(order, offered, 'pending');
+    await set("expires_at = now() - interval '1 second'", [id]);
+    const other = await world.quote(newOrder());
+    await set("expires_at = now() - interval '1 second'", [other.offer.payment_id]);
+    await becomes('expired', [other.offer.payment_id]);
+    expect(await world.stateOf(id)).toBe('pending');
+    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [id]);
+    await becomes('verified', [id]);
+  });
+
+  it('gives back a claim whose holder is long gone, and leaves one alone that may come back', async () => {
+    const [gone, away] = (await Promise.all([paid(), paid()])).map(async ([order, offered]) => asClaimed(await world.claim(order, offered)));
+    const [lost, kept] = [await gone!, await away!];
+    await set("lease_until = now() - interval '61 seconds'", [lost.paymentId]);
+    await set("lease_until = now() - interval '30 seconds'", [kept.paymentId]);
+    await becomes('verified', [lost.paymentId]);
+    expect(await world.stateOf(kept.paymentId)).toBe('in_flight');
+    await world.settle(kept);
+  });
+
+  it('owes back a claimed call too, once its holder is long gone and its time is over', async () => {
+    const [order, offered] = await paid();
+    const claim = asClaimed(await world.claim(order, offered));
+    await set("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [claim.paymentId]);
+    await becomes('refund_due', [claim.paymentId]);
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
+  });
+
+  it('is not stopped by a payment that cannot be looked at', async () => {
+    const [bad, good] = await Promise.all([world.quote(newOrder()), world.quote(newOrder())]);
+    await set("rail = 'gone', expires_at = now() - interval '2 days'", [bad.offer.payment_id]);
+    await set("expires_at = now() - interval '1 day'", [good.offer.payment_id]);
+    await becomes('expired', [good.offer.payment_id]);
+    expect(await world.stateOf(bad.offer.payment_id)).toBe('pending');
+  });
+
+  it('works off more than one page of unpaid offers, past those that wait', async () => {
+    const order = newOrder();
+    const waiting = await world.quote(order);
+    await world.pay(order, waiting, 'pending');
+    const offers = await Promise.all(Array.from({ length: 250 }, () => world.quote(newOrder())));
+    const ids = offers.map(({ offer }) => offer.payment_id);
+    await set("expires_at = now() - interval '1 day'", [waiting.offer.payment_id]);
+    await set("expires_at = now() - interval '1 second'", ids);
+    await eventually(async () => expect(await world.db.inspect("SELECT 1 FROM payments_ledger.payments WHERE state = 'pending' AND id = ANY($1)", [ids])).toEqual([]), { withinMs: 15_000 });
+    expect(await world.stateOf(waiting.offer.payment_id)).toBe('pending');
+  });
+});
+
+describe('a rail that does not know', () => {
+  it('leaves the payment pending: neither a failure nor "not paid"', async () => {
+    const world = await startLedger();
+    const { database } = world.db;
+    const silent: PaymentRail = { id: 'sandbox', routes: () => [], depositAddress: () => '', observe: () => Promise.reject(new Error('502 from the chain')) };
+    const observe = new ObservePayment(database, new Journal(), new Outbox(), [silent], paymentsLedgerConfig.parse({}, []));
+    const order = newOrder();
+    const offered = await world.quote(order);
+    await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
+    const claim = await new ClaimPayment(database, observe).execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 }, as(order.buyer));
+    expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2 });
+    expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
+    await world.stop();
+  });
+});

@@ -1,0 +1,155 @@
+import { newId } from '@market/kernel';
+import { sql } from '@market/persistence';
+import pg from 'pg';
+import { verifyJournal } from '../../src/journal/verify-journal.js';
+import { newOrder, startLedger, type Claimed, type LedgerWorld } from '../support/ledger-world.js';
+
+const APPEND_ONLY = ['journal_transactions', 'postings', 'receipts'];
+
+describe('the journal', () => {
+  let world: LedgerWorld;
+  let sold: Claimed;
+  beforeAll(async () => {
+    world = await startLedger();
+    for (let calls = 0; calls < 5; calls += 1) await world.settle((sold = await world.claimed(newOrder())));
+  });
+  afterAll(() => world.stop());
+
+  /** One statement or more, as the service's own role or as the login user who owns the tables. */
+  const run = async (who: 'service' | 'owner', ...statements: string[]): Promise<void> => {
+    const client = new pg.Client({ connectionString: world.db.url, options: '-c search_path=payments_ledger' });
+    await client.connect();
+    try {
+      if (who === 'service') await client.query('SET ROLE market_payments_ledger');
+      await client.query('BEGIN');
+      for (const statement of statements) await client.query(statement);
+      await client.query('COMMIT');
+    } finally {
+      await client.end();
+    }
+  };
+  const transaction = (id: string, reason = 'paid_late'): string =>
+    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash) VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00')`;
+  const posting = (id: string, position: number, direction: string, micros: number): string => `('${newId()}', '${id}', 1000, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros}, 0)`;
+  const postings = (...rows: string[]): string => `INSERT INTO postings (id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros) VALUES ${rows.join(', ')}`;
+
+  it.each(['service', 'owner'] as const)('takes no unbalanced transaction from the %s, whatever statement it comes in', async (who) => {
+    const id = newId();
+    const attempts: string[][] = [
+      [transaction(id), postings(posting(id, 0, 'debit', 5))],
+      [transaction(id), postings(posting(id, 0, 'debit', 5), posting(id, 1, 'credit', 4))],
+      [transaction(id), postings(posting(id, 0, 'debit', 5)), postings(posting(id, 1, 'credit', 5))],
+      [transaction(id), postings(posting(id, 0, 'credit', 5), posting(id, 1, 'credit', 5))],
+      [`WITH t AS (${transaction(id)}) ${postings(posting(id, 0, 'debit', 7))}`],
+    ];
+    for (const statements of attempts) await expect(run(who, ...statements)).rejects.toThrow('is not balanced');
+    await expect(run(who, transaction(id), postings(posting(id, 0, 'debit', -5), posting(id, 1, 'credit', -5)))).rejects.toThrow('postings_amount_micros_check');
+    await expect(run(who, transaction(newId(), 'call_completed'))).rejects.toThrow('journal_once_per_payment');
+  });
+
+  it.each(APPEND_ONLY.flatMap((table) => (['service', 'owner'] as const).map((who) => [table, who] as const)))('lets nobody change, remove or empty %s: not the %s', async (table, who) => {
+    for (const statement of [`UPDATE ${table} SET id = id`, `UPDATE ${table} SET id = id WHERE false`, `DELETE FROM ${table}`, `TRUNCATE ${table} CASCADE`]) {
+      await expect(run(who, statement)).rejects.toThrow(/append-only|permission denied/);
+    }
+  });
+
+  it('keeps payments and the head of the chain from being removed by the service', async () => {
+    for (const table of ['payments', 'accounts', 'journal_head']) {
+      await expect(run('service', `DELETE FROM ${table}`)).rejects.toThrow('permission denied');
+      await expect(run('service', `TRUNCATE ${table} CASCADE`)).rejects.toThrow('permission denied');
+    }
+  });
+
+  it('records settlements that arrive together as one chain, each account in order', async () => {
+    const [buyer, sellerId] = [newId(), newId()];
+    const orders = Array.from({ length: 40 }, () => newOrder({ buyer })).map((order) => ({ ...order, listing: { ...order.listing, sellerId } }));
+    const claims = await Promise.all(orders.map((order) => world.claimed(order)));
+    await Promise.all(claims.map((claim) => world.settle(claim)));
+    const [account] = await world.db.inspect<{ balance_micros: string }>('SELECT balance_micros FROM payments_ledger.accounts WHERE address = $1', [`agent:${sellerId}:earnings`]);
+    expect(account!.balance_micros).toBe(String(40 * 237_500));
+    await world.reconcile();
+  });
+
+  describe('verifyJournal', () => {
+    /** A superuser who has switched the triggers off. */
+    const tamper = (...statements: string[]): Promise<void> => run('owner', 'SET LOCAL session_replication_role = replica', ...statements);
+    const problems = async (): Promise<string[]> => (await verifyJournal(world.db.database)).map(({ kind, subject }) => `${kind} ${subject}`);
+    const idAt = async (sequence: number): Promise<string> => (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.journal_transactions WHERE sequence = $1', [sequence]))[0]!.id;
+    const platformFees = 'platform:fees';
+
+    it('finds nothing wrong with books that nobody touched', async () => {
+      expect(await problems()).toEqual([]);
+    });
+
+    it.each<[string, string, string, (id: string) => string[]]>([
+      ['a reason', "reason = 'overpaid'", "reason = 'call_completed'", (id) => [`chain_broken ${id}`]],
+      ['a time', "recorded_at = recorded_at + interval '1 ms'", "recorded_at = recorded_at - interval '1 ms'", (id) => [`chain_broken ${id}`]],
+    ])('finds %s that was changed, where it was changed', async (_what, change, back, expected) => {
+      const id = await idAt(3);
+      await tamper(`UPDATE journal_transactions SET ${change} WHERE id = '${id}'`);
+      expect(await problems()).toEqual(expected(id));
+      await tamper(`UPDATE journal_transactions SET ${back} WHERE id = '${id}'`);
+      expect(await problems()).toEqual([]);
+    });
+
+    it('finds a hash that was written anew, at the next link', async () => {
+      const id = await idAt(2);
+      const [{ hash } = { hash: '' }] = await world.db.inspect<{ hash: string }>("SELECT encode(hash, 'hex') AS hash FROM payments_ledger.journal_transactions WHERE id = $1", [id]);
+      await tamper(`UPDATE journal_transactions SET hash = sha256(hash) WHERE id = '${id}'`);
+      expect(await problems()).toEqual([`chain_broken ${id}`, `chain_broken ${await idAt(3)}`]);
+      await tamper(`UPDATE journal_transactions SET hash = '\\x${hash}' WHERE id = '${id}'`);
+      expect(await problems()).toEqual([]);
+    });
+
+    it('finds an amount that was changed in one posting, by the chain, the balance and the accounts', async () => {
+      const id = await idAt(2);
+      const where = `WHERE transaction_id = '${id}' AND account = '${platformFees}'`;
+      await tamper(`UPDATE postings SET amount_micros = amount_micros + 1 ${where}`);
+      expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`, `balance_wrong ${id}`, `balance_wrong ${platformFees}`]);
+      await tamper(`UPDATE postings SET amount_micros = amount_micros - 1 ${where}`);
+      expect(await problems()).toEqual([]);
+    });
+
+    it('finds a change that keeps every sum: postings of another type', async () => {
+      const id = await idAt(4);
+      const swap = `UPDATE postings SET type = CASE type WHEN 'marketplace_fee' THEN 'adjustment' WHEN 'adjustment' THEN 'marketplace_fee' ELSE type END WHERE transaction_id = '${id}'`;
+      await tamper(swap);
+      expect(await problems()).toEqual([`chain_broken ${id}`]);
+      await tamper(swap);
+    });
+
+    it('finds money that was put on an account without a posting', async () => {
+      await tamper(`UPDATE accounts SET balance_micros = balance_micros + 5 WHERE address = '${platformFees}'`);
+      expect(await problems()).toEqual([`balance_wrong ${platformFees}`, 'total_not_zero journal']);
+      await tamper(`UPDATE accounts SET balance_micros = balance_micros - 5 WHERE address = '${platformFees}'`);
+    });
+
+    it('finds postings that were added to an old transaction, although they balance', async () => {
+      const id = await idAt(4);
+      await run('service', postings(posting(id, 8, 'debit', 5), posting(id, 9, 'credit', 5)));
+      expect(await problems()).toContain(`chain_broken ${id}`);
+      await tamper(`DELETE FROM postings WHERE transaction_id = '${id}' AND position > 7`);
+      expect(await problems()).toEqual([]);
+    });
+
+    it('finds transactions that were cut out, in the middle and at the end', async () => {
+      const last = (await world.db.inspect<{ sequence: string }>('SELECT sequence FROM payments_ledger.journal_head'))[0]!.sequence;
+      for (const sequence of [3, Number(last)]) {
+        const id = await idAt(sequence);
+        await tamper(`UPDATE journal_transactions SET sequence = -1 WHERE id = '${id}'`);
+        const found = await problems();
+        expect(found[0]).toBe(sequence === 3 ? `chain_broken ${await idAt(4)}` : 'chain_broken journal');
+        await tamper(`UPDATE journal_transactions SET sequence = ${sequence} WHERE id = '${id}'`);
+      }
+      expect(await problems()).toEqual([]);
+    });
+
+    it('finds a transaction without postings', async () => {
+      const id = newId();
+      const before = await world.db.database.query<{ sequence: string }>(sql('test.head', 'SELECT sequence FROM journal_head'));
+      const sequence = BigInt(before[0]!.sequence) + 1n;
+      await tamper(`INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash) VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00')`, `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`);
+      expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`]);
+    });
+  });
+});

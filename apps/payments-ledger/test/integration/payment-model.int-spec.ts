@@ -1,0 +1,225 @@
+import { as, newOrder, startLedger, digestOf, type Claimed, type LedgerWorld, type Offered, type Order, type Outcome } from '../support/ledger-world.js';
+import { claimPayment } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import { Refusal } from '@market/messaging';
+import { Outbox } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import fc from 'fast-check';
+import { paymentsLedgerConfig } from '../../src/config.js';
+import { Journal } from '../../src/journal/journal.js';
+import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
+import { ObservePayment } from '../../src/payments/observe-payment.js';
+import type { PaymentState } from '../../src/payments/payment-state.js';
+import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
+
+const PRICE = 400_000n;
+const runs = Number(process.env.TEST_RUNS ?? 100);
+const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
+
+/** What the model knows of one offer. `final` and `arriving` are what was sent for it, in base units. */
+interface ModelOffer {
+  offered: Offered;
+  state: PaymentState;
+  final: bigint;
+  arriving: bigint;
+  over: boolean;
+  windowOver: boolean;
+  leaseOver: boolean;
+  claims: Claimed[];
+}
+
+interface Model {
+  offers: ModelOffer[];
+}
+
+interface Real {
+  world: LedgerWorld;
+  order: Order;
+  sweep(): Promise<void>;
+}
+
+const LIVE: PaymentState[] = ['pending', 'underpaid', 'verified', 'in_flight'];
+const current = (model: Model): ModelOffer => model.offers[model.offers.length - 1]!;
+function refusedAs(error: unknown): string {
+  if (error instanceof Refusal) return error.reason;
+  throw error;
+}
+
+/** What a look at the rail makes of an offer; written apart from the code under test. */
+function look(offer: ModelOffer): void {
+  if (offer.state === 'pending' || offer.state === 'underpaid') {
+    if (offer.final >= PRICE) offer.state = 'verified';
+    else if (offer.final > 0n) offer.state = offer.over && offer.arriving === 0n ? 'refund_due' : 'underpaid';
+    else if (offer.state === 'pending' && offer.over && offer.arriving === 0n) offer.state = 'expired';
+  }
+}
+
+type Step = fc.AsyncCommand<Model, Real>;
+const step = (name: string, run: (model: Model, real: Real) => Promise<void>, check: (model: Model) => boolean = () => true): Step => ({
+  check: (model) => check(model),
+  async run(model, real) {
+    await run(model, real);
+    for (const offer of model.offers) expect([name, offer.offered.offer.relay_request_id, await real.world.stateOf(offer.offered.offer.payment_id)]).toEqual([name, offer.offered.offer.relay_request_id, offer.state]);
+  },
+  toString: () => name,
+});
+const hasOffer = (model: Model): boolean => model.offers.length > 0;
+
+const quote = step('quote', async (model, { world, order }) => {
+  const live = model.offers.find(({ state }) => LIVE.includes(state));
+  if (live?.over && (live.state === 'pending' || live.state === 'underpaid')) look(live);
+  const offered = await world.quote(order);
+  if (live && LIVE.includes(live.state)) expect(offered.offer).toEqual({ ...live.offered.offer, status: live.state });
+  else model.offers.push({ offered, state: 'pending', final: 0n, arriving: 0n, over: false, windowOver: false, leaseOver: false, claims: [] });
+});
+
+const pay = (outcome: Outcome): Step =>
+  step(
+    `pay ${outcome}`,
+    async (model, { world, order }) => {
+      const offer = current(model);
+      const answer = await world.pay(order, offer.offered, outcome).then(({ status }) => status, refusedAs);
+      if (['verified', 'in_flight', 'completed'].includes(offer.state)) return expect(answer).toBe(offer.state);
+      if (offer.state !== 'pending' && offer.state !== 'underpaid') return expect(answer).toBe('offer_not_payable');
+      const missing = PRICE - offer.final - offer.arriving;
+      if (missing > 0n && outcome !== 'failed') {
+        const amount = outcome === 'underpaid' ? missing / 2n : outcome === 'overpaid' ? missing + PRICE / 2n : missing;
+        if (outcome === 'pending') offer.arriving += amount;
+        else offer.final += amount;
+      }
+      if (outcome === 'late') offer.state = 'refund_due';
+      else if (outcome === 'failed' && offer.state === 'pending' && offer.final + offer.arriving === 0n) offer.state = 'failed';
+      else look(offer);
+      expect(answer).toBe(offer.state);
+    },
+    hasOffer,
+  );
+
+const becomeFinal = step(
+  'become final',
+  async (model, { world }) => {
+    const offer = current(model);
+    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [offer.offered.offer.payment_id]);
+    offer.final += offer.arriving;
+    offer.arriving = 0n;
+  },
+  (model) => hasOffer(model) && current(model).arriving > 0n,
+);
+
+const expectedOfClaim = (offer: ModelOffer): string => {
+  look(offer);
+  if (offer.state === 'verified') return offer.windowOver ? 'in_flight' : 'claimed';
+  if (offer.state === 'in_flight') return offer.leaseOver ? 'claimed' : 'in_flight';
+  return { pending: 'pending', underpaid: 'underpaid', completed: 'completed', expired: 'not_payable', failed: 'not_payable', refund_due: 'not_payable' }[offer.state as string]!;
+};
+
+const claim = (copies: number): Step =>
+  step(
+    `claim ×${copies}`,
+    async (model, { world, order }) => {
+      const offer = current(model);
+      const expected = expectedOfClaim(offer);
+      const claims = await Promise.all(Array.from({ length: copies }, () => world.claim(order, offer.offered)));
+      const outcomes = claims.map(({ outcome }) => outcome).sort();
+      if (expected !== 'claimed') return expect(outcomes).toEqual(claims.map(() => expected));
+      expect(outcomes).toEqual(['claimed', ...Array.from({ length: copies - 1 }, () => 'in_flight')]);
+      const mine = claims.find((answer): answer is Claimed => answer.outcome === 'claimed')!;
+      expect(mine.fence).toBeGreaterThan(Math.max(0, ...offer.claims.map(({ fence }) => fence)));
+      offer.claims.push(mine);
+      Object.assign(offer, { state: 'in_flight', leaseOver: false });
+    },
+    hasOffer,
+  );
+
+const foreignClaim = step(
+  'claim for another buyer, listing, body',
+  async (model, { world, order }) => {
+    const offer = current(model).offered;
+    const request = { relayRequestId: offer.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 };
+    const refusals = await Promise.all([
+      world.gateway.request(claimPayment, request, as(newId())).catch(refusedAs),
+      world.gateway.request(claimPayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),
+      world.gateway.request(claimPayment, { ...request, bodyDigest: digestOf('other') }, as(order.buyer)).catch(refusedAs),
+    ]);
+    expect(refusals).toEqual(['payment_not_found', 'listing_mismatch', 'request_body_mismatch']);
+  },
+  hasOffer,
+);
+
+/** By the holder of any claim ever given: the newest, or one that lost it. */
+const end = (what: 'settle' | 'release', pick: number): Step =>
+  step(
+    `${what} claim ${pick}`,
+    async (model, { world }) => {
+      const offer = current(model);
+      const held = offer.claims[pick % offer.claims.length]!;
+      const newest = held === offer.claims[offer.claims.length - 1];
+      const answer = await world[what](held).then(() => 'done', refusedAs);
+      if (what === 'settle' && offer.state === 'completed') return expect(answer).toBe('done');
+      if (what === 'release' && offer.state === 'verified' && newest) return expect(answer).toBe('done');
+      if (offer.state !== 'in_flight' || !newest) return expect(answer).toBe('claim_lost');
+      expect(answer).toBe('done');
+      offer.state = what === 'settle' ? 'completed' : 'verified';
+    },
+    (model) => hasOffer(model) && current(model).claims.length > 0,
+  );
+
+const timePasses = (what: 'offer' | 'window' | 'lease'): Step =>
+  step(
+    `the ${what} runs out`,
+    async (model, { world }) => {
+      const offer = current(model);
+      const column = { offer: 'expires_at', window: 'retry_until', lease: 'lease_until' }[what];
+      await world.db.inspect(`UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`, [offer.offered.offer.payment_id]);
+      offer.offered.offer.requirements.expiresAt = (await world.db.inspect<{ at: Date }>('SELECT expires_at AS at FROM payments_ledger.payments WHERE id = $1', [offer.offered.offer.payment_id]))[0]!.at.toISOString();
+      if (what === 'offer') offer.over = true;
+      if (what === 'window' && ['verified', 'in_flight', 'completed'].includes(offer.state)) offer.windowOver = true;
+      if (what === 'lease' && offer.state === 'in_flight') offer.leaseOver = true;
+    },
+    hasOffer,
+  );
+
+const sweep = step('sweep ×2', async (model, real) => {
+  await Promise.all([real.sweep(), real.sweep()]);
+  for (const offer of model.offers) {
+    if (offer.state === 'in_flight' && offer.leaseOver) offer.state = 'verified';
+    if (offer.over) look(offer);
+    if (offer.state === 'verified' && offer.windowOver) offer.state = 'refund_due';
+  }
+});
+
+const steps = fc.commands(
+  [
+    fc.constant(quote),
+    fc.constantFrom<Outcome>('paid', 'paid', 'pending', 'underpaid', 'overpaid', 'late', 'failed').map(pay),
+    fc.constant(becomeFinal),
+    fc.constantFrom(1, 1, 4).map(claim),
+    fc.constant(foreignClaim),
+    fc.tuple(fc.constantFrom('settle' as const, 'settle' as const, 'release' as const), fc.nat(3)).map(([what, pick]) => end(what, pick)),
+    fc.constantFrom('offer' as const, 'window' as const, 'lease' as const).map(timePasses),
+    fc.constant(sweep),
+  ],
+  { size: 'max', maxCommands: 40 },
+);
+
+describe('a payment', () => {
+  let world: LedgerWorld;
+  beforeAll(async () => {
+    world = await startLedger({ replicas: 2 });
+  });
+  afterAll(() => world.stop());
+
+  it(`is always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`, async () => {
+    const { database } = world.db;
+    const config = paymentsLedgerConfig.parse({}, []);
+    const observe = new ObservePayment(database, new Journal(), new Outbox(), [new SandboxRail(database, config)], config);
+    const job = new ExpirePayments(database, observe, new Jobs(), config);
+    await fc.assert(
+      fc.asyncProperty(steps, async (commands) => {
+        await fc.asyncModelRun(() => ({ model: { offers: [] }, real: { world, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => job.run() } }), commands);
+      }),
+      { seed, numRuns: runs },
+    );
+    await world.reconcile();
+  });
+});

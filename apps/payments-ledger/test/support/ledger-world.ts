@@ -1,0 +1,134 @@
+import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestOf } from '@market/contracts';
+import { claimPayment, createOffer, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import { inProcessTransport, MessageBus, newCall, Refusal, type Call } from '@market/messaging';
+import { sql } from '@market/persistence';
+import { runProcess } from '@market/runtime';
+import { freshDatabase, type FreshDatabase } from '@market/testing';
+import { createHash, randomBytes } from 'node:crypto';
+import { paymentsLedgerDatabase } from '../../src/database.js';
+import { paymentsLedger } from '../../src/service.js';
+import { watchBooks } from './books-watch.js';
+
+export type Offered = OutputOf<typeof createOffer>;
+export type Claim = OutputOf<typeof claimPayment>;
+export type Claimed = Extract<Claim, { outcome: 'claimed' }>;
+export type Outcome = InputOf<typeof paySandbox>['outcome'];
+
+/** One call that may be bought, as the gateway knows it. */
+export interface Order {
+  buyer: string;
+  listing: RequestOf<typeof createOffer>['listing'];
+  priceMicros: string;
+  bodyDigest: string;
+}
+
+/** The ledger on a database of its own, seen from the gateway and from the edge. */
+export interface LedgerWorld {
+  db: FreshDatabase;
+  gateway: MessageBus;
+  edge: MessageBus;
+  quote(order: Order, wish?: Partial<RequestOf<typeof createOffer>>): Promise<Offered>;
+  pay(order: Order, offered: Offered, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
+  claim(order: Order, offered: Offered, changes?: Partial<RequestOf<typeof claimPayment>>): Promise<Claim>;
+  /** Quoted, paid and claimed. */
+  claimed(order: Order): Promise<Claimed>;
+  settle(claim: Claimed, changes?: Partial<RequestOf<typeof settlePayment>>): Promise<OutputOf<typeof settlePayment>>;
+  release(claim: Pick<Claimed, 'paymentId' | 'fence'>): Promise<OutputOf<typeof releasePayment>>;
+  stateOf(paymentId: string): Promise<string>;
+  /** Events as they leave, oldest first. */
+  heard<C extends EventContract>(contract: C): Promise<PayloadOf<C>[]>;
+  /** @throws when the books are not in order: see `watchBooks`. */
+  reconcile(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface LedgerOptions {
+  env?: Record<string, string>;
+  /** Processes of the service over the one database. */
+  replicas?: number;
+}
+
+const stateById = sql('test.state', 'SELECT state FROM payments WHERE id = $1');
+
+export async function startLedger({ env = {}, replicas = 1 }: LedgerOptions = {}): Promise<LedgerWorld> {
+  const db = await freshDatabase(paymentsLedgerDatabase);
+  const books = await watchBooks(db);
+  const transport = inProcessTransport();
+  const environment = {
+    DATABASE_URL: db.url,
+    ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    // Nothing becomes final or ends by itself, unless a test says so.
+    PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
+    PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '3600',
+    LOG_LEVEL: 'fatal',
+    ...env,
+  };
+  const processes = await Promise.all(Array.from({ length: replicas }, () => runProcess([paymentsLedger], transport, environment)));
+  const gateway = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
+  const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
+  const world: LedgerWorld = {
+    db,
+    gateway,
+    edge,
+    quote: ({ buyer, ...order }, wish) => gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
+    pay: ({ buyer }, { offer }, outcome = 'paid') => edge.request(paySandbox, { relayRequestId: offer.relay_request_id, outcome }, as(buyer)),
+    claim: ({ buyer, listing, bodyDigest }, { offer }, changes) =>
+      gateway.request(claimPayment, { relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest, leaseMs: 60_000, ...changes }, as(buyer)),
+    async claimed(order) {
+      const offered = await world.quote(order);
+      await world.pay(order, offered);
+      return asClaimed(await world.claim(order, offered));
+    },
+    settle: ({ paymentId, fence, gatewayRequestId }, changes) =>
+      gateway.request(settlePayment, { paymentId, fence, gatewayRequestId, sellerStatusCode: 200, latencyMs: 12, requestDigest: digestOf('request'), responseDigest: digestOf('response'), ...changes }, newCall()),
+    release: ({ paymentId, fence }) => gateway.request(releasePayment, { paymentId, fence }, newCall()),
+    async stateOf(paymentId) {
+      return (await db.database.query<{ state: string }>(stateById, [paymentId]))[0]!.state;
+    },
+    async heard({ subject, payload }) {
+      const rows = await db.inspect<{ payload: unknown }>('SELECT payload FROM payments_ledger.outbox WHERE subject = $1 ORDER BY id', [subject]);
+      return rows.map((row) => payload.parse(row.payload)) as never;
+    },
+    reconcile: () => books.reconcile(),
+    async stop() {
+      await Promise.all(processes.map((process) => process.stop()));
+      await db.drop();
+    },
+  };
+  return world;
+}
+
+export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** An order that shares nothing with any other, unless told to. */
+export function newOrder(changes: Partial<Order> = {}): Order {
+  const listingId = newId();
+  return {
+    buyer: newId(),
+    listing: { listingId, name: 'Weather', slug: `weather-${listingId.slice(-8)}`, sellerId: newId(), preferredCurrency: 'USDC' },
+    priceMicros: '250000',
+    bodyDigest: digestOf(listingId),
+    ...changes,
+  };
+}
+
+export function as(accountId: string, values: Partial<Call> = {}): Call {
+  const principal: Principal = { accountId, accountType: 'agent', role: 'both', displayName: 'Ada', keyId: accountId, scopes: ['read', 'write', 'subscribe'] };
+  return newCall({ principal, budgetMs: 30_000, ...values });
+}
+
+export function asClaimed(claim: Claim): Claimed {
+  if (claim.outcome !== 'claimed') throw new Error(`expected a claim and got ${JSON.stringify(claim)}`);
+  return claim;
+}
+
+/** The reason of a refusal; any other outcome is an error of the test. */
+export async function reasonOf(outcome: Promise<unknown>): Promise<string> {
+  const error = await outcome.then(
+    (value) => new Error(`it was not refused: ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  );
+  if (error instanceof Refusal) return error.reason;
+  throw error;
+}
