@@ -8,9 +8,9 @@ import { RequireScope } from '../http/access.js';
 import { paginated } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, pageParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
-import { GATEWAY_REQUEST_ID, KEY_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 import { jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { entryExample } from './books.examples.js';
 import { ledgerCsv } from './ledger-csv.js';
 
 const ledgerQuery = {
@@ -21,21 +21,6 @@ const ledgerQuery = {
   to: timestampParam('Exclusive.'),
   format: choiceParam(['json', 'csv'], 'json'),
   ...pageParams(100),
-};
-
-const entryExample = {
-  id: KEY_ID,
-  transaction_id: RECEIPT_ID,
-  type: 'seller_credit',
-  account: 'seller:credits',
-  direction: 'credit',
-  amount_cents: 1.9,
-  currency: 'USD',
-  balance_after_cents: 133,
-  listing: LISTING_REF,
-  reference: { payment_id: PAYMENT_ID, gateway_request_id: GATEWAY_REQUEST_ID, receipt_id: RECEIPT_ID },
-  transaction_hash: TRANSACTION_HASH,
-  created_at: LATER,
 };
 
 @ApiTags('Books')
@@ -53,7 +38,7 @@ export class LedgerHttpController {
     description: 'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others.',
     asks: [listLedger],
     query: ledgerQuery,
-    answer: { schema: pageSchema(jsonSchemaOf(ledgerEntry)), example: paginated([entryExample], 1, { page: 1, limit: 20 }) },
+    answer: { schema: pageSchema(jsonSchemaOf(ledgerEntry)), example: paginated([entryExample], 1, { page: 1, limit: 20 }), alsoAs: { 'text/csv': ledgerCsv([entryExample]) } },
   })
   async listLedger(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { format, listing_id: listingId, ...query } = readQuery(ledgerQuery, raw);

@@ -10,33 +10,12 @@ import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, pageParams, readQuery } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
-import { BUYER_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties } from '../parties/parties.js';
+import { receiptDetailExample, receiptExample } from './books.examples.js';
 
 const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...pageParams(50) };
-
-const receiptExample = {
-  id: RECEIPT_ID,
-  payment_id: PAYMENT_ID,
-  recipient_type: 'buyer',
-  gross_amount: 0.02,
-  fee_rate: 0.05,
-  fee_amount: 0.001,
-  net_amount: 0.019,
-  currency: 'USD',
-  transaction_hash: TRANSACTION_HASH,
-  listing: LISTING_REF,
-  created_at: LATER,
-};
-
-const receiptDetailExample = {
-  ...receiptExample,
-  relay_request_id: RELAY_REQUEST_ID,
-  payer: { id: BUYER_ID, display_name: 'Field Planner', avatar_url: null },
-  seller: { id: SELLER_ID, display_name: 'Nimbus', avatar_url: null },
-};
 
 const PARTY: JsonSchema = { type: 'object', required: ['id', 'display_name', 'avatar_url'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, avatar_url: { type: ['string', 'null'] } } };
 const { payer_id: _payer, seller_id: _seller, ...detailProperties } = jsonSchemaOf(receiptDetail).properties as Record<string, object>;

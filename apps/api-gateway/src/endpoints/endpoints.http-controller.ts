@@ -1,45 +1,20 @@
 import { endpointView, getEndpoint, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Put, Res } from '@nestjs/common';
-import { ApiBody, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { validBody, validBodyOrNone } from '../http/body.pipe.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
-import { EARLIER, LATER, LISTING_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { endpointExample, rotatedExample, testExample } from './endpoints.examples.js';
 import { RotateSecretBody, UpdateEndpointBody } from './endpoints.http-schema.js';
-
-const endpointExample = {
-  listing_id: LISTING_ID,
-  status: 'active',
-  url_host: 'weather.seller.example',
-  auth_header_name: 'X-Api-Key',
-  has_auth_header: true,
-  timeout_ms: 30_000,
-  limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
-  signature: { scheme: 'standard-webhooks-v1', key_id: 'k_7Qp2xZ9', rotated_at: null, previous_secret_expires_at: null },
-  last_test: { at: LATER, ok: true, status_code: 200, latency_ms: 84 },
-  consecutive_failures: 0,
-  updated_at: EARLIER,
-};
-
-const testExample = {
-  success: true,
-  seller_status_code: 200,
-  latency_ms: 84,
-  request_id: '019a9f4c-5a10-7c3e-8b7d-1f2e3d4c5b88',
-  checks: [{ name: 'signature', ok: true, message: 'The endpoint refused a request with a wrong signature' }],
-  seller_response: { hours: [] },
-};
 
 const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<string, object>;
 const testSchema = envelopeSchema({ type: 'object', properties: { ...testProperties, seller_response: { description: 'The JSON the seller gave, or null.' } } });
-
-const rotatedExample = { gateway_signing_secret: 'whsec_…shown once…', key_id: 'k_9Tb4vW1', previous_key_id: 'k_7Qp2xZ9', previous_secret_expires_at: LATER };
 
 @ApiTags('Gateway')
 @Controller('listings/:listingId/endpoint')
@@ -64,10 +39,12 @@ export class EndpointsHttpController {
     summary: 'Change the private endpoint of an own listing',
     description: 'Fields left out stay as they are.',
     asks: [updateEndpoint],
-    body: true,
+    body: {
+      type: UpdateEndpointBody,
+      examples: { credentials: { auth_header: { name: 'X-Api-Key', value: 'secret-of-the-seller' }, timeout_ms: 20_000 }, pause: { status: 'paused' } },
+    },
     answer: { schema: envelopeSchema(jsonSchemaOf(endpointView)), example: success(endpointExample) },
   })
-  @ApiBody({ type: UpdateEndpointBody, examples: { credentials: { value: { auth_header: { name: 'X-Api-Key', value: 'secret-of-the-seller' }, timeout_ms: 20_000 } }, pause: { value: { status: 'paused' } } } })
   async updateEndpoint(@Param('listingId') listingId: string, @Body(validBody) body: UpdateEndpointBody, @CurrentCall() call: Call) {
     const input = {
       listingId: ownListing(listingId),
@@ -100,10 +77,9 @@ export class EndpointsHttpController {
     summary: 'Rotate the signing secret',
     description: 'The new secret is shown in this answer and never again. While the old one overlaps, calls carry both signatures.',
     asks: [rotateEndpointSecret],
-    body: true,
+    body: { type: RotateSecretBody, examples: { at_once: { overlap_seconds: 0 } }, optional: true },
     answer: { schema: envelopeSchema(jsonSchemaOf(rotateEndpointSecret.output)), example: success(rotatedExample) },
   })
-  @ApiBody({ type: RotateSecretBody, required: false, examples: { at_once: { value: { overlap_seconds: 0 } } } })
   async rotateSecret(@Param('listingId') listingId: string, @Body(validBodyOrNone) body: RotateSecretBody, @CurrentCall() call: Call) {
     const input = { listingId: ownListing(listingId), overlapSeconds: body.overlap_seconds };
     return success(await this.bus.request(rotateEndpointSecret, input, call));

@@ -2,7 +2,7 @@ import { executeCall } from '@market/contracts/gateway';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
@@ -43,14 +43,13 @@ export class ExecuteCallHttpController {
     description:
       'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 hex digits is 400, one that is unknown or of another buyer 404.',
     asks: [executeCall],
-    body: true,
+    body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
     answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
   })
   @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
   @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, guidanceLinks('https://market.example')), description: 'Pay and repeat.' })
   @ApiCallHeaders()
-  @ApiBody({ schema: { type: 'object', additionalProperties: true }, examples: { weather: { value: { lat: 52.5, lon: 13.4 } } } })
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const outcome = await this.bus.request(
       executeCall,

@@ -1,8 +1,11 @@
+import type { OutputOf } from '@market/contracts';
+import type { getGatewayRequest } from '@market/contracts/gateway';
+import type { PaymentOffer } from '@market/contracts/payments-ledger';
 import { BUYER_ID, GATEWAY_REQUEST_ID, LATER, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 
 const DIGEST = '7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a';
 
-export const offerExample = {
+export const offerExample: PaymentOffer = {
   payment_id: PAYMENT_ID,
   relay_request_id: RELAY_REQUEST_ID,
   status: 'pending',
@@ -11,7 +14,7 @@ export const offerExample = {
     depositAddress: '0x52908400098527886E0F7030069857D2E4169EE7',
     amount: '0.02',
     amount_base_units: '20000',
-    currency: 'USDC' as const,
+    currency: 'USDC',
     network: 'eip155:84532',
     relayRequestId: RELAY_REQUEST_ID,
     expiresAt: LATER,
@@ -20,7 +23,7 @@ export const offerExample = {
   retry_headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Payment-Scheme': 'sandbox', 'X-Market-Payment-Network': 'eip155:84532' },
 };
 
-const money = { charged_amount: { amount_cents: 2, currency: 'USD' }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
+const money = { charged_amount: { amount_cents: 2, currency: 'USD' as const }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
 
 export const gatewayResultExample = {
   request_id: GATEWAY_REQUEST_ID,
@@ -30,13 +33,14 @@ export const gatewayResultExample = {
   seller_response: { hours: [{ at: '2026-11-21T15:00Z', celsius: 6.5 }] },
 };
 
-export const gatewayRequestExample = {
+/** As the gateway service gives it: parties by id. */
+export const gatewayRecordExample: OutputOf<typeof getGatewayRequest> = {
   id: GATEWAY_REQUEST_ID,
   request_id: GATEWAY_REQUEST_ID,
   listing: LISTING_REF,
   role: 'buyer',
-  buyer: { id: BUYER_ID, display_name: 'Field Planner' },
-  seller: { id: SELLER_ID, display_name: 'Nimbus' },
+  buyer_id: BUYER_ID,
+  seller_id: SELLER_ID,
   status: 'succeeded',
   billable: true,
   ...money,
@@ -49,3 +53,7 @@ export const gatewayRequestExample = {
   created_at: LATER,
   completed_at: LATER,
 };
+
+const { buyer_id: _buyer, seller_id: _seller, ...record } = gatewayRecordExample;
+
+export const gatewayRequestExample = { ...record, buyer: { id: BUYER_ID, display_name: 'Field Planner' }, seller: { id: SELLER_ID, display_name: 'Nimbus' } };

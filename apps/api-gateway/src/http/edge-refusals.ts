@@ -8,10 +8,12 @@ export interface FieldProblem {
   message: string;
 }
 
+const fieldProblems = z.array(z.object({ field: z.string(), message: z.string() })).meta({ examples: [[{ field: 'name', message: 'must be text of 2 to 100 characters' }]] });
+
 /** What the edge refuses by itself, before any service is asked. */
 export const edgeRefusals = {
-  request_invalid: declareRefusal('invalid', 'The request is not valid; details.fields names every problem', z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) }), { nextAction: 'fix_request' }),
-  body_malformed: declareRefusal('invalid', 'The request body cannot be read', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+  request_invalid: declareRefusal('invalid', 'The request is not valid; details.fields names every problem', z.object({ fields: fieldProblems }), { nextAction: 'fix_request' }),
+  body_malformed: declareRefusal('invalid', 'The request body cannot be read', z.object({ problem: z.string().meta({ examples: ['the body is not valid JSON'] }) }), { nextAction: 'fix_request' }),
   request_malformed: declareRefusal('invalid', 'This is not a request the marketplace can read', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
   /** The same for every key that is not good, so that nothing can be learned from it. */
   unauthorized: declareRefusal('unauthenticated', 'Missing or invalid API key: send exactly one header "Authorization: Bearer am_k_…"; an agent without a key registers first', z.object({}), { nextAction: 'authenticate' }),

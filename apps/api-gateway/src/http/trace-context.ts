@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { isUuid } from '@market/kernel';
+import { randomUUID } from 'node:crypto';
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(?:-.*)?$/;
 
@@ -8,9 +8,10 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f
  * where that is a uuid.
  */
 export function traceparentFor(incoming: string | string[] | undefined, requestId: string): string {
-  const spanId = randomBytes(8).toString('hex');
+  const random = randomUUID();
+  const spanId = random.slice(0, 8) + random.slice(-8);
   const parent = typeof incoming === 'string' && incoming.length <= 512 ? TRACEPARENT.exec(incoming) : null;
   if (parent) return `00-${parent[1]!}-${spanId}-${parent[2]!}`;
-  const traceId = isUuid(requestId) ? requestId.replaceAll('-', '').toLowerCase() : randomBytes(16).toString('hex');
+  const traceId = isUuid(requestId) ? requestId.replaceAll('-', '').toLowerCase() : randomUUID().replaceAll('-', '');
   return `00-${traceId}-${spanId}-00`;
 }

@@ -9,12 +9,13 @@ import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { idempotentCall, markReplay } from '../http/idempotency.js';
 import { parseTimestamp, uuidOr } from '../http/values.js';
-import { EARLIER, KEY_ID, LATER } from '../openapi/example-values.js';
+import { KEY_ID, LATER } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { CreateApiKeyBody } from './api-keys.http-schema.js';
+import { createdKeyExample } from './identity.examples.js';
 
-const created = { id: KEY_ID, name: 'nightly planner', key_prefix: 'am_k_7Qp2xZ9', scopes: ['read', 'subscribe'], is_active: true, created_at: EARLIER, expires_at: null };
+const { key: _shownOnce, ...listedKey } = createdKeyExample;
 
 @ApiTags('Identity')
 @Controller('api-keys')
@@ -27,7 +28,7 @@ export class ApiKeysHttpController {
     summary: 'List the API keys of the account',
     description: 'Metadata only; key_prefix is never a credential.',
     asks: [listApiKeys],
-    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(apiKeyView) }), example: success([{ ...created, last_used_at: LATER }]) },
+    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(apiKeyView) }), example: success([{ ...listedKey, last_used_at: LATER }]) },
   })
   async listApiKeys(@CurrentCall() call: Call) {
     const { keys } = await this.bus.request(listApiKeys, {}, call);
@@ -40,10 +41,10 @@ export class ApiKeysHttpController {
     summary: 'Create an API key',
     description: 'The key is shown in this answer and never again.',
     asks: [createApiKey],
-    body: true,
+    body: { type: CreateApiKeyBody, examples: { narrow: { name: 'nightly planner', scopes: ['read', 'subscribe'] } } },
     idempotent: true,
     status: 201,
-    answer: { schema: envelopeSchema(jsonSchemaOf(createApiKey.output)), example: success({ ...created, key: 'am_k_…shown once…' }) },
+    answer: { schema: envelopeSchema(jsonSchemaOf(createApiKey.output)), example: success(createdKeyExample) },
   })
   async createApiKey(@Body(validBody) body: CreateApiKeyBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const call = idempotentCall(request, body);

@@ -5,25 +5,9 @@ import { ApiTags } from '@nestjs/swagger';
 import { AnyKey } from '../http/access.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
-import { BUYER_ID, EARLIER, KEY_ID, WALLET } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-
-const example = {
-  id: BUYER_ID,
-  display_name: 'Field Planner',
-  wallet_address: WALLET,
-  account_type: 'agent',
-  role: 'both',
-  is_verified: false,
-  bio: null,
-  avatar_url: null,
-  website: null,
-  created_at: EARLIER,
-  wallets: [
-    { id: KEY_ID, address: WALLET, chain_type: 'evm', label: null, is_primary: true, is_default_payer: true, is_default_payout: true, capabilities: ['login', 'recovery', 'payer', 'payout'], status: 'active', created_at: EARLIER },
-  ],
-};
+import { profileExample } from './identity.examples.js';
 
 @ApiTags('Identity')
 @Controller('me')
@@ -37,7 +21,7 @@ export class ProfileHttpController {
     summary: "The caller's own profile",
     description: 'Also the way to verify a key before other work.',
     asks: [getProfile],
-    answer: { schema: envelopeSchema(jsonSchemaOf(getProfile.output)), example: success(example) },
+    answer: { schema: envelopeSchema(jsonSchemaOf(getProfile.output)), example: success(profileExample) },
   })
   async getProfile(@CurrentCall() call: Call) {
     return success(await this.bus.request(getProfile, {}, call));

@@ -6,18 +6,10 @@ import { Public } from '../http/access.js';
 import { validBody } from '../http/body.pipe.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
-import { BUYER_ID, WALLET } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { registerBodyExample, registrationExample } from './identity.examples.js';
 import { RegisterBody } from './register.http-schema.js';
-
-const example = {
-  user_id: BUYER_ID,
-  wallet_address: WALLET,
-  account_type: 'agent' as const,
-  api_key: 'am_k_…shown once…',
-  authorization_header: 'Bearer am_k_…shown once…',
-};
 
 @ApiTags('Identity')
 @Controller('register')
@@ -30,9 +22,9 @@ export class RegisterHttpController {
     summary: 'Register an agent',
     description: 'The API key is shown in this answer and never again.',
     asks: [register],
-    body: true,
+    body: { type: RegisterBody, examples: { evm: registerBodyExample } },
     status: 201,
-    answer: { schema: envelopeSchema(jsonSchemaOf(register.output)), example: success(example) },
+    answer: { schema: envelopeSchema(jsonSchemaOf(register.output)), example: success(registrationExample) },
   })
   async register(@Body(validBody) body: RegisterBody, @CurrentCall() call: Call) {
     const input = { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce, powNonce: body.pow_nonce, displayName: body.display_name };

@@ -1,8 +1,10 @@
+import type { OutputOf } from '@market/contracts';
+import type { createListing, createListingChallenge, getListing, listCategories, searchListings } from '@market/contracts/catalog';
 import { CATEGORY_ID, EARLIER, LISTING_REF, SELLER, SELLER_ID } from '../openapi/example-values.js';
 
-export const categoryExample = { id: CATEGORY_ID, name: 'Data', slug: 'data', description: 'Facts about the world, fresh from their source', sort_order: 4 };
+export const categoryExample: OutputOf<typeof listCategories>['categories'][number] = { id: CATEGORY_ID, name: 'Data', slug: 'data', description: 'Facts about the world, fresh from their source', sort_order: 4 };
 
-export const listingExample = {
+export const listingExample: OutputOf<typeof searchListings>['items'][number] = {
   ...LISTING_REF,
   provider_id: SELLER_ID,
   description: 'Temperature, wind and rain for the next 48 hours at any coordinates, measured and modelled.',
@@ -25,7 +27,7 @@ export const listingExample = {
   category: { id: categoryExample.id, name: categoryExample.name, slug: categoryExample.slug },
 };
 
-export const listingDetailExample = {
+export const listingDetailExample: OutputOf<typeof getListing> = {
   ...listingExample,
   docs: 'POST {"lat": 52.5, "lon": 13.4}',
   connection_instructions: null,
@@ -48,7 +50,7 @@ export const createListingExample = {
   private_endpoint_url: 'https://weather.seller.example/hooks/market',
 };
 
-export const createdListingExample = {
+export const createdListingExample: OutputOf<typeof createListing> = {
   ...LISTING_REF,
   provider_id: SELLER_ID,
   status: 'active',
@@ -58,7 +60,7 @@ export const createdListingExample = {
   gateway_signing_secret: 'whsec_…shown once…',
 };
 
-export const listingChallengeExample = {
+export const listingChallengeExample: OutputOf<typeof createListingChallenge> = {
   challenge: '9b3f5c1d7e2a4860c1f9e8d7b6a5948372615049f8e7d6c5b4a3928170615243',
   difficulty: 4,
   algorithm: 'sha256',

@@ -1,7 +1,7 @@
 import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
-import { ApiBody, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { validBody } from '../http/body.pipe.js';
@@ -40,12 +40,11 @@ export class SellListingsHttpController {
     summary: 'Create a listing',
     description: 'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
     asks: [createListing],
-    body: true,
+    body: { type: CreateListingBody, examples: { per_call: createListingExample } },
     idempotent: true,
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(createListing.output)), example: success(createdListingExample) },
   })
-  @ApiBody({ type: CreateListingBody, examples: { per_call: { value: createListingExample } } })
   async createListing(@Body(validBody) body: CreateListingBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const call = idempotentCall(request, body, LISTING_PROOFS);
     const listing = await this.bus.request(createListing, toCreateListing(body), call);
@@ -59,10 +58,9 @@ export class SellListingsHttpController {
     summary: 'Change a listing',
     description: 'Fields left out stay as they are. A listing that becomes per_call answers with its gateway signing secret, shown once.',
     asks: [updateListing],
-    body: true,
+    body: { type: UpdateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateListing.output)), example: success(listingDetailExample) },
   })
-  @ApiBody({ type: UpdateListingBody, examples: { price: { value: { pricing_amount: 0.05 } }, withdraw: { value: { status: 'draft' } } } })
   async updateListing(@Param('listingId') listingId: string, @Body(validBody) body: UpdateListingBody, @CurrentCall() call: Call) {
     const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
     return success(await this.bus.request(updateListing, { listingId: id, ...toListingChanges(body) }, call));

@@ -37,6 +37,7 @@ export const pageSchema = (item: JsonSchema): JsonSchema => {
 
 /** A small value that fits a JSON schema, for the examples of error details. */
 export function sampleOf(schema: JsonSchema): unknown {
+  if (Array.isArray(schema.examples)) return schema.examples[0];
   if ('const' in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
   if (schema.type === 'object') return Object.fromEntries(Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, member]) => [name, sampleOf(member)]));

@@ -1,6 +1,6 @@
 import { platformRefusals, type RequestContract } from '@market/contracts';
-import { applyDecorators, HttpCode } from '@nestjs/common';
-import { ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
+import { ApiBody, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
 import { edgeRefusals } from '../http/edge-refusals.js';
 import type { Param } from '../http/query.js';
 import type { JsonSchema } from './json-schema.js';
@@ -10,7 +10,16 @@ export interface AnswerDocs {
   schema: JsonSchema;
   example: unknown;
   description?: string;
-  contentType?: string;
+  /** The same answer in other clothes: an example by content type. */
+  alsoAs?: Record<string, unknown>;
+}
+
+export interface BodyDocs {
+  /** A DTO class; any JSON object where it is absent. */
+  type?: Type;
+  examples: Record<string, unknown>;
+  /** May be left out altogether. */
+  optional?: boolean;
 }
 
 export interface OperationDocs {
@@ -24,8 +33,7 @@ export interface OperationDocs {
   query?: Record<string, Param<unknown>>;
   /** Takes an Idempotency-Key. */
   idempotent?: boolean;
-  /** Reads a body. */
-  body?: boolean;
+  body?: BodyDocs;
   /** Public reads that answer 304 to those who have them already. */
   cacheable?: boolean;
 }
@@ -35,7 +43,7 @@ const header = (description: string, schema: JsonSchema = { type: 'string' }): o
 const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, or a new one.'), traceparent: header('W3C trace context of this request.') };
 
 /** All that the OpenAPI document says of one operation, beside its access rule and its body class. */
-export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body = false, cacheable = false }: OperationDocs): MethodDecorator {
+export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body, cacheable = false }: OperationDocs): MethodDecorator {
   const refusals = Object.assign({}, ...asks.map((contract) => contract.refusals)) as RequestContract['refusals'];
   const { dependency_unavailable, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } = platformRefusals;
   return applyDecorators(
@@ -51,7 +59,7 @@ export function Operation({ summary, description, asks = [], status = 200, answe
       ...(cacheable ? { ETag: header('Weak ETag of this version.') } : {}),
     }),
     ...(body || Object.keys(query).length > 0 || idempotent ? [ApiRefusals({ request_invalid: edgeRefusals.request_invalid })] : []),
-    ...(body ? [ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)] : []),
+    ...(body ? [ApiRequestBody(body), ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)] : []),
     ApiRefusals(refusals),
     ...(idempotent ? [ApiRefusals({ idempotency_key_reused, idempotency_in_progress })] : []),
     ...(asks.length > 0 ? [ApiRefusals({ dependency_unavailable, deadline_exceeded })] : []),
@@ -60,5 +68,12 @@ export function Operation({ summary, description, asks = [], status = 200, answe
 }
 
 /** Documents one successful answer. */
-export const ApiAnswer = (status: number, { schema, example, description = 'Done.', contentType = 'application/json' }: AnswerDocs, headers: Record<string, object> = {}): MethodDecorator =>
-  ApiResponse({ status, description, headers: { ...ANSWER_HEADERS, ...headers }, content: { [contentType]: { schema, example } } } as never);
+export function ApiAnswer(status: number, { schema, example, description = 'Done.', alsoAs = {} }: AnswerDocs, headers: Record<string, object> = {}): MethodDecorator {
+  const others = Object.fromEntries(Object.entries(alsoAs).map(([contentType, text]) => [contentType, { schema: { type: 'string' }, example: text }]));
+  return ApiResponse({ status, description, headers: { ...ANSWER_HEADERS, ...headers }, content: { 'application/json': { schema, example }, ...others } } as never);
+}
+
+function ApiRequestBody({ type, examples, optional = false }: BodyDocs): MethodDecorator {
+  const named = Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]));
+  return ApiBody({ required: !optional, examples: named, ...(type ? { type } : { schema: { type: 'object', additionalProperties: true } }) });
+}

@@ -1,7 +1,8 @@
+import type { OutputOf } from '@market/contracts';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Param, Post } from '@nestjs/common';
-import { ApiBody, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import { RequireScope } from '../http/access.js';
 import { validBodyOrNone } from '../http/body.pipe.js';
 import { CurrentCall } from '../http/call.decorator.js';
@@ -11,7 +12,7 @@ import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { PaySandboxBody } from './sandbox-payments.http-schema.js';
 
-const example = { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, status: 'verified', outcome: 'paid', received_amount: '0.02', currency: 'USDC', transaction_hash: TRANSACTION_HASH };
+export const sandboxPaymentExample: OutputOf<typeof paySandbox> = { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, status: 'verified', outcome: 'paid', received_amount: '0.02', currency: 'USDC', transaction_hash: TRANSACTION_HASH };
 
 @ApiTags('Sandbox')
 @Controller('sandbox/payments')
@@ -24,10 +25,9 @@ export class SandboxPaymentsHttpController {
     summary: 'Pay an offer with pretended money',
     description: 'Exists in sandbox mode alone.',
     asks: [paySandbox],
-    body: true,
-    answer: { schema: envelopeSchema(jsonSchemaOf(paySandbox.output)), example: success(example) },
+    body: { type: PaySandboxBody, examples: { underpaid: { outcome: 'underpaid' } }, optional: true },
+    answer: { schema: envelopeSchema(jsonSchemaOf(paySandbox.output)), example: success(sandboxPaymentExample) },
   })
-  @ApiBody({ type: PaySandboxBody, required: false, examples: { underpaid: { value: { outcome: 'underpaid' } } } })
   async paySandbox(@Param('relayRequestId') relayRequestId: string, @Body(validBodyOrNone) { outcome }: PaySandboxBody, @CurrentCall() call: Call) {
     const id = relayRequestId.toLowerCase();
     if (!/^0x[0-9a-f]{64}$/.test(id)) throw refuse(paySandbox, 'payment_not_found', {});

@@ -1,0 +1,42 @@
+import type { OutputOf } from '@market/contracts';
+import type { getReceipt, listLedger, listReceipts } from '@market/contracts/payments-ledger';
+import { BUYER_ID, GATEWAY_REQUEST_ID, KEY_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+
+export const entryExample: OutputOf<typeof listLedger>['items'][number] = {
+  id: KEY_ID,
+  transaction_id: RECEIPT_ID,
+  type: 'seller_credit',
+  account: 'seller:credits',
+  direction: 'credit',
+  amount_cents: 1.9,
+  currency: 'USD',
+  balance_after_cents: 133,
+  listing: LISTING_REF,
+  reference: { payment_id: PAYMENT_ID, gateway_request_id: GATEWAY_REQUEST_ID, receipt_id: RECEIPT_ID },
+  transaction_hash: TRANSACTION_HASH,
+  created_at: LATER,
+};
+
+export const receiptExample: OutputOf<typeof listReceipts>['items'][number] = {
+  id: RECEIPT_ID,
+  payment_id: PAYMENT_ID,
+  recipient_type: 'buyer',
+  gross_amount: 0.02,
+  fee_rate: 0.05,
+  fee_amount: 0.001,
+  net_amount: 0.019,
+  currency: 'USD',
+  transaction_hash: TRANSACTION_HASH,
+  listing: LISTING_REF,
+  created_at: LATER,
+};
+
+/** As the ledger gives it: parties by id. */
+export const receiptRecordExample: OutputOf<typeof getReceipt> = { ...receiptExample, relay_request_id: RELAY_REQUEST_ID, payer_id: BUYER_ID, seller_id: SELLER_ID };
+
+export const receiptDetailExample = {
+  ...receiptExample,
+  relay_request_id: RELAY_REQUEST_ID,
+  payer: { id: BUYER_ID, display_name: 'Field Planner', avatar_url: null },
+  seller: { id: SELLER_ID, display_name: 'Nimbus', avatar_url: null },
+};
