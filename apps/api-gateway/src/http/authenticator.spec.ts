@@ -1,0 +1,72 @@
+import { jest } from '@jest/globals';
+import { authenticate } from '@market/contracts/identity';
+import { newId } from '@market/kernel';
+import { newCall } from '@market/messaging';
+import { FakeBus } from '@market/testing';
+import { performance } from 'node:perf_hooks';
+import { Authenticator, KEY_MEMORY_MS } from './authenticator.js';
+
+const keyHash = 'a'.repeat(64);
+const principal = () => ({ accountId: newId(), accountType: 'agent' as const, role: 'both' as const, displayName: 'A', keyId: newId(), scopes: ['read' as const] });
+
+describe('Authenticator', () => {
+  let nowMs = 0;
+  beforeEach(() => {
+    nowMs = 1_000;
+    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  it('asks once for a key that many requests carry at once', async () => {
+    const known = principal();
+    const bus = new FakeBus('api-gateway').answers(authenticate, () => known);
+    const authenticator = new Authenticator(bus);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => authenticator.ask(keyHash, newCall())));
+    expect(answers).toEqual(Array.from({ length: 50 }, () => known));
+    expect(bus.asked(authenticate)).toHaveLength(1);
+  });
+
+  it('remembers a key for one second from the question, and not a moment longer', async () => {
+    const bus = new FakeBus('api-gateway').answers(authenticate, () => {
+      nowMs += 400;
+      return principal();
+    });
+    const authenticator = new Authenticator(bus);
+    await authenticator.ask(keyHash, newCall());
+    nowMs = 1_000 + KEY_MEMORY_MS - 1;
+    expect(authenticator.known(keyHash)).toBeDefined();
+    nowMs += 1;
+    expect(authenticator.known(keyHash)).toBeUndefined();
+  });
+
+  it('forgets a revoked key at once', async () => {
+    const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
+    await authenticator.ask(keyHash, newCall());
+    authenticator.forget({ keyHash });
+    expect(authenticator.known(keyHash)).toBeUndefined();
+  });
+
+  it('does not keep an answer that a revocation has overtaken', async () => {
+    const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
+    const asked = authenticator.ask(keyHash, newCall());
+    authenticator.forget({ keyHash });
+    await asked;
+    expect(authenticator.known(keyHash)).toBeUndefined();
+  });
+
+  it('remembers no refusal', async () => {
+    const bus = new FakeBus('api-gateway').refuses(authenticate, 'key_invalid', {});
+    const authenticator = new Authenticator(bus);
+    await expect(authenticator.ask(keyHash, newCall())).rejects.toMatchObject({ reason: 'key_invalid' });
+    bus.answers(authenticate, principal);
+    await expect(authenticator.ask(keyHash, newCall())).resolves.toBeDefined();
+  });
+
+  it('keeps a bounded number of keys', async () => {
+    const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
+    const hashes = Array.from({ length: 10_050 }, (_, index) => index.toString(16).padStart(64, '0'));
+    for (let from = 0; from < hashes.length; from += 1_000) await Promise.all(hashes.slice(from, from + 1_000).map((hash) => authenticator.ask(hash, newCall())));
+    expect(hashes.filter((hash) => authenticator.known(hash))).toHaveLength(10_000);
+    expect(authenticator.known(hashes[0]!)).toBeUndefined();
+  });
+});
