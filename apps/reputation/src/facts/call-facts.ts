@@ -21,10 +21,14 @@ interface CallFact {
 const record = sql(
   'call-facts.record',
   `INSERT INTO call_facts (event_id, outcome, gateway_request_id, listing_id, seller_id, buyer_id, gross_micros, seller_status_code, latency_ms, failure_reason, happened_at)
-   SELECT * FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::int[], $9::int[], $10::text[], $11::timestamptz[])`,
+   SELECT * FROM unnest($1::uuid[], $2::text[], $3::uuid[], $4::uuid[], $5::uuid[], $6::uuid[], $7::bigint[], $8::int[], $9::int[], $10::text[], $11::timestamptz[])
+   ON CONFLICT DO NOTHING`,
 );
 
-/** Keeps what was measured of each call, append-only: the order in which facts arrive means nothing. */
+/**
+ * Keeps what was measured of each call, append-only, one row an event. The order in which facts arrive means nothing,
+ * nor does a repetition, even of an event that the inbox has forgotten by now.
+ */
 @Injectable()
 export class CallFacts {
   @HandleEvent(paymentCompleted)
