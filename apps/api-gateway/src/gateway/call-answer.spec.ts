@@ -1,0 +1,35 @@
+import { guidanceLinks } from '../http/error-body.js';
+import { paymentRequiredBody, pendingData } from './call-answer.js';
+import { offerExample } from './gateway.examples.js';
+
+const LINKS = guidanceLinks('https://market.test');
+const required = (more: object = {}) => paymentRequiredBody({ outcome: 'payment_required', payment: offerExample, ...more }, LINKS);
+
+describe('a call that has to be paid', () => {
+  it('carries the payment beside the error', () => {
+    expect(required()).toEqual({
+      success: false,
+      error: { code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key'], drop: [], links: LINKS } },
+      data: { payment: offerExample },
+    });
+  });
+
+  it('says what is missing of an incomplete payment, on the same relay request id', () => {
+    const { error } = required({ reason: 'underpaid', received: '0.01', missing: '0.01' });
+    expect(error.details).toEqual({ reason: 'underpaid', received: '0.01', missing: '0.01' });
+    expect(error.recovery).toMatchObject({ keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] });
+  });
+
+  it.each(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])('drops the old relay request id after %s', (reason) => {
+    const { error } = required({ reason });
+    expect(error.details).toEqual({ reason });
+    expect(error.recovery!.drop).toEqual(['X-Market-Relay-Request-Id']);
+  });
+});
+
+describe('a call whose payment is not final', () => {
+  it('names the relay request id and the wait', () => {
+    expect(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 3 })).toEqual({ status: 'pending', relay_request_id: offerExample.relay_request_id, retry_after_seconds: 3 });
+    expect(pendingData({ outcome: 'pending', retryAfterSeconds: 1 }).relay_request_id).toBeNull();
+  });
+});

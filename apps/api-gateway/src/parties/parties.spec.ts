@@ -1,0 +1,47 @@
+import { jest } from '@jest/globals';
+import { getAgents } from '@market/contracts/identity';
+import { newId } from '@market/kernel';
+import { newCall } from '@market/messaging';
+import { FakeBus } from '@market/testing';
+import { Parties, withoutPicture } from './parties.js';
+
+const busThatKnows = (known: (id: string) => boolean = () => true) =>
+  new FakeBus('api-gateway').answers(getAgents, ({ ids }) => ({
+    agents: ids.filter(known).map((id) => ({ id, display_name: `agent ${id.slice(-4)}`, avatar_url: null, account_type: 'agent' as const, is_verified: false })),
+  }));
+
+describe('Parties', () => {
+  afterEach(() => jest.useRealTimers());
+
+  it('names each account and asks for it once a minute', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'setTimeout'] });
+    const bus = busThatKnows();
+    const parties = new Parties(bus);
+    const [a, b] = [newId(), newId()];
+    const nameOf = await parties.named([a, b, a], newCall());
+    expect(withoutPicture(nameOf(a))).toEqual({ id: a, display_name: `agent ${a.slice(-4)}` });
+    await parties.named([b], newCall());
+    expect(bus.asked(getAgents)).toEqual([{ ids: [a, b] }]);
+    jest.setSystemTime(Date.now() + 60_001);
+    await parties.named([b], newCall());
+    expect(bus.asked(getAgents)).toHaveLength(2);
+  });
+
+  it('asks for a hundred at a time, as many as the contract takes', async () => {
+    const bus = busThatKnows();
+    await new Parties(bus).named(Array.from({ length: 201 }, () => newId()), newCall());
+    expect(bus.asked(getAgents).map(({ ids }) => ids.length)).toEqual([100, 100, 1]);
+  });
+
+  it('still names by id an account that identity does not know', async () => {
+    const id = newId();
+    const nameOf = await new Parties(busThatKnows(() => false)).named([id], newCall());
+    expect(nameOf(id)).toEqual({ id, display_name: 'Unknown account', avatar_url: null });
+  });
+
+  it('asks nobody when there is nobody to name', async () => {
+    const bus = busThatKnows();
+    await new Parties(bus).named([], newCall());
+    expect(bus.asked(getAgents)).toEqual([]);
+  });
+});
