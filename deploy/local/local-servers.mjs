@@ -33,8 +33,9 @@ export async function startLocalNats(directory, supervise) {
     ...(isBefore210(stdout) ? ['--before-2.10'] : []),
   ]);
   // A killed nats-server may lose what it had not yet written.
-  const server = supervise({ name: 'nats-server', file: program, args: ['-c', config], env: process.env, deathSignal: 'TERM' });
-  await answersOn(port, watched(server), { greeting: /^INFO / });
+  const log = join(directory, 'nats-server.log');
+  const server = supervise({ name: 'nats-server', file: program, args: ['-c', config, '-l', log], env: process.env, deathSignal: 'TERM' });
+  await answersOn(port, watched(server, log), { greeting: /^INFO / });
   const seeds = await Promise.all(SERVICE_NAMES.map(async (service) => [service, (await readFile(join(directory, 'keys', `${service}.nk`), 'utf8')).trim()]));
   return { url: `nats://127.0.0.1:${port}`, seeds: Object.fromEntries(seeds), server };
 }
@@ -44,13 +45,14 @@ export async function startLocalRedis(directory, supervise) {
   const program = find('redis-server', 'REDIS_URL');
   const port = await freePort();
   await mkdir(directory, { recursive: true });
+  const log = join(directory, 'redis-server.log');
   const server = supervise({
     name: 'redis-server',
     file: program,
-    args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory, '--loglevel', 'warning'],
+    args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory, '--logfile', log],
     env: process.env,
   });
-  await answersOn(port, watched(server), { hello: 'PING\r\n', greeting: /^\+PONG/ });
+  await answersOn(port, watched(server, log), { hello: 'PING\r\n', greeting: /^\+PONG/ });
   return { url: `redis://127.0.0.1:${port}`, server };
 }
 
@@ -62,8 +64,8 @@ function find(program, variable) {
   }
 }
 
-/** What it wrote is in the log already. */
-const watched = (server) => ({ isRunning: () => server.isRunning(), output: () => 'see above' });
+/** Servers talk much: what they say goes to a file, and only what goes wrong is told. */
+const watched = (server, log) => ({ isRunning: () => server.isRunning(), output: () => `see ${log}` });
 
 function isBefore210(version) {
   const [, major, minor] = /v(\d+)\.(\d+)/.exec(version) ?? [];

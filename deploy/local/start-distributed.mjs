@@ -142,7 +142,7 @@ async function stop(exitCode) {
     processes.forEach((supervised) => supervised.kill());
     return stopping;
   }
-  process.stdout.write('\nstopping …\n');
+  if (running.length > 0) process.stdout.write('\nstopping …\n');
   stopping = (async () => {
     while (running.length > 0) await running.pop().stop();
     process.exit(exitCode);
