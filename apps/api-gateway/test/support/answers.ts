@@ -1,0 +1,43 @@
+import { createListing, createListingChallenge, getListing, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import { createApiKey, createChallenge, getAgents, getProfile, listApiKeys, register, revokeApiKey } from '@market/contracts/identity';
+import { getReceipt, listLedger, listReceipts, paySandbox } from '@market/contracts/payments-ledger';
+import type { FakeBus } from '@market/testing';
+import { entryExample, receiptExample, receiptRecordExample } from '../../src/books/books.examples.js';
+import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
+import { gatewayRecordExample, gatewayResultExample } from '../../src/gateway/gateway.examples.js';
+import { challengeExample, createdKeyExample, profileExample, registrationExample } from '../../src/identity/identity.examples.js';
+import { categoryExample, createdListingExample, listingChallengeExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
+import { BUYER, LATER, SELLER } from '../../src/openapi/example-values.js';
+import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
+
+/** Every service answers everything, as the documented examples say. */
+export function answerEverything(bus: FakeBus): void {
+  const { key: _key, ...listedKey } = createdKeyExample;
+  bus
+    .answers(createChallenge, () => challengeExample)
+    .answers(register, () => registrationExample)
+    .answers(getProfile, () => profileExample)
+    .answers(getAgents, ({ ids }) => ({ agents: [BUYER, SELLER].filter(({ id }) => ids.includes(id)) }))
+    .answers(listApiKeys, () => ({ keys: [{ ...listedKey, last_used_at: LATER }] }))
+    .answers(createApiKey, () => createdKeyExample)
+    .answers(revokeApiKey, ({ keyId }) => ({ id: keyId, revoked: true as const }))
+    .answers(listCategories, () => ({ categories: [categoryExample] }))
+    .answers(searchListings, () => ({ items: [listingExample], total: 41 }))
+    .answers(getListing, () => listingDetailExample)
+    .answers(createListingChallenge, () => listingChallengeExample)
+    .answers(createListing, () => createdListingExample)
+    .answers(updateListing, () => listingDetailExample)
+    .answers(removeListing, ({ listingId }) => ({ id: listingId, deleted: true }))
+    .answers(executeCall, () => ({ outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false }))
+    .answers(listGatewayRequests, () => ({ items: [gatewayRecordExample], total: 1 }))
+    .answers(getGatewayRequest, () => gatewayRecordExample)
+    .answers(getEndpoint, () => endpointExample)
+    .answers(updateEndpoint, () => endpointExample)
+    .answers(testEndpoint, () => testOutcomeExample)
+    .answers(rotateEndpointSecret, () => rotatedExample)
+    .answers(listLedger, () => ({ items: [entryExample], total: 1 }))
+    .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
+    .answers(getReceipt, () => receiptRecordExample)
+    .answers(paySandbox, () => sandboxPaymentExample);
+}

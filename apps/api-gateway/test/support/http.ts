@@ -1,0 +1,106 @@
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { connect } from 'node:net';
+import type { EdgeWorld } from './edge-world.js';
+
+export interface Answer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** The parsed body; undefined when it is not JSON. */
+  json: AnswerBody;
+}
+
+/** Loose on purpose: tests look into whatever came back. */
+export interface AnswerBody {
+  success?: boolean;
+  data?: never;
+  pagination?: object;
+  error?: { code: string; message: string; details?: Record<string, unknown>; recovery?: Record<string, unknown> };
+}
+
+export interface Sent {
+  key?: string;
+  headers?: Record<string, string | string[]>;
+  /** An object is sent as JSON; text and bytes as they are. */
+  body?: object | string | Buffer;
+}
+
+const API = '/api/v1';
+
+/** One request on a connection of its own. */
+export function send(world: EdgeWorld, method: string, path: string, { key, headers = {}, body }: Sent = {}): Promise<Answer> {
+  const payload = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+  const all: Record<string, string | string[]> = { ...(payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }), ...(key ? { authorization: `Bearer ${key}` } : {}), ...headers };
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port: world.port, method, path: path.startsWith('/') && !path.startsWith('//') ? API + path : path, headers: all, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        resolve({ status: response.statusCode!, headers: response.headers, text, json: parse(text) });
+      });
+    });
+    request.on('error', reject);
+    request.end(payload);
+  });
+}
+
+/** Bytes as they are onto a socket; whatever comes back until it closes or falls silent. */
+export function sendRaw(world: EdgeWorld, bytes: string | Buffer): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(world.port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    const finish = (): void => {
+      socket.destroy();
+      const [head = '', text = ''] = splitOnce(Buffer.concat(chunks).toString(), '\r\n\r\n');
+      const [statusLine = '', ...lines] = head.split('\r\n');
+      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+      resolve({ status: Number(statusLine.split(' ')[1]), headers, text, json: parse(text) });
+    };
+    socket.setTimeout(1_000, finish);
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      if (isComplete(Buffer.concat(chunks).toString())) finish();
+    });
+    socket.on('end', finish);
+    socket.on('error', reject);
+    socket.write(bytes);
+  });
+}
+
+function isComplete(answer: string): boolean {
+  const [head = '', text] = splitOnce(answer, '\r\n\r\n');
+  const length = /content-length: (\d+)/i.exec(head)?.[1];
+  return text !== undefined && length !== undefined && Buffer.byteLength(text) >= Number(length);
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const at = text.indexOf(separator);
+  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+function parse(text: string): AnswerBody {
+  try {
+    return JSON.parse(text) as AnswerBody;
+  } catch {
+    return {};
+  }
+}
+
+/** What every answer of the edge must be, whatever was sent. */
+export function expectEnvelope({ status, headers, json }: Answer): void {
+  expect(status).toBeLessThan(500);
+  expect(headers['x-request-id']).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
+  expect(headers['x-content-type-options']).toBe('nosniff');
+  if (status < 400) {
+    expect(json.success).toBe(true);
+    return;
+  }
+  expect(json).toMatchObject({ success: false, error: { code: expect.any(String), message: expect.any(String), details: expect.any(Object), recovery: { next_action: expect.any(String) } } });
+}
+
+export function expectRefused(answer: Answer, status: number, code: string, reason?: string): void {
+  expectEnvelope(answer);
+  expect([answer.status, answer.json.error?.code, ...(reason ? [answer.json.error?.details?.reason] : [])]).toEqual([status, code, ...(reason ? [reason] : [])]);
+}
