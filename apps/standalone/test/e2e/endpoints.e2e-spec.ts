@@ -1,0 +1,207 @@
+import { sandboxPayer, type CreatedListing } from '@market/sdk';
+import { eventually } from '@market/testing';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+import { expectBooksInOrder } from '../support/books.js';
+import { callOnce, payFor, withRelayId } from '../support/buyer.js';
+import { listServer, rogueServer, type RogueServer } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+interface Seen {
+  headers: IncomingHttpHeaders;
+  rawBody: string;
+}
+
+inEachMode('a private endpoint', (world) => {
+  let seller: Agent;
+  let buyer: Agent;
+  let server: RogueServer;
+  let listing: CreatedListing;
+  let seen: Seen[];
+
+  beforeAll(async () => {
+    [seller, buyer] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    server = await rogueServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        seen.push({ headers: request.headers, rawBody: Buffer.concat(chunks).toString() });
+        response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'tracking=1', 'x-seller': 'header' }).end('{"ok":true}');
+      });
+    });
+    listing = await listServer(seller, server.url);
+  });
+  beforeEach(() => {
+    seen = [];
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world);
+    await server.close();
+  });
+
+  const sell = (body: unknown) => buyer.market.call(listing, body as object, { pay: sandboxPayer(buyer.market) });
+  const verifies = ({ headers, rawBody }: Seen, secret: string): boolean => {
+    try {
+      new Webhook(secret).verify(rawBody, headers as Record<string, string>);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  describe('when it is called', () => {
+    it('gets the bytes of the buyer, signed so that a stock library verifies them, and nothing else of the buyer', async () => {
+      const body = '{ "b":2,\r\n\t"a":1.0, "text":"\\u0041/\\/ €" }';
+      const relayRequestId = await payFor(buyer, listing, body);
+      const answer = await callOnce(buyer, listing, body, { ...withRelayId(relayRequestId), cookie: 'session=of-the-buyer', 'x-secret-header': 'of-the-buyer', traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` });
+      expect(answer.status).toBe(200);
+      const [call] = seen;
+      expect(call!.rawBody).toBe(body);
+      expect(verifies(call!, listing.gateway_signing_secret!)).toBe(true);
+      expect(verifies({ ...call!, rawBody: `${body} ` }, listing.gateway_signing_secret!)).toBe(false);
+      expect(call!.headers).toMatchObject({
+        'content-type': 'application/json',
+        'accept-encoding': 'identity',
+        'x-market-event': 'gateway.call',
+        'x-market-listing-id': listing.id,
+        'x-market-buyer-id': buyer.id,
+        'x-market-attempt': '1',
+        'x-market-request-id': call!.headers['webhook-id'],
+        'x-market-signature': call!.headers['webhook-signature'],
+        traceparent: expect.stringMatching(new RegExp(`^00-${'1'.repeat(32)}-`)),
+      });
+      const everything = JSON.stringify(call);
+      expect(everything).not.toContain('of-the-buyer');
+      expect(everything).not.toContain(buyer.registration.api_key);
+      expect(call!.headers.authorization).toBeUndefined();
+      expect(answer.headers.get('set-cookie')).toBeNull();
+      expect(answer.headers.get('x-seller')).toBeNull();
+    });
+
+    it('gets the header its owner set, which nobody can read again', async () => {
+      const endpoint = await seller.market.endpoint.update(listing, { auth_header: { name: 'X-Api-Token', value: 'the-sellers-token' } });
+      expect(endpoint).toMatchObject({ auth_header_name: 'X-Api-Token', has_auth_header: true });
+      expect(JSON.stringify(endpoint)).not.toContain('the-sellers-token');
+      await eventually(async () => {
+        await sell({ header: seen.length });
+        expect(seen.at(-1)!.headers['x-api-token']).toBe('the-sellers-token');
+      });
+      expect(JSON.stringify(await seller.market.endpoint.get(listing))).not.toContain('the-sellers-token');
+      await seller.market.endpoint.update(listing, { auth_header: null });
+      await eventually(async () => {
+        await sell({ header: seen.length, removed: true });
+        expect(seen.at(-1)!.headers['x-api-token']).toBeUndefined();
+      });
+    });
+  });
+
+  describe('as its owner sees it', () => {
+    it('shows its settings and no secret, path or credential', async () => {
+      const own = await listServer(seller, `${server.url}/a-secret-path?token=hidden`);
+      const endpoint = await seller.market.endpoint.get(own);
+      expect(endpoint).toEqual({
+        listing_id: own.id,
+        status: 'unverified',
+        url_host: new URL(server.url).host,
+        auth_header_name: null,
+        has_auth_header: false,
+        timeout_ms: 30_000,
+        limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
+        signature: { scheme: 'standard-webhooks-v1', key_id: expect.any(String), rotated_at: null, previous_secret_expires_at: null },
+        last_test: null,
+        consecutive_failures: 0,
+        updated_at: expect.any(String),
+      });
+      const everywhere = JSON.stringify([endpoint, await seller.market.listings.get(own), await buyer.market.listings.get(own), await buyer.market.listings.search({ q: own.name })]);
+      expect(everywhere).not.toMatch(/secret-path|hidden|whsec_/);
+    });
+
+    it('is nobody else\'s to see or change', async () => {
+      for (const request of [
+        () => buyer.market.endpoint.get(listing),
+        () => buyer.market.endpoint.update(listing, { status: 'paused' }),
+        () => buyer.market.endpoint.test(listing),
+        () => buyer.market.endpoint.rotateSecret(listing),
+      ]) {
+        await expect(request()).rejects.toMatchObject({ status: 403, code: 'FORBIDDEN' });
+      }
+      await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({ status: 404 });
+      expect(await sell({ still: 'open' })).toMatchObject({ billable: true });
+    });
+
+    it.each([
+      [{ timeout_ms: 999 }],
+      [{ timeout_ms: 120_001 }],
+      [{ timeout_ms: 1000.5 }],
+      [{ limits: { max_concurrency: 0 } }],
+      [{ limits: { max_response_bytes: 5_000_000 } }],
+      [{ status: 'active?' }],
+      [{ private_endpoint_url: 'ftp://example.com/' }],
+      [{ private_endpoint_url: 'not a url' }],
+      [{ private_endpoint_url: 'http://user:pass@example.com/' }],
+      [{ auth_header: { name: 'Host', value: 'x' } }],
+      [{ auth_header: { name: 'X-Market-Signature', value: 'x' } }],
+      [{ auth_header: { name: 'X-Fine', value: 'line\r\nbreak' } }],
+      [{ unknown: 1 }],
+    ])('refuses %j and stays as it was', async (change) => {
+      const before = await seller.market.endpoint.get(listing);
+      const answer = await seller.market.send('PUT', `/listings/${listing.id}/endpoint`, { body: change });
+      expect(answer).toMatchObject({ status: 400, json: { success: false, error: { code: 'BAD_REQUEST' } } });
+      expect(await seller.market.endpoint.get(listing)).toEqual(before);
+    });
+  });
+
+  describe('when it is tested', () => {
+    it('is called signed, and becomes active by passing', async () => {
+      const own = await listServer(seller, server.url);
+      const test = await seller.market.endpoint.test(own);
+      expect(test).toMatchObject({ success: true, seller_status_code: 200, request_id: expect.any(String), seller_response: { ok: true } });
+      expect(test.checks.every(({ ok }) => ok)).toBe(true);
+      expect(seen[0]!.headers).toMatchObject({ 'x-market-event': 'endpoint.test', 'x-market-request-id': test.request_id });
+      expect(verifies(seen[0]!, own.gateway_signing_secret!)).toBe(true);
+      expect(await seller.market.endpoint.get(own)).toMatchObject({ status: 'active', last_test: { ok: true, status_code: 200 } });
+    });
+
+    it('says what failed without telling more of the network than that', async () => {
+      const gone = await rogueServer(() => undefined);
+      const own = await listServer(seller, gone.url);
+      await gone.close();
+      const test = await seller.market.endpoint.test(own);
+      expect(test).toMatchObject({ success: false, seller_status_code: 502, seller_response: null });
+      expect(JSON.stringify(test)).not.toMatch(/ECONN|errno|127\.0\.0\.1/);
+    });
+
+    it('is tested ten times a minute at most', async () => {
+      const own = await listServer(seller, server.url);
+      const answers = await Promise.all(Array.from({ length: 12 }, () => seller.market.send('POST', `/listings/${own.id}/endpoint/test`)));
+      expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(10).fill(200), 429, 429]);
+      const late = answers.find(({ status }) => status === 429)!;
+      expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0);
+    });
+  });
+
+  describe('whose secret is rotated', () => {
+    it('signs with both while they overlap, and shows the new one once', async () => {
+      const own = await listServer(seller, server.url);
+      const rotated = await seller.market.endpoint.rotateSecret(own, { overlapSeconds: 60 });
+      expect(rotated).toMatchObject({ gateway_signing_secret: expect.stringMatching(/^whsec_/), key_id: expect.any(String), previous_key_id: expect.any(String) });
+      expect(rotated.gateway_signing_secret).not.toBe(own.gateway_signing_secret);
+      await eventually(async () => {
+        await buyer.market.call(own, { rotated: seen.length }, { pay: sandboxPayer(buyer.market) });
+        const call = seen.at(-1)!;
+        expect([verifies(call, own.gateway_signing_secret!), verifies(call, rotated.gateway_signing_secret)]).toEqual([true, true]);
+      });
+      expect((await seller.market.endpoint.get(own)).signature).toMatchObject({ key_id: rotated.key_id, previous_secret_expires_at: rotated.previous_secret_expires_at });
+    });
+
+    it('signs with the new one alone when nothing overlaps', async () => {
+      const own = await listServer(seller, server.url);
+      const rotated = await seller.market.endpoint.rotateSecret(own, { overlapSeconds: 0 });
+      await eventually(async () => {
+        await buyer.market.call(own, { rotated: seen.length }, { pay: sandboxPayer(buyer.market) });
+        const call = seen.at(-1)!;
+        expect([verifies(call, own.gateway_signing_secret!), verifies(call, rotated.gateway_signing_secret)]).toEqual([false, true]);
+      });
+    });
+  });
+});

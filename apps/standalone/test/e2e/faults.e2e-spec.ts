@@ -1,0 +1,75 @@
+import { eventually, startMarketplace, withClient, type ProcessName, type RunningMarketplace } from '@market/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expectBooksInOrder } from '../support/books.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { TirelessBuyer, type Purchase } from '../support/tireless-buyer.js';
+import { inEachMode, registerAgent } from '../support/world.js';
+
+const BUYERS = 16;
+/** So many purchases are finished before a process is killed, and again after it is back. */
+const BETWEEN_FAULTS = 24;
+const SETTINGS = { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250', GATEWAY_RESUME_INTERVAL_MS: '250' };
+
+inEachMode('kill -9 in the middle of paid calls', ({ mode }) => {
+  let marketplace: RunningMarketplace;
+  let shop: Shop;
+  let buyers: TirelessBuyer[];
+
+  beforeAll(async () => {
+    marketplace = await startMarketplace({ mode, env: SETTINGS });
+    const seller = await registerAgent(marketplace, { displayName: 'Seller' });
+    let turn = 0;
+    // Answers take 0 to 40 ms, in a fixed order, so that a kill meets calls in every stage.
+    shop = await openShop(seller, async ({ body }) => {
+      await delay(((turn += 7) % 41) as number);
+      return { echo: body };
+    });
+    // The shorter a seller may take, the sooner a claim that died with its process is free again.
+    await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000, limits: { max_concurrency: 256 } });
+    const agents = await Promise.all(Array.from({ length: BUYERS }, (_, n) => registerAgent(marketplace, { displayName: `Buyer ${n}` })));
+    buyers = agents.map((agent) => new TirelessBuyer(agent, shop.listing));
+  }, 120_000);
+
+  afterAll(async () => {
+    await shop?.close();
+    await marketplace?.stop();
+  }, 60_000);
+
+  it('charges each call once and delivers it once, and the books balance', async () => {
+    const victims: ProcessName[] = mode === 'standalone' ? ['standalone', 'standalone', 'standalone'] : ['payments-ledger', 'gateway', 'api-gateway', 'identity', 'catalog', 'reputation'];
+    const finished: Purchase[] = [];
+    let isOpen = true;
+    const shopping = buyers.map(async (buyer, n) => {
+      for (let call = 0; isOpen; call += 1) finished.push(await buyer.buy({ buyer: n, call }));
+    });
+    const trading = Promise.all(shopping);
+    const progress = async (): Promise<void> => {
+      const goal = finished.length + BETWEEN_FAULTS;
+      await Promise.race([trading, eventually(() => expect(finished.length).toBeGreaterThanOrEqual(goal), { withinMs: 90_000 })]);
+    };
+    for (const victim of victims) {
+      await progress();
+      await marketplace.kill(victim);
+      await marketplace.restart(victim);
+    }
+    await progress();
+    isOpen = false;
+    await trading;
+
+    // Every buyer asks once more for everything it has: the same bytes, and nobody is called.
+    const calls = shop.requests.length;
+    await Promise.all(buyers.map(async (buyer, n) => {
+      for (const purchase of finished.filter(({ body }) => (body as { buyer: number }).buyer === n)) await buyer.ask(purchase);
+    }));
+    expect(shop.requests.length).toBe(calls);
+    for (const { delivered } of finished) expect(new Set(delivered).size).toBe(1);
+
+    const statuses = new Set(buyers.flatMap((buyer) => [...buyer.statuses.keys()]));
+    expect([...statuses].filter((status) => ![200, 202, 402, 429].includes(status))).toEqual([]);
+    await expectBooksInOrder(marketplace, [shop], { withinMs: 90_000 });
+    await withClient(marketplace.databaseUrl, async (client) => {
+      const { rows } = await client.query<{ relay_request_id: string }>("SELECT relay_request_id FROM payments_ledger.payments WHERE state = 'completed'");
+      expect(rows.map((row) => row.relay_request_id).sort()).toEqual(finished.map((purchase) => purchase.relayRequestId).sort());
+    });
+  }, 240_000);
+});

@@ -1,0 +1,65 @@
+import { MarketplaceError, type HttpAnswer } from '@market/sdk';
+import { setTimeout as delay } from 'node:timers/promises';
+import { bodyOf, callOnce, resultOf, withRelayId } from './buyer.js';
+import type { Agent } from './world.js';
+
+/** One intention to buy, and everything that was answered to it. */
+export interface Purchase {
+  readonly body: object;
+  relayRequestId?: string;
+  /** The text of every 200 that says it is billable. */
+  readonly delivered: string[];
+}
+
+const PAUSE_MS = 100;
+
+/**
+ * A buyer that wants its answer, whatever happens to the marketplace: it repeats what got lost or was put off, always on
+ * the same payment, and notes every status it saw. Nothing else is to be asked of a client.
+ */
+export class TirelessBuyer {
+  readonly statuses = new Map<number, number>();
+
+  constructor(
+    private readonly agent: Agent,
+    private readonly listing: { id: string },
+    private readonly giveUpAfterMs = 120_000,
+  ) {}
+
+  /** One call of the listing to its end. @throws when there is none in time. */
+  async buy(body: object): Promise<Purchase> {
+    const purchase: Purchase = { body, delivered: [] };
+    const quoted = await this.until('an offer', () => callOnce(this.agent, this.listing, body), (answer) => answer.status === 402);
+    const relayRequestId = (bodyOf(quoted).data as { payment: { relay_request_id: string } }).payment.relay_request_id;
+    purchase.relayRequestId = relayRequestId;
+    await this.until('the payment', () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`), (answer) => answer.status === 200);
+    await this.ask(purchase);
+    return purchase;
+  }
+
+  /** Asks for a paid answer until it is there. */
+  async ask(purchase: Purchase): Promise<void> {
+    const delivered = (answer: HttpAnswer): boolean => answer.status === 200 && resultOf(answer).billable;
+    const answer = await this.until('the answer', () => callOnce(this.agent, this.listing, purchase.body, withRelayId(purchase.relayRequestId!)), delivered);
+    purchase.delivered.push(answer.text);
+  }
+
+  private async until(what: string, request: () => Promise<HttpAnswer>, isDone: (answer: HttpAnswer) => boolean): Promise<HttpAnswer> {
+    const deadline = Date.now() + this.giveUpAfterMs;
+    let last: unknown;
+    while (Date.now() < deadline) {
+      try {
+        const answer = await request();
+        this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
+        if (isDone(answer)) return answer;
+        if (![200, 202, 429].includes(answer.status)) throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
+        last = answer.text;
+      } catch (error) {
+        if (!(error instanceof MarketplaceError)) throw error;
+        last = error.message;
+      }
+      await delay(PAUSE_MS);
+    }
+    throw new Error(`${what} did not come within ${this.giveUpAfterMs} ms; last: ${String(last)}`);
+  }
+}
