@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+/**
+ * One paid call against a running sandbox marketplace that may call this machine (BASE_URL, ALLOW_PRIVATE_ENDPOINTS=true).
+ * Prints the buyer's API key; given one as an argument, checks instead that its receipt is still there.
+ */
+import assert from 'node:assert/strict';
+import { evmWallet, Marketplace, sandboxPayer, sellerServer, solanaWallet } from '@market/sdk';
+
+const visitor = new Marketplace({ baseUrl: process.env.BASE_URL ?? 'http://localhost:3000', timeoutMs: 20_000 });
+const [apiKey] = process.argv.slice(2);
+console.log(apiKey ? await remembers(apiKey) : await callOnce());
+
+async function callOnce() {
+  const { marketplace: seller } = await visitor.register(solanaWallet(), { displayName: 'Smoke seller' });
+  const { marketplace: buyer, registration } = await visitor.register(evmWallet(), { displayName: 'Smoke buyer' });
+  let secret = [];
+  const server = await sellerServer(({ body }) => ({ echo: body.text }), { secret: () => secret });
+  try {
+    const listing = await seller.listings.create({
+      name: 'Smoke echo',
+      description: 'Says again what it was told.',
+      pricing_model: 'per_call',
+      pricing_amount: 0.25,
+      private_endpoint_url: server.url,
+    });
+    secret = listing.gateway_signing_secret;
+    const result = await buyer.call(listing, { text: 'hello' }, { pay: sandboxPayer(buyer), maxPriceUsd: '0.25' });
+    assert.deepEqual(result.seller_response, { echo: 'hello' });
+    assert.deepEqual([result.billable, result.charged_amount.amount_cents], [true, 25]);
+    assert.equal((await buyer.receipts.list()).data.length, 1);
+    return registration.api_key;
+  } finally {
+    await server.close();
+  }
+}
+
+async function remembers(key) {
+  const buyer = new Marketplace({ baseUrl: visitor.baseUrl, apiKey: key });
+  assert.equal((await buyer.receipts.list()).data.length, 1);
+  return `the receipt of ${(await buyer.me()).display_name} is still there`;
+}
