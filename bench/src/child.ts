@@ -8,14 +8,14 @@ export interface Child {
 
 /** Starts one of our modules in a process of its own; its first line of output is the URL it listens on. */
 export async function startChild(module: string, env: Record<string, string> = {}): Promise<Child> {
-  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
   const url = await firstLine(child);
   return {
     url,
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve());
-        child.kill();
+        child.stdin!.end();
       }),
   };
 }

@@ -1,4 +1,4 @@
-import autocannon from 'autocannon';
+import { Pool } from 'undici';
 
 export interface Shot {
   method: 'GET' | 'POST';
@@ -24,46 +24,26 @@ export interface Load {
   next(): Shot | undefined;
 }
 
-const IDLE: Shot = { method: 'GET', path: '/' };
-
 /** A closed loop: each connection sends its next request when the last is answered. */
-export async function fire(load: Load): Promise<Measured> {
+export async function fire({ baseUrl, connections, seconds, expect, next }: Load): Promise<Measured> {
+  const pool = new Pool(baseUrl, { connections, pipelining: 1 });
+  const latencies: number[] = [];
   const unexpected: Record<string, number> = {};
-  let dry = false;
-  const toRequest = (shot: Shot): autocannon.Request => ({ method: shot.method, path: shot.path, headers: shot.headers, body: shot.body });
-  return new Promise((resolve, reject) => {
-    const startedAt = performance.now();
-    let answered = 0;
-    let endedAt = 0;
-    const instance = autocannon(
-      {
-        url: load.baseUrl,
-        connections: load.connections,
-        duration: load.seconds,
-        requests: [
-          {
-            setupRequest: (request) => {
-              const shot = dry ? undefined : load.next();
-              if (!shot) {
-                if (!dry) endedAt = performance.now();
-                dry = true;
-                setImmediate(() => (instance as unknown as { stop(): void }).stop());
-              }
-              return { ...request, ...toRequest(shot ?? IDLE) };
-            },
-            onResponse: (status) => {
-              if (dry) return;
-              answered += 1;
-              if (status !== load.expect) unexpected[status] = (unexpected[status] ?? 0) + 1;
-            },
-          },
-        ],
-      },
-      (error: unknown, result) => {
-        if (error) return reject(error instanceof Error ? error : new Error(String(error)));
-        const seconds = ((endedAt || performance.now()) - startedAt) / 1000;
-        resolve({ perSecond: answered / seconds, p50Ms: result.latency.p50, p99Ms: result.latency.p99, unexpected });
-      },
-    );
-  });
+  const startedAt = performance.now();
+  const endAt = startedAt + seconds * 1000;
+  const worker = async (): Promise<void> => {
+    for (let shot = next(); shot && performance.now() < endAt; shot = next()) {
+      const sentAt = performance.now();
+      const { statusCode, body } = await pool.request({ method: shot.method, path: shot.path, headers: shot.headers, body: shot.body });
+      await body.arrayBuffer();
+      latencies.push(performance.now() - sentAt);
+      if (statusCode !== expect) unexpected[statusCode] = (unexpected[statusCode] ?? 0) + 1;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  const elapsedSeconds = (performance.now() - startedAt) / 1000;
+  await pool.close();
+  latencies.sort((a, b) => a - b);
+  const quantile = (q: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
+  return { perSecond: latencies.length / elapsedSeconds, p50Ms: quantile(0.5), p99Ms: quantile(0.99), unexpected };
 }

@@ -36,8 +36,8 @@ async function main(): Promise<void> {
     const rows = [await paidRetry(world, origin, bare.url), await quote(world, origin, bare.url), await search(origin, bare.url), await me(world, origin, bare.url)];
     print(mode, rows);
     if (mode === 'standalone') {
-      const [pid] = market.pids();
-      console.log(`\nmemory: standalone process peaked at ${peakOf(pid!).toFixed(0)} MiB; with its PostgreSQL it now holds ${shareOfTree(pid!).toFixed(0)} MiB (proportional share)`);
+      const pid = market.pid('standalone')!;
+      console.log(`\nmemory: standalone process peaked at ${peakOf(pid).toFixed(0)} MiB; with its PostgreSQL it now holds ${shareOfTree(pid).toFixed(0)} MiB (proportional share)`);
     }
   } finally {
     await bare.stop();

@@ -2,6 +2,7 @@ import { createHmac, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import pg from 'pg';
 import { Pool } from 'undici';
+import { serve } from './serve.js';
 
 /**
  * What the parts allow: Fastify, pg and undici with nothing of ours around them.
@@ -9,6 +10,7 @@ import { Pool } from 'undici';
  * GET /search: one prepared search of 20 listings. GET /me: one prepared look-up.
  */
 const database = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 24 });
+database.on('error', () => undefined);
 await database.query('CREATE SCHEMA IF NOT EXISTS bench');
 await database.query('CREATE TABLE IF NOT EXISTS bench.calls (id uuid PRIMARY KEY, body text NOT NULL, result text NOT NULL, at timestamptz NOT NULL DEFAULT now())');
 const seller = new Pool(process.env.SELLER_URL!, { connections: 32 });
@@ -47,5 +49,4 @@ app.post('/insert', async (request) => {
 app.get<{ Querystring: { q: string } }>('/search', async (request) => ({ data: (await database.query({ ...search, values: [request.query.q] })).rows }));
 app.get<{ Querystring: { id: string } }>('/me', async (request) => ({ data: (await database.query({ ...me, values: [request.query.id] })).rows[0] }));
 
-await app.listen({ port: 0, host: '127.0.0.1' });
-console.log(`http://127.0.0.1:${(app.server.address() as { port: number }).port}`);
+await serve(app);

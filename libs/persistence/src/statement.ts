@@ -1,6 +1,7 @@
 /** A prepared statement: parsed and planned once a connection, then known there by its name. */
 export interface Statement {
-  readonly name: string;
+  /** Absent: planned anew for the values of each execution. */
+  readonly name?: string;
   readonly text: string;
 }
 
@@ -13,3 +14,10 @@ export function sql(name: string, text: string): Statement {
   texts.set(name, text);
   return { name, text };
 }
+
+/**
+ * A statement that joins arrays of values with a growing table. It is planned for what it is given, each time: a plan
+ * that was kept from the table's first rows reads all of its millions (measured: 15 ms instead of 0.5). The planning
+ * is paid once for all that arrived together.
+ */
+export const batchSql = (text: string): Statement => ({ text });

@@ -1,11 +1,10 @@
 import { listingRemoved } from '@market/contracts/catalog';
 import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
-import { sql, type Tx } from '@market/persistence';
+import { batchSql, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-const markSettled = sql(
-  'gateway-requests.mark-settled',
+const markSettled = batchSql(
   `UPDATE gateway_requests g SET settled_at = s.at FROM unnest($1::uuid[], $2::timestamptz[]) AS s (id, at) WHERE g.id = s.id AND g.settled_at IS NULL`,
 );
 const markRefunded = sql('gateway-requests.mark-refunded', `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`);

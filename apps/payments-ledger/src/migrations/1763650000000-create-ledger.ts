@@ -108,14 +108,13 @@ async function createJournal(runner: QueryRunner): Promise<void> {
       UNIQUE (transaction_id, position)
     )`);
   await runner.query('CREATE INDEX postings_owner ON postings (owner_id, sequence DESC, position DESC) WHERE owner_id IS NOT NULL');
+  // Each statement must balance every transaction it adds to, so nothing that lies there already has to be read again.
   await runner.query(`
     CREATE FUNCTION refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE unbalanced uuid;
     BEGIN
-      SELECT p.transaction_id INTO unbalanced
-      FROM postings p WHERE p.transaction_id IN (SELECT DISTINCT transaction_id FROM inserted)
-      GROUP BY p.transaction_id
-      HAVING sum(CASE p.direction WHEN 'credit' THEN p.amount_micros ELSE -p.amount_micros END) <> 0
+      SELECT transaction_id INTO unbalanced FROM inserted GROUP BY transaction_id
+      HAVING sum(CASE direction WHEN 'credit' THEN amount_micros ELSE -amount_micros END) <> 0
       LIMIT 1;
       IF unbalanced IS NOT NULL THEN
         RAISE EXCEPTION 'journal transaction % is not balanced', unbalanced USING ERRCODE = 'check_violation';

@@ -2,7 +2,7 @@ import { claimPayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
-import { Database, GroupCommit, sql } from '@market/persistence';
+import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ObservePayment } from './observe-payment.js';
 import { moneyOf, paymentColumns, toOffer, type PaymentRow } from './payment.js';
@@ -12,8 +12,7 @@ type Output = OutputOf<typeof claimPayment>;
 type Claim = Input & { buyerId: string };
 
 /** Rows are locked in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
-const claim = sql(
-  'payments.claim',
+const claim = batchSql(
   `WITH claimable AS (
      SELECT p.id, w.lease_ms
      FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::int[]) AS w (relay_request_id, buyer_id, listing_id, body_digest, lease_ms)

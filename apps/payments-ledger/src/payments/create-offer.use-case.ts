@@ -3,7 +3,7 @@ import { createOffer } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId, splitFee, UnavailableError } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
-import { Database, GroupCommit, sql } from '@market/persistence';
+import { batchSql, Database, GroupCommit } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute } from '../rails/choose-route.js';
@@ -45,8 +45,7 @@ const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
 
 /** Rows are inserted in one order, so that two processes that quote the same calls wait for each other instead of deadlocking. */
-const insertOrFind = sql(
-  'payments.insert-or-find-offer',
+const insertOrFind = batchSql(
   `WITH wanted AS (
      SELECT * FROM unnest(${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}[]`).join(', ')}) AS w (${names.join(', ')})
    ), inserted AS (
