@@ -1,0 +1,236 @@
+import { solveProofOfWork, type CreateListing, type Listing } from '@market/sdk';
+import { eventually } from '@market/testing';
+import { randomBytes } from 'node:crypto';
+import { bodyOf, reasonOf } from '../support/buyer.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+
+const ENDPOINT = 'http://127.0.0.1:48123/call';
+const free = (more: Partial<CreateListing> = {}): CreateListing => ({ name: 'Some things', description: 'Things for the tests of the marketplace.', ...more });
+const perCall = (more: Partial<CreateListing> = {}): CreateListing => free({ pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT, ...more });
+
+inEachMode('a listing', (world) => {
+  let seller: Agent;
+  let other: Agent;
+  const anyone = stranger(world).listings;
+
+  beforeAll(async () => {
+    [seller, other] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world)]);
+  });
+
+  const attempt = async (body: object) => {
+    const { challenge, difficulty } = await seller.market.listings.challenge();
+    return seller.market.send('POST', '/listings', { body: { challenge, pow_nonce: await solveProofOfWork({ challenge, difficulty }), ...body } });
+  };
+
+  describe('is created', () => {
+    it('with what the contract says, and shows its secret once', async () => {
+      const created = await seller.market.listings.create(perCall({ name: 'Weather & Tides', tags: ['weather'], docs: 'How to call it.', sla: 'None.' }));
+      expect(created).toEqual({
+        id: expect.any(String),
+        name: 'Weather & Tides',
+        slug: expect.stringMatching(/^weather-(and-)?tides/),
+        provider_id: seller.id,
+        status: 'active',
+        pricing_model: 'per_call',
+        pricing_amount: 0.5,
+        created_at: expect.any(String),
+        gateway_signing_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+      });
+      for (const ref of [created.id, created.slug]) {
+        const detail = await anyone.get(ref);
+        expect(detail).toMatchObject({
+          id: created.id,
+          docs: 'How to call it.',
+          sla: 'None.',
+          tags: ['weather'],
+          pricing_currency: 'USD',
+          preferred_currency: 'USDC',
+          delivery_type: 'api',
+          auth_method: 'api_key',
+          formats: ['json'],
+          provider: { id: seller.id, display_name: 'Seller', avatar_url: null, account_type: 'agent', is_verified: false },
+          gateway_url: expect.stringMatching(new RegExp(`/api/v1/gateway/(${created.id}|${created.slug})$`)),
+          gateway_limits: { max_request_bytes: 262_144 },
+        });
+        expect(JSON.stringify(detail)).not.toMatch(/whsec_|127\.0\.0\.1:48123/);
+      }
+      expect(await seller.market.listings.create(free())).not.toHaveProperty('gateway_signing_secret');
+    });
+
+    it('by a proof of work that is used once, by its agent, and is right', async () => {
+      const puzzle = await seller.market.listings.challenge();
+      expect(puzzle).toMatchObject({ challenge: expect.stringMatching(/^[0-9a-f]{64}$/), difficulty: 1, algorithm: 'sha256', hint: expect.any(String) });
+      const body = { ...free(), challenge: puzzle.challenge, pow_nonce: await solveProofOfWork(puzzle) };
+      const foreign = await other.market.send('POST', '/listings', { body });
+      expect([foreign.status, reasonOf(foreign)]).toEqual([400, 'challenge_invalid']);
+      const answers = await Promise.all(Array.from({ length: 6 }, () => seller.market.send('POST', '/listings', { body })));
+      expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array<number>(5).fill(400)]);
+      const unsolved = await attempt({ ...free(), pow_nonce: '-' });
+      expect(unsolved.status).toBe(400);
+    });
+
+    it('once for one Idempotency-Key, whatever proof it comes with', async () => {
+      const headers = { 'Idempotency-Key': `${world.mode}-listing` };
+      const create = async () => {
+        const puzzle = await seller.market.listings.challenge();
+        return seller.market.send('POST', '/listings', { body: { ...perCall({ name: 'Only once' }), challenge: puzzle.challenge, pow_nonce: await solveProofOfWork(puzzle) }, headers });
+      };
+      const first = await create();
+      const again = await create();
+      expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([201, first.text, 'true']);
+    });
+
+    it('under a slug of its own, also when many are created at once under one name', async () => {
+      const created = await Promise.all(Array.from({ length: 8 }, () => seller.market.listings.create(free({ name: 'The same name' }))));
+      expect(new Set(created.map(({ slug }) => slug)).size).toBe(8);
+    });
+
+    const wrong: [string, object][] = [
+      ['a name that is too short', { name: 'x' }],
+      ['a name that is too long', { name: 'x'.repeat(101) }],
+      ['a description that is too short', { description: 'short' }],
+      ['a description that is too long', { description: 'x'.repeat(5_001) }],
+      ['docs that are too long', { docs: 'x'.repeat(50_001) }],
+      ['an unknown pricing model', { pricing_model: 'hourly' }],
+      ['a negative price', { pricing_model: 'per_call', pricing_amount: -1, private_endpoint_url: ENDPOINT }],
+      ['a price of seven decimals', { pricing_model: 'per_call', pricing_amount: 0.0000001, private_endpoint_url: ENDPOINT }],
+      ['a price that is text', { pricing_model: 'per_call', pricing_amount: '1', private_endpoint_url: ENDPOINT }],
+      ['a price on a free listing', { pricing_model: 'free', pricing_amount: 1 }],
+      ['per_call without an endpoint', { pricing_model: 'per_call', pricing_amount: 1 }],
+      ['an endpoint on a free listing', { private_endpoint_url: ENDPOINT }],
+      ['an endpoint that is no URL', { pricing_model: 'per_call', private_endpoint_url: 'somewhere' }],
+      ['a javascript link', { github_url: 'javascript:alert(1)' }],
+      ['an unknown category', { category_id: '01995bad-5c00-7000-8000-00000000dead' }],
+      ['the status only the marketplace gives', { status: 'suspended' }],
+      ['a field nobody declared', { is_verified: true }],
+      ['an id of its own choosing', { id: '01995bad-5c00-7000-8000-00000000dead' }],
+      ['another provider', { provider_id: '01995bad-5c00-7000-8000-00000000dead' }],
+      ['a NUL in its name', { name: 'nul\u0000nul' }],
+      ['tags that are no list', { tags: 'a' }],
+    ];
+    it.each(wrong)('not with %s', async (_what, change) => {
+      const answer = await attempt({ ...free(), ...change });
+      expect([answer.status, bodyOf(answer).error!.code]).toEqual([400, 'BAD_REQUEST']);
+    });
+  });
+
+  describe('changes', () => {
+    it('as its owner says, keeps its slug, and is found under its new name', async () => {
+      const created = await seller.market.listings.create(free({ name: 'Before the change' }));
+      const word = `zephyr${randomBytes(4).toString('hex')}`;
+      const updated = await seller.market.listings.update(created, { name: `After ${word}`, tags: ['new'] });
+      expect(updated).toMatchObject({ name: `After ${word}`, slug: created.slug, tags: ['new'] });
+      await eventually(async () => expect((await anyone.search({ q: word })).data.map(({ id }) => id)).toEqual([created.id]));
+    });
+
+    it('for nobody else', async () => {
+      const created = await seller.market.listings.create(free());
+      await expect(other.market.listings.update(created, { name: 'Mine now' })).rejects.toMatchObject({ status: 403 });
+      await expect(other.market.listings.remove(created)).rejects.toMatchObject({ status: 403 });
+      expect((await anyone.get(created)).name).toBe('Some things');
+    });
+
+    it('to per_call once, and then shows its secret', async () => {
+      const created = await seller.market.listings.create(free());
+      const updated = await seller.market.listings.update(created, { pricing_model: 'per_call', pricing_amount: 1, private_endpoint_url: ENDPOINT });
+      expect(updated.gateway_signing_secret).toMatch(/^whsec_/);
+      expect(await seller.market.listings.update(created, { pricing_amount: 2 })).not.toHaveProperty('gateway_signing_secret');
+    });
+  });
+
+  describe('as a draft', () => {
+    it('is seen by its owner alone, until it is active', async () => {
+      const draft = await seller.market.listings.create(free({ status: 'draft', name: 'Not yet' }));
+      for (const ref of [draft.id, draft.slug]) {
+        await expect(anyone.get(ref)).rejects.toMatchObject({ status: 404 });
+        await expect(other.market.listings.get(ref)).rejects.toMatchObject({ status: 404 });
+        expect((await seller.market.listings.get(ref)).status).toBe('draft');
+      }
+      await expect(other.market.listings.update(draft, { status: 'active' })).rejects.toMatchObject({ status: 404 });
+      await seller.market.listings.update(draft, { status: 'active' });
+      await eventually(async () => expect((await anyone.get(draft)).status).toBe('active'));
+    });
+
+    it('is removed by a delete; an active one is suspended, and comes back over draft', async () => {
+      const draft = await seller.market.listings.create(free({ status: 'draft' }));
+      expect(await seller.market.listings.remove(draft)).toMatchObject({ deleted: true });
+      await expect(seller.market.listings.get(draft)).rejects.toMatchObject({ status: 404 });
+
+      const active = await seller.market.listings.create(free());
+      expect(await seller.market.listings.remove(active)).toMatchObject({ deleted: false, status: 'suspended' });
+      await eventually(async () => expect(anyone.get(active)).rejects.toMatchObject({ status: 404 }));
+      await seller.market.listings.update(active, { status: 'draft' });
+      await seller.market.listings.update(active, { status: 'active' });
+      await eventually(async () => expect((await anyone.get(active)).status).toBe('active'));
+    });
+  });
+
+  describe('is found', () => {
+    const mark = `marker${randomBytes(5).toString('hex')}`;
+    let shelf: Listing[];
+    const search = (query: object) => anyone.search({ q: mark, limit: 100, ...query });
+    const names = async (query: object): Promise<string[]> => (await search(query)).data.map(({ name }) => name.split(' ')[0]!);
+
+    beforeAll(async () => {
+      const categories = await stranger(world).categories();
+      expect(categories.map(({ sort_order }) => sort_order)).toEqual([...categories.map(({ sort_order }) => sort_order)].sort((a, b) => a - b));
+      const [first, second] = categories;
+      const goods: Partial<CreateListing>[] = [
+        { name: 'Apples', category_id: first!.id },
+        { name: 'Books', category_id: second!.id, delivery_type: 'file' },
+        { name: 'Calls', pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT },
+        { name: 'Data', pricing_model: 'per_call', pricing_amount: 0.000001, private_endpoint_url: ENDPOINT },
+        { name: 'Eggs', pricing_model: 'per_call', pricing_amount: 12.345678, private_endpoint_url: ENDPOINT, category_id: first!.id },
+      ];
+      for (const { name, ...more } of goods) await seller.market.listings.create(free({ ...more, name: `${name} ${mark}` }));
+      await seller.market.listings.create(free({ name: `Hidden ${mark}`, status: 'draft' }));
+      shelf = await eventually(async () => {
+        const { data } = await search({});
+        expect(data.length).toBe(5);
+        return data;
+      });
+    });
+
+    it('newest first, with an exact count, and no draft among them', async () => {
+      expect(shelf.map(({ name }) => name.split(' ')[0])).toEqual(['Eggs', 'Data', 'Calls', 'Books', 'Apples']);
+      expect((await search({})).pagination).toEqual({ page: 1, limit: 100, total: 5, totalPages: 1 });
+      expect(shelf[0]).toMatchObject({ provider: { id: seller.id }, category: { slug: expect.any(String) } });
+      expect(shelf[0]).not.toHaveProperty('gateway_url');
+    });
+
+    it('by every filter, and by all of them together', async () => {
+      const [, , calls] = shelf;
+      const category = shelf.find(({ category_id }) => category_id !== null)!.category_id!;
+      expect(await names({ category })).toEqual(['Eggs', 'Apples']);
+      expect(await names({ pricing_model: 'per_call' })).toEqual(['Eggs', 'Data', 'Calls']);
+      expect(await names({ delivery_type: 'file' })).toEqual(['Books']);
+      expect(await names({ min_price: calls!.pricing_amount })).toEqual(['Eggs', 'Calls']);
+      expect(await names({ max_price: '0.5', min_price: '0.000001' })).toEqual(['Data', 'Calls']);
+      expect(await names({ category, pricing_model: 'per_call', min_price: 1 })).toEqual(['Eggs']);
+      expect(await names({ category, pricing_model: 'monthly' })).toEqual([]);
+    });
+
+    it('in the order asked for', async () => {
+      expect((await names({ sort: 'price_high' })).slice(0, 3)).toEqual(['Eggs', 'Calls', 'Data']);
+      expect((await names({ sort: 'price_low' })).slice(-3)).toEqual(['Data', 'Calls', 'Eggs']);
+      expect(new Set(await names({ sort: 'popular' })).size).toBe(5);
+    });
+
+    it('page by page, each once, and past the end there is nothing', async () => {
+      const pages = await Promise.all([1, 2, 3, 4].map((page) => search({ page, limit: 2 })));
+      expect(pages.map(({ data }) => data.length)).toEqual([2, 2, 1, 0]);
+      expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(shelf.map(({ id }) => id));
+      for (const [index, { pagination }] of pages.entries()) expect(pagination).toEqual({ page: index + 1, limit: 2, total: 5, totalPages: 3 });
+    });
+
+    it.each(['limit=0', 'limit=101', 'limit=-1', 'limit=1.5', 'limit=ten', 'page=0', 'page=1e9', 'sort=best', 'min_price=x', 'min_price=-1', 'category=x', 'pricing_model=', 'unknown=1', 'limit=1&limit=2', 'q[]=a'])('not with ?%s', async (query) => {
+      const response = await fetch(`${world.baseUrl}/api/v1/listings?${query}`);
+      expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, 'BAD_REQUEST']);
+    });
+
+    it.each(["'", '"', '\\', '%', "'; DROP TABLE listings; --", '& | ! ( ) :*', '-', 'a'.repeat(200), '🦀', '<script>', '"unclosed phrase', 'or', 'and not', '\u202e'])('or not, by the words %j, but never by accident', async (q) => {
+      const { data, pagination } = await anyone.search({ q });
+      expect(pagination.total).toBeGreaterThanOrEqual(data.length);
+    });
+  });
+});
