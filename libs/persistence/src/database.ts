@@ -66,30 +66,29 @@ export class Database {
     return this.dataSource.manager;
   }
 
-  /** One prepared statement on its own, committed when it returns. */
+  /** One prepared statement on its own, committed when it returns; after a deadlock again, as a transaction. */
   async query<Row>(statement: Statement, values: unknown[] = []): Promise<Row[]> {
-    try {
-      const result = await this.pool.query({ name: statement.name, text: statement.text, values });
-      return result.rows as Row[];
-    } catch (error) {
-      throw asUnavailable(error);
-    }
+    return this.retrying(async () => (await this.pool.query({ name: statement.name, text: statement.text, values })).rows as Row[]);
   }
 
   /** Runs `work` in one transaction; after a deadlock or serialization failure the whole of it again, a few times. */
-  async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.runOnce(work);
-      } catch (error) {
-        if (!isRetryable(error) || attempt >= ATTEMPTS) throw asUnavailable(error);
-        await delay(Math.random() * 10 * 2 ** attempt);
-      }
-    }
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    return this.retrying(() => this.runOnce(work));
   }
 
   async close(): Promise<void> {
     await this.dataSource.destroy();
+  }
+
+  private async retrying<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let count = 1; ; count += 1) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!isRetryable(error) || count >= ATTEMPTS) throw asUnavailable(error);
+        await delay(Math.random() * 10 * 2 ** count);
+      }
+    }
   }
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
