@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 
 /** Checks who imports whom, then checks the check: each rule must bite on the fixture made to break it. */
 const rules = createRequire(import.meta.url)('./dependency-cruiser.cjs');
-const BITES = ['no-app-imports-another-app', 'no-lib-imports-app', 'kernel-depends-on-nothing', 'contracts-depend-on-kernel-and-zod', 'sdk-stands-alone', 'edge-has-no-database', 'no-tests-in-sources', 'no-circular', 'standalone-imports-service-values-only', 'not-resolvable'];
+const BITES = ['no-app-imports-another-app', 'tests-compose-service-values-only', 'no-lib-imports-app', 'kernel-depends-on-nothing', 'contracts-depend-on-kernel-and-zod', 'sdk-stands-alone', 'edge-has-no-database', 'no-tests-in-sources', 'no-circular', 'standalone-imports-service-values-only', 'not-resolvable'];
 
 async function violationsIn(baseDir) {
   const { tsConfig, enhancedResolveOptions, ...options } = rules.options;

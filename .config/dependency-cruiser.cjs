@@ -5,8 +5,15 @@ module.exports = {
       name: 'no-app-imports-another-app',
       comment: 'A service reaches another over the bus. Only standalone composes them, through their service value.',
       severity: 'error',
-      from: { path: '^apps/([^/]+)/', pathNot: '^apps/standalone/' },
+      from: { path: '^apps/([^/]+)/', pathNot: ['^apps/standalone/', '^apps/[^/]+/test/'] },
       to: { path: '^apps/([^/]+)/', pathNot: '^apps/$1/' },
+    },
+    {
+      name: 'tests-compose-service-values-only',
+      comment: 'A test may start the real neighbour of its service, from outside, and use its test support.',
+      severity: 'error',
+      from: { path: '^apps/([^/]+)/test/' },
+      to: { path: '^apps/([^/]+)/', pathNot: ['^apps/$1/', '^apps/[^/]+/src/(service|database)\\.ts$', '^apps/[^/]+/test/support/'] },
     },
     {
       name: 'standalone-imports-service-values-only',
