@@ -16,12 +16,12 @@ export async function configureEdge(app: NestFastifyApplication, { requestBudget
   const sandbox = paymentsMode === 'sandbox';
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
-  const errors = new ErrorFilter(links);
-
+  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt'] });
+  const routes = installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sandbox, requestBudgetMs, callBudgetMs });
+  const errors = new ErrorFilter(links, routes);
   adapter.errors = errors;
   app.useGlobalFilters(errors);
-  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt'] });
-  installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sandbox, requestBudgetMs, callBudgetMs });
+
   const server = app.getHttpServer();
   server.maxConnections = MAX_CONNECTIONS;
   answerSocketErrors(server, links);

@@ -7,7 +7,7 @@ import { presentedKeyHash } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
 import { requestMalformed, scopeMissing, unauthorized } from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
-import { methodsAt } from './served-methods.js';
+import { RouteTable } from './route-table.js';
 import { traceparentFor } from './trace-context.js';
 
 export interface DoorSettings {
@@ -23,68 +23,68 @@ const DOCS = /^\/docs(\/|$)/;
 /**
  * Puts a door before every route: it settles who is calling before a byte of the body is read. A route that declares no
  * access rule stops the process at start.
+ * @returns the routes there will be.
  */
-export function installDoors(instance: FastifyInstance, settings: DoorSettings): void {
+export function installDoors(instance: FastifyInstance, settings: DoorSettings): RouteTable {
+  const routes = new RouteTable();
   instance.decorateRequest('call');
   instance.decorateRequest('rules');
-  instance.addHook('onRequest', greet);
+  instance.addHook('onRequest', (request, reply, done) => greet(request, reply, routes, done));
   instance.addHook('onRoute', (route) => {
-    if (DOCS.test(route.url)) return;
+    if (DOCS.test(route.url)) return routes.add(route);
     const { access, ...rules } = route.config ?? {};
     if (!access) throw new Error(`${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyKey or @RequireScope`);
     if (rules.bodyLimitBytes) route.bodyLimit = rules.bodyLimitBytes;
-    route.onRequest = doorOf({ access, ...rules }, settings);
+    const absent = rules.sandboxOnly === true && !settings.sandbox;
+    if (!absent) routes.add(route);
+    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf({ access, ...rules }, settings);
   });
+  return routes;
 }
 
 /** What every answer carries, unknown paths included. */
-function greet(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+function greet(request: FastifyRequest, reply: FastifyReply, routes: RouteTable, done: (error?: Error) => void): void {
   const { headers } = request;
   reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
   if (headers.origin !== undefined) allowOrigin(reply);
-  if (request.method === 'OPTIONS' && answersOptions(request, reply)) return;
+  if (request.method === 'OPTIONS' && answersOptions(request, reply, routes)) return;
   if (headers.host === undefined && request.raw.httpVersionMinor === 1) return done(requestMalformed('the Host header is missing'));
   done();
 }
 
-function answersOptions(request: FastifyRequest, reply: FastifyReply): boolean {
-  const methods = methodsAt(request.server, pathOf(request));
+function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): boolean {
+  const methods = routes.methodsAt(pathOf(request));
   if (methods.length === 0) return false;
   if (request.headers.origin !== undefined) allowPreflight(reply);
   void reply.header('allow', [...methods, 'OPTIONS'].join(', ')).status(204).send();
   return true;
 }
 
-function doorOf(rules: RouteRules, { authenticator, sandbox, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
+function doorOf(rules: RouteRules, { authenticator, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
   const { access } = rules;
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
-  const absent = rules.sandboxOnly === true && !sandbox;
 
   return (request, reply, done) => {
-    if (absent) return reply.callNotFound();
     request.rules = rules;
     const traceparent = traceparentFor(request.headers.traceparent, request.id);
     reply.header('traceparent', traceparent);
     const callFor = (principal?: Principal): Call => newCall({ requestId: request.id, traceparent, principal, budgetMs });
-    if (access === 'public') {
-      request.call = callFor();
-      return done();
-    }
-
-    reply.header('vary', 'Authorization');
-    const admit = (principal: Principal): void => {
-      const mayRead = principal.scopes.includes('read');
-      if (access !== 'any-key' && access !== 'optional-key' && !principal.scopes.includes(access)) return done(scopeMissing(access));
-      // A key that may not read sees what a stranger sees.
-      request.call = callFor(access === 'optional-key' && !mayRead ? undefined : principal);
+    const open = (principal?: Principal): void => {
+      request.call = callFor(principal);
       done();
     };
+    if (access === 'public') return open();
+
+    reply.header('vary', 'Authorization');
     const keyHash = presentedKeyHash(request.raw);
-    if (keyHash === undefined && access === 'optional-key') {
-      request.call = callFor();
-      return done();
-    }
+    if (keyHash === undefined && access === 'optional-key') return open();
     if (!keyHash) return done(unauthorized());
+    const admit = (principal: Principal): void => {
+      if (access === 'any-key') return open(principal);
+      // A key that may not read sees what a stranger sees.
+      if (access === 'optional-key') return open(principal.scopes.includes('read') ? principal : undefined);
+      return principal.scopes.includes(access) ? open(principal) : done(scopeMissing(access));
+    };
     const known = authenticator.known(keyHash);
     if (known) return admit(known);
     authenticator.ask(keyHash, callFor()).then(admit, done);

@@ -2,14 +2,17 @@ import { Catch, Logger, MethodNotAllowedException, NotFoundException, type Argum
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toHttpError, type GuidanceLinks } from './error-body.js';
 import { pathOf } from './edge-request.js';
-import { methodsAt } from './served-methods.js';
+import type { RouteTable } from './route-table.js';
 
 /** The only place where an error becomes an answer. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('ErrorFilter');
 
-  constructor(private readonly links: GuidanceLinks) {}
+  constructor(
+    private readonly links: GuidanceLinks,
+    private readonly routes: RouteTable,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -29,7 +32,7 @@ export class ErrorFilter implements ExceptionFilter {
   /** A path that exists, asked with a method that does not, is not an unknown path. */
   private refine(error: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
     if (!(error instanceof NotFoundException)) return error;
-    const allowed = methodsAt(request.server, pathOf(request));
+    const allowed = this.routes.methodsAt(pathOf(request));
     if (allowed.length === 0) return error;
     reply.header('allow', allowed.join(', '));
     return new MethodNotAllowedException();

@@ -7,7 +7,7 @@ import { FakeBus } from '@market/testing';
 import { defer } from 'rxjs';
 import { apiGateway } from '../../src/service.js';
 
-const ENVIRONMENT = {
+export const ENVIRONMENT = {
   PORT: '0',
   PUBLIC_URL: 'https://market.test',
   ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -69,6 +69,9 @@ export class EdgeWorld {
     return this.process.stop();
   }
 }
+
+/** For starts that are not meant to be asked anything. */
+export const silentTransport = (): Transport => transportOver(new FakeBus('api-gateway'), new Map());
 
 function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) => void>): Transport {
   const nothing = async (): Promise<void> => undefined;

@@ -1,0 +1,24 @@
+import { RouteTable } from './route-table.js';
+
+describe('RouteTable', () => {
+  const table = new RouteTable();
+  table.add({ method: 'GET', url: '/api/v1/listings' });
+  table.add({ method: ['HEAD'], url: '/api/v1/listings' });
+  table.add({ method: 'POST', url: '/api/v1/listings/:listingId/endpoint/test' });
+  table.add({ method: 'GET', url: '/llms.txt' });
+  table.add({ method: 'GET', url: '/docs/*' });
+
+  it.each([
+    ['/api/v1/listings', ['GET', 'HEAD']],
+    ['/api/v1/listings/x/endpoint/test', ['POST']],
+    ['/docs/a/b.css', ['GET']],
+    ['/llms.txt', ['GET']],
+    ['/llmsxtxt', []],
+    ['/api/v1/listings/', []],
+    ['/api/v1/listings//endpoint/test', []],
+    ['/api/v1/listings/a/b/endpoint/test', []],
+    ['', []],
+  ])('knows the methods of %p', (path, methods) => {
+    expect(table.methodsAt(path)).toEqual(methods);
+  });
+});

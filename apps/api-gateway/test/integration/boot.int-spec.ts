@@ -1,0 +1,73 @@
+import 'reflect-metadata';
+import { runProcess } from '@market/runtime';
+import { Controller, Get, Module, Post } from '@nestjs/common';
+import { ApiGatewayModule } from '../../src/api-gateway.module.js';
+import { Public } from '../../src/http/access.js';
+import { RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
+import { apiGateway } from '../../src/service.js';
+import { answerEverything } from '../support/answers.js';
+import { EdgeWorld, ENVIRONMENT, silentTransport } from '../support/edge-world.js';
+import { expectRefused, send } from '../support/http.js';
+
+@Controller('forgotten')
+class ForgottenController {
+  @Post('door')
+  openToAnyone(): string {
+    return 'oops';
+  }
+}
+
+@Module({ imports: [ApiGatewayModule], controllers: [ForgottenController] })
+class ModuleWithForgottenRoute {}
+
+@Controller()
+class DeclaredController {
+  @Get('declared')
+  @Public()
+  get(): string {
+    return 'fine';
+  }
+}
+
+@Module({ imports: [ApiGatewayModule], controllers: [DeclaredController] })
+class ModuleWithDeclaredRoute {}
+
+describe('the start of the edge', () => {
+  it('fails, naming the route, when a route declares no access rule', async () => {
+    await expect(runProcess([{ ...apiGateway, module: ModuleWithForgottenRoute }], silentTransport(), ENVIRONMENT)).rejects.toThrow('POST /api/v1/forgotten/door declares no access rule');
+    const running = await runProcess([{ ...apiGateway, module: ModuleWithDeclaredRoute }], silentTransport(), ENVIRONMENT);
+    await running.stop();
+  });
+
+  it.each([
+    [{ PORT: '70000' }, 'PORT'],
+    [{ PORT: 'http' }, 'PORT'],
+    [{ API_GATEWAY_REQUEST_BUDGET_MS: '0' }, 'API_GATEWAY_REQUEST_BUDGET_MS'],
+    [{ API_GATEWAY_CALL_BUDGET_MS: 'long' }, 'API_GATEWAY_CALL_BUDGET_MS'],
+    [{ PUBLIC_URL: 'nowhere' }, 'PUBLIC_URL'],
+  ])('fails with the name of the variable for %p', async (environment, name) => {
+    await expect(EdgeWorld.start(environment as Record<string, string>)).rejects.toThrow(name);
+  });
+
+  it('serves no sandbox operation in live mode: it is unknown, whatever key or method is sent', async () => {
+    const world = await EdgeWorld.start({ PAYMENTS_MODE: 'live' });
+    answerEverything(world.bus);
+    const { key } = world.agent();
+    const path = `/sandbox/payments/${RELAY_REQUEST_ID}/pay`;
+    for (const answer of [await send(world, 'POST', path), await send(world, 'POST', path, { key, body: {} }), await send(world, 'GET', path, { key }), await send(world, 'OPTIONS', path)]) expectRefused(answer, 404, 'NOT_FOUND', 'route_not_found');
+    expect((await send(world, 'GET', '/openapi.json')).text).not.toContain('/sandbox/');
+    expect((await send(world, 'GET', '/health')).json.data).toMatchObject({ mode: { payments: 'live' } });
+    await world.stop();
+  });
+
+  it('ends with every request finished that had begun', async () => {
+    const world = await EdgeWorld.start();
+    answerEverything(world.bus);
+    const { key } = world.agent();
+    await send(world, 'GET', '/me', { key });
+    const begun = Promise.all(Array.from({ length: 20 }, () => send(world, 'GET', '/me', { key })));
+    const [answers] = await Promise.all([begun, begun.then(() => world.stop())]);
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    await expect(send(world, 'GET', '/health')).rejects.toThrow('ECONNREFUSED');
+  });
+});
