@@ -1,0 +1,148 @@
+import type { HttpAnswer, Method } from '@market/sdk';
+import fc from 'fast-check';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { badRequests, type BadRequest, type OpenApiDocument } from '../support/bad-requests.js';
+import { expectBooksInOrder } from '../support/books.js';
+import { bodyOf, callOnce, quote } from '../support/buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+
+/** Another run: FUZZ_SEED=<number> FUZZ_RUNS=<number>. */
+const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
+const RUNS = Number(process.env.FUZZ_RUNS ?? 3_000);
+
+const CODES = ['BAD_REQUEST', 'PAYMENT_ROUTE_MINIMUM_NOT_MET', 'UNAUTHORIZED', 'PAYMENT_REQUIRED', 'FORBIDDEN', 'NOT_FOUND', 'METHOD_NOT_ALLOWED', 'CONFLICT', 'GONE', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'RATE_LIMITED'];
+/** What no answer may hold: traces, names of parts, words of SQL. */
+const OURS = /\bat [\w.<>]+ \(|node_modules|\/src\/|\.ts:\d|SELECT |INSERT INTO|violates|relation "|syntax error|rpc\.|payments_ledger/;
+
+inEachMode('bad input', (world) => {
+  let agent: Agent;
+  let shop: Shop;
+
+  beforeAll(async () => {
+    const seller = await registerAgent(world);
+    [agent, shop] = await Promise.all([registerAgent(world), openShop(seller)]);
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world, [shop]);
+    await shop.close();
+  });
+
+  function expectDecent({ method }: Pick<BadRequest, 'method'>, answer: Pick<HttpAnswer, 'status' | 'headers' | 'text'>): void {
+    expect(answer.status).toBeLessThan(500);
+    expect(answer.headers.get('x-request-id')).toBeTruthy();
+    expect(answer.text).not.toMatch(OURS);
+    if (answer.status < 400 || method === 'HEAD') return;
+    const body = JSON.parse(answer.text) as { success: boolean; error: { code: string; message: string; recovery?: { next_action: string } } };
+    expect(body).toMatchObject({ success: false, error: { code: expect.any(String), message: expect.any(String), recovery: { next_action: expect.any(String) } } });
+    expect(CODES).toContain(body.error.code);
+  }
+
+  it('of any kind, to any operation, is answered in the shape of the contract and never with a failure of ours', async () => {
+    const document = await stranger(world).send('GET', '/openapi.json');
+    const paths = Object.fromEntries(Object.entries((document.json as OpenApiDocument).paths).map(([path, item]) => [path.replace(/^\/api\/v1/, ''), item]));
+    expect(Object.keys(paths).length).toBeGreaterThan(15);
+    await fc.assert(
+      fc.asyncProperty(badRequests({ paths }), fc.boolean(), async (bad, isKnown) => {
+        const client = isKnown ? agent.market : stranger(world);
+        const body = bad.body === undefined || ['GET', 'HEAD', 'OPTIONS'].includes(bad.method) ? {} : { rawBody: bad.body };
+        expectDecent(bad, await client.send(bad.method as Method, bad.path, { headers: bad.headers, ...body }));
+      }),
+      { seed: SEED, numRuns: RUNS },
+    );
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    expect((await agent.market.me()).id).toBe(agent.id);
+  }, 120_000);
+
+  describe('as the body of a paid call', () => {
+    const REFUSED: [string, string][] = [
+      ['nothing', ''],
+      ['no JSON', 'hello'],
+      ['half of it', '{"a":'],
+      ['a list', '[1]'],
+      ['a string', '"text"'],
+      ['null', 'null'],
+      ['two objects', '{}{}'],
+      ['the same key twice', '{"a":1,"a":1}'],
+      ['the same key twice, deep inside', '{"a":[{"b":{"c":1,"c":2}}]}'],
+      ['the same key twice, spelled differently', '{"a":1,"\\u0061":2}'],
+      ['a number that would change on its way', '{"n":9007199254740993}'],
+      ['a number that is none', '{"n":1e400}'],
+      ['half a surrogate pair', '{"t":"\\ud800"}'],
+      ['5,000 levels', `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`],
+      ['a trailing comma', '{"a":1,}'],
+      ['a comment', '{"a":1}//'],
+      ['a leading byte order mark', '\ufeff{"a":1}'],
+      ['a key that every object has from birth', '{"__proto__":1}'],
+      ['such keys, deep inside', '{"a":[{"constructor":{"prototype":{}}}]}'],
+    ];
+    it.each(REFUSED)('is refused before anything is paid: %s', async (_what, body) => {
+      const answer = await callOnce(agent, shop.listing, body);
+      expect([answer.status, bodyOf(answer).error!.code]).toEqual([400, 'BAD_REQUEST']);
+      expect(shop.requests).toEqual([]);
+    });
+
+    it('is refused when it is larger than any listing takes', async () => {
+      const answer = await callOnce(agent, shop.listing, JSON.stringify({ text: 'x'.repeat(1_100_000) }));
+      expect([answer.status, bodyOf(answer).error!.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
+    });
+
+    it.each(['{"n":9007199254740992}', '{"n":1.10,"m":1e2}', '{"":{}}', '{"t":"\\u0000"}', ' {\t"a" :\n1 } ', `{"deep":${'['.repeat(20)}${']'.repeat(20)}}`])('is carried unchanged when it is only unusual: %s', async (body) => {
+      const offer = await quote(agent, shop.listing, body);
+      await agent.market.sandbox.pay(offer.relay_request_id);
+      const answer = await callOnce(agent, shop.listing, body, { 'X-Market-Relay-Request-Id': offer.relay_request_id });
+      expect(answer.status).toBe(200);
+      expect(shop.deliveries.timesCalled((bodyOf(answer).data as { request_id: string }).request_id)).toBe(1);
+      shop.requests.length = 0;
+    });
+
+    it.each([['text/plain', 415], ['application/xml', 415], ['multipart/form-data; boundary=x', 415], ['application/json; charset=utf-16', 415], ['application/json; charset=utf-8', 402]])('is read as %s: %i', async (type, status) => {
+      expect((await callOnce(agent, shop.listing, '{"a":1}', { 'content-type': type })).status).toBe(status);
+    });
+
+    it('is not unpacked', async () => {
+      expect((await callOnce(agent, shop.listing, '{"a":1}', { 'content-encoding': 'gzip' })).status).toBe(415);
+    });
+  });
+
+  describe('on the wire', () => {
+    const head = (more: string): string => `POST /api/v1/register HTTP/1.1\r\nhost: localhost\r\n${more}`;
+    it.each([
+      ['no HTTP', 'hello\r\n\r\n'],
+      ['a request without a host', 'GET /api/v1/health HTTP/1.1\r\n\r\n'],
+      ['a version that is none', 'GET /api/v1/health HTTP/9.9\r\nhost: x\r\n\r\n'],
+      ['two lengths', head('content-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}')],
+      ['a length and chunks', head('content-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n')],
+      ['a broken chunk', head('content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
+      ['a length that is no number', head('content-length: many\r\n\r\n')],
+      ['headers of 100 kB', head(`x-long: ${'x'.repeat(100_000)}\r\n\r\n`)],
+      ['a NUL in a header', head('x-nul: a\u0000b\r\n\r\n')],
+      ['a path of 100 kB', `GET /${'x'.repeat(100_000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
+      ['a path out of the tree', 'GET /api/v1/../../etc/passwd HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
+      ['a broken escape in the path', 'GET /api/v1/listings/%E0%A4%A HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
+      ['TRACE', 'TRACE /api/v1/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
+      ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nhost: x\r\n\r\n'],
+    ])('is refused, or hung up on: %s', async (_what, bytes) => {
+      const { hostname, port } = new URL(world.baseUrl);
+      const socket = connect({ host: hostname, port: Number(port) });
+      const chunks: Buffer[] = [];
+      socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
+      await once(socket, 'connect');
+      socket.end(bytes);
+      await once(socket, 'close');
+      const status = /^HTTP\/1\.1 (\d{3})/.exec(Buffer.concat(chunks).toString())?.[1];
+      if (status !== undefined) expect(Number(status)).toBeGreaterThanOrEqual(400);
+      if (status !== undefined) expect(Number(status)).toBeLessThan(500);
+      expect(Buffer.concat(chunks).toString()).not.toMatch(OURS);
+      expect((await fetch(`${world.baseUrl}/api/v1/health`)).status).toBe(200);
+    });
+  });
+
+  it.each(['/payments/setup', '/payments/setup-intents', '/payments/fund', '/payment-methods', '/wallet/deposit', '/wallet/balance'])('to what is retired is told where to go: %s', async (path) => {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE'] as const) {
+      const answer = await stranger(world).send(method, path);
+      expect(answer).toMatchObject({ status: 410, json: { success: false, error: { code: 'GONE', details: { replacement: 'POST /gateway/{listingId}' }, recovery: { next_action: 'use_direct_gateway' } } } });
+    }
+  });
+});

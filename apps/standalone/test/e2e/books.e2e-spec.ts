@@ -1,0 +1,154 @@
+import { sandboxPayer, type LedgerEntry, type Page } from '@market/sdk';
+import { randomBytes } from 'node:crypto';
+import { expectBooksInOrder } from '../support/books.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+/** Cents with up to four decimals, as an integer count of micros; exact where adding the numbers would not be. */
+const micros = (cents: number): bigint => BigInt(Math.round(cents * 10_000));
+const sum = (amounts: bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n);
+
+inEachMode('the books', (world) => {
+  let seller: Agent;
+  let buyer: Agent;
+  let outsider: Agent;
+  let shops: Shop[];
+  const PRICES = [0.25, 0.333333, 1.000001];
+  const CALLS = 4;
+
+  beforeAll(async () => {
+    [seller, buyer, outsider] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { displayName: 'Buyer' }), registerAgent(world)]);
+    shops = await Promise.all(PRICES.map((price) => openShop(seller, ({ body }) => ({ echo: body }), { pricing_amount: price })));
+    for (const shop of shops) {
+      for (let n = 0; n < CALLS; n += 1) await buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market) });
+    }
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world, shops);
+    await Promise.all(shops.map((shop) => shop.close()));
+  });
+
+  describe('receipts', () => {
+    it('are one for each side of each charged call, with the same numbers, to the micro', async () => {
+      const [bought, sold] = await Promise.all([buyer.market.receipts.list({ role: 'buyer', limit: 50 }), seller.market.receipts.list({ role: 'seller', limit: 50 })]);
+      expect(bought.pagination).toEqual({ page: 1, limit: 50, total: 12, totalPages: 1 });
+      expect(sold.pagination.total).toBe(12);
+      const shared = ({ id: _id, recipient_type: _type, ...rest }: (typeof bought.data)[number]) => rest;
+      expect(bought.data.map(shared)).toEqual(sold.data.map(shared));
+      for (const receipt of bought.data) {
+        const shop = shops.find(({ listing }) => listing.id === receipt.listing.id)!;
+        const gross = BigInt(Math.round(shop.listing.pricing_amount * 1_000_000));
+        const fee = (gross * 500n) / 10_000n;
+        expect([receipt.gross_amount, receipt.fee_amount, receipt.net_amount].map((usd) => BigInt(Math.round(usd * 1_000_000)))).toEqual([gross, fee, gross - fee]);
+        expect(receipt).toMatchObject({ recipient_type: 'buyer', fee_rate: 0.05, transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/), listing: { name: shop.listing.name, slug: shop.listing.slug } });
+      }
+    });
+
+    it('name both parties in full, to them alone', async () => {
+      const { data } = await buyer.market.receipts.list({ role: 'buyer', limit: 1 });
+      const detail = await buyer.market.receipts.get(data[0]!);
+      expect(detail).toMatchObject({ ...data[0], relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/), payer: { id: buyer.id, display_name: 'Buyer', avatar_url: null }, seller: { id: seller.id, display_name: 'Seller', avatar_url: null } });
+      for (const stranger of [outsider, seller]) await expect(stranger.market.receipts.get(data[0]!)).rejects.toMatchObject({ status: 404 });
+      await expect(buyer.market.receipts.get('not-a-uuid')).rejects.toMatchObject({ status: 404 });
+      expect((await outsider.market.receipts.list()).data).toEqual([]);
+    });
+
+    it('come in pages, newest first, each once', async () => {
+      const pages = await Promise.all([1, 2, 3].map((page) => buyer.market.receipts.list({ page, limit: 5 })));
+      expect(pages.map(({ data }) => data.length)).toEqual([5, 5, 2]);
+      const all = pages.flatMap(({ data }) => data);
+      expect(new Set(all.map(({ id }) => id)).size).toBe(12);
+      expect(all.map(({ created_at }) => created_at)).toEqual([...all.map(({ created_at }) => created_at)].sort().reverse());
+    });
+  });
+
+  describe('ledger', () => {
+    const everything = async (agent: Agent): Promise<LedgerEntry[]> => (await agent.market.ledger.list({ limit: 100 })).data;
+
+    it('adds up on both sides: what the buyer paid is what the seller earned and the marketplace took', async () => {
+      const [paid, earned] = await Promise.all([everything(buyer), everything(seller)]);
+      const total = (entries: LedgerEntry[], type: string): bigint => sum(entries.filter((entry) => entry.type === type).map((entry) => micros(entry.amount_cents)));
+      const gross = sum(PRICES.map((price) => BigInt(Math.round(price * 1_000_000)) * BigInt(CALLS)));
+      const fees = sum(PRICES.map((price) => ((BigInt(Math.round(price * 1_000_000)) * 500n) / 10_000n) * BigInt(CALLS)));
+      expect(total(paid, 'direct_payment')).toBe(gross);
+      expect(total(earned, 'seller_credit')).toBe(gross);
+      expect(total(earned, 'marketplace_fee')).toBe(fees);
+      expect(paid.every(({ direction, type }) => direction === 'debit' && type === 'direct_payment')).toBe(true);
+      const newest = earned[0]!;
+      expect(micros(newest.balance_after_cents)).toBe(gross - fees);
+    });
+
+    it('carries the balance from entry to entry', async () => {
+      const entries = (await everything(seller)).reverse();
+      let balance = 0n;
+      for (const entry of entries) {
+        balance += entry.direction === 'credit' ? micros(entry.amount_cents) : -micros(entry.amount_cents);
+        expect(micros(entry.balance_after_cents)).toBe(balance);
+      }
+    });
+
+    it('points to payment, call and receipt', async () => {
+      const [entry] = await everything(buyer);
+      expect(entry).toMatchObject({ currency: 'USD', listing: { id: expect.any(String) }, transaction_hash: expect.any(String) });
+      const receipt = await buyer.market.receipts.get(entry!.reference.receipt_id!);
+      expect(receipt.payment_id).toBe(entry!.reference.payment_id);
+      const request = await buyer.market.gatewayRequests.get(entry!.reference.gateway_request_id!);
+      expect(request).toMatchObject({ status: 'succeeded', billable: true, payment: { relay_request_id: receipt.relay_request_id } });
+    });
+
+    it('is filtered, paged, and written as CSV', async () => {
+      const of = (query: object): Promise<Page<LedgerEntry>> => seller.market.ledger.list({ limit: 100, ...query });
+      expect((await of({ type: 'seller_credit' })).pagination.total).toBe(12);
+      expect((await of({ direction: 'debit' })).data.every(({ type }) => type === 'marketplace_fee')).toBe(true);
+      expect((await of({ listing_id: shops[0]!.listing.id })).pagination.total).toBe(2 * CALLS);
+      expect((await of({ from: '2999-01-01T00:00:00Z' })).data).toEqual([]);
+      expect((await of({ to: '2999-01-01T00:00:00Z', page: 2, limit: 20 })).pagination).toEqual({ page: 2, limit: 20, total: 24, totalPages: 2 });
+      const csv = await seller.market.send('GET', '/ledger', { query: { format: 'csv', limit: 100 } });
+      expect(csv.headers.get('content-type')).toContain('text/csv');
+      expect(csv.text.trim().split('\r\n').length).toBe(25);
+    });
+
+    it('is empty for whoever has no part in it', async () => {
+      expect(await everything(outsider)).toEqual([]);
+    });
+  });
+
+  describe('history of calls', () => {
+    it('is that of each side, with the parties and no bodies', async () => {
+      const marker = randomBytes(8).toString('hex');
+      const result = await buyer.market.call(shops[0]!.listing, { marker }, { pay: sandboxPayer(buyer.market) });
+      for (const [agent, role] of [[buyer, 'buyer'], [seller, 'seller']] as const) {
+        const { data } = await agent.market.gatewayRequests.list({ role, limit: 1 });
+        expect(data).toMatchObject([
+          {
+            request_id: result.request_id,
+            role,
+            buyer: { id: buyer.id, display_name: 'Buyer' },
+            seller: { id: seller.id, display_name: 'Seller' },
+            status: 'succeeded',
+            billable: true,
+            charged_amount: { amount_cents: 25, currency: 'USD' },
+            fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
+            payment: { provider: 'sandbox', relay_request_id: result.relayRequestId, transaction_hash: expect.any(String) },
+            seller_status_code: 200,
+            error_code: null,
+            request_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+            response_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+          },
+        ]);
+        expect(JSON.stringify(data)).not.toContain(marker);
+        expect((await agent.market.gatewayRequests.list({ role: role === 'buyer' ? 'seller' : 'buyer' })).data).toEqual([]);
+      }
+      expect((await outsider.market.gatewayRequests.list()).data).toEqual([]);
+      await expect(outsider.market.gatewayRequests.get(result.request_id)).rejects.toMatchObject({ status: 404 });
+    });
+
+    it('shows a quote that was not paid, and is filtered by state, listing and time', async () => {
+      await buyer.market.call(shops[1]!.listing, { unpaid: true }).catch(() => undefined);
+      const of = (query: object) => buyer.market.gatewayRequests.list({ role: 'buyer', limit: 100, ...query });
+      expect((await of({ status: 'payment_required' })).data).toMatchObject([{ listing: { id: shops[1]!.listing.id }, billable: null, charged_amount: { amount_cents: 0 } }]);
+      expect((await of({ status: 'succeeded', listing_id: shops[2]!.listing.id })).pagination.total).toBe(CALLS);
+      expect((await of({ to: '2020-01-01' })).data).toEqual([]);
+    });
+  });
+});
