@@ -1,7 +1,6 @@
 import type { Call } from '@market/messaging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
-import './edge-request.js';
 import { requestInvalid } from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
 

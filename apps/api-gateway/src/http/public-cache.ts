@@ -9,7 +9,8 @@ import { JSON_TYPE } from './envelope.js';
 export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): string | undefined {
   const text = JSON.stringify(body);
   const etag = `W/"${text.length.toString(36)}-${crc32(text).toString(36)}"`;
-  reply.header('cache-control', 'no-cache').header('etag', etag);
+  const varies = reply.getHeader('vary');
+  reply.header('cache-control', 'no-cache').header('etag', etag).header('vary', varies ? `${String(varies)}, Origin` : 'Origin');
   if (isKnown(request.headers['if-none-match'], etag)) {
     reply.status(304);
     return undefined;

@@ -1,8 +1,8 @@
+import { NEXT_ACTIONS } from '@market/kernel';
 import { Injectable } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import { NEXT_ACTIONS } from '@market/kernel';
-import { INTERFACE_VERSION } from '../platform/health.http-controller.js';
+import { INTERFACE_VERSION } from '../platform/interface-version.js';
 import type { JsonSchema } from './json-schema.js';
 import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
 

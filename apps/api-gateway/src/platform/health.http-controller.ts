@@ -6,9 +6,7 @@ import { success } from '../http/envelope.js';
 import { LATER } from '../openapi/example-values.js';
 import { envelopeSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-
-/** Of the interface, as the contract numbers it. */
-export const INTERFACE_VERSION = '1.0.0';
+import { INTERFACE_VERSION } from './interface-version.js';
 
 const schema = envelopeSchema({
   type: 'object',
