@@ -7,6 +7,7 @@ import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { attachConsumers } from './attach-consumers.js';
+import { closeEdge } from './close-edge.js';
 import { ConfigError, type ConfigOf, type Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
 import { HealthServer } from './health.js';
@@ -51,7 +52,7 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
   const health = new HealthServer();
   const stop = async (): Promise<void> => {
     health.ready = false;
-    for (const service of started.filter(({ definition }) => definition.http)) await service.app.close();
+    for (const { app } of started.filter(({ definition }) => definition.http)) await closeEdge(app, (app as NestFastifyApplication).getHttpServer());
     await Promise.all(started.map((service) => service.jobs.stop()));
     await Promise.all(started.map((service) => service.relay?.stop()));
     for (const service of started.filter(({ definition }) => !definition.http).reverse()) await service.app.close();

@@ -5,6 +5,7 @@ import { startOwnProcess, type OwnProcess } from '../servers/own-process.js';
 
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
 const READY_WITHIN_MS = 90_000;
+const STOPPED_WITHIN_MS = 40_000;
 
 export interface AppProcessOptions {
   /** The folder below apps/. */
@@ -32,11 +33,13 @@ export class AppProcess {
     await this.untilReady(this.current);
   }
 
-  async stop(signal?: NodeJS.Signals): Promise<void> {
-    if (!this.current) return;
-    await this.current.stop(signal, 40_000);
+  /** @returns its exit code; null where a signal ended it, or nothing ran. */
+  async stop(signal?: NodeJS.Signals): Promise<number | null> {
+    if (!this.current) return null;
+    const code = await this.current.stop(signal, STOPPED_WITHIN_MS);
     this.past.push(this.current.output());
     this.current = undefined;
+    return code;
   }
 
   logs(): string {

@@ -14,8 +14,8 @@ export interface RunningMarketplace {
   /** Everything it stores, as the owner of every schema. */
   readonly databaseUrl: string;
   readonly processes: readonly ProcessName[];
-  /** Ends a process as a crash does, unless another signal is named, and waits until it is gone. */
-  kill(name: ProcessName, signal?: NodeJS.Signals): Promise<void>;
+  /** Ends a process as a crash does, unless another signal is named, and waits until it is gone. @returns its exit code, null where a signal ended it. */
+  kill(name: ProcessName, signal?: NodeJS.Signals): Promise<number | null>;
   /** Starts a process that was killed, or stops one in order first; waits until it is ready. */
   restart(name: ProcessName): Promise<void>;
   /** What a process wrote so far, over all its lives. */

@@ -1,0 +1,61 @@
+import { startMarketplace, type ProcessName, type RunningMarketplace } from '@market/testing';
+import { execFileSync } from 'node:child_process';
+import { expectBooksInOrder } from '../support/books.js';
+import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+inEachMode('a process that is told to stop', ({ mode }) => {
+  let marketplace: RunningMarketplace;
+  let buyer: Agent;
+  let shop: Shop;
+  /** Lets the seller answer the call it has. */
+  let answer: () => void;
+  let called: Promise<void>;
+
+  beforeAll(async () => {
+    marketplace = await startMarketplace({ mode });
+    const seller = await registerAgent(marketplace);
+    buyer = await registerAgent(marketplace);
+    let arrive: () => void = () => {};
+    called = new Promise((resolve) => (arrive = resolve));
+    shop = await openShop(seller, ({ body }) => {
+      arrive();
+      return new Promise((resolve) => (answer = () => resolve({ echo: body })));
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await shop?.close();
+    await marketplace?.stop();
+  }, 60_000);
+
+  it('finishes the paid call it has, leaves in order, and finds everything again when it is back', async () => {
+    const stopped: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['api-gateway', 'gateway', 'payments-ledger'];
+    const relayRequestId = await payFor(buyer, shop.listing, { last: 'call' });
+    const call = callOnce(buyer, shop.listing, { last: 'call' }, withRelayId(relayRequestId));
+    await called;
+    const pids = stopped.map((name) => marketplace.pid(name)!);
+    // The ledger is asked only once the seller has answered, so it stays until then.
+    const leaving = stopped.slice(0, mode === 'standalone' ? 1 : 2).map((name) => marketplace.kill(name, 'SIGTERM'));
+    answer();
+    const result = await call;
+    expect([result.status, resultOf(result).billable]).toEqual([200, true]);
+    expect(await Promise.all(leaving)).toEqual(leaving.map(() => 0));
+    for (const name of stopped.slice(leaving.length)) expect(await marketplace.kill(name, 'SIGTERM')).toBe(0);
+    for (const pid of pids) expect(childrenOf(pid)).toBe('');
+
+    for (const name of [...stopped].reverse()) await marketplace.restart(name);
+    const again = await callOnce(buyer, shop.listing, { last: 'call' }, withRelayId(relayRequestId));
+    expect([again.status, again.text]).toEqual([200, result.text]);
+    await expectBooksInOrder(marketplace, [shop]);
+  }, 90_000);
+});
+
+/** What a process that is gone has left running. */
+function childrenOf(pid: number): string {
+  try {
+    return execFileSync('ps', ['--ppid', String(pid), '-o', 'pid=,args=']).toString();
+  } catch {
+    return '';
+  }
+}
