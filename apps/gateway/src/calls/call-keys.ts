@@ -6,12 +6,14 @@ import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 const find = sql('call-keys.find', `SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'`);
+/** A key moves to a newer call for the same thing only while its call has no result. */
 const bind = sql(
   'call-keys.bind',
   `INSERT INTO call_keys AS k (account_id, key, fingerprint, gateway_request_id) VALUES ($1, $2, $3, $4)
    ON CONFLICT (account_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, gateway_request_id = excluded.gateway_request_id,
      created_at = CASE WHEN k.created_at > now() - interval '24 hours' THEN k.created_at ELSE now() END
-   WHERE k.fingerprint = excluded.fingerprint OR k.created_at <= now() - interval '24 hours'
+   WHERE k.created_at <= now() - interval '24 hours'
+     OR (k.fingerprint = excluded.fingerprint AND NOT EXISTS (SELECT 1 FROM gateway_requests r WHERE r.id = k.gateway_request_id AND r.billable))
    RETURNING gateway_request_id`,
 );
 const take = sql(
@@ -52,11 +54,15 @@ export class CallKeys {
     return row?.gateway_request_id ?? null;
   }
 
-  /** Binds the key to a call, or to a definitive refusal (null). @throws Refusal `idempotency_key_reused` when another request was faster. */
-  async bind(call: Call, fingerprint: Buffer, gatewayRequestId: string | null): Promise<void> {
-    if (!call.idempotency) return;
+  /**
+   * Binds the key to a call, or to a definitive refusal (null).
+   * @returns the call the key belongs to: another than the one given where that one has its result already.
+   * @throws Refusal `idempotency_key_reused` when another request was faster.
+   */
+  async bind(call: Call, fingerprint: Buffer, gatewayRequestId: string | null): Promise<string | null> {
+    if (!call.idempotency) return gatewayRequestId;
     const bound = await this.database.query<KeyRow>(bind, [principalOf(call).accountId, call.idempotency.key, fingerprint, gatewayRequestId]);
-    if (bound.length === 0) throw refusePlatform('idempotency_key_reused');
+    return bound.length > 0 ? gatewayRequestId : this.find(call, fingerprint);
   }
 
   /** Takes the key for a new call, unless it belongs to one. @returns the id of the call that has it. */

@@ -19,20 +19,22 @@ export interface Quote extends CallRecord {
   money: CallMoney;
 }
 
-export interface Delivery extends CallRecord {
+export interface Delivery extends CallRecord, Result {
   payment: { paymentId: string; relayRequestId: string; transactionHash: string | null; fence: number } | null;
   money: CallMoney;
-  statusCode: number;
-  latencyMs: number;
-  answer: string;
-  answerDigest: Buffer;
 }
 
-export interface StoredResult {
+export interface Result {
   answer: string;
   answerDigest: Buffer;
   statusCode: number;
   latencyMs: number;
+}
+
+export interface StoredResult extends Result {
+  relayRequestId: string | null;
+  /** It is known to be charged for, or cost nothing; until then it is not shown. */
+  isFinal: boolean;
 }
 
 const insertQuotes = sql(
@@ -47,7 +49,7 @@ const insertQuotes = sql(
    ON CONFLICT (id) DO NOTHING`,
 );
 
-/** The first billable result of a call is the one it has: a later attempt's answer does not replace it. */
+/** The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund. */
 const storeDeliveries = sql(
   'gateway-requests.store-deliveries',
   `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
@@ -60,7 +62,7 @@ const storeDeliveries = sql(
    ON CONFLICT (id) DO UPDATE SET status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
      seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = NULL, result_json = excluded.result_json,
      response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
-   WHERE g.billable IS NOT TRUE
+   WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
    RETURNING g.id`,
 );
 
@@ -76,14 +78,23 @@ const storeFailure = sql(
    VALUES ($1, $2, $3, $4, $5, $6, 'seller_failed', $7, $8, $9, $10, $11, $12, $13, $14, $15, false, $16, $17, $18, now())
    ON CONFLICT (id) DO UPDATE SET status = 'seller_failed', fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
      seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at
-   WHERE g.billable IS NOT TRUE AND g.fence <= excluded.fence`,
+   WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
 );
 const countFailure = sql('endpoints.count-failure', 'UPDATE endpoints SET consecutive_failures = consecutive_failures + 1 WHERE listing_id = $1');
 const resetFailures = sql('endpoints.reset-failures', 'UPDATE endpoints SET consecutive_failures = 0 WHERE listing_id = $1 AND consecutive_failures > 0');
 const findResult = sql(
   'gateway-requests.find-result',
-  'SELECT result_json, response_digest, seller_status_code, latency_ms FROM gateway_requests WHERE id = $1 AND billable',
+  'SELECT result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at FROM gateway_requests WHERE id = $1 AND billable',
 );
+
+interface ResultRow {
+  result_json: string;
+  response_digest: Buffer;
+  seller_status_code: number;
+  latency_ms: number;
+  relay_request_id: string | null;
+  settled_at: Date | null;
+}
 
 /** Where calls are written down. Quotes and deliveries of concurrent calls share one statement and one commit. */
 @Injectable()
@@ -100,7 +111,7 @@ export class CallRecords {
     return this.quotes.submit(quote);
   }
 
-  /** @returns false when an earlier attempt's billable result is there already and stays. */
+  /** @returns false when an earlier attempt's billable result is there already and stays, or the payment was refunded. */
   storeDelivery(delivery: Delivery): Promise<boolean> {
     return this.deliveries.submit(delivery);
   }
@@ -162,8 +173,9 @@ export class CallRecords {
   }
 
   async findResult(id: string): Promise<StoredResult | null> {
-    const [row] = await this.database.query<{ result_json: string; response_digest: Buffer; seller_status_code: number; latency_ms: number }>(findResult, [id]);
-    return row ? { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms } : null;
+    const [row] = await this.database.query<ResultRow>(findResult, [id]);
+    if (!row) return null;
+    return { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms, relayRequestId: row.relay_request_id, isFinal: row.settled_at !== null };
   }
 
   private async writeQuotes(quotes: Quote[]): Promise<void[]> {
@@ -189,7 +201,9 @@ export class CallRecords {
     return quotes.map(() => undefined);
   }
 
-  private async writeDeliveries(deliveries: Delivery[]): Promise<boolean[]> {
+  private async writeDeliveries(group: Delivery[]): Promise<boolean[]> {
+    // In one order, so that two processes that store the same calls wait for each other instead of deadlocking.
+    const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const stored = await this.database.query<{ id: string }>(storeDeliveries, [
       deliveries.map(({ id }) => id),
       deliveries.map(({ buyerId }) => buyerId),
@@ -212,6 +226,6 @@ export class CallRecords {
       deliveries.map(({ answerDigest }) => answerDigest),
     ]);
     const ids = new Set(stored.map(({ id }) => id));
-    return deliveries.map(({ id }) => ids.has(id));
+    return group.map(({ id }) => ids.has(id));
   }
 }

@@ -22,6 +22,7 @@ import { SETTLE_BUDGET_MS } from './seller-call.js';
 type Input = InputOf<typeof executeCall>;
 type Output = OutputOf<typeof executeCall>;
 type PaidInput = Input & { relayRequestId: string };
+type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | (CallEnd & { gatewayRequestId: string });
 
 /** What was found out about a request before its payment is looked at. */
 interface Checked {
@@ -29,12 +30,12 @@ interface Checked {
   listingId: string;
   digest: Buffer;
   fingerprint: Buffer;
-  /** The call that its Idempotency-Key belongs to. */
+  /** The call that its Idempotency-Key belongs to, and whether that call has its result. */
   keyOf: string | null;
+  isReplay: boolean;
 }
 type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing'>;
 
-const COME_BACK: Output = { outcome: 'pending', retryAfterSeconds: 1 };
 const FIRST_LOOK_MS = 50;
 
 /**
@@ -44,7 +45,7 @@ const FIRST_LOOK_MS = 50;
 @Injectable()
 export class ExecuteCall {
   /** Calls under way in this process: a second attempt at one joins the first. */
-  private readonly underWay = new Map<string, Promise<CallEnd>>();
+  private readonly underWay = new Map<string, Promise<PaidResult>>();
 
   constructor(
     private readonly bus: MessageBus,
@@ -65,13 +66,15 @@ export class ExecuteCall {
     const fingerprint = this.keys.fingerprint(listingId, digest, input);
     const known = await this.keys.find(call, fingerprint);
     const kept = known && (await this.records.findResult(known));
-    if (kept && !input.relayRequestId) return answered(kept.answer, true);
-    if (input.relayRequestId) return this.executePaid({ ...input, relayRequestId: input.relayRequestId }, { offering, listingId, digest, fingerprint, keyOf: known }, call);
+    if (kept && kept.isFinal) return answered(kept.answer, true);
+    // A result that is stored and not known to be charged is asked for as its own payment would be.
+    const relayRequestId = (kept && kept.relayRequestId) ?? input.relayRequestId;
+    if (relayRequestId) return this.executePaid({ ...input, relayRequestId }, { offering, listingId, digest, fingerprint, keyOf: known, isReplay: kept !== null }, call);
     const target = await this.assertCallable(offering, input, call);
     if (BigInt(offering!.priceMicros) > 0n) return this.quote(input, offering!, digest, fingerprint, {}, call);
     const leave = this.enter(target);
     try {
-      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering!, bodyDigest: digest, body: input.body, fingerprint }, call));
+      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering!, bodyDigest: digest, body: input.body, fingerprint }, call), false);
     } finally {
       leave();
     }
@@ -80,25 +83,20 @@ export class ExecuteCall {
   private async executePaid(input: PaidInput, checked: Checked, call: Call): Promise<Output> {
     const { relayRequestId } = input;
     const { offering, listingId, digest, fingerprint } = checked;
-    const { accountId } = principalOf(call);
-    const identity = [relayRequestId, accountId, listingId, digest.toString('hex')].join('|');
+    const identity = [relayRequestId, principalOf(call).accountId, listingId, digest.toString('hex')].join('|');
     const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, call.deadlineAt - 1_000);
     for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, 1_000)) {
-      const same = this.underWay.get(identity);
-      if (same) return toOutput(await Promise.race([same, comeBackAt(waitUntil)]), relayRequestId);
-      const work = this.claimAndCall(input, checked, call);
-      const end = work.then((result) => ('answer' in result ? result : { answer: null }));
-      end.catch(() => undefined);
-      this.underWay.set(identity, end);
-      const result = await work.finally(() => this.underWay.delete(identity));
+      const joined = this.underWay.get(identity);
+      const result = await (joined ? Promise.race([joined, nothingUntil(waitUntil)]) : this.lead(identity, input, checked, call));
+      if (!result) return pending(relayRequestId, 1);
       if ('answer' in result) {
         if (result.answer !== null && checked.keyOf !== result.gatewayRequestId) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
-        return toOutput(result, relayRequestId);
+        return toOutput(result, checked.isReplay, relayRequestId);
       }
       switch (result.outcome) {
         case 'pending':
           await this.records.markPending(result.gatewayRequestId);
-          return { outcome: 'pending', relayRequestId, retryAfterSeconds: result.retryAfterSeconds };
+          return pending(relayRequestId, result.retryAfterSeconds);
         case 'underpaid':
           return { outcome: 'payment_required', payment: result.offer, reason: 'underpaid', received: result.received, missing: result.missing };
         case 'not_payable':
@@ -106,14 +104,20 @@ export class ExecuteCall {
           return this.quote(input, offering!, digest, fingerprint, { reason: result.reason }, call);
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
-          if (Date.now() + pause >= waitUntil) return { outcome: 'pending', relayRequestId, retryAfterSeconds: Math.max(1, Math.ceil(Math.min(result.retryAfterMs, 5_000) / 1_000)) };
+          if (Date.now() + pause >= waitUntil) return pending(relayRequestId, Math.max(1, Math.ceil(Math.min(result.retryAfterMs, 5_000) / 1_000)));
           await delay(pause);
       }
     }
   }
 
+  private lead(identity: string, input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
+    const work = this.claimAndCall(input, checked, call).finally(() => this.underWay.delete(identity));
+    this.underWay.set(identity, work);
+    return work;
+  }
+
   /** Claims; with the claim in hand, and only then, looks whether the seller can be called, and gives it back where not. */
-  private async claimAndCall(input: PaidInput, { offering, listingId, digest }: Checked, call: Call) {
+  private async claimAndCall(input: PaidInput, { offering, listingId, digest }: Checked, call: Call): Promise<PaidResult> {
     const target = await this.endpoints.find(listingId);
     const leaseMs = Math.min((target?.endpoint.timeoutMs ?? this.config.sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
     const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs }, call);
@@ -122,7 +126,7 @@ export class ExecuteCall {
       return { answer: result?.answer ?? null, gatewayRequestId: claim.gatewayRequestId };
     }
     if (claim.outcome !== 'claimed') return claim;
-    const leave = await this.holdPlace(claim, offering, target, call);
+    const leave = await this.holdPlace(claim, offering, target, input, call);
     try {
       const end = await this.paidCall.execute(claim, target!, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: digest, body: input.body }, call);
       return { ...end, gatewayRequestId: claim.gatewayRequestId };
@@ -131,11 +135,10 @@ export class ExecuteCall {
     }
   }
 
-  private async holdPlace(claim: Claimed, offering: Offering | null, target: CallableEndpoint | null, call: Call): Promise<() => void> {
+  private async holdPlace(claim: Claimed, offering: Offering | null, target: CallableEndpoint | null, input: Input, call: Call): Promise<() => void> {
     try {
       if (offering?.status !== 'active') throw refuse(executeCall, 'listing_unavailable', {});
-      if (!target || !takesCalls(target.endpoint)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
-      return this.enter(target);
+      return this.enter(assertTakes(target, input));
     } catch (error) {
       await this.paidCall.giveBack(claim, call);
       throw error;
@@ -160,7 +163,9 @@ export class ExecuteCall {
         call,
       );
       if (isNew) await this.records.recordQuote({ id: gatewayRequestId, buyerId: principalOf(call).accountId, listing, bodyDigest: digest, offer, money });
-      await this.keys.bind(call, fingerprint, gatewayRequestId);
+      const keyOf = await this.keys.bind(call, fingerprint, gatewayRequestId);
+      // The key's call was delivered in this very moment: that is the answer, and the offer is left to expire.
+      if (keyOf !== gatewayRequestId) return await this.execute(input, call);
       return { outcome: 'payment_required', payment: offer, ...notPaid };
     } catch (error) {
       if (isRefusal(error, createOffer, 'payment_route_minimum_not_met')) await this.keys.bind(call, fingerprint, null);
@@ -174,17 +179,21 @@ export class ExecuteCall {
     if (!offering || (offering.status !== 'active' && !own)) throw refuse(executeCall, 'listing_not_found', {});
     if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
     if (own) throw refuse(executeCall, 'own_listing', {});
-    const target = await this.endpoints.find(offering.listingId);
-    if (!target || !takesCalls(target.endpoint)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
-    if (Buffer.byteLength(input.body) > target.endpoint.maxRequestBytes) throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: target.endpoint.maxRequestBytes });
-    return target;
+    return assertTakes(await this.endpoints.find(offering.listingId), input);
   }
 
   private enter(target: CallableEndpoint): () => void {
-    const leave = this.capacity.enter(target.endpoint);
-    if (!leave) throw refuse(executeCall, 'listing_busy', { retry_after_seconds: 1 });
-    return leave;
+    const place = this.capacity.enter(target.endpoint);
+    if (!place.taken) throw refuse(executeCall, 'listing_busy', { retry_after_seconds: place.retryAfterSeconds });
+    return place.leave;
   }
+}
+
+function assertTakes(target: CallableEndpoint | null, { body }: Input): CallableEndpoint {
+  if (!target || !takesCalls(target.endpoint)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
+  const { maxRequestBytes } = target.endpoint;
+  if (Buffer.byteLength(body) > maxRequestBytes) throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
+  return target;
 }
 
 function digestBody(body: string): Buffer {
@@ -196,17 +205,19 @@ function digestBody(body: string): Buffer {
   }
 }
 
-/** A payment outlives its listing: where the listing is gone, its id may still name it. */
-function listingIdOf({ listingRef, relayRequestId }: Input): string {
-  if (relayRequestId && isUuid(listingRef)) return listingRef.toLowerCase();
+/** Payments and kept answers outlive their listing: where it is gone, its id may still name them. */
+function listingIdOf({ listingRef }: Input): string {
+  if (isUuid(listingRef)) return listingRef.toLowerCase();
   throw refuse(executeCall, 'listing_not_found', {});
 }
 
 const answered = (dataJson: string, idempotencyReplayed: boolean): Output => ({ outcome: 'answered', dataJson, idempotencyReplayed });
 
-const toOutput = (end: CallEnd, relayRequestId?: string): Output => (end.answer === null ? { ...COME_BACK, relayRequestId } : answered(end.answer, false));
+const pending = (relayRequestId: string | undefined, retryAfterSeconds: number): Output => ({ outcome: 'pending', relayRequestId, retryAfterSeconds });
 
-async function comeBackAt(at: number): Promise<CallEnd> {
+const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output => (end.answer === null ? pending(relayRequestId, 1) : answered(end.answer, isReplay));
+
+async function nothingUntil(at: number): Promise<null> {
   await delay(Math.max(0, at - Date.now()), undefined, { ref: false });
-  return { answer: null };
+  return null;
 }

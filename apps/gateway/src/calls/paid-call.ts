@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { billableAnswer, failedAnswer } from './answer-json.js';
-import { CallRecords, type CallRecord, type StoredResult } from './call-records.js';
+import { CallRecords, type CallRecord, type Result } from './call-records.js';
 import { SellerCall } from './seller-call.js';
 
 export type Claimed = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
@@ -31,7 +31,7 @@ export class PaidCall {
     const payment = { paymentId: claimed.paymentId, relayRequestId: buyer.relayRequestId, transactionHash: claimed.transactionHash, fence: claimed.fence };
     // Only a second claim can find the result of a first one that did not come to settle.
     const earlier = claimed.attempt > 1 ? await this.records.findResult(record.id) : null;
-    if (earlier) return this.settle(claimed, earlier, buyer.bodyDigest, call);
+    if (earlier) return this.answer(claimed, earlier, buyer.bodyDigest, call);
 
     const outcome = await this.sellerCall.execute(target, { requestId: record.id, buyerId: buyer.buyerId, attempt: claimed.attempt, fence: claimed.fence, transactionHash: claimed.transactionHash, body: buyer.body }, call);
     if (!isBillable(outcome)) {
@@ -40,14 +40,22 @@ export class PaidCall {
       return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, { sameRelayRequestId: true, retryUntil: claimed.retryUntil }) };
     }
     const answer = billableAnswer(record.id, claimed.money, outcome.statusCode, outcome.json);
-    const result: StoredResult = { answer, answerDigest: digestOf(outcome), statusCode: outcome.statusCode, latencyMs: outcome.latencyMs };
+    const result: Result = { answer, answerDigest: digestOf(outcome), statusCode: outcome.statusCode, latencyMs: outcome.latencyMs };
     const stored = await this.records.storeDelivery({ ...record, payment, money: claimed.money, ...result });
     if (target.endpoint.consecutiveFailures > 0) await this.records.resetFailures(target.endpoint.listingId);
-    return this.settle(claimed, stored ? result : (await this.records.findResult(record.id))!, buyer.bodyDigest, call);
+    return this.answer(claimed, stored ? result : await this.records.findResult(record.id), buyer.bodyDigest, call);
   }
 
-  /** Charges for a stored result. What the ledger does not confirm in time is unknown, never undone: the caller comes back. */
-  async settle(claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>, result: StoredResult, bodyDigest: Buffer, call: Call): Promise<CallEnd> {
+  private async answer(claimed: Claimed, result: Result | null, bodyDigest: Buffer, call: Call): Promise<CallEnd> {
+    const isCharged = result !== null && (await this.settle(claimed, result, bodyDigest, call));
+    return { answer: isCharged ? result.answer : null };
+  }
+
+  /**
+   * Charges for a stored result.
+   * @returns false when the ledger does not confirm it: the outcome is unknown, never undone, and the caller comes back.
+   */
+  async settle(claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>, result: Result, bodyDigest: Buffer, call: Call): Promise<boolean> {
     try {
       await this.bus.request(
         settlePayment,
@@ -62,9 +70,9 @@ export class PaidCall {
         },
         call,
       );
-      return { answer: result.answer };
+      return true;
     } catch (error) {
-      if (error instanceof Refusal) return { answer: null };
+      if (error instanceof Refusal) return false;
       throw error;
     }
   }
