@@ -3,7 +3,7 @@ import type { Principal } from '@market/contracts';
 import { MessageBus, newCall } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
-import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { PaidCall } from './paid-call.js';
 import { SETTLE_BUDGET_MS } from './seller-call.js';
@@ -27,11 +27,16 @@ const unsettled = sql(
   `SELECT id, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
    FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' ORDER BY completed_at LIMIT 100`,
 );
+const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
+/** The ledger has refunded it: there is nothing left to charge. */
+const giveUp = sql('gateway-requests.give-up', `UPDATE gateway_requests SET status = 'refunded', billable = false WHERE id = $1 AND settled_at IS NULL`);
 const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE created_at < now() - interval '25 hours'`);
 
 /** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
 @Injectable()
 export class ResumeCalls implements OnApplicationBootstrap {
+  private readonly logger = new Logger('ResumeCalls');
+
   constructor(
     private readonly database: Database,
     private readonly bus: MessageBus,
@@ -45,22 +50,24 @@ export class ResumeCalls implements OnApplicationBootstrap {
     this.jobs.every('drop-stale-call-keys', 3_600_000, async () => void (await this.database.query(dropStaleKeys)));
   }
 
+  /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
   async run(): Promise<void> {
-    for (const row of await this.database.query<UnsettledRow>(unsettled)) await this.resume(row);
+    const rows = await this.database.query<UnsettledRow>(unsettled);
+    await Promise.all(rows.map((row) => this.resume(row).catch((error: unknown) => this.logger.warn(`call ${row.id} stays unsettled: ${error instanceof Error ? error.message : String(error)}`))));
   }
 
   private async resume(row: UnsettledRow): Promise<void> {
     const result = { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms };
-    const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
     const call = newCall({ principal: onBehalfOf(row.buyer_id) });
-    const end = await this.paidCall.settle(held, result, row.body_digest, call);
-    if (end.answer !== null) return;
+    const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
+    if (await this.paidCall.settle(held, result, row.body_digest, call)) return void (await this.database.query(markSettled, [row.id]));
     const claim = await this.bus.request(
       claimPayment,
       { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS },
       call,
     );
-    if (claim.outcome === 'claimed') await this.paidCall.settle(claim, result, row.body_digest, call);
+    if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id]);
+    if (claim.outcome === 'claimed' && (await this.paidCall.settle(claim, result, row.body_digest, call))) await this.database.query(markSettled, [row.id]);
   }
 }
 

@@ -40,11 +40,16 @@ export class SellerCall {
       traceparent: call.traceparent,
       authHeader,
     });
-    const show = setTimeout(() => void this.records.markForwarding(request.requestId, request.fence, request.transactionHash).catch(() => undefined), SHOW_FORWARDING_AFTER_MS);
+    let shown: Promise<void> | undefined;
+    const show = setTimeout(() => {
+      shown = this.records.markForwarding(request.requestId, request.fence, request.transactionHash).catch(() => undefined);
+    }, SHOW_FORWARDING_AFTER_MS);
     try {
       return await this.sellers.call({ url: endpoint.url, rawBody: request.body, headers, timeoutMs: this.timeoutOf(endpoint.timeoutMs, call), maxResponseBytes: endpoint.maxResponseBytes });
     } finally {
       clearTimeout(show);
+      // Or it would say "forwarding" after what comes next has said how it ended.
+      await shown;
     }
   }
 

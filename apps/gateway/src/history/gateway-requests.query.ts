@@ -34,7 +34,9 @@ interface RequestRow {
   completed_at: Date | null;
 }
 
-const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired' ELSE g.status END`;
+/** What time alone has changed: offers that ran out, and free calls whose process died with them under way. */
+const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
+   WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
   g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.created_at, g.completed_at`;
 
