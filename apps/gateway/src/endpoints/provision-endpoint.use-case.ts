@@ -1,7 +1,8 @@
 import { provisionEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
+import { invariant } from '@market/kernel';
 import { refuse, type Call } from '@market/messaging';
-import { Database, SealedBox } from '@market/persistence';
+import { Database, SealedBox, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
@@ -26,24 +27,25 @@ export class ProvisionEndpoint {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(provisionEndpoint, 'endpoint_url_refused', { problem: checked.reason });
     return this.database.transaction(async (tx) => {
-      const known = await tx.manager.findOne(EndpointEntity, { where: { listingId, sellerId }, lock: { mode: 'pessimistic_write' } });
-      if (known) {
-        const saved = await this.owned.save(tx, Object.assign(known, { url: checked.url.href, status: known.status === 'paused' ? 'paused' : 'unverified' }), call);
-        return { status: saved.status, limits: limitsOf(saved) };
-      }
-      const endpoint = tx.manager.create(EndpointEntity, {
-        ...DEFAULT_LIMITS,
-        listingId,
-        sellerId,
-        url: checked.url.href,
-        timeoutMs: this.config.sellerTimeoutMs,
-        status: 'unverified',
-        version: 0,
-      });
+      const isNew = await this.create(tx, listingId, sellerId, checked.url.href);
+      const endpoint = await tx.manager.findOneOrFail(EndpointEntity, { where: { listingId }, lock: { mode: 'pessimistic_write' } });
+      invariant(endpoint.sellerId === sellerId, `the endpoint of ${listingId} belongs to the seller of the listing`);
+      if (!isNew) Object.assign(endpoint, { url: checked.url.href, status: endpoint.status === 'paused' ? 'paused' : 'unverified' });
       const saved = await this.owned.save(tx, endpoint, call);
-      const secret = newSigningSecret();
-      await tx.manager.insert(EndpointSecretEntity, { keyId: secret.keyId, listingId, secretSealed: this.box.seal(secret.secret, sealedFor.secret(secret.keyId)), expiresAt: null });
-      return { signingSecret: secret.secret, status: saved.status, limits: limitsOf(saved) };
+      return { signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined, status: saved.status, limits: limitsOf(saved) };
     });
+  }
+
+  /** @returns false when the listing has an endpoint, also one that another process is just making. */
+  private async create(tx: Tx, listingId: string, sellerId: string, url: string): Promise<boolean> {
+    const values = { ...DEFAULT_LIMITS, listingId, sellerId, url, timeoutMs: this.config.sellerTimeoutMs, status: 'unverified' as const, version: 0 };
+    const inserted = await tx.manager.createQueryBuilder().insert().into(EndpointEntity).values(values).orIgnore().returning('listing_id').execute();
+    return (inserted.raw as unknown[]).length > 0;
+  }
+
+  private async addSecret(tx: Tx, listingId: string): Promise<string> {
+    const { keyId, secret } = newSigningSecret();
+    await tx.manager.insert(EndpointSecretEntity, { keyId, listingId, secretSealed: this.box.seal(secret, sealedFor.secret(keyId)), expiresAt: null });
+    return secret;
   }
 }

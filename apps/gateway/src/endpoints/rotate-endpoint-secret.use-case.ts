@@ -3,6 +3,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { MessageBus, type Call } from '@market/messaging';
 import { Database, SealedBox } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { IsNull, Not } from 'typeorm';
 import { newSigningSecret } from '../egress/signing-secret.js';
 import { EndpointSecretEntity } from './endpoint-secret.entity.js';
 import { sealedFor } from './endpoint.js';
@@ -21,12 +22,11 @@ export class RotateEndpointSecret {
   async execute({ listingId, overlapSeconds }: InputOf<typeof rotateEndpointSecret>, call: Call): Promise<OutputOf<typeof rotateEndpointSecret>> {
     return this.database.transaction(async (tx) => {
       await this.owned.find(tx.manager, listingId, call, true);
-      const secrets = await this.owned.secretsOf(tx.manager, listingId);
-      const previous = secrets.find((secret) => secret.expiresAt === null)!;
+      const previous = await tx.manager.findOneByOrFail(EndpointSecretEntity, { listingId, expiresAt: IsNull() });
       const expiresAt = new Date(Date.now() + overlapSeconds * 1000);
       const secret = newSigningSecret();
       // Only two sign at a time: an older one that still overlapped ends here.
-      await tx.manager.delete(EndpointSecretEntity, secrets.filter((known) => known.expiresAt !== null).map((known) => known.keyId).concat('none'));
+      await tx.manager.delete(EndpointSecretEntity, { listingId, expiresAt: Not(IsNull()) });
       await tx.manager.update(EndpointSecretEntity, { keyId: previous.keyId }, { expiresAt });
       await tx.manager.insert(EndpointSecretEntity, { keyId: secret.keyId, listingId, secretSealed: this.box.seal(secret.secret, sealedFor.secret(secret.keyId)), expiresAt: null });
       tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId }));

@@ -32,7 +32,8 @@ export class TestEndpoint {
   async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
     await this.owned.find(this.database.manager, listingId, call);
     this.countTest(listingId);
-    const target = (await this.endpoints.find(listingId))!;
+    const target = await this.endpoints.find(listingId);
+    if (!target) throw refuse(testEndpoint, 'endpoint_not_found', {});
     const requestId = newId();
     const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
     const headers = signRequest({
@@ -47,9 +48,9 @@ export class TestEndpoint {
       traceparent: call.traceparent,
       authHeader: target.authHeader,
     });
-    const outcome = await this.sellers.call({ url: target.endpoint.url, rawBody, headers, timeoutMs: Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000), maxResponseBytes: target.endpoint.maxResponseBytes });
+    const outcome = await this.sellers.call({ url: target.endpoint.url, rawBody, headers, timeoutMs: Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000)), maxResponseBytes: target.endpoint.maxResponseBytes });
     const success = isBillable(outcome) && outcome.statusCode < 300;
-    await this.record(listingId, success, outcome, call);
+    await this.record(target.endpoint, success, outcome, call);
     return {
       success,
       seller_status_code: outcome.statusCode,
@@ -60,10 +61,12 @@ export class TestEndpoint {
     };
   }
 
-  private async record(listingId: string, ok: boolean, outcome: SellerOutcome, call: Call): Promise<void> {
+  /** What was tested is what the verdict is about: an URL that changed meanwhile still has to prove itself. */
+  private async record({ listingId, url }: EndpointEntity, ok: boolean, outcome: SellerOutcome, call: Call): Promise<void> {
     await this.database.transaction(async (tx) => {
       const endpoint = await this.owned.find(tx.manager, listingId, call, true);
       const tested: Partial<EndpointEntity> = { lastTestAt: new Date(), lastTestOk: ok, lastTestStatusCode: outcome.statusCode, lastTestLatencyMs: outcome.latencyMs };
+      if (endpoint.url !== url) return;
       if (ok && (endpoint.status === 'unverified' || endpoint.status === 'failing')) {
         await this.owned.save(tx, Object.assign(endpoint, tested, { status: 'active', consecutiveFailures: 0 }), call);
         return;
