@@ -1,0 +1,212 @@
+import { claimPayment, createOffer, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import { verifyRequest } from '@market/sdk';
+import { eventually } from '@market/testing';
+import { BODY, expectOutcome, reasonOf, resultOf, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import { answer, held } from '../support/test-seller.js';
+
+interface Unsettled {
+  buyer: string;
+  shop: Shop;
+  relayRequestId: string;
+}
+
+/** What each crash leaves behind is made by losing one message: after it, nothing else of the attempt happens. */
+describe('a paid call that was cut off', () => {
+  let world: GatewayWorld;
+  beforeAll(async () => {
+    world = await startGateway({ replicas: 2, env: { GATEWAY_WAIT_FOR_RESULT_MS: '200' } });
+  });
+  afterAll(() => world.stop());
+
+  const bought = async (): Promise<{ buyer: string; shop: Shop; relayRequestId: string; retry: () => ReturnType<GatewayWorld['call']> }> => {
+    const [buyer, shop] = [newId(), await world.open(undefined, async () => `{"drawn":"${newId()}"}`)];
+    const relayRequestId = await world.buy(buyer, shop);
+    return { buyer, shop, relayRequestId, retry: () => world.call(buyer, shop, BODY, { relayRequestId }) };
+  };
+  const endLease = (relayRequestId: string): Promise<unknown> => world.ledger.inspect("UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1", [relayRequestId]);
+  const storedOf = async (relayRequestId: string): Promise<string | undefined> =>
+    (await world.db.inspect<{ result_json: string }>('SELECT result_json FROM gateway.gateway_requests WHERE relay_request_id = $1 AND billable', [relayRequestId]))[0]?.result_json;
+
+  it.each([1, 16])('between the stored result and its settlement is settled by a retry after the lease, with %i retries at once and no second call of the seller', async (copies) => {
+    const { shop, relayRequestId, retry } = await bought();
+    const heal = world.transport.lose(settlePayment, 'request');
+    expect(expectOutcome(await retry(), 'pending').relayRequestId).toBe(relayRequestId);
+    const stored = await storedOf(relayRequestId);
+    expect(stored).toContain('drawn');
+    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual(['in_flight', 0]);
+    heal();
+    expect((await retry()).outcome).toBe('pending');
+    await endLease(relayRequestId);
+    const outcomes = await Promise.all(Array.from({ length: copies }, retry));
+    for (const outcome of outcomes) if (outcome.outcome !== 'pending') expect(expectOutcome(outcome, 'answered').dataJson).toBe(stored);
+    expect(expectOutcome(await retry(), 'answered').dataJson).toBe(stored);
+    expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
+  });
+
+  it('between the settlement and its answer is answered from the stored result', async () => {
+    const { shop, relayRequestId, retry } = await bought();
+    const heal = world.transport.lose(settlePayment, 'answer');
+    expect((await retry()).outcome).toBe('pending');
+    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual(['completed', 1]);
+    heal();
+    expect(expectOutcome(await retry(), 'answered').dataJson).toBe(await storedOf(relayRequestId));
+    expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
+  });
+
+  it('between the claim and the call of the seller is made by a retry after the lease', async () => {
+    const { shop, relayRequestId, retry } = await bought();
+    const heal = world.transport.lose(claimPayment, 'answer');
+    expect(await reasonOf(retry())).toBe('dependency_unavailable');
+    heal();
+    expect((await retry()).outcome).toBe('pending');
+    expect(shop.seller.requests).toEqual([]);
+    await endLease(relayRequestId);
+    expectOutcome(await retry(), 'answered');
+    expect(shop.seller.requests).toHaveLength(1);
+  });
+
+  it('before the claim is as if it had not been tried', async () => {
+    const { relayRequestId, retry } = await bought();
+    const before = await world.paymentOf(relayRequestId);
+    const heal = world.transport.lose(claimPayment, 'request');
+    expect(await reasonOf(retry())).toBe('dependency_unavailable');
+    expect(await world.paymentOf(relayRequestId)).toEqual(before);
+    heal();
+    expectOutcome(await retry(), 'answered');
+  });
+
+  it.each(['request', 'answer'] as const)('between a failed call and its release (%s lost) is good for another attempt, at the latest after the lease', async (loss) => {
+    const { shop, relayRequestId, retry } = await bought();
+    shop.seller.behave(answer(500, '{}'));
+    const heal = world.transport.lose(releasePayment, loss);
+    expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: false });
+    heal();
+    expect((await world.paymentOf(relayRequestId)).state).toBe(loss === 'request' ? 'in_flight' : 'verified');
+    shop.seller.behave(() => '{"ok":true}');
+    await endLease(relayRequestId);
+    expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: true });
+    expect(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).attempt)).toEqual([1, 2]);
+  });
+
+  it('while quoted gets the same offer again, and its call is in the history', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const heal = world.transport.lose(createOffer, 'answer');
+    expect(await reasonOf(world.call(buyer, shop))).toBe('dependency_unavailable');
+    heal();
+    const relayRequestId = await world.buy(buyer, shop);
+    await world.answer(buyer, shop, BODY, { relayRequestId });
+    expect((await world.history(buyer)).items).toMatchObject([{ status: 'succeeded', payment: { relay_request_id: relayRequestId } }]);
+    const rows = await world.ledger.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer]);
+    expect(rows).toHaveLength(1);
+  });
+
+  it('shows nothing of a stored result to its Idempotency-Key before it is charged for', async () => {
+    const [buyer, shop, key] = [newId(), await world.open(), newId()];
+    const relayRequestId = await world.buy(buyer, shop, BODY, { key });
+    const heal = world.transport.lose(settlePayment, 'request');
+    expect((await world.call(buyer, shop, BODY, { key, relayRequestId })).outcome).toBe('pending');
+    expect(expectOutcome(await world.call(buyer, shop, BODY, { key }), 'pending').relayRequestId).toBe(relayRequestId);
+    heal();
+    await endLease(relayRequestId);
+    const settled = await world.answer(buyer, shop, BODY, { key });
+    expect([settled.dataJson, settled.idempotencyReplayed]).toEqual([await storedOf(relayRequestId), true]);
+    expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
+  });
+
+  it('lets go of an attempt whose lease was taken over: the first stored result is what everyone gets', async () => {
+    const gate = held(() => '{"attempt":1}');
+    const [buyer, shop] = [newId(), await world.open(undefined, gate.behaviour)];
+    const relayRequestId = await world.buy(buyer, shop);
+    const first = world.call(buyer, shop, BODY, { relayRequestId });
+    await eventually(() => expect(shop.seller.requests).toHaveLength(1));
+    shop.seller.behave(() => '{"attempt":2}');
+    await endLease(relayRequestId);
+    // The other process takes it over; the one of the first attempt would only join that attempt.
+    const second = await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
+    gate.letGo();
+    const late = await first;
+    expect(late.outcome === 'pending' || (late.outcome === 'answered' && late.dataJson === second.dataJson)).toBe(true);
+    expect(resultOf(second).seller_response).toEqual({ attempt: 2 });
+    expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(second.dataJson);
+    expect(new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId)).size).toBe(1);
+    expect(await world.chargesOf(relayRequestId)).toBe(1);
+  });
+});
+
+describe('the resume job', () => {
+  let world: GatewayWorld;
+  beforeAll(async () => {
+    world = await startGateway({ replicas: 2, env: { GATEWAY_RESUME_INTERVAL_MS: '50', PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '200' } });
+  });
+  afterAll(() => world.stop());
+
+  /** Calls whose result is stored and not charged for, as a crash leaves them. */
+  const unsettled = async (count: number): Promise<Unsettled[]> => {
+    const heal = world.transport.lose(settlePayment, 'request');
+    const calls = await Promise.all(
+      Array.from({ length: count }, async () => {
+        const [buyer, shop] = [newId(), await world.open()];
+        const relayRequestId = await world.buy(buyer, shop);
+        expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'pending');
+        return { buyer, shop, relayRequestId };
+      }),
+    );
+    heal();
+    return calls;
+  };
+  const age = (relayRequestIds: string[]): Promise<unknown> => world.db.inspect("UPDATE gateway.gateway_requests SET completed_at = now() - interval '3 seconds' WHERE relay_request_id = ANY($1)", [relayRequestIds]);
+  const payments = (change: string, relayRequestIds: string[]): Promise<unknown> => world.ledger.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE relay_request_id = ANY($1)`, [relayRequestIds]);
+  const settledAt = async (relayRequestId: string): Promise<Date | null> => (await world.db.inspect<{ settled_at: Date | null }>('SELECT settled_at FROM gateway.gateway_requests WHERE relay_request_id = $1', [relayRequestId]))[0]!.settled_at;
+
+  it.each<[string, string | null]>([
+    ['whose lease still runs', null],
+    ['whose lease is over', "lease_until = now() - interval '1 second'"],
+    ['whose claim was given back', "state = 'verified', lease_until = NULL"],
+  ])('charges each delivered call once %s, with two processes doing it and nobody asking', async (_name, change) => {
+    const calls = await unsettled(12);
+    const ids = calls.map(({ relayRequestId }) => relayRequestId);
+    if (change) await payments(change, ids);
+    await age(ids);
+    await eventually(async () => expect(new Set(await Promise.all(ids.map(async (id) => (await world.paymentOf(id)).state)))).toEqual(new Set(['completed'])));
+    expect(await Promise.all(ids.map((id) => world.chargesOf(id)))).toEqual(ids.map(() => 1));
+    await eventually(async () => expect(await Promise.all(ids.map(settledAt))).not.toContain(null));
+    for (const { buyer, shop, relayRequestId } of calls) {
+      expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({ billable: true });
+      expect(shop.seller.requests).toHaveLength(1);
+    }
+  });
+
+  it('is not stopped by a call that cannot be settled', async () => {
+    const [bad, good] = (await unsettled(2)) as [Unsettled, Unsettled];
+    await world.db.inspect('UPDATE gateway.gateway_requests SET payment_id = $2, listing_id = $2 WHERE relay_request_id = $1', [bad.relayRequestId, newId()]);
+    await age([bad.relayRequestId, good.relayRequestId]);
+    await eventually(async () => expect((await world.paymentOf(good.relayRequestId)).state).toBe('completed'));
+    expect((await world.paymentOf(bad.relayRequestId)).state).toBe('in_flight');
+    await world.db.inspect('DELETE FROM gateway.gateway_requests WHERE relay_request_id = $1', [bad.relayRequestId]);
+  });
+
+  it('lets a call be that was refunded before it could be charged, and the buyer buys anew', async () => {
+    const [{ buyer, shop, relayRequestId }] = (await unsettled(1)) as [Unsettled];
+    await payments("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [relayRequestId]);
+    await eventually(async () => expect((await world.history(buyer)).items).toMatchObject([{ status: 'refunded', billable: false, charged_amount: { amount_cents: 0 } }]));
+    expect(await world.chargesOf(relayRequestId)).toBe(0);
+    const outcome = expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
+    expect([outcome.reason, outcome.payment.relay_request_id === relayRequestId]).toEqual(['refund_due', false]);
+  });
+
+  it('leaves an answer that came after the refund unstored and uncharged', async () => {
+    const gate = held();
+    const [buyer, shop] = [newId(), await world.open(undefined, gate.behaviour)];
+    const relayRequestId = await world.buy(buyer, shop);
+    const call = world.call(buyer, shop, BODY, { relayRequestId });
+    await eventually(() => expect(shop.seller.requests).toHaveLength(1));
+    await payments("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [relayRequestId]);
+    await eventually(async () => expect((await world.history(buyer)).items).toMatchObject([{ status: 'refunded' }]));
+    gate.letGo();
+    expectOutcome(await call, 'pending');
+    expect((await world.history(buyer)).items).toMatchObject([{ status: 'refunded', billable: false }]);
+    expect(expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required').reason).toBe('refund_due');
+    expect(await world.chargesOf(relayRequestId)).toBe(0);
+  });
+});

@@ -1,0 +1,276 @@
+import { listReceipts } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import { verifyRequest } from '@market/sdk';
+import { eventually } from '@market/testing';
+import { createHash } from 'node:crypto';
+import { as, BODY, expectOutcome, reasonOf, refusalOf, resultOf, startGateway, type GatewayWorld } from '../support/gateway-world.js';
+import { answer, held } from '../support/test-seller.js';
+
+const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) => {
+  let world: GatewayWorld;
+  beforeAll(async () => {
+    world = await startGateway({ replicas });
+  });
+  afterAll(() => world.stop());
+
+  it('is quoted, paid, forwarded signed and answered, and answers the same bytes from then on', async () => {
+    const [buyer, shop] = [newId(), await world.open(undefined, () => '{"weather":"Föhn","temperature":21.50}')];
+    const { payment, reason } = await world.quote(buyer, shop);
+    expect([payment.status, payment.fees.gross_amount, reason]).toEqual(['pending', 0.25, undefined]);
+    expect(shop.seller.requests).toEqual([]);
+    const relayRequestId = payment.relay_request_id;
+    expect(await world.call(buyer, shop, BODY, { relayRequestId })).toEqual({ outcome: 'pending', relayRequestId, retryAfterSeconds: 2 });
+
+    await world.pay(buyer, relayRequestId);
+    const first = await world.answer(buyer, shop, BODY, { relayRequestId, traceparent: TRACEPARENT });
+    const result = resultOf(first);
+    expect(first.dataJson).toBe(
+      `{"request_id":"${result.request_id}","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},"fees":{"fee_rate":0.05,"fee_amount_cents":1.25,"seller_receives_cents":23.75},"seller_status_code":200,"seller_response":{"weather":"Föhn","temperature":21.50}}`,
+    );
+    for (let repeat = 0; repeat < 5; repeat += 1) expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(first.dataJson);
+    expect(shop.seller.requests).toHaveLength(1);
+    expect(await world.chargesOf(relayRequestId)).toBe(1);
+
+    const [request] = shop.seller.requests;
+    expect(request!.rawBody).toBe(BODY);
+    expect(verifyRequest({ ...request!, secret: shop.secret })).toEqual({ requestId: result.request_id, timestamp: expect.any(Date) as Date, event: 'gateway.call', listingId: shop.offering.listingId, buyerId: buyer, attempt: 1 });
+    expect(request!.headers.traceparent).toBe(TRACEPARENT);
+    expect(Object.keys(request!.headers).filter((name) => /authorization|cookie|relay|idempotency/.test(name))).toEqual([]);
+
+    const receipts = await Promise.all([buyer, shop.offering.sellerId].map((who) => world.edge.request(listReceipts, { page: 1, limit: 10 }, as(who))));
+    expect(receipts.map(({ items }) => items.map(({ recipient_type, gross_amount, net_amount }) => [recipient_type, gross_amount, net_amount]))).toEqual([[['buyer', 0.25, 0.2375]], [['seller', 0.25, 0.2375]]]);
+  });
+
+  it('calls the seller once and charges once for 64 retries at once, and gives all who are answered equal bytes', async () => {
+    const [buyer, shop] = [newId(), await world.open(undefined, async () => `{"drawn":"${newId()}"}`)];
+    const relayRequestId = await world.buy(buyer, shop);
+    const outcomes = await Promise.all(Array.from({ length: 64 }, () => world.call(buyer, shop, BODY, { relayRequestId })));
+    const bytes = outcomes.map((outcome) => expectOutcome(outcome, 'answered').dataJson);
+    expect(new Set(bytes).size).toBe(1);
+    expect(shop.seller.requests).toHaveLength(1);
+    expect(await world.chargesOf(relayRequestId)).toBe(1);
+  });
+
+  it('lets a retry wait a while for the attempt under way, then sends it away with 202', async () => {
+    const seller = held();
+    const [buyer, shop] = [newId(), await world.open(undefined, seller.behaviour)];
+    const relayRequestId = await world.buy(buyer, shop);
+    const first = world.call(buyer, shop, BODY, { relayRequestId });
+    await eventually(() => expect(shop.seller.requests).toHaveLength(1));
+    // Its own deadline is what ends the wait here: one second before it, whoever waits is told to come back.
+    const impatient = await Promise.all([1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })));
+    for (const outcome of impatient) expect(expectOutcome(outcome, 'pending').relayRequestId).toBe(relayRequestId);
+    const patient = [1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId }));
+    seller.letGo();
+    const bytes = (await Promise.all([first, ...patient])).map((outcome) => expectOutcome(outcome, 'answered').dataJson);
+    expect(new Set(bytes).size).toBe(1);
+    expect(shop.seller.requests).toHaveLength(1);
+  });
+
+  it('is for the buyer, the listing and the body it was quoted for, and is untouched by everything else', async () => {
+    const [buyer, shop, other] = [newId(), await world.open(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop);
+    const before = await world.paymentOf(relayRequestId);
+    expect(await reasonOf(world.call(newId(), shop, BODY, { relayRequestId }))).toBe('payment_not_found');
+    expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe('payment_not_found');
+    expect(await reasonOf(world.call(buyer, other, BODY, { relayRequestId }))).toBe('listing_mismatch');
+    for (const body of ['{"city":"Zürich","days":4}', '{"city":"Zürich"}', '{"city":"Zürich","days":3,"x":null}', '{"city":"Zu\u0308rich","days":3}', '{"days":"3","city":"Zürich"}']) {
+      expect(await reasonOf(world.call(buyer, shop, body, { relayRequestId }))).toBe('request_body_mismatch');
+    }
+    expect(await world.paymentOf(relayRequestId)).toEqual(before);
+    expect([...shop.seller.requests, ...other.seller.requests]).toEqual([]);
+
+    const reordered = ' { "days" : 3.0 , "city" : "Z\\u00fcrich" } ';
+    await world.answer(buyer, shop, reordered, { relayRequestId });
+    expect(shop.seller.requests.map(({ rawBody }) => rawBody)).toEqual([reordered]);
+  });
+
+  it('answers by uuid and by slug alike', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop, BODY, { ref: shop.offering.slug });
+    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
+    expect((await world.answer(buyer, shop, BODY, { relayRequestId, ref: shop.offering.slug })).dataJson).toBe(dataJson);
+  });
+
+  it('gives the same offer to 32 unpaid calls at once, and one history entry', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const quotes = await Promise.all(Array.from({ length: 32 }, () => world.quote(buyer, shop)));
+    expect(new Set(quotes.map(({ payment }) => JSON.stringify(payment))).size).toBe(1);
+    expect((await world.history(buyer)).total).toBe(1);
+  });
+});
+
+describe('the paid call', () => {
+  let world: GatewayWorld;
+  beforeAll(async () => {
+    world = await startGateway();
+  });
+  afterAll(() => world.stop());
+
+  it.each([
+    ['numbers no double holds', '{"n":123456789012345678901234567890,"f":0.1000000000000000055511151231257827,"e":1E+400,"z":-0.0}'],
+    ['spelling, order and spaces', '{ "b" : 1 , "a":[ 1,2 ],"\\u0061":"\\/" }\n'],
+    ['repeated keys', '{"a":1,"a":2}'],
+    ['a bare value', '"just text"'],
+    ['null', 'null'],
+    ['characters beyond the basic plane', '{"owl":"🦉","half":"\\ud83e"}'],
+  ])("relays the seller's %s unchanged", async (_name, json) => {
+    const [buyer, shop] = [newId(), await world.open(undefined, () => json)];
+    const relayRequestId = await world.buy(buyer, shop);
+    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
+    expect(dataJson.endsWith(`"seller_response":${json}}`)).toBe(true);
+    expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(dataJson);
+  });
+
+  it.each([400, 402, 404, 409, 422, 429, 499])('charges for an answer of %i with JSON: the seller did its part', async (status) => {
+    const [buyer, shop] = [newId(), await world.open(undefined, answer(status, '{"error":"no such city"}'))];
+    const relayRequestId = await world.buy(buyer, shop);
+    const result = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+    expect(result).toMatchObject({ billable: true, seller_status_code: status, charged_amount: { amount_cents: 25 }, seller_response: { error: 'no such city' } });
+    expect(await world.chargesOf(relayRequestId)).toBe(1);
+  });
+
+  it('asks for what is missing, on the same id, and is answered once it is all there', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const { payment } = await world.quote(buyer, shop);
+    const relayRequestId = payment.relay_request_id;
+    await world.pay(buyer, relayRequestId, 'underpaid');
+    const outcome = expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
+    expect(outcome).toEqual({ outcome: 'payment_required', reason: 'underpaid', received: '0.125', missing: '0.125', payment: { ...payment, status: 'underpaid' } });
+    await world.pay(buyer, relayRequestId);
+    await world.answer(buyer, shop, BODY, { relayRequestId });
+  });
+
+  it.each([
+    ['has failed', 'failed', 'payment_failed'],
+    ['came late', 'late', 'refund_due'],
+  ] as const)('asks for a fresh payment after one that %s, all at once for one and the same', async (_name, outcome, reason) => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const { payment } = await world.quote(buyer, shop);
+    await world.pay(buyer, payment.relay_request_id, outcome);
+    const again = await Promise.all(Array.from({ length: 16 }, () => world.quote(buyer, shop, BODY, { relayRequestId: payment.relay_request_id })));
+    expect(new Set(again.map((quote) => quote.reason))).toEqual(new Set([reason]));
+    expect(new Set(again.map((quote) => quote.payment.relay_request_id)).size).toBe(1);
+    expect(again[0]!.payment.relay_request_id).not.toBe(payment.relay_request_id);
+  });
+
+  it('keeps the quoted price whatever the listing costs when it is delivered', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop);
+    world.catalog.offer({ ...shop.offering, priceMicros: '9000000' });
+    const result = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+    expect(result.charged_amount.amount_cents).toBe(25);
+    await eventually(async () => expect((await world.quote(buyer, shop)).payment.fees.gross_amount).toBe(9));
+  });
+
+  it.each<['draft' | 'suspended' | 'removed']>([['draft'], ['suspended'], ['removed']])('is refused while its listing is %s after payment, and delivered when it is back', async (status) => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop);
+    if (status === 'removed') world.catalog.remove(shop.offering);
+    else world.catalog.offer({ ...shop.offering, status });
+    await eventually(async () => expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId }))).toBe('listing_unavailable'));
+    expect(shop.seller.requests).toEqual([]);
+    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+    expect(await reasonOf(world.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
+    world.catalog.offer(shop.offering);
+    await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
+  });
+
+  it('answers what was delivered even when the listing is gone', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop);
+    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
+    world.catalog.remove(shop.offering);
+    await eventually(async () => expect(await reasonOf(world.call(buyer, shop, '{}'))).toBe('listing_not_found'));
+    expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(dataJson);
+  });
+
+  it('is refused while its endpoint is paused, before and after payment, and delivered when it is active', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop);
+    await world.configure(shop, { status: 'paused' });
+    await eventually(async () => expect((await refusalOf(world.call(buyer, shop, BODY, { relayRequestId }))).reason).toBe('endpoint_unavailable'));
+    expect((await refusalOf(world.call(buyer, shop, '{}'))).details).toEqual({ endpoint_status: 'paused' });
+    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+    expect(shop.seller.requests).toEqual([]);
+    await world.configure(shop, { status: 'active' });
+    await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
+  });
+
+  it('is refused where the seller handles as many calls as it allows, and the payment is untouched', async () => {
+    const busy = held();
+    const shop = await world.open(undefined, busy.behaviour);
+    await world.configure(shop, { limits: { max_concurrency: 2 } });
+    await eventually(async () => expect((await world.quote(newId(), shop)).payment.status).toBe('pending'));
+    const buyers = [newId(), newId(), newId()];
+    const ids = await Promise.all(buyers.map((buyer) => world.buy(buyer, shop)));
+    const running = [0, 1].map((index) => world.call(buyers[index]!, shop, BODY, { relayRequestId: ids[index]! }));
+    await eventually(() => expect(shop.seller.requests).toHaveLength(2));
+    const refused = await refusalOf(world.call(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! }));
+    expect([refused.reason, refused.details]).toEqual(['listing_busy', { retry_after_seconds: 1 }]);
+    expect((await world.paymentOf(ids[2]!)).state).toBe('verified');
+    busy.letGo();
+    await Promise.all(running);
+    await world.answer(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! });
+    expect(shop.seller.requests).toHaveLength(3);
+  });
+
+  it('is refused beyond the calls a minute that the seller allows, for as long as the minute lasts', async () => {
+    const shop = await world.open();
+    await world.configure(shop, { limits: { requests_per_minute: 1 } });
+    const [first, second] = [newId(), newId()];
+    const ids = await Promise.all([first, second].map((buyer) => world.buy(buyer, shop)));
+    await world.answer(first, shop, BODY, { relayRequestId: ids[0]! });
+    const refused = await refusalOf(world.call(second, shop, BODY, { relayRequestId: ids[1]! }));
+    expect(refused.reason).toBe('listing_busy');
+    expect(refused.details.retry_after_seconds).toBeGreaterThan(50);
+    expect((await world.paymentOf(ids[1]!)).state).toBe('verified');
+  });
+
+  describe('before it asks for a payment', () => {
+    it.each<[string, string, string]>([
+      ['text that is no JSON', '{"a":', 'invalid_json'],
+      ['an array', '[1]', 'not_an_object'],
+      ['repeated keys', '{"a":1,"a":1}', 'duplicate_key'],
+      ['numbers that no double holds', '{"a":9007199254740993}', 'unsafe_number'],
+      ['too deep a body', `${'{"a":'.repeat(33)}1${'}'.repeat(33)}`, 'too_deep'],
+      ['__proto__', '{"__proto__":{"admin":true}}', 'forbidden_key'],
+    ])('refuses %s', async (_name, body, problem) => {
+      const refused = await refusalOf(world.call(newId(), await world.open(), body));
+      expect([refused.reason, refused.details.problem]).toEqual(['request_body_invalid', problem]);
+    });
+
+    it("refuses a body beyond the listing's limit, and on the paid retry one that is padded beyond it", async () => {
+      const [buyer, shop] = [newId(), await world.open()];
+      await world.configure(shop, { limits: { max_request_bytes: 1024 } });
+      const sized = (bytes: number): string => `{"a":"${'x'.repeat(bytes - 8)}"}`;
+      await eventually(async () => expect((await refusalOf(world.call(newId(), shop, sized(1025)))).details).toEqual({ max_request_bytes: 1024 }));
+      const relayRequestId = await world.buy(buyer, shop, sized(1024));
+      expect(await reasonOf(world.call(buyer, shop, `${sized(1024)} `, { relayRequestId }))).toBe('request_body_too_large');
+      expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+      await world.answer(buyer, shop, sized(1024), { relayRequestId });
+    });
+
+    it("refuses unknown listings, others' drafts, what is not sold per call, and one's own", async () => {
+      const [shop, draft, free] = [await world.open(), await world.open({ status: 'draft' }), await world.open({ pricingModel: 'free', priceMicros: '0' })];
+      expect(await reasonOf(world.call(newId(), shop, BODY, { ref: newId() }))).toBe('listing_not_found');
+      expect(await reasonOf(world.call(newId(), shop, BODY, { ref: 'no-such-slug' }))).toBe('listing_not_found');
+      expect(await reasonOf(world.call(newId(), draft))).toBe('listing_not_found');
+      expect(await reasonOf(world.call(newId(), free))).toBe('listing_not_per_call');
+      expect(await reasonOf(world.call(shop.offering.sellerId, shop))).toBe('own_listing');
+      expect(await reasonOf(world.call(draft.offering.sellerId, draft))).toBe('own_listing');
+    });
+
+    it('refuses a route below its minimum without calling the seller, and quotes another', async () => {
+      const [buyer, shop] = [newId(), await world.open({ priceMicros: '1000' })];
+      const refused = await refusalOf(world.call(buyer, shop, BODY, { originCurrency: 'USDC' }));
+      expect([refused.reason, refused.details.seller_endpoint_called]).toEqual(['payment_route_minimum_not_met', false]);
+      expect((await world.quote(buyer, shop)).payment.requirements.currency).toBe('SOL');
+      expect(await reasonOf(world.call(buyer, shop, BODY, { originChainId: 'eip155:1' }))).toBe('payment_route_unavailable');
+      expect(shop.seller.requests).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,130 @@
+import { callFailed } from '@market/contracts/gateway';
+import { newId } from '@market/kernel';
+import { verifyRequest } from '@market/sdk';
+import { eventually } from '@market/testing';
+import { BODY, resultOf, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import { answer, held, type Behaviour } from '../support/test-seller.js';
+
+const deep = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
+const json = { 'content-type': 'application/json' };
+const hangUp: Behaviour = (_request, response) => void response.destroy();
+const cutOff: Behaviour = (_request, response) => {
+  response.writeHead(200, { ...json, 'content-length': '100' });
+  response.write('{"a":1');
+  setImmediate(() => response.destroy());
+};
+
+describe('a call that the seller failed', () => {
+  let world: GatewayWorld;
+  beforeAll(async () => {
+    world = await startGateway({ replicas: 2 });
+  });
+  afterAll(() => world.stop());
+
+  it.each<[string, Behaviour, number, string, unknown]>([
+    ['hangs up', hangUp, 502, 'unreachable', null],
+    ['breaks off', cutOff, 502, 'protocol_error', null],
+    ['answers 500', answer(500, '{"error":"oops"}'), 500, 'seller_error', { error: 'oops' }],
+    ['answers 503 with JSON', answer(503, '{"busy":true}'), 503, 'seller_error', { busy: true }],
+    ['answers 500 with HTML', answer(500, '<h1>oops</h1>', { 'content-type': 'text/html' }), 500, 'not_json', null],
+    ['answers HTML', answer(200, '<h1>hello</h1>', { 'content-type': 'text/html' }), 502, 'not_json', null],
+    ['answers nothing', answer(200, ''), 502, 'not_json', null],
+    ['answers 204', answer(204, ''), 502, 'not_json', null],
+    ['answers 404 with HTML', answer(404, '<h1>no</h1>'), 404, 'not_json', null],
+    ['answers too much', answer(200, JSON.stringify('x'.repeat(4096))), 502, 'too_large', null],
+    ['answers too deep', answer(200, deep(65)), 502, 'too_deep', null],
+    ['answers deep enough to break a stack', answer(200, deep(2_000)), 502, 'too_deep', null],
+    ['answers compressed', answer(200, 'x', { ...json, 'content-encoding': 'gzip' }), 502, 'not_json', null],
+    ['redirects', answer(307, '{"moved":true}', { ...json, location: 'http://127.0.0.1:1/' }), 307, 'redirect', { moved: true }],
+  ])('costs nothing where it %s, and is delivered by a retry as the second attempt at the same request', async (_name, behaviour, statusCode, reason, sellerResponse) => {
+    const [buyer, shop] = [newId(), await world.open(undefined, behaviour)];
+    await world.configure(shop, { limits: { max_response_bytes: 4096 } });
+    const relayRequestId = await world.buy(buyer, shop);
+    const failed = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+    const { retry_until } = await world.paymentOf(relayRequestId);
+    expect(failed).toEqual({
+      request_id: failed.request_id,
+      billable: false,
+      charged_amount: { amount_cents: 0, currency: 'USD' },
+      fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
+      seller_status_code: statusCode,
+      seller_response: sellerResponse,
+      error: { reason },
+      recovery: { next_action: 'retry_same_request', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'], drop: [], retry_until: retry_until!.toISOString() },
+    });
+    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+    expect(await world.chargesOf(relayRequestId)).toBe(0);
+    const [entry] = (await world.history(buyer)).items;
+    expect(entry).toMatchObject({ id: failed.request_id, status: 'seller_failed', billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: statusCode, error_code: reason, response_digest: null });
+
+    shop.seller.behave(() => '{"ok":true}');
+    const delivered = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+    expect(delivered).toMatchObject({ request_id: failed.request_id, billable: true, charged_amount: { amount_cents: 25 }, seller_response: { ok: true } });
+    const attempts = shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }));
+    expect(attempts.map(({ requestId, attempt }) => [requestId, attempt])).toEqual([[failed.request_id, 1], [failed.request_id, 2]]);
+    expect((await world.history(buyer)).items).toMatchObject([{ id: failed.request_id, status: 'succeeded', billable: true, seller_status_code: 200, error_code: null }]);
+  });
+
+  it('costs nothing where nobody listens', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const relayRequestId = await world.buy(buyer, shop);
+    await shop.seller.stop();
+    expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({ billable: false, seller_status_code: 502, error: { reason: 'unreachable' } });
+    shop.seller.stop = () => Promise.resolve();
+  });
+
+  it('costs nothing where no answer comes in time; a slow one shows as forwarding meanwhile, to both sides', async () => {
+    const silent = held();
+    const [buyer, shop] = [newId(), await world.open(undefined, silent.behaviour)];
+    await world.configure(shop, { timeoutMs: 2_500 });
+    const relayRequestId = await world.buy(buyer, shop);
+    const call = world.answer(buyer, shop, BODY, { relayRequestId });
+    await eventually(async () => {
+      for (const who of [buyer, shop.offering.sellerId]) expect((await world.history(who)).items).toMatchObject([{ status: 'forwarding', billable: null, completed_at: null }]);
+    });
+    expect(resultOf(await call)).toMatchObject({ billable: false, seller_status_code: 504, error: { reason: 'timeout' } });
+    expect((await world.history(buyer)).items).toMatchObject([{ status: 'seller_failed', error_code: 'timeout' }]);
+    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+    silent.letGo();
+  });
+
+  it('counts against the endpoint until one call succeeds, and is told of in one event an attempt', async () => {
+    const [buyer, shop] = [newId(), await world.open(undefined, answer(500, '{}'))];
+    const failures = async (): Promise<number> => (await world.db.inspect<{ n: number }>('SELECT consecutive_failures AS n FROM gateway.endpoints WHERE listing_id = $1', [shop.offering.listingId]))[0]!.n;
+    const relayRequestId = await world.buy(buyer, shop);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      await world.answer(buyer, shop, BODY, { relayRequestId });
+      expect(await failures()).toBe(attempt);
+    }
+    expect((await eventsOf(shop)).map(({ attempt, reason, sellerStatusCode }) => [attempt, reason, sellerStatusCode])).toEqual([1, 2, 3].map((attempt) => [attempt, 'seller_error', 500]));
+    // The next call looks at an endpoint that is at most a second old.
+    await eventually(async () => {
+      shop.seller.behave(() => '{"ok":true}');
+      const other = newId();
+      await world.answer(other, shop, BODY, { relayRequestId: await world.buy(other, shop) });
+      expect(await failures()).toBe(0);
+    });
+    await world.answer(buyer, shop, BODY, { relayRequestId });
+  });
+
+  it('gives all who wait for it the same answer, and lets the next of them try again', async () => {
+    const gate = held(answer(500, '{}'));
+    const [buyer, shop] = [newId(), await world.open(undefined, gate.behaviour)];
+    const relayRequestId = await world.buy(buyer, shop);
+    const waiting = Array.from({ length: 16 }, () => world.call(buyer, shop, BODY, { relayRequestId }));
+    await eventually(() => expect(shop.seller.requests).toHaveLength(1));
+    shop.seller.behave(() => '{"ok":true}');
+    gate.letGo();
+    const outcomes = await Promise.all(waiting);
+    const bytes = outcomes.filter(({ outcome }) => outcome === 'answered').map((outcome) => (outcome.outcome === 'answered' ? outcome.dataJson : ''));
+    expect(new Set(bytes).size).toBeLessThanOrEqual(2);
+    await world.answer(buyer, shop, BODY, { relayRequestId });
+    expect(await world.chargesOf(relayRequestId)).toBe(1);
+    expect(shop.seller.requests).toHaveLength(2);
+  });
+
+  const eventsOf = async ({ offering }: Shop) => {
+    const rows = await world.db.inspect<{ payload: unknown }>('SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id', [callFailed.subject]);
+    return rows.map(({ payload }) => callFailed.payload.parse(payload)).filter(({ listingId }) => listingId === offering.listingId);
+  };
+});

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface SellerRequest {
+  headers: IncomingHttpHeaders;
+  rawBody: string;
+}
+
+/** What a seller does with a request; answers JSON text with 200 when it returns one. */
+export type Behaviour = (request: SellerRequest, response: ServerResponse) => string | void | Promise<string | void>;
+
+/** A seller's HTTP endpoint on loopback that remembers what it was asked. */
+export interface TestSeller {
+  url: string;
+  requests: SellerRequest[];
+  behave(behaviour: Behaviour): void;
+  stop(): Promise<void>;
+}
+
+export async function startSeller(first: Behaviour = () => '{"ok":true}'): Promise<TestSeller> {
+  let behaviour = first;
+  const requests: SellerRequest[] = [];
+  const server = createServer((incoming, response) => {
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    incoming.on('end', () => {
+      const request = { headers: incoming.headers, rawBody: Buffer.concat(chunks).toString() };
+      requests.push(request);
+      void Promise.resolve(behaviour(request, response)).then((json) => {
+        if (json !== undefined) response.writeHead(200, { 'content-type': 'application/json' }).end(json);
+      });
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/call`,
+    requests,
+    behave: (next) => void (behaviour = next),
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** Answers with this status and body. */
+export const answer =
+  (status: number, body: string, headers: Record<string, string> = { 'content-type': 'application/json' }): Behaviour =>
+  (_request, response) =>
+    void response.writeHead(status, headers).end(body);
+
+/** Waits until it is told to go on, then does as the given behaviour would. */
+export function held(then: Behaviour = () => '{"ok":true}'): { behaviour: Behaviour; letGo: () => void } {
+  let letGo = (): void => {};
+  const gate = new Promise<void>((resolve) => (letGo = resolve));
+  return {
+    letGo: () => letGo(),
+    behaviour: async (request, response) => {
+      await gate;
+      return then(request, response);
+    },
+  };
+}
