@@ -20,7 +20,7 @@ export const offerExample: PaymentOffer = {
     expiresAt: LATER,
   },
   fees: { gross_amount: 0.02, fee_rate: 0.05, fee_amount: 0.001, provider_receives: 0.019 },
-  retry_headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Payment-Scheme': 'sandbox', 'X-Market-Payment-Network': 'eip155:84532' },
+  retry_headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Payment-Scheme': 'deposit', 'X-Market-Payment-Network': 'eip155:84532' },
 };
 
 const money = { charged_amount: { amount_cents: 2, currency: 'USD' as const }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
@@ -44,7 +44,7 @@ export const gatewayRecordExample: OutputOf<typeof getGatewayRequest> = {
   status: 'succeeded',
   billable: true,
   ...money,
-  payment: { provider: 'sandbox', scheme: 'sandbox', network: 'eip155:84532', relay_request_id: RELAY_REQUEST_ID, transaction_hash: TRANSACTION_HASH },
+  payment: { provider: 'sandbox', scheme: 'deposit', network: 'eip155:84532', relay_request_id: RELAY_REQUEST_ID, transaction_hash: TRANSACTION_HASH },
   seller_status_code: 200,
   latency_ms: 84,
   error_code: null,

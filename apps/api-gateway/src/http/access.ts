@@ -22,16 +22,18 @@ export interface RouteRules {
 
 type MoreRules = Omit<RouteRules, 'access'>;
 
+const declare = (rules: RouteRules): MethodDecorator => RouteConfig({ rules });
+
 /** Needs no credential and reads none. */
-export const Public = (rules: MoreRules = {}): MethodDecorator => RouteConfig({ access: 'public', ...rules });
+export const Public = (rules: MoreRules = {}): MethodDecorator => declare({ access: 'public', ...rules });
 
 /** A key is not needed, but one that is sent must be good. */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(RouteConfig({ access: 'optional-key', ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
+  applyDecorators(declare({ access: 'optional-key', ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
 
 /** Any valid key, whatever its scopes. */
 export const AnyKey = (rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(RouteConfig({ access: 'any-key', ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
+  applyDecorators(declare({ access: 'any-key', ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
 
 export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(RouteConfig({ access: scope, ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized, scope_missing: edgeRefusals.scope_missing }));
+  applyDecorators(declare({ access: scope, ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized, scope_missing: edgeRefusals.scope_missing }));

@@ -32,12 +32,12 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
   instance.addHook('onRequest', (request, reply, done) => greet(request, reply, routes, done));
   instance.addHook('onRoute', (route) => {
     if (DOCS.test(route.url)) return routes.add(route);
-    const { access, ...rules } = route.config ?? {};
-    if (!access) throw new Error(`${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyKey or @RequireScope`);
+    const rules = route.config?.rules;
+    if (!rules) throw new Error(`${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyKey or @RequireScope`);
     if (rules.bodyLimitBytes) route.bodyLimit = rules.bodyLimitBytes;
     const absent = rules.sandboxOnly === true && !settings.sandbox;
     if (!absent) routes.add(route);
-    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf({ access, ...rules }, settings);
+    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf(rules, settings);
   });
   return routes;
 }

@@ -9,7 +9,9 @@ declare module 'fastify' {
     /** What the matched route declares; undefined where no route matched. */
     rules: RouteRules | undefined;
   }
-  interface FastifyContextConfig extends Partial<RouteRules> {}
+  interface FastifyContextConfig {
+    rules?: RouteRules;
+  }
 }
 
 /** The path as it was sent, without its query. */
