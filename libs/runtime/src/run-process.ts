@@ -108,7 +108,7 @@ async function startService(definition: ServiceDefinition, transport: Transport,
   const logger = new PinoLogger(definition.name, platform.logLevel);
   let app: Started['app'];
   if (definition.http) {
-    const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), { logger, abortOnError: false, rawBody: true });
+    const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), { logger, abortOnError: false });
     await definition.http.configure(edge, config);
     await edge.init();
     app = edge;
