@@ -1,6 +1,7 @@
 export * from './eventually.js';
 export * from './fake-bus.js';
 export * from './fresh-database.js';
+export type * from './marketplace/running-marketplace.js';
 export * from './marketplace/start-marketplace.js';
 export * from './servers/answers-on.js';
 export * from './servers/free-port.js';

@@ -1,4 +1,5 @@
-import { startMarketplace, type RunningMarketplace } from '../marketplace/start-marketplace.js';
+import type { RunningMarketplace } from '../marketplace/running-marketplace.js';
+import { startMarketplace } from '../marketplace/start-marketplace.js';
 
 /** Quick sweepers and short waits, so that what happens with time happens within a test. */
 const SETTINGS = {

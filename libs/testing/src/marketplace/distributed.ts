@@ -10,10 +10,10 @@ import { startRedisServer } from '../servers/redis-server.js';
 import { temporaryDirectory } from '../servers/temporary-directory.js';
 import { withClient } from '../servers/with-client.js';
 import { AppProcess } from './app-process.js';
-import type { ProcessName, RunningMarketplace } from './start-marketplace.js';
+import type { MarketplaceOptions, ProcessName, RunningMarketplace } from './running-marketplace.js';
 
 /** A process a service, against servers of its own: PostgreSQL, Redis, and a NATS that holds each service to its topology. */
-export async function startDistributed(env: Record<string, string>): Promise<RunningMarketplace> {
+export async function startDistributed(env: Record<string, string>, replicas: MarketplaceOptions['replicas'] = {}): Promise<RunningMarketplace> {
   const dataDir = await temporaryDirectory('distributed');
   const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<ServiceName, KeyPair>;
   const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
@@ -41,8 +41,9 @@ export async function startDistributed(env: Record<string, string>): Promise<Run
     };
     const services = new Map<ProcessName, AppProcess>();
     for (const service of SERVICE_NAMES) {
-      const nkeySeed = new TextDecoder().decode(users[service].getSeed());
-      services.set(service, new AppProcess({ app: service, internalPort: await freePort(), env: { ...shared, NATS_NKEY_SEED: nkeySeed } }));
+      const NATS_NKEY_SEED = new TextDecoder().decode(users[service].getSeed());
+      const count = service === 'api-gateway' ? 1 : (replicas[service] ?? 1);
+      for (let n = 1; n <= count; n += 1) services.set(n === 1 ? service : `${service}#${n}`, new AppProcess({ app: service, internalPort: await freePort(), env: { ...shared, NATS_NKEY_SEED } }));
     }
     const processOf = (name: ProcessName): AppProcess => {
       const found = services.get(name);
@@ -55,7 +56,7 @@ export async function startDistributed(env: Record<string, string>): Promise<Run
       mode: 'distributed',
       baseUrl: `http://127.0.0.1:${port}`,
       databaseUrl: shared.DATABASE_URL,
-      processes: SERVICE_NAMES,
+      processes: [...services.keys()],
       kill: (name, signal = 'SIGKILL') => processOf(name).stop(signal),
       async restart(name) {
         await processOf(name).stop();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { freePort } from '../servers/free-port.js';
 import { temporaryDirectory } from '../servers/temporary-directory.js';
 import { AppProcess } from './app-process.js';
-import type { RunningMarketplace } from './start-marketplace.js';
+import type { RunningMarketplace } from './running-marketplace.js';
 
 export async function startStandalone(env: Record<string, string>): Promise<RunningMarketplace> {
   const dataDir = await temporaryDirectory('standalone');

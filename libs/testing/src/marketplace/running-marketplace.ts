@@ -1,0 +1,31 @@
+import type { ServiceName } from '@market/contracts';
+
+/** What is killed and restarted: one service, a further replica of it (`gateway#2`), or the process that holds all of them. */
+export type ProcessName = ServiceName | `${ServiceName}#${number}` | 'standalone';
+
+/** A whole marketplace, seen from outside. */
+export interface RunningMarketplace {
+  readonly mode: 'standalone' | 'distributed';
+  /** `http://127.0.0.1:<port>`; the API is under `/api/v1`. */
+  readonly baseUrl: string;
+  /** Everything it stores, as the owner of every schema. */
+  readonly databaseUrl: string;
+  readonly processes: readonly ProcessName[];
+  /** Ends a process as a crash does, unless another signal is named, and waits until it is gone. @returns its exit code, null where a signal ended it. */
+  kill(name: ProcessName, signal?: NodeJS.Signals): Promise<number | null>;
+  /** Starts a process that was killed, or stops one in order first; waits until it is ready. */
+  restart(name: ProcessName): Promise<void>;
+  /** What a process wrote so far, over all its lives. */
+  logs(name: ProcessName): string;
+  pid(name: ProcessName): number | undefined;
+  /** Stops it in order and removes what it stored. */
+  stop(): Promise<void>;
+}
+
+export interface MarketplaceOptions {
+  mode: 'standalone' | 'distributed';
+  /** Beside and instead of the settings of a test, for every process. */
+  env?: Record<string, string>;
+  /** How many processes of a service run where each service has its own; one by default. The edge has one. */
+  replicas?: Partial<Record<Exclude<ServiceName, 'api-gateway'>, number>>;
+}
