@@ -3,7 +3,7 @@
  * The marketplace as it runs at scale, on this machine: a process a service, over NATS. Servers that no variable names
  * (DATABASE_URL, NATS_URL, REDIS_URL) are started here, with their data in DATA_DIR (.data/distributed).
  */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SERVICE_NAMES } from '@market/contracts';
