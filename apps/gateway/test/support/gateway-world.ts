@@ -137,11 +137,14 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     },
     /** What was left behind must add up, whatever the tests did. */
     async stop() {
-      await books.reconcile();
-      await Promise.all(processes.reverse().map((process) => process.stop()));
-      await catalog.stop();
-      await Promise.all(sellers.map((seller) => seller.stop()));
-      await Promise.all([db.drop(), ledger.drop()]);
+      try {
+        await books.reconcile();
+      } finally {
+        await Promise.all(processes.reverse().map((process) => process.stop()));
+        await catalog.stop();
+        await Promise.all(sellers.map((seller) => seller.stop()));
+        await Promise.all([db.drop(), ledger.drop()]);
+      }
     },
   };
   return world;

@@ -1,0 +1,116 @@
+import { getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
+import { newId } from '@market/kernel';
+import { eventually } from '@market/testing';
+import { createHash } from 'node:crypto';
+import { as, BODY, reasonOf, startGateway, type GatewayWorld, type HistoryEntry, type Shop } from '../support/gateway-world.js';
+import { answer } from '../support/test-seller.js';
+
+const SECRET_BODY = '{"question":"secret of the buyer"}';
+const SECRET_ANSWER = '{"answer":"secret of the seller"}';
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+describe('the history of calls', () => {
+  let world: GatewayWorld;
+  let shop: Shop;
+  const [ada, bob, stranger] = [newId(), newId(), newId()];
+  const started = new Date();
+
+  beforeAll(async () => {
+    world = await startGateway();
+    shop = await world.open({ sellerId: bob }, () => SECRET_ANSWER);
+    const failing = await world.open({ sellerId: bob, name: 'Broken' }, answer(500, '{"trace":"secret of the seller"}'));
+    const adas = await world.open({ sellerId: ada });
+    await world.answer(ada, shop, SECRET_BODY, { relayRequestId: await world.buy(ada, shop, SECRET_BODY) });
+    await world.answer(ada, failing, SECRET_BODY, { relayRequestId: await world.buy(ada, failing, SECRET_BODY) });
+    await world.answer(bob, adas, BODY, { relayRequestId: await world.buy(bob, adas) });
+    await world.quote(stranger, shop);
+    await world.quote(ada, shop, '{"n":1}');
+    const unpaid = await world.quote(ada, shop, '{"n":2}');
+    await world.call(ada, shop, '{"n":2}', { relayRequestId: unpaid.payment.relay_request_id });
+    const over = await world.quote(ada, shop, '{"n":3}');
+    await world.db.inspect("UPDATE gateway.gateway_requests SET offer_expires_at = now() - interval '1 second' WHERE relay_request_id = $1", [over.payment.relay_request_id]);
+    // Payments are marked settled by the ledger's events.
+    await eventually(async () => expect(await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL')).toEqual([]));
+  });
+  afterAll(() => world.stop());
+
+  const brief = ({ items }: { items: HistoryEntry[] }): string[] => items.map(({ role, status }) => `${role} ${status}`);
+
+  it('shows what one bought and what one sold, newest first', async () => {
+    const mine = await world.history(ada);
+    expect(brief(mine)).toEqual(['buyer expired', 'buyer payment_pending', 'buyer payment_required', 'seller succeeded', 'buyer seller_failed', 'buyer succeeded']);
+    expect(mine.total).toBe(6);
+    expect(listGatewayRequests.output.safeParse(mine).error).toBeUndefined();
+    expect(brief(await world.history(bob))).toEqual(['seller expired', 'seller payment_pending', 'seller payment_required', 'seller payment_required', 'buyer succeeded', 'seller seller_failed', 'seller succeeded']);
+  });
+
+  it('tells both sides the same of a call, and nothing of what was said in it', async () => {
+    const [bought] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
+    const [sold] = (await world.history(bob, { status: 'succeeded', role: 'seller' })).items;
+    expect(sold).toEqual({ ...bought, role: 'seller' });
+    expect(bought).toEqual({
+      id: expect.any(String) as string,
+      request_id: bought!.id,
+      listing: { id: shop.offering.listingId, name: 'Weather', slug: shop.offering.slug },
+      role: 'buyer',
+      buyer_id: ada,
+      seller_id: bob,
+      status: 'succeeded',
+      billable: true,
+      charged_amount: { amount_cents: 25, currency: 'USD' },
+      fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
+      payment: { provider: 'sandbox', scheme: 'deposit', network: 'eip155:84532', relay_request_id: expect.stringMatching(/^0x/) as string, transaction_hash: expect.stringMatching(/^0x/) as string },
+      seller_status_code: 200,
+      latency_ms: expect.any(Number) as number,
+      error_code: null,
+      request_digest: digestOf(SECRET_BODY),
+      response_digest: digestOf(SECRET_ANSWER),
+      created_at: expect.stringMatching(/Z$/) as string,
+      completed_at: expect.stringMatching(/Z$/) as string,
+    });
+    const everything = JSON.stringify([await world.history(ada), await world.history(bob)]);
+    expect(everything).not.toMatch(/secret of|127\.0\.0\.1|whsec_/);
+  });
+
+  it('charges nothing for what was not delivered', async () => {
+    for (const entry of (await world.history(ada, { role: 'buyer' })).items.filter(({ status }) => status !== 'succeeded')) {
+      expect([entry.billable === true, entry.charged_amount.amount_cents, entry.fees.fee_amount_cents, entry.fees.seller_receives_cents]).toEqual([false, 0, 0, 0]);
+    }
+  });
+
+  it.each<[string, Parameters<GatewayWorld['history']>[1], number]>([
+    ['the buying side', { role: 'buyer' }, 5],
+    ['the selling side', { role: 'seller' }, 1],
+    ['both', { role: 'all' }, 6],
+    ['a status', { status: 'succeeded' }, 2],
+    ['a status that only time made', { status: 'expired' }, 1],
+    ['the status it was before', { status: 'payment_required' }, 1],
+    ['a status and a side', { status: 'succeeded', role: 'seller' }, 1],
+    ['a listing nobody has', { listingId: newId() }, 0],
+    ['a time since the beginning', { from: started.toISOString() }, 6],
+    ['a time before it', { to: started.toISOString() }, 0],
+  ])('is filtered by %s, with an exact total', async (_name, filter, total) => {
+    const page = await world.history(ada, filter);
+    expect([page.total, page.items.length]).toEqual([total, total]);
+  });
+
+  it('is filtered by listing', async () => {
+    expect((await world.history(ada, { listingId: shop.offering.listingId })).total).toBe(4);
+    expect((await world.history(stranger, { listingId: shop.offering.listingId })).total).toBe(1);
+  });
+
+  it('is cut into pages that add up, and is empty beyond the end', async () => {
+    const pages = await Promise.all([1, 2, 3, 1_000_000_000].map((page) => world.history(ada, { page, limit: 4 })));
+    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([[4, 6], [2, 6], [0, 6], [0, 6]]);
+    expect(pages.flatMap(({ items }) => items)).toEqual((await world.history(ada)).items);
+  });
+
+  it('shows a single call to its two sides and to nobody else', async () => {
+    const [entry] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
+    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);
+    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({ ...entry, role: 'seller' });
+    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(stranger)))).toBe('gateway_request_not_found');
+    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: newId() }, as(ada)))).toBe('gateway_request_not_found');
+    expect((await world.history(newId())).total).toBe(0);
+  });
+});
