@@ -71,6 +71,7 @@ const markForwarding = sql(
   `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash) WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
 );
 const markPending = sql('gateway-requests.mark-pending', `UPDATE gateway_requests SET status = 'payment_pending' WHERE id = $1 AND status = 'payment_required'`);
+const keepOpen = sql('gateway-requests.keep-open', `UPDATE gateway_requests SET offer_expires_at = $2 WHERE id = $1 AND status IN ('payment_required', 'payment_pending')`);
 const storeFailure = sql(
   'gateway-requests.store-failure',
   `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
@@ -166,6 +167,11 @@ export class CallRecords {
 
   async markPending(id: string): Promise<void> {
     await this.database.query(markPending, [id]);
+  }
+
+  /** It is paid and could not be called yet: it does not expire with its offer. */
+  async keepOpen(id: string, until: string): Promise<void> {
+    await this.database.query(keepOpen, [id, until]);
   }
 
   async resetFailures(listingId: string): Promise<void> {

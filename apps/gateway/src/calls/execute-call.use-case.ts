@@ -141,6 +141,7 @@ export class ExecuteCall {
       return this.enter(assertTakes(target, input));
     } catch (error) {
       await this.paidCall.giveBack(claim, call);
+      await this.records.keepOpen(claim.gatewayRequestId, claim.retryUntil);
       throw error;
     }
   }
@@ -164,8 +165,8 @@ export class ExecuteCall {
       );
       if (isNew) await this.records.recordQuote({ id: gatewayRequestId, buyerId: principalOf(call).accountId, listing, bodyDigest: digest, offer, money });
       const keyOf = await this.keys.bind(call, fingerprint, gatewayRequestId);
-      // The key's call was delivered in this very moment: that is the answer, and the offer is left to expire.
-      if (keyOf !== gatewayRequestId) return await this.execute(input, call);
+      // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
+      if (keyOf !== gatewayRequestId) return pending(undefined, 1);
       return { outcome: 'payment_required', payment: offer, ...notPaid };
     } catch (error) {
       if (isRefusal(error, createOffer, 'payment_route_minimum_not_met')) await this.keys.bind(call, fingerprint, null);

@@ -8,6 +8,9 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { PaidCall } from './paid-call.js';
 import { SETTLE_BUDGET_MS } from './seller-call.js';
 
+/** With 10,000 keys at most each time: one statement never takes long, and more are forgotten than are made. */
+const DROP_KEYS_EVERY_MS = 60_000;
+
 interface UnsettledRow {
   id: string;
   buyer_id: string;
@@ -30,7 +33,7 @@ const unsettled = sql(
 const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
 /** The ledger has refunded it: there is nothing left to charge. */
 const giveUp = sql('gateway-requests.give-up', `UPDATE gateway_requests SET status = 'refunded', billable = false WHERE id = $1 AND settled_at IS NULL`);
-const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE created_at < now() - interval '25 hours'`);
+const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`);
 
 /** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
 @Injectable()
@@ -47,7 +50,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.jobs.every('resume-calls', this.config.resumeIntervalMs, () => this.run());
-    this.jobs.every('drop-stale-call-keys', 3_600_000, async () => void (await this.database.query(dropStaleKeys)));
+    this.jobs.every('drop-stale-call-keys', DROP_KEYS_EVERY_MS, async () => void (await this.database.query(dropStaleKeys)));
   }
 
   /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */

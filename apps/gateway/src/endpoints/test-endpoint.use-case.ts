@@ -32,6 +32,8 @@ export class TestEndpoint {
   async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
     await this.owned.find(this.database.manager, listingId, call);
     this.countTest(listingId);
+    // What is tested is what was last configured, not what calls may use for another second.
+    this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
     if (!target) throw refuse(testEndpoint, 'endpoint_not_found', {});
     const requestId = newId();

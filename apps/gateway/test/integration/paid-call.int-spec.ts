@@ -175,6 +175,9 @@ describe('the paid call', () => {
     expect(shop.seller.requests).toEqual([]);
     expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
     expect(await reasonOf(world.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
+    // It is paid, so it does not expire with its offer.
+    const { retry_until } = await world.paymentOf(relayRequestId);
+    expect(await world.db.inspect('SELECT offer_expires_at AS until FROM gateway.gateway_requests WHERE relay_request_id = $1', [relayRequestId])).toEqual([{ until: retry_until }]);
     world.catalog.offer(shop.offering);
     await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
   });

@@ -13,7 +13,7 @@ import type { PaymentState } from '../../src/payments/payment-state.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 
 const PRICE = 400_000n;
-const runs = Number(process.env.TEST_RUNS ?? 100);
+const runs = Number(process.env.TEST_RUNS ?? 60);
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
 
 /** What the model knows of one offer. `final` and `arriving` are what was sent for it, in base units. */

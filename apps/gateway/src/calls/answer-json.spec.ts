@@ -1,0 +1,41 @@
+import { splitFee } from '@market/kernel';
+import fc from 'fast-check';
+import { billableAnswer, failedAnswer } from './answer-json.js';
+
+const moneyOf = (gross: bigint, bps: number) => {
+  const { fee, net } = splitFee(gross, bps);
+  return { grossMicros: gross.toString(), feeMicros: fee.toString(), netMicros: net.toString(), feeBps: bps };
+};
+
+describe('the gateway result', () => {
+  it("holds the seller's JSON as it came and numbers that add up", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 10n ** 13n }), fc.integer({ min: 0, max: 10_000 }), fc.json(), fc.integer({ min: 200, max: 499 }), (gross, bps, sellerJson, status) => {
+        const text = billableAnswer('id', moneyOf(gross, bps), status, sellerJson);
+        const result = JSON.parse(text) as { charged_amount: { amount_cents: number }; fees: { fee_amount_cents: number; seller_receives_cents: number }; seller_response: unknown; seller_status_code: number };
+        expect(text.endsWith(`,"seller_response":${sellerJson}}`)).toBe(true);
+        expect(result.seller_response).toEqual(JSON.parse(sellerJson));
+        expect(result.seller_status_code).toBe(status);
+        const micros = (cents: number): bigint => BigInt(Math.round(cents * 10_000));
+        expect(micros(result.charged_amount.amount_cents)).toBe(gross);
+        expect(micros(result.fees.fee_amount_cents) + micros(result.fees.seller_receives_cents)).toBe(gross);
+      }),
+    );
+  });
+
+  it('charges nothing for a failure, says why, and what to keep for the next attempt', () => {
+    const failed = { kind: 'failed', reason: 'timeout', statusCode: 504, json: null, latencyMs: 30_000 } as const;
+    expect(JSON.parse(failedAnswer('id', failed, 500, { sameRelayRequestId: true, retryUntil: '2026-01-01T00:00:00.000Z' }))).toEqual({
+      request_id: 'id',
+      billable: false,
+      charged_amount: { amount_cents: 0, currency: 'USD' },
+      fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
+      seller_status_code: 504,
+      error: { reason: 'timeout' },
+      recovery: { next_action: 'retry_same_request', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'], drop: [], retry_until: '2026-01-01T00:00:00.000Z' },
+      seller_response: null,
+    });
+    const broken = { kind: 'answered', statusCode: 503, json: '{"busy": true}', latencyMs: 1 } as const;
+    expect(failedAnswer('id', broken, 500, { sameRelayRequestId: false })).toMatch(/"error":\{"reason":"seller_error"\},"recovery":\{"next_action":"retry_after_delay","keep":\[\],"drop":\[\]\},"seller_response":\{"busy": true\}\}$/);
+  });
+});
