@@ -32,6 +32,8 @@ export interface RequestContract<I extends z.ZodType = z.ZodType, O extends z.Zo
   input: I;
   output: O;
   refusals: R;
+  /** Its answer may take as long as a seller does. Every other request is given up after `DEFAULT_BUDGET_MS`, however long its caller has: by then the process that took it is gone. */
+  waitsForSeller?: boolean;
 }
 
 export interface EventContract<P extends z.ZodType = z.ZodType> {

@@ -1,6 +1,6 @@
 import type { OutputOf, PayloadOf, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
 import { firstValueFrom, timeout, TimeoutError } from 'rxjs';
-import type { Call } from './call.js';
+import { DEFAULT_BUDGET_MS, type Call } from './call.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import type { Link } from './transport.js';
@@ -29,9 +29,11 @@ export class MessageBus {
    */
   async request<C extends RequestContract>(contract: C, input: RequestOf<C>, call: Call): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
-    const remainingMs = call.deadlineAt - Date.now();
+    const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
+    const deadlineAt = Math.min(call.deadlineAt, Date.now() + patienceMs);
+    const remainingMs = deadlineAt - Date.now();
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-    const reply = await this.send(contract.subject, toRequestEnvelope(call, input), remainingMs);
+    const reply = await this.send(contract.subject, toRequestEnvelope({ ...call, deadlineAt }, input), remainingMs);
     if ('ok' in reply) {
       Object.assign(call.reply, reply.notes);
       return reply.ok as OutputOf<C>;

@@ -3,9 +3,9 @@ import { eventually } from '@market/testing';
 import { Logger } from '@nestjs/common';
 import { firstValueFrom } from 'rxjs';
 import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';
-import { echo, happened, nobodyServes, reserve, testTopology, touched, wait } from '../test/fixtures/contracts.js';
+import { echo, happened, nobodyServes, reserve, slowEcho, testTopology, touched, wait } from '../test/fixtures/contracts.js';
 import { inProcessWorld, natsWorld, type World } from '../test/fixtures/worlds.js';
-import { newCall } from './call.js';
+import { DEFAULT_BUDGET_MS, newCall } from './call.js';
 import type { EventRecord } from './envelope.js';
 import { BusFailure, MessageBus } from './message-bus.js';
 import { Refusal } from './refuse.js';
@@ -77,6 +77,12 @@ describe.each([
     it('that takes longer than its deadline is given up', async () => {
       await expect(bus.request(wait, { ticket: 'late' }, newCall({ budgetMs: 100 }))).rejects.toMatchObject({ reason: 'deadline_exceeded' });
       await eventually(() => replica.log.held.get('late')!());
+    });
+
+    it('is given up long before its caller is, unless it may wait for a seller', async () => {
+      const call = newCall({ budgetMs: 120_000 });
+      expect((await bus.request(echo, { text: 'x' }, call)).remainingMs).toBeLessThanOrEqual(DEFAULT_BUDGET_MS);
+      expect((await bus.request(slowEcho, { text: 'x' }, call)).remainingMs).toBeGreaterThan(100_000);
     });
 
     it('whose deadline is over is dropped, on either side', async () => {

@@ -53,7 +53,7 @@ inEachMode('bad input', (world) => {
     );
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
     expect((await agent.market.me()).id).toBe(agent.id);
-  }, 120_000);
+  }, 120_000 + RUNS * 20);
 
   describe('as the body of a paid call', () => {
     const REFUSED: [string, string][] = [

@@ -16,7 +16,7 @@ inEachMode('kill -9 in the middle of paid calls', ({ mode }) => {
   let buyers: TirelessBuyer[];
 
   beforeAll(async () => {
-    marketplace = await startMarketplace({ mode, env: SETTINGS });
+    marketplace = await startMarketplace({ mode, env: SETTINGS, replicas: { gateway: 2, 'payments-ledger': 2 } });
     const seller = await registerAgent(marketplace, { displayName: 'Seller' });
     let turn = 0;
     // Answers take 0 to 40 ms, in a fixed order, so that a kill meets calls in every stage.
@@ -36,7 +36,7 @@ inEachMode('kill -9 in the middle of paid calls', ({ mode }) => {
   }, 60_000);
 
   it('charges each call once and delivers it once, and the books balance', async () => {
-    const victims: ProcessName[] = mode === 'standalone' ? ['standalone', 'standalone', 'standalone'] : ['payments-ledger', 'gateway', 'api-gateway', 'identity', 'catalog', 'reputation'];
+    const victims: ProcessName[] = mode === 'standalone' ? ['standalone', 'standalone', 'standalone'] : ['payments-ledger', 'gateway', 'api-gateway', 'gateway#2', 'identity', 'catalog', 'payments-ledger#2', 'reputation'];
     const finished: Purchase[] = [];
     let isOpen = true;
     const shopping = buyers.map(async (buyer, n) => {

@@ -1,6 +1,6 @@
 import { MarketplaceError, type HttpAnswer } from '@market/sdk';
 import { setTimeout as delay } from 'node:timers/promises';
-import { bodyOf, callOnce, resultOf, withRelayId } from './buyer.js';
+import { bodyOf, resultOf, withRelayId } from './buyer.js';
 import type { Agent } from './world.js';
 
 /** One intention to buy, and everything that was answered to it. */
@@ -12,6 +12,8 @@ export interface Purchase {
 }
 
 const PAUSE_MS = 100;
+/** The seller of these tests answers within a moment; who waits longer waits for a process that is gone. */
+const PATIENCE_MS = 5_000;
 
 /**
  * A buyer that wants its answer, whatever happens to the marketplace: it repeats what got lost or was put off, always on
@@ -29,10 +31,10 @@ export class TirelessBuyer {
   /** One call of the listing to its end. @throws when there is none in time. */
   async buy(body: object): Promise<Purchase> {
     const purchase: Purchase = { body, delivered: [] };
-    const quoted = await this.until('an offer', () => callOnce(this.agent, this.listing, body), (answer) => answer.status === 402);
+    const quoted = await this.until('an offer', () => this.call(body), (answer) => answer.status === 402);
     const relayRequestId = (bodyOf(quoted).data as { payment: { relay_request_id: string } }).payment.relay_request_id;
     purchase.relayRequestId = relayRequestId;
-    await this.until('the payment', () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`), (answer) => answer.status === 200);
+    await this.until('the payment', () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`, { timeoutMs: PATIENCE_MS }), (answer) => answer.status === 200);
     await this.ask(purchase);
     return purchase;
   }
@@ -40,8 +42,12 @@ export class TirelessBuyer {
   /** Asks for a paid answer until it is there. */
   async ask(purchase: Purchase): Promise<void> {
     const delivered = (answer: HttpAnswer): boolean => answer.status === 200 && resultOf(answer).billable;
-    const answer = await this.until('the answer', () => callOnce(this.agent, this.listing, purchase.body, withRelayId(purchase.relayRequestId!)), delivered);
+    const answer = await this.until('the answer', () => this.call(purchase.body, withRelayId(purchase.relayRequestId!)), delivered);
     purchase.delivered.push(answer.text);
+  }
+
+  private call(body: object, headers?: Record<string, string>): Promise<HttpAnswer> {
+    return this.agent.market.send('POST', `/gateway/${this.listing.id}`, { rawBody: JSON.stringify(body), headers, timeoutMs: PATIENCE_MS });
   }
 
   private async until(what: string, request: () => Promise<HttpAnswer>, isDone: (answer: HttpAnswer) => boolean): Promise<HttpAnswer> {

@@ -9,6 +9,7 @@ import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '..
  */
 export const executeCall = defineRequest({
   subject: 'rpc.gateway.execute-call.v1',
+  waitsForSeller: true,
   input: z.object({
     listingRef: z.string().min(1).max(150),
     body: z.string(),

@@ -81,6 +81,7 @@ export const updateEndpoint = defineRequest({
 
 export const testEndpoint = defineRequest({
   subject: 'rpc.gateway.test-endpoint.v1',
+  waitsForSeller: true,
   input: z.object({ listingId: id }),
   output: z.object({
     success: z.boolean(),
