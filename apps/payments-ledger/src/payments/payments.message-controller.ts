@@ -18,13 +18,13 @@ export class PaymentsMessageController {
     private readonly paySandboxUseCase: PaySandbox,
   ) {}
 
-  /** One statement, one shared commit. */
+  /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
   @HandleRequest(createOffer)
   createOffer(input: InputOf<typeof createOffer>, call: Call): Promise<OutputOf<typeof createOffer>> {
     return this.createOfferUseCase.execute(input, call);
   }
 
-  /** One statement, one shared commit; two more statements where the payment is not simply verified. */
+  /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified. */
   @HandleRequest(claimPayment)
   claimPayment(input: InputOf<typeof claimPayment>, call: Call): Promise<OutputOf<typeof claimPayment>> {
     return this.claimPaymentUseCase.execute(input, call);

@@ -29,7 +29,7 @@ const complete = sql(
 
 /**
  * Charges for delivered answers. One transaction for all that arrive together: lock the payments, record the journal,
- * complete them with both receipts each, write the events; seven statements and one commit for a group of any size.
+ * complete them with both receipts each, write the events; six statements and one commit for a group of any size.
  */
 @Injectable()
 export class SettlePayment {
