@@ -1,0 +1,38 @@
+import { natsConfig, platformConfig, type Variable } from '@market/runtime';
+import { services } from '../services.js';
+
+interface Group {
+  title: string;
+  variables: Variable[];
+}
+
+/** Every variable that the code declares, as Markdown tables, a table a reader. */
+export function configurationTables(): string {
+  const groups: Group[] = [
+    { title: 'Every process', variables: Object.values(platformConfig.variables) },
+    { title: 'Every process of the distributed marketplace', variables: Object.values(natsConfig.variables) },
+    ...services.map(({ name, config }) => ({ title: `\`${name}\``, variables: Object.values(config.variables) })),
+  ];
+  return groups
+    .filter(({ variables }) => variables.length > 0)
+    .map(({ title, variables }) => [`### ${title}`, '', '| variable | default | values | meaning |', '|---|---|---|---|', ...variables.map(toRow)].join('\n'))
+    .join('\n\n');
+}
+
+function toRow({ name, schema, help }: Variable): string {
+  return `| \`${name}\` | ${defaultOf(schema)} | ${valuesOf(schema)} | ${help.replaceAll('<', '&lt;')} |`;
+}
+
+function defaultOf(schema: Variable['schema']): string {
+  const absent = schema.safeParse(undefined);
+  if (!absent.success) return '**required**';
+  return absent.data === undefined || absent.data === '' ? 'none' : `\`${String(absent.data)}\``;
+}
+
+function valuesOf(schema: Variable['schema']): string {
+  const { type, format, enum: options, minimum, maximum } = schema.toJSONSchema({ unrepresentable: 'any' });
+  if (options) return options.map((option) => `\`${String(option)}\``).join(', ');
+  if (type === 'number') return `${minimum} to ${maximum}`;
+  if (type === undefined) return '`true`, `false`';
+  return format === 'uri' ? 'URL' : 'text';
+}
