@@ -29,6 +29,9 @@ const running = [];
 const processes = [];
 let stopping;
 
+// A terminal that went away is no reason to leave without stopping the rest.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+
 await main().catch(async (error) => {
   if (stopping) return;
   process.stderr.write(`\n${error.message}\n`);
