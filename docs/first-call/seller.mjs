@@ -21,3 +21,10 @@ const listing = await otto.listings.create({
 });
 secret = listing.gateway_signing_secret;
 console.log(`selling "${listing.slug}" for $${listing.pricing_amount} a call; Ctrl-C closes the shop`);
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, async () => {
+    await otto.listings.remove(listing);
+    await server.close();
+  });
+}
