@@ -19,15 +19,13 @@ interface TransactionRow {
   postings: { account: string; type: PostingType; direction: Posting['direction']; amount: string; balance_after: string }[];
 }
 
-const PAGE = 1_000;
-
 const head = sql('journal.head', 'SELECT sequence, hash FROM journal_head');
 const page = sql(
   'journal.page',
   `SELECT t.id, t.sequence, t.reason, t.payment_id, t.recorded_at, t.hash,
      coalesce((SELECT json_agg(json_build_object('account', o.account, 'type', o.type, 'direction', o.direction, 'amount', o.amount_micros::text, 'balance_after', o.balance_after_micros::text) ORDER BY o.position)
        FROM postings o WHERE o.transaction_id = t.id), '[]') AS postings
-   FROM journal_transactions t WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT ${PAGE}`,
+   FROM journal_transactions t WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`,
 );
 const wrongBalances = sql(
   'journal.wrong-balances',
@@ -43,8 +41,8 @@ const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS t
  * Reads the whole journal and says what is wrong with it; nothing, for books that nobody touched. Safe beside running
  * services: what is recorded after it began is not looked at, balances and sums are compared in one statement.
  */
-export async function verifyJournal(database: Pick<Tx, 'query'>): Promise<JournalProblem[]> {
-  const problems = await verifyChain(database);
+export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
+  const problems = await verifyChain(database, pageSize);
   for (const { address, kept, summed } of await database.query<{ address: string; kept: string; summed: string }>(wrongBalances)) {
     problems.push({ kind: 'balance_wrong', subject: address, detail: `the account says ${kept}, its postings ${summed} micros` });
   }
@@ -53,20 +51,20 @@ export async function verifyJournal(database: Pick<Tx, 'query'>): Promise<Journa
   return problems;
 }
 
-async function verifyChain(database: Pick<Tx, 'query'>): Promise<JournalProblem[]> {
+async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promise<JournalProblem[]> {
   const problems: JournalProblem[] = [];
   const [last] = await database.query<{ sequence: string; hash: Buffer }>(head);
   const running = new Map<string, bigint>();
   let sequence = 0n;
   let hash: Buffer = GENESIS;
   for (;;) {
-    const transactions = await database.query<TransactionRow>(page, [sequence, last!.sequence]);
+    const transactions = await database.query<TransactionRow>(page, [sequence, last!.sequence, pageSize]);
     for (const transaction of transactions) {
       problems.push(...verifyTransaction(transaction, sequence + 1n, hash, running));
       sequence = BigInt(transaction.sequence);
       hash = transaction.hash;
     }
-    if (transactions.length < PAGE) break;
+    if (transactions.length < pageSize) break;
   }
   if (sequence !== BigInt(last!.sequence) || !hash.equals(last!.hash)) problems.push({ kind: 'chain_broken', subject: 'journal', detail: `the chain ends at ${sequence}, its head says ${last!.sequence}` });
   return problems;

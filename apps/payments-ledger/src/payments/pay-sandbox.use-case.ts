@@ -15,7 +15,7 @@ type Input = InputOf<typeof paySandbox>;
 type Output = OutputOf<typeof paySandbox>;
 
 const findOwn = sql('sandbox.find-own', 'SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2');
-const addTransfer = sql('sandbox.add-transfer', `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, now() + $4 * interval '1 second')`);
+const addTransfer = sql('sandbox.add-transfer', `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`);
 const expireNow = sql('sandbox.expire-now', `UPDATE payments SET state = 'expired' WHERE id = $1`);
 
 /** Plays the chain: puts a transfer where the sandbox rail looks, then lets the payment be observed as any other. */

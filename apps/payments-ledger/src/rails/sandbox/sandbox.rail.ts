@@ -7,10 +7,11 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js
 import type { Observation } from '../../payments/payment-state.js';
 import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
 
+/** By the clock and not by `now()`, which for a transaction that waited its turn is before the transfer it waited for. */
 const transfersTo = sql(
   'sandbox.transfers-to',
-  `SELECT coalesce(sum(amount_base_units), 0) AS sent, coalesce(sum(amount_base_units) FILTER (WHERE final_at <= now()), 0) AS received,
-          (array_agg(transaction_hash ORDER BY final_at DESC) FILTER (WHERE final_at <= now()))[1] AS hash
+  `SELECT coalesce(sum(amount_base_units), 0) AS sent, coalesce(sum(amount_base_units) FILTER (WHERE final_at <= clock_timestamp()), 0) AS received,
+          (array_agg(transaction_hash ORDER BY final_at DESC) FILTER (WHERE final_at <= clock_timestamp()))[1] AS hash
    FROM sandbox_transfers WHERE payment_id = $1`,
 );
 
