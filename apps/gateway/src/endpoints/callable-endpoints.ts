@@ -44,7 +44,8 @@ export class CallableEndpoints {
           { listingId, expiresAt: IsNull() },
           { listingId, expiresAt: MoreThan(new Date()) },
         ],
-        order: { createdAt: 'DESC' },
+        // The current one, which has no end, comes first.
+        order: { expiresAt: { direction: 'DESC', nulls: 'FIRST' } },
       }),
     ]);
     const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({ keyId, secret: this.box.open(secretSealed, sealedFor.secret(keyId)) }));

@@ -215,7 +215,11 @@ describe('a private endpoint', () => {
       const rotations = await Promise.all(Array.from({ length: 8 }, () => rotate(shop)));
       const rows = await world.db.inspect<{ key_id: string; expires_at: Date | null }>('SELECT key_id, expires_at FROM gateway.endpoint_secrets WHERE listing_id = $1', [shop.offering.listingId]);
       expect(rows.map(({ expires_at }) => expires_at === null).sort()).toEqual([false, true]);
-      expect(rotations.map(({ key_id }) => key_id)).toContain(rows.find(({ expires_at }) => expires_at === null)!.key_id);
+      const current = rows.find(({ expires_at }) => expires_at === null)!.key_id;
+      expect(rotations.map(({ key_id }) => key_id)).toContain(current);
+      // Whichever began first: the one that came last signs first.
+      await world.db.inspect("UPDATE gateway.endpoint_secrets SET created_at = now() - interval '1 day' WHERE key_id = $1", [current]);
+      await eventually(async () => expect((await callOnce(shop)).headers['x-market-key-id']).toBe(current));
     });
   });
 
