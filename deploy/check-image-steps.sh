@@ -5,4 +5,7 @@
 # and psql.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-exec unshare --mount -- node deploy/docker/check-image.mjs
+work=$(mktemp -d)
+# Out here nothing is mounted: the mounts below this directory belong to the namespace, and are gone with it.
+trap 'rm -rf --one-file-system "$work"' EXIT
+unshare --mount -- node deploy/docker/check-image.mjs "$work"

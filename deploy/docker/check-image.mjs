@@ -1,28 +1,20 @@
 /**
  * Builds the image (see dockerfile.mjs), then lets its containers run where they would not notice the difference: on a
- * root that cannot be written, as its user, in a network of their own. See deploy/check-image-steps.sh.
+ * root that cannot be written, as its user, in a network of their own. Takes an empty directory to work in; run through
+ * deploy/check-image-steps.sh.
  */
-import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PROJECT } from './compose.mjs';
 import { buildImage, run } from './dockerfile.mjs';
 
-const work = mkdtempSync(join(tmpdir(), 'market-image-'));
-try {
-  const image = buildImage({ file: join(PROJECT, 'deploy/docker/Dockerfile'), context: PROJECT, work });
-  furnish(image);
-  const handover = join(work, 'image.json');
-  writeFileSync(handover, JSON.stringify(image));
-  const script = fileURLToPath(new URL('run-containers.mjs', import.meta.url));
-  const { status } = spawnSync('unshare', ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, script, handover], { stdio: 'inherit' });
-  process.exitCode = status ?? 1;
-} finally {
-  spawnSync('umount', ['--recursive', '--lazy', ...['base', 'manifests', 'build', 'runtime'].map((stage) => join(work, stage, 'root'))]);
-  rmSync(work, { recursive: true, force: true });
-}
+const [work] = process.argv.slice(2);
+const image = buildImage({ file: join(PROJECT, 'deploy/docker/Dockerfile'), context: PROJECT, work });
+furnish(image);
+const handover = join(work, 'image.json');
+writeFileSync(handover, JSON.stringify(image));
+run('unshare', ['--net', '--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, fileURLToPath(new URL('run-containers.mjs', import.meta.url)), handover]);
 
 /** What the base image and the engine bring: the user, the names of the other containers, places to write. */
 function furnish({ root, user }) {
