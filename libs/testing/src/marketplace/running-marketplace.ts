@@ -1,7 +1,10 @@
 import type { ServiceName } from '@market/contracts';
 
-/** What is killed and restarted: one service, a further replica of it (`gateway#2`), or the process that holds all of them. */
-export type ProcessName = ServiceName | `${ServiceName}#${number}` | 'standalone';
+/** What a distributed marketplace stands on. */
+export type ServerName = 'postgres' | 'nats' | 'redis';
+
+/** What can be killed and restarted: one service, a further replica of it (`gateway#2`), the process that holds all of them, or a server. */
+export type ProcessName = ServiceName | `${ServiceName}#${number}` | 'standalone' | ServerName;
 
 /** A whole marketplace, seen from outside. */
 export interface RunningMarketplace {
@@ -10,6 +13,7 @@ export interface RunningMarketplace {
   readonly baseUrl: string;
   /** Everything it stores, as the owner of every schema. */
   readonly databaseUrl: string;
+  /** The marketplace's own. */
   readonly processes: readonly ProcessName[];
   /** Ends a process as a crash does, unless another signal is named, and waits until it is gone. @returns its exit code, null where a signal ended it. */
   kill(name: ProcessName, signal?: NodeJS.Signals): Promise<number | null>;

@@ -1,0 +1,42 @@
+import { startPostgres, type EmbeddedPostgres } from '@market/embedded-postgres';
+import { rm } from 'node:fs/promises';
+import { temporaryDirectory } from './temporary-directory.js';
+import { withClient } from './with-client.js';
+
+/** A PostgreSQL of one's own that keeps its promises on disk, and its port over a crash. */
+export class PostgresServer {
+  private constructor(
+    private readonly dataDir: string,
+    private server: EmbeddedPostgres,
+  ) {}
+
+  static async start(): Promise<PostgresServer> {
+    const dataDir = await temporaryDirectory('postgres');
+    return new PostgresServer(dataDir, await open(dataDir));
+  }
+
+  /** @returns its URL, as the owner of the server. */
+  async createDatabase(name: string): Promise<string> {
+    await withClient(this.server.url, (client) => client.query(`CREATE DATABASE ${name}`));
+    return this.server.databaseUrl(name);
+  }
+
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    process.kill(this.server.pid, signal);
+    await this.server.exited;
+  }
+
+  async restart(): Promise<void> {
+    const { port } = this.server;
+    await this.server.stop();
+    this.server = await open(this.dataDir, port);
+  }
+
+  /** Stops it and removes its files. */
+  async remove(): Promise<void> {
+    await this.server.stop();
+    await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+const open = (dataDir: string, port?: number): Promise<EmbeddedPostgres> => startPostgres({ dataDir, port, settings: { max_connections: '200' } });
