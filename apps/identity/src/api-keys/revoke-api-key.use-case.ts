@@ -4,9 +4,11 @@ import { MessageBus, refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
+/** The time is read with the row locked: a key that was just being made with this one is older than the end of this one. */
 const revoke = sql(
   'api-keys.revoke',
-  `UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 AND account_id = $2 RETURNING encode(key_hash, 'hex') AS "keyHash"`,
+  `WITH locked AS MATERIALIZED (SELECT id FROM api_keys WHERE id = $1 AND account_id = $2 FOR UPDATE)
+   UPDATE api_keys k SET revoked_at = coalesce(k.revoked_at, clock_timestamp()) FROM locked WHERE k.id = locked.id RETURNING encode(k.key_hash, 'hex') AS "keyHash"`,
 );
 
 /** Ends a key for good; ending it again changes nothing. */
