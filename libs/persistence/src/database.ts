@@ -37,6 +37,7 @@ export class Database {
   private readonly logger = new Logger('Database');
 
   private constructor(
+    /** For what looks at the schema itself; services read and write through the methods below. */
     readonly dataSource: DataSource,
     private readonly pool: Pool,
   ) {}
@@ -62,8 +63,9 @@ export class Database {
     return new Database(dataSource, (dataSource.driver as unknown as { master: Pool }).master);
   }
 
-  get manager(): EntityManager {
-    return this.dataSource.manager;
+  /** TypeORM outside a transaction; what it meets of an outage is told as everywhere else. */
+  read<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return this.retrying(() => work(this.dataSource.manager));
   }
 
   /** One prepared statement on its own, committed when it returns; after a deadlock again, as a transaction. */

@@ -38,15 +38,17 @@ export class CallableEndpoints {
 
   private async load(listingId: string): Promise<CallableEndpoint | null> {
     const [endpoint, secrets] = await Promise.all([
-      this.database.manager.findOneBy(EndpointEntity, { listingId }),
-      this.database.manager.find(EndpointSecretEntity, {
-        where: [
-          { listingId, expiresAt: IsNull() },
-          { listingId, expiresAt: MoreThan(new Date()) },
-        ],
-        // The current one, which has no end, comes first.
-        order: { expiresAt: { direction: 'DESC', nulls: 'FIRST' } },
-      }),
+      this.database.read((manager) => manager.findOneBy(EndpointEntity, { listingId })),
+      this.database.read((manager) =>
+        manager.find(EndpointSecretEntity, {
+          where: [
+            { listingId, expiresAt: IsNull() },
+            { listingId, expiresAt: MoreThan(new Date()) },
+          ],
+          // The current one, which has no end, comes first.
+          order: { expiresAt: { direction: 'DESC', nulls: 'FIRST' } },
+        }),
+      ),
     ]);
     const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({ keyId, secret: this.box.open(secretSealed, sealedFor.secret(keyId)) }));
     if (!endpoint || !current) return null;

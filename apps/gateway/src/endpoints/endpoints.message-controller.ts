@@ -28,8 +28,7 @@ export class EndpointsMessageController {
 
   @HandleRequest(getEndpoint)
   async getEndpoint({ listingId }: InputOf<typeof getEndpoint>, call: Call): Promise<OutputOf<typeof getEndpoint>> {
-    const endpoint = await this.owned.find(this.database.manager, listingId, call);
-    return toView(endpoint, await this.owned.secretsOf(this.database.manager, listingId));
+    return this.database.read(async (manager) => toView(await this.owned.find(manager, listingId, call), await this.owned.secretsOf(manager, listingId)));
   }
 
   @HandleRequest(updateEndpoint)

@@ -30,7 +30,7 @@ export class TestEndpoint {
   ) {}
 
   async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
-    await this.owned.find(this.database.manager, listingId, call);
+    await this.database.read((manager) => this.owned.find(manager, listingId, call));
     this.countTest(listingId);
     // What is tested is what was last configured, not what calls may use for another second.
     this.endpoints.drop({ listingId });

@@ -32,6 +32,6 @@ describe('the schema of identity', () => {
   });
 
   it('lets the service change no table, only rows', async () => {
-    await expect(db.database.manager.query('DROP TABLE challenges')).rejects.toThrow('must be owner');
+    await expect(db.database.read((manager) => manager.query('DROP TABLE challenges'))).rejects.toThrow('must be owner');
   });
 });

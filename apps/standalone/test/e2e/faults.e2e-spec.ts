@@ -53,24 +53,7 @@ inEachMode('under pressure', ({ mode }) => {
     await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000 });
     const buyers = agents.map((agent) => new TirelessBuyer(agent, shop.listing));
     const victims: ProcessName[] = mode === 'standalone' ? ['standalone', 'standalone', 'standalone'] : ['payments-ledger', 'gateway', 'api-gateway', 'gateway#2', 'identity', 'catalog', 'payments-ledger#2', 'reputation', 'nats', 'postgres', 'redis'];
-    const finished: Purchase[] = [];
-    let isOpen = true;
-    const shopping = buyers.map(async (buyer, n) => {
-      for (let call = 0; isOpen; call += 1) finished.push(await buyer.buy({ buyer: n, call }));
-    });
-    const trading = Promise.all(shopping);
-    const progress = async (): Promise<void> => {
-      const goal = finished.length + BETWEEN_FAULTS;
-      await Promise.race([trading, eventually(() => expect(finished.length).toBeGreaterThanOrEqual(goal), { withinMs: 90_000 })]);
-    };
-    for (const victim of victims) {
-      await progress();
-      await marketplace.kill(victim);
-      await marketplace.restart(victim);
-    }
-    await progress();
-    isOpen = false;
-    await trading;
+    const finished = await sayingWhy(marketplace, () => trade(buyers, victims));
 
     // Every buyer asks once more for everything it has: the same bytes, and nobody is called.
     const calls = shop.requests.length;
@@ -88,4 +71,43 @@ inEachMode('under pressure', ({ mode }) => {
       expect(rows.map((row) => row.relay_request_id)).toEqual(expect.arrayContaining(finished.map((purchase) => purchase.relayRequestId)));
     });
   }, 240_000);
+
+  /** Lets the buyers buy, one call after another, while one victim after another is killed and comes back. */
+  async function trade(buyers: TirelessBuyer[], victims: ProcessName[]): Promise<Purchase[]> {
+    const finished: Purchase[] = [];
+    let isOpen = true;
+    const shopping = buyers.map(async (buyer, n) => {
+      for (let call = 0; isOpen; call += 1) finished.push(await buyer.buy({ buyer: n, call }));
+    });
+    const trading = Promise.all(shopping);
+    const progress = async (): Promise<void> => {
+      const goal = finished.length + BETWEEN_FAULTS;
+      await Promise.race([trading, eventually(() => expect(finished.length).toBeGreaterThanOrEqual(goal), { withinMs: 90_000 })]);
+    };
+    try {
+      for (const victim of victims) {
+        await progress();
+        await marketplace.kill(victim);
+        await marketplace.restart(victim);
+      }
+      await progress();
+    } catch (error) {
+      buyers.forEach((buyer) => buyer.rest());
+      await Promise.allSettled(shopping);
+      throw error;
+    }
+    isOpen = false;
+    await trading;
+    return finished;
+  }
 });
+
+/** Adds to a failure what the services logged as errors. */
+async function sayingWhy<T>(marketplace: RunningMarketplace, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const logged = marketplace.processes.flatMap((name) => marketplace.logs(name).split('\n').filter((line) => /"level":[56]0/.test(line)).map((line) => `${name} ${line}`));
+    throw new Error(`${(cause as Error).message}\n${logged.join('\n')}`, { cause });
+  }
+}

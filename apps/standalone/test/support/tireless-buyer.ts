@@ -21,6 +21,7 @@ const PATIENCE_MS = 5_000;
  */
 export class TirelessBuyer {
   readonly statuses = new Map<number, number>();
+  private isTired = false;
 
   constructor(
     private readonly agent: Agent,
@@ -39,6 +40,11 @@ export class TirelessBuyer {
     return purchase;
   }
 
+  /** Gives up whatever it waits for. */
+  rest(): void {
+    this.isTired = true;
+  }
+
   /** Asks for a paid answer until it is there. */
   async ask(purchase: Purchase): Promise<void> {
     const delivered = (answer: HttpAnswer): boolean => answer.status === 200 && resultOf(answer).billable;
@@ -53,7 +59,7 @@ export class TirelessBuyer {
   private async until(what: string, request: () => Promise<HttpAnswer>, isDone: (answer: HttpAnswer) => boolean): Promise<HttpAnswer> {
     const deadline = Date.now() + this.giveUpAfterMs;
     let last: unknown;
-    while (Date.now() < deadline) {
+    while (Date.now() < deadline && !this.isTired) {
       try {
         const answer = await request();
         this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
