@@ -1,14 +1,19 @@
-/** A prepared statement: parsed and planned once a connection, then known there by its name. */
+/** A statement with its parameters left open. */
 export interface Statement {
   /** Absent: planned anew for the values of each execution. */
   readonly name?: string;
   readonly text: string;
 }
 
+/** Parsed and planned once a connection, then known there by its name. */
+export interface PreparedStatement extends Statement {
+  readonly name: string;
+}
+
 const texts = new Map<string, string>();
 
 /** Names a statement; one name, one text. `name` is `<table or topic>.<what it does>`. */
-export function sql(name: string, text: string): Statement {
+export function sql(name: string, text: string): PreparedStatement {
   const known = texts.get(name);
   if (known !== undefined && known !== text) throw new Error(`two statements are called ${name}`);
   texts.set(name, text);

@@ -1,4 +1,4 @@
-import { sql, type Statement } from '@market/persistence';
+import { sql, type PreparedStatement } from '@market/persistence';
 import { VIEW_COLUMNS, VIEW_JOINS, type Search } from './listing-views.js';
 
 /**
@@ -56,7 +56,7 @@ export function filterOf(search: Omit<Search, 'sort' | 'page' | 'limit'>, textMo
  * Always one row at least: a page beyond the end is a row without an id. Materialised, so that no plan walks the sorted
  * index in the hope of meeting a rare word. Values: the filter's, limit, offset.
  */
-export function smallResult(filter: Filter, sort: Search['sort']): Statement {
+export function smallResult(filter: Filter, sort: Search['sort']): PreparedStatement {
   const { from, key, direction } = SORTS[sort];
   const [limit, offset] = [filter.values.length + 1, filter.values.length + 2];
   return sql(
@@ -73,7 +73,7 @@ export function smallResult(filter: Filter, sort: Search['sort']): Statement {
 }
 
 /** One page of a result of any size, from the sorted index. Values: the filter's, limit, offset. */
-export function largePage(filter: Filter, sort: Search['sort']): Statement {
+export function largePage(filter: Filter, sort: Search['sort']): PreparedStatement {
   const { from, key, direction } = SORTS[sort];
   const [limit, offset] = [filter.values.length + 1, filter.values.length + 2];
   return sql(
@@ -85,4 +85,4 @@ export function largePage(filter: Filter, sort: Search['sort']): Statement {
   );
 }
 
-export const countAll = (filter: Filter): Statement => sql(`listings.search-total.${filter.name}`, `SELECT count(*)::int AS total FROM listings l WHERE ${filter.conditions}`);
+export const countAll = (filter: Filter): PreparedStatement => sql(`listings.search-total.${filter.name}`, `SELECT count(*)::int AS total FROM listings l WHERE ${filter.conditions}`);
