@@ -2,4 +2,5 @@ export * from './clock.js';
 export * from './ids.js';
 export * from './invariant.js';
 export * from './money.js';
+export * from './proof-of-work.js';
 export * from './refusal.js';

@@ -1,8 +1,8 @@
 import { createListing } from '@market/contracts/catalog';
+import { solvesProofOfWork } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { solvesProofOfWork } from './proof-of-work.js';
 
 // Time is PostgreSQL's alone: processes whose clocks differ agree on what has expired.
 const findOpen = sql(

@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createChallenge } from '@market/contracts/identity';
+import { newProofOfWorkChallenge } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
@@ -7,7 +8,6 @@ import { identityConfig, type IdentityConfig } from '../config.js';
 import { parseWalletAddress } from '../wallets/wallet-address.js';
 import { newNonce } from './challenge.js';
 import { ChallengesRepository } from './infra/challenges.repository.js';
-import { newProofOfWorkChallenge } from './proof-of-work.js';
 import { signInMessage } from './sign-in-message.js';
 
 @Injectable()

@@ -1,5 +1,6 @@
 import type { RequestContract } from '@market/contracts';
 import type { ChallengePurpose, walletProofRefusals } from '@market/contracts/identity';
+import { solvesProofOfWork } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
@@ -8,7 +9,6 @@ import { parseWalletAddress, type WalletAddress } from '../wallets/wallet-addres
 import { verifyWalletProof } from '../wallets/wallet-proof.js';
 import { isNonce } from './challenge.js';
 import { ChallengesRepository } from './infra/challenges.repository.js';
-import { solvesProofOfWork } from './proof-of-work.js';
 import { signInMessage } from './sign-in-message.js';
 
 /** The answer to a challenge, as the client spells it. */

@@ -1,8 +1,8 @@
 import { agentRegistered, authenticate, challengePurpose, getAgents, getProfile, hashApiKey, register } from '@market/contracts/identity';
+import { solvesProofOfWork } from '@market/kernel';
 import { newCall } from '@market/messaging';
 import { eventually } from '@market/testing';
 import bs58 from 'bs58';
-import { solvesProofOfWork } from '../../src/challenges/proof-of-work.js';
 import { smallOrderEncodings } from '../support/edwards25519.js';
 import { reasonOf, solve, startIdentity, type IdentityWorld } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';

@@ -1,10 +1,10 @@
 import { topology, type OutputOf, type RequestOf } from '@market/contracts';
 import { authenticate, createChallenge, hashApiKey, register, type ChallengePurpose } from '@market/contracts/identity';
+import { solvesProofOfWork } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Link } from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
-import { solvesProofOfWork } from '../../src/challenges/proof-of-work.js';
 import { identityDatabase } from '../../src/database.js';
 import { identity } from '../../src/service.js';
 import type { TestWallet } from './test-wallets.js';

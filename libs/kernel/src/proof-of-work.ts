@@ -15,7 +15,7 @@ export const isProofOfWorkNonce = (nonce: string): boolean => NONCE.test(nonce);
 /** Whether SHA-256(challenge + nonce) in hex starts with `difficulty` zeros. Malformed input is `false`. */
 export function solvesProofOfWork(challenge: string, nonce: string, difficulty: number): boolean {
   if (!Number.isInteger(difficulty) || difficulty < 0 || difficulty > DIGEST_HEX_DIGITS) return false;
-  if (!CHALLENGE.test(challenge) || !NONCE.test(nonce)) return false;
+  if (!CHALLENGE.test(challenge) || !isProofOfWorkNonce(nonce)) return false;
   const digest = createHash('sha256').update(challenge).update(nonce).digest('hex');
   return digest.startsWith('0'.repeat(difficulty));
 }
