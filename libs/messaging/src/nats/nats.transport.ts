@@ -1,5 +1,5 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { ClientNats, ServerNats, type NatsOptions } from '@nestjs/microservices';
+import { ClientNats, NatsStatus, ServerNats, type NatsOptions } from '@nestjs/microservices';
 import { connect, nkeyAuthenticator, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
@@ -34,6 +34,11 @@ class DrainingNatsServer extends ServerNats {
 
   override bindEvents(connection: NatsConnection): void {
     super.bindEvents({ subscribe: (...args: Parameters<NatsConnection['subscribe']>) => this.subscribe(connection, ...args) });
+  }
+
+  /** Listens once the broker knows it: who says it is ready is asked at once. */
+  override start(callback: (error?: unknown) => void): void {
+    super.start((error) => void this.unwrap<NatsConnection>().flush().then(() => callback(error), callback));
   }
 
   override getMessageHandler(channel: string) {
@@ -79,6 +84,7 @@ class NatsLink implements Link {
 
   async onSignal(subject: string, listener: (payload: unknown) => void): Promise<void> {
     this.connection.subscribe(subject, { callback: (error, message) => (error ? undefined : listener(message.json())) });
+    await this.connection.flush();
   }
 
   async close(): Promise<void> {
@@ -106,8 +112,7 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
       const connection = await connect(common);
       assertCarriesPaidBodies(connection);
       const server = new DrainingNatsServer({ ...(common as ServerOptions), queue: service }, options.drainMs ?? 10_000);
-      const client = new ClientNats(common as ServerOptions);
-      await client.connect();
+      const client = await connectClient(common as ServerOptions);
       const link = new NatsLink(server, client, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1));
       links.push(link);
       return link;
@@ -116,6 +121,16 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
       await Promise.all(links.map((link) => link.close()));
     },
   };
+}
+
+/** Requests that are under way when the broker is lost get no answer any more: their callers are told so at once, instead of at their deadlines. */
+async function connectClient(options: ServerOptions): Promise<ClientNats> {
+  const client = new ClientNats(options);
+  client.status.subscribe((status) => {
+    if (status === NatsStatus.DISCONNECTED) client.handleClose();
+  });
+  await client.connect();
+  return client;
 }
 
 /** Each service receives its answers under a prefix of its own, which no other service may subscribe to. */
