@@ -3,7 +3,7 @@ import { eventually } from '@market/testing';
 import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';
-import { echo, happened, testTopology, type TestService } from '../../test/fixtures/contracts.js';
+import { echo, happened, testTopology, wait, type TestService } from '../../test/fixtures/contracts.js';
 import { natsWorld, type NatsWorld } from '../../test/fixtures/worlds.js';
 import { newCall } from '../call.js';
 import type { EventRecord } from '../envelope.js';
@@ -44,6 +44,20 @@ describe('a broker', () => {
     await eventually(() => expect(new Set(heard)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
     await replica.close();
   }, 60_000);
+
+  it('that is killed takes nobody\'s time: who waits for an answer is told at once that there will be none', async () => {
+    const replica = await startReplica('only', await world.connect('catalog'));
+    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const waiting = bus.request(wait, { ticket: 'lost' }, newCall()).catch((error: unknown) => error);
+    await eventually(() => expect(replica.log.held.has('lost')).toBe(true));
+    await world.server.kill();
+    const killedAt = Date.now();
+    expect(await waiting).toMatchObject({ reason: 'dependency_unavailable' });
+    expect(Date.now() - killedAt).toBeLessThan(2_000);
+    replica.log.held.get('lost')!();
+    await world.server.restart();
+    await replica.close();
+  });
 
   it('that comes back without its memory is taught it again, and events flow', async () => {
     const emitter = await world.connect('catalog');

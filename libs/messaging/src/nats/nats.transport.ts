@@ -1,5 +1,5 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { ClientNats, NatsStatus, ServerNats, type NatsOptions } from '@nestjs/microservices';
+import { ClientNats, ServerNats, type NatsOptions } from '@nestjs/microservices';
 import { connect, nkeyAuthenticator, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
@@ -127,7 +127,7 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
 async function connectClient(options: ServerOptions): Promise<ClientNats> {
   const client = new ClientNats(options);
   client.status.subscribe((status) => {
-    if (status === NatsStatus.DISCONNECTED) client.handleClose();
+    if (String(status) === 'disconnected') client.handleClose();
   });
   await client.connect();
   return client;
