@@ -95,6 +95,17 @@ inEachMode('a private endpoint', (world) => {
     });
   });
 
+  it('may give the largest answer there is, also where every byte of it is escaped on the way', async () => {
+    const text = '\\"'.repeat((4_194_304 - 2) / 2);
+    const large = await rogueServer((_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(`"${text}"`));
+    const own = await listServer(seller, large.url);
+    await seller.market.endpoint.update(own, { limits: { max_response_bytes: 4_194_304 } });
+    const relayRequestId = await payFor(buyer, own, { large: true });
+    const answer = await callOnce(buyer, own, { large: true }, withRelayId(relayRequestId));
+    expect([answer.status, (answer.json as { data: { seller_response: string } }).data.seller_response.length]).toEqual([200, text.length / 2]);
+    await large.close();
+  });
+
   describe('as its owner sees it', () => {
     it('shows its settings and no secret, path or credential', async () => {
       const own = await listServer(seller, `${server.url}/a-secret-path?token=hidden`);

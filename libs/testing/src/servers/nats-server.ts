@@ -1,3 +1,4 @@
+import { REQUIRED_MAX_PAYLOAD } from '@market/messaging';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { answersOn } from './answers-on.js';
@@ -22,7 +23,7 @@ export interface NatsServerOptions {
   config?(place: { port: number; storeDir: string }): string;
 }
 
-/** A nats-server of one's own with JetStream, which carries messages of 8 MB. */
+/** A nats-server of one's own with JetStream, which carries what paid calls need. */
 export async function startNatsServer({ config = openToAll }: NatsServerOptions = {}): Promise<NatsServer> {
   const program = findProgram('nats-server', 'nats-server');
   const directory = await temporaryDirectory('nats');
@@ -57,5 +58,5 @@ export async function startNatsServer({ config = openToAll }: NatsServerOptions 
 }
 
 function openToAll({ port, storeDir }: { port: number; storeDir: string }): string {
-  return `listen: "127.0.0.1:${port}"\nmax_payload: 8MB\njetstream { store_dir: "${storeDir}" }\n`;
+  return `listen: "127.0.0.1:${port}"\nmax_payload: ${REQUIRED_MAX_PAYLOAD}\njetstream { store_dir: "${storeDir}" }\n`;
 }
