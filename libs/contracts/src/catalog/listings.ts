@@ -194,6 +194,7 @@ export const offering = z.object({
   pricingModel,
   priceMicros: microsText,
   preferredCurrency: currency,
+  category: z.object({ id, name: z.string(), slug: z.string() }).nullable().optional(),
 });
 export type Offering = z.output<typeof offering>;
 
@@ -219,4 +220,10 @@ export const listingRemoved = defineEvent({
 export const listingTouched = defineSignal({
   subject: 'sig.catalog.listing-touched.v1',
   payload: z.object({ listingId: id, slugs: z.array(z.string()) }),
+});
+
+/** As `registrationWorkSolved` of identity, for the proof of work of a listing. */
+export const listingWorkSolved = defineEvent({
+  subject: 'evt.catalog.listing-work-solved.v1',
+  payload: z.object({ accountId: id, difficulty: z.number().int(), solveMs: z.number().int(), solvedAt: timestamp }),
 });

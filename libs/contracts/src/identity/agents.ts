@@ -78,3 +78,21 @@ export const agentRegistered = defineEvent({
   subject: 'evt.identity.agent-registered.v1',
   payload: z.object({ agent: publicProfile, registeredAt: timestamp }),
 });
+
+/** Also for the wallet an account was registered with. One wallet belongs to one account. */
+export const walletLinked = defineEvent({
+  subject: 'evt.identity.wallet-linked.v1',
+  payload: z.object({ accountId: id, address: z.string(), chainType: z.enum(['evm', 'solana']), linkedAt: timestamp }),
+});
+
+/** A human took responsibility for an agent; agents of one human are not independent of each other. */
+export const agentClaimed = defineEvent({
+  subject: 'evt.identity.agent-claimed.v1',
+  payload: z.object({ agentId: id, humanId: id, claimedAt: timestamp }),
+});
+
+/** How long an agent took for a proof of work, from handing out the challenge to its use, by PostgreSQL's clock. */
+export const registrationWorkSolved = defineEvent({
+  subject: 'evt.identity.registration-work-solved.v1',
+  payload: z.object({ accountId: id, difficulty: z.number().int(), solveMs: z.number().int(), solvedAt: timestamp }),
+});

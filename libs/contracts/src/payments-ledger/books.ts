@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { id, microsText, pageOf, pageRequest, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
+import { id, microsText, pageOf, pageRequest, pricingModel, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
 
@@ -97,5 +97,20 @@ export const paymentRefundDue = defineEvent({
     amountMicros: microsText,
     reason: z.enum(['not_delivered', 'paid_late', 'overpaid']),
     at: timestamp,
+  }),
+});
+
+/** A subscription became active; `paymentId` is null on a free listing. */
+export const subscriptionStarted = defineEvent({
+  subject: 'evt.payments-ledger.subscription-started.v1',
+  payload: z.object({
+    subscriptionId: id,
+    paymentId: id.nullable(),
+    consumerId: id,
+    sellerId: id,
+    listingId: id,
+    pricingModel,
+    grossMicros: microsText,
+    startedAt: timestamp,
   }),
 });
