@@ -5,6 +5,7 @@ export * from './housekeeping.js';
 export * from './idempotency/idempotency.js';
 export * from './inbox/event-consumer.js';
 export * from './migrate.js';
+export * from './operator-actions.js';
 export * from './outbox/outbox.js';
 export * from './outbox/outbox-relay.js';
 export * from './sealed-box.js';

@@ -2,6 +2,7 @@ import type { ServiceName } from '@market/contracts';
 import type { DatabaseDefinition } from '@market/persistence';
 import type { Type } from '@nestjs/common';
 import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { CommandDefinition } from './define-command.js';
 import type { ConfigDefinition } from './define-config.js';
 
 /** A public HTTP port; of our services only the edge has one. */
@@ -19,6 +20,8 @@ export interface ServiceDefinition<C = unknown> {
   config: ConfigDefinition<C>;
   database?: DatabaseDefinition;
   http?: HttpDefinition<C>;
+  /** What operators may do to it from a terminal. */
+  commands?: readonly CommandDefinition[];
 }
 
 export function defineService<C>(definition: ServiceDefinition<C>): ServiceDefinition<C> {

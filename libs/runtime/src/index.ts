@@ -1,7 +1,10 @@
+export * from './define-command.js';
 export * from './define-config.js';
 export * from './define-service.js';
+export * from './inspect-http.js';
 export * from './jobs.js';
 export { databaseUrlOf, platformConfig } from './platform-config.js';
+export * from './run-command.js';
 export * from './run-main.js';
-export * from './run-process.js';
+export { runProcess, type RunningProcess } from './run-process.js';
 export * from './short-cache.js';

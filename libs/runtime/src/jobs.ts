@@ -9,13 +9,14 @@ export class Jobs {
 
   /** The first run comes after one interval. */
   every(name: string, intervalMs: number, job: () => Promise<void>): void {
+    if (this.stopped) return;
     const timer = setTimeout(() => {
       this.timers.delete(timer);
       const run = job()
         .catch((error: unknown) => this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`))
         .finally(() => {
           this.running.delete(run);
-          if (!this.stopped) this.every(name, intervalMs, job);
+          this.every(name, intervalMs, job);
         });
       this.running.add(run);
     }, intervalMs);

@@ -1,6 +1,6 @@
 import { MessageBus } from '@market/messaging';
 import { Database, Idempotency, Outbox, SealedBox } from '@market/persistence';
-import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { Global, Module, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Jobs } from './jobs.js';
 import { platformConfig } from './platform-config.js';
@@ -9,6 +9,7 @@ import type { ConfigDefinition, ConfigOf } from './define-config.js';
 export interface Platform {
   bus: MessageBus;
   database: Database | undefined;
+  box: SealedBox;
   outbox: Outbox;
   jobs: Jobs;
   config: { definition: ConfigDefinition; value: unknown };
@@ -19,19 +20,25 @@ export interface Platform {
 @Global()
 @Module({})
 export class PlatformModule {
-  static provide(platform: Platform): DynamicModule {
-    const box = new SealedBox(platform.platformConfig.encryptionKeys);
+  /** The root of a service's container. */
+  static under(module: Type, platform: Platform): Type {
+    @Module({ imports: [PlatformModule.provide(platform), module] })
+    class RootModule {}
+    return RootModule;
+  }
+
+  private static provide(platform: Platform): DynamicModule {
     const providers: Provider[] = [
       { provide: MessageBus, useValue: platform.bus },
       { provide: Outbox, useValue: platform.outbox },
       { provide: Jobs, useValue: platform.jobs },
-      { provide: SealedBox, useValue: box },
+      { provide: SealedBox, useValue: platform.box },
       { provide: platformConfig.token, useValue: platform.platformConfig },
       { provide: platform.config.definition.token, useValue: platform.config.value },
     ];
     if (platform.database) {
       providers.push({ provide: Database, useValue: platform.database });
-      providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, box) });
+      providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, platform.box) });
     }
     return { module: PlatformModule, imports: [DiscoveryModule], providers, exports: providers.map((provider) => (provider as { provide: symbol }).provide) };
   }

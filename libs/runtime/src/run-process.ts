@@ -1,20 +1,20 @@
 import { topology } from '@market/contracts';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
-import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, sql } from '@market/persistence';
+import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, SealedBox, sql } from '@market/persistence';
 import type { INestMicroservice } from '@nestjs/common';
-import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions } from '@nestjs/microservices';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { attachConsumers } from './attach-consumers.js';
 import { closeEdge } from './close-edge.js';
-import { ConfigError, type ConfigOf, type Environment } from './define-config.js';
+import type { ConfigOf, Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
 import { HealthServer } from './health.js';
 import { Jobs } from './jobs.js';
 import { PinoLogger } from './logger.js';
-import { databaseUrlOf, platformConfig } from './platform-config.js';
+import type { platformConfig } from './platform-config.js';
 import { PlatformModule } from './platform.module.js';
+import { readConfiguration } from './read-configuration.js';
 
 export interface RunningProcess {
   /** Port of the public edge, when this process holds it. */
@@ -82,29 +82,22 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
   }
 }
 
-function readConfiguration(definitions: ServiceDefinition[], env: Environment) {
-  const problems: string[] = [];
-  const platform = platformConfig.parse(env, problems);
-  const configs = new Map(definitions.map(({ name, config }) => [name, config.parse(env, problems)]));
-  const databaseUrls = new Map<string, string>();
-  for (const { name, database } of definitions) {
-    const url = databaseUrlOf(name, env);
-    if (database && url) databaseUrls.set(name, url);
-    else if (database) problems.push(`DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`);
-  }
-  if (platform.paymentsMode === 'live' && platform.allowPrivateEndpoints) problems.push('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
-  if (problems.length > 0) throw new ConfigError(problems);
-  return { platform, configs, databaseUrls };
-}
-
-async function startService(definition: ServiceDefinition, transport: Transport, platform: ConfigOf<typeof platformConfig>, config: unknown, databaseUrl: string | undefined): Promise<Started> {
+export async function startService(definition: ServiceDefinition, transport: Transport, platform: ConfigOf<typeof platformConfig>, config: unknown, databaseUrl: string | undefined): Promise<Started> {
   const declared = topology[definition.name];
   const link = await transport.connect(definition.name, declared);
   const database = definition.database && (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
   const outbox = new Outbox();
   const jobs = new Jobs();
   if (database) jobs.every('forget-outdated', FORGET_EVERY_MS, () => forgetOutdated(database));
-  const root = rootModule(definition, { bus: new MessageBus(link, declared), database, outbox, jobs, config: { definition: definition.config, value: config }, platformConfig: platform });
+  const root = PlatformModule.under(definition.module, {
+    bus: new MessageBus(link, declared),
+    database,
+    box: new SealedBox(platform.encryptionKeys),
+    outbox,
+    jobs,
+    config: { definition: definition.config, value: config },
+    platformConfig: platform,
+  });
   const logger = new PinoLogger(definition.name, platform.logLevel);
   let app: Started['app'];
   if (definition.http) {
@@ -120,10 +113,4 @@ async function startService(definition: ServiceDefinition, transport: Transport,
   }
   await attachConsumers(app, definition.name, link, database, jobs);
   return { definition, config, link, database, relay: database && new OutboxRelay(database, outbox, link), jobs, app };
-}
-
-function rootModule(definition: ServiceDefinition, platform: Parameters<typeof PlatformModule.provide>[0]) {
-  @Module({ imports: [PlatformModule.provide(platform), definition.module] })
-  class RootModule {}
-  return RootModule;
 }

@@ -1,0 +1,59 @@
+import { newId } from '@market/kernel';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { roleOf, type Database, type Tx } from './database.js';
+import { sql } from './statement.js';
+
+const record = sql('operator-actions.record', 'INSERT INTO operator_actions (id, operator, command, subject, reason) VALUES ($1, $2, $3, $4, $5)');
+const exists = sql('operator-actions.exists', `SELECT to_regclass('operator_actions') IS NOT NULL AS found`);
+const latest = sql('operator-actions.latest', 'SELECT done_at AS "doneAt", operator, command, subject, reason FROM operator_actions ORDER BY done_at DESC, id DESC LIMIT $1');
+
+export interface OperatorAction {
+  operator: string;
+  /** The command's name. */
+  command: string;
+  /** The id of what it was done to. */
+  subject: string;
+  reason: string | null;
+}
+
+/** Notes what an operator did, with the transaction that does it. */
+export async function recordOperatorAction(tx: Tx, { operator, command, subject, reason }: OperatorAction): Promise<void> {
+  await tx.query(record, [newId(), operator, command, subject, reason]);
+}
+
+/** The latest actions of a service, newest first; none where it keeps none. */
+export async function latestOperatorActions(database: Database, limit: number): Promise<(OperatorAction & { doneAt: Date })[]> {
+  const [table] = await database.query<{ found: boolean }>(exists);
+  return table!.found ? database.query<OperatorAction & { doneAt: Date }>(latest, [limit]) : [];
+}
+
+/** For the migrations of a service whose commands change something. The table only grows, for its owner too. */
+export class CreateOperatorActions1763660000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    const [{ schema }] = (await runner.query('SELECT current_schema() AS schema')) as [{ schema: string }];
+    await runner.query(`
+      CREATE TABLE operator_actions (
+        id uuid PRIMARY KEY,
+        done_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        operator text NOT NULL,
+        command text NOT NULL,
+        subject text NOT NULL,
+        reason text
+      )`);
+    await runner.query('CREATE INDEX operator_actions_latest ON operator_actions (done_at DESC, id DESC)');
+    await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON operator_actions FROM ${roleOf(schema)}`);
+    await runner.query(`
+      CREATE FUNCTION refuse_change_of_operator_actions() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        RAISE EXCEPTION 'operator_actions is append-only' USING ERRCODE = 'insufficient_privilege';
+      END $$`);
+    await runner.query(`
+      CREATE TRIGGER operator_actions_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON operator_actions
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change_of_operator_actions()`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query('DROP TABLE operator_actions');
+    await runner.query('DROP FUNCTION refuse_change_of_operator_actions');
+  }
+}
