@@ -6,5 +6,5 @@ export * from './jobs.js';
 export { databaseUrlOf, platformConfig } from './platform-config.js';
 export * from './run-command.js';
 export * from './run-main.js';
-export { runProcess, type RunningProcess } from './run-process.js';
+export * from './run-process.js';
 export * from './short-cache.js';

@@ -1,0 +1,22 @@
+import { apiGateway } from '@market/api-gateway';
+import { inspectHttp, type ServiceDefinition } from '@market/runtime';
+
+export interface OpenApiDocument {
+  paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
+}
+
+/** What the edge serves, as the code of today makes it. */
+export interface EdgeDescription {
+  document: OpenApiDocument;
+  /** `GET /api/v1/listings/:listingId`, HEAD and OPTIONS aside. */
+  routes: string[];
+}
+
+/** The edge as it stands in a marketplace at the address that examples name; the secret seals nothing. */
+const ENVIRONMENT = { PUBLIC_URL: 'https://market.example', ENCRYPTION_KEYS: `none:${Buffer.alloc(32).toString('base64')}` };
+
+export const describeEdge = (): Promise<EdgeDescription> =>
+  inspectHttp(apiGateway as ServiceDefinition, ENVIRONMENT, async ({ routes, get }) => ({
+    document: JSON.parse(await get('/api/v1/openapi.json')) as OpenApiDocument,
+    routes: [...new Set(routes.filter((route) => !/^(HEAD|OPTIONS) /.test(route)))].sort(),
+  }));

@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { contractRows, type ContractRow } from './contract/contract-rows.js';
+import { contractTable } from './contract/contract-table.js';
+import { taggedTests } from './contract/test-tags.js';
+import type { EdgeDescription } from './edge-description.js';
+import { documentsWithGeneratedSections, type Document } from './generated-sections.js';
+
+export const repository = fileURLToPath(new URL('../../../..', import.meta.url));
+
+/** The rows of the interface as it is written down. */
+export const readContractRows = async (): Promise<ContractRow[]> => contractRows(await readFile(`${repository}docs/interface.md`, 'utf8'));
+
+/** Every document that is made from the code, or has sections that are. */
+export async function generatedDocuments(edge: EdgeDescription): Promise<Document[]> {
+  const whole: Record<string, string> = {
+    'docs/contract.md': contractTable(await readContractRows(), await taggedTests(repository)),
+    'docs/openapi.json': `${JSON.stringify(edge.document, null, 2)}\n`,
+  };
+  const documents = Object.entries(whole).map(async ([name, current]) => {
+    const path = repository + name;
+    return { path, text: await readFile(path, 'utf8').catch(() => ''), current };
+  });
+  return [...(await documentsWithGeneratedSections()), ...(await Promise.all(documents))];
+}
