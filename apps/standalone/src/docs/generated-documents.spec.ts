@@ -24,7 +24,7 @@ describe('the documents', () => {
 
     it('name operations and statuses that are all documented', async () => {
       const operations = specOperations(await readContractRows());
-      expect(operations.length).toBe(42);
+      expect(operations.length).toBe(38);
       expect(undocumented(operations, edge)).toEqual([]);
     });
 

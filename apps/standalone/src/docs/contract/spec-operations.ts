@@ -8,7 +8,8 @@ export interface SpecOperation {
   statuses: string[];
 }
 
-const STATUS = /\b[1-5]\d\d\b/g;
+/** Not the digits of SHA-256. */
+const STATUS = /(?<![\w-])[1-5]\d\d\b/g;
 
 /** The operations of the endpoint tables, and the paid call, whose statuses are in its rules. */
 export function specOperations(rows: ContractRow[]): SpecOperation[] {
