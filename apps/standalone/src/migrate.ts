@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { migrate } from '@market/persistence';
 import { ConfigError, databaseUrlOf, type Environment, type ServiceDefinition } from '@market/runtime';
+import { reasonOf } from './reason-of.js';
 import { services } from './services.js';
 
 type WithDatabase = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
@@ -17,12 +18,6 @@ async function migrateAll(env: Environment): Promise<void> {
     });
     process.stdout.write(`${name.padEnd(16)} ${ran.length === 0 ? 'is up to date' : `ran ${ran.join(', ')}`}\n`);
   }
-}
-
-/** A host of several addresses fails with one error an address and no message of its own. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
 }
 
 await migrateAll(process.env).catch((error: Error) => {

@@ -17,6 +17,8 @@ export interface Cluster {
   readonly account: Account;
 }
 
+export const clusterIn = (dataDir: string): string => join(dataDir, 'cluster');
+
 /**
  * Opens the cluster in `dataDir/cluster`, making it first when there is none. A new one is made in a sibling directory
  * and renamed when it is complete and on disk, so an interrupted attempt is never mistaken for a cluster.
@@ -24,7 +26,7 @@ export interface Cluster {
  * @throws Error when it was written by another major version, or its password is gone.
  */
 export async function openCluster(dataDir: string, binaries: PlatformBinaries): Promise<Cluster> {
-  const directory = join(dataDir, 'cluster');
+  const directory = clusterIn(dataDir);
   const passwordFile = join(dataDir, 'password');
   const owner = await ownerOf(directory);
   const { account, version } = await chooseAccount(binaries.postgres, dirname(dataDir), owner);
@@ -32,7 +34,7 @@ export async function openCluster(dataDir: string, binaries: PlatformBinaries): 
   if (owner) await assertSameMajor(directory, version);
   else await createCluster(dataDir, directory, passwordFile, account, binaries.initdb);
 
-  return { directory, account, password: await readPassword(passwordFile) };
+  return { directory, account, password: await readPassword(dataDir) };
 }
 
 async function createCluster(
@@ -76,7 +78,9 @@ async function assertSameMajor(directory: string, serverVersion: string): Promis
     );
 }
 
-async function readPassword(path: string): Promise<string> {
+/** @throws Error when it is gone. */
+export async function readPassword(dataDir: string): Promise<string> {
+  const path = join(dataDir, 'password');
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (cause) {

@@ -8,6 +8,7 @@ const KILL_BOUND_MS = 5_000;
 /** The parts of postmaster.pid that matter here. */
 export interface PostmasterFile {
   readonly pid: number;
+  readonly port: number;
   /** `starting`, `stopping`, `ready` or `standby`; empty while the file is being written. */
   readonly status: string;
 }
@@ -16,7 +17,7 @@ export interface PostmasterFile {
 export async function readPostmasterFile(cluster: string): Promise<PostmasterFile | undefined> {
   const lines = (await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
   const pid = Number(lines[0]);
-  return Number.isInteger(pid) && pid > 1 ? { pid, status: lines[7]?.trim() ?? '' } : undefined;
+  return Number.isInteger(pid) && pid > 1 ? { pid, port: Number(lines[3]), status: lines[7]?.trim() ?? '' } : undefined;
 }
 
 /**

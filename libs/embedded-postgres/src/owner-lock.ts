@@ -37,14 +37,24 @@ export async function acquireOwnership(directory: string): Promise<() => Promise
   }
 }
 
+/** The pid of the process that owns the directory now; undefined when none does. */
+export async function findOwner(directory: string): Promise<number | undefined> {
+  return findLiveOwner(directory, await latestNumber(directory));
+}
+
 async function refuseIfAlive(directory: string, number: number): Promise<void> {
-  const owner = await readOwner(lockFile(directory, number));
-  if (owner && (await inspectProcess(owner.pid))?.startedAt === owner.startedAt) {
-    const who = owner.pid === process.pid ? `this process (pid ${owner.pid}) already` : `another process (pid ${owner.pid})`;
+  const pid = await findLiveOwner(directory, number);
+  if (pid !== undefined) {
+    const who = pid === process.pid ? `this process (pid ${pid}) already` : `another process (pid ${pid})`;
     throw new Error(
       `${directory} is in use: ${who} runs the PostgreSQL in it. Stop that one first, or choose another directory.`,
     );
   }
+}
+
+async function findLiveOwner(directory: string, number: number): Promise<number | undefined> {
+  const owner = await readOwner(lockFile(directory, number));
+  return owner && (await inspectProcess(owner.pid))?.startedAt === owner.startedAt ? owner.pid : undefined;
 }
 
 /** Links a complete file into place, so that no reader ever sees half of it; false when the name is taken. */

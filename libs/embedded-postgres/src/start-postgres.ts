@@ -155,6 +155,7 @@ function handleOf(server: ServerProcess, port: number, password: string, release
   };
 }
 
-function urlOf(password: string, port: number, database: string): string {
+/** As the superuser. */
+export function urlOf(password: string, port: number, database: string): string {
   return `postgres://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
 }

@@ -1,0 +1,38 @@
+import { Database, latestOperatorActions, type OperatorAction } from '@market/persistence';
+import { CommandFailure, databaseUrlOf, runCommand, type CommandDefinition, type CommandInput, type Environment } from '@market/runtime';
+import { services } from '../services.js';
+
+/** A command, and how it is run with an environment that names the databases. */
+export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
+  run(input: CommandInput, env: Environment): Promise<string>;
+}
+
+type Entry = OperatorAction & { doneAt: Date; service: string };
+
+const LATEST = 100;
+
+const audit: AdminCommand = {
+  name: 'audit',
+  help: `prints what operators did, the latest ${LATEST} of each service unless --last says otherwise, oldest first`,
+  options: { last: { help: 'how many, 1 to 100000' } },
+  async run({ options }, env) {
+    const limit = options.last === undefined ? LATEST : Number(options.last);
+    if (!Number.isInteger(limit) || limit < 1 || limit > 100_000) throw new CommandFailure('--last must be a number from 1 to 100000');
+    const entries: Entry[] = [];
+    for (const { name, database } of services) {
+      const url = databaseUrlOf(name, env);
+      if (!database || !url) continue;
+      const opened = await Database.open(database, { url, poolSize: 2 });
+      const actions = await latestOperatorActions(opened, limit).finally(() => opened.close());
+      entries.push(...actions.map((action) => ({ ...action, service: name })));
+    }
+    const inOrder = entries.sort((a, b) => a.doneAt.getTime() - b.doneAt.getTime());
+    return inOrder.map(({ doneAt, operator, service, command, subject, reason }) => [doneAt.toISOString(), operator, service, command, subject, reason ?? ''].join('\t')).join('\n');
+  },
+};
+
+/** Everything an operator may ask for: what the services declare, and the trail of what was done. */
+export const adminCommands: readonly AdminCommand[] = [
+  ...services.flatMap((service) => (service.commands ?? []).map((command) => ({ ...command, run: (input: CommandInput, env: Environment) => runCommand(service, command, input, env) }))),
+  audit,
+];

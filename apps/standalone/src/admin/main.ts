@@ -1,0 +1,41 @@
+import 'reflect-metadata';
+import { SERVICE_NAMES } from '@market/contracts';
+import { usePostgres } from '@market/embedded-postgres';
+import { databaseUrlOf, type Environment } from '@market/runtime';
+import { userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import { openDataDirectory } from '../data-directory.js';
+import { reasonOf } from '../reason-of.js';
+import { helpOf, readCommandLine } from './command-line.js';
+import { adminCommands } from './commands.js';
+import { printable } from './printable.js';
+
+/** `npm run admin`: one command on the databases that the environment names, or on the embedded one in DATA_DIR. */
+async function administer(words: string[], env: Environment): Promise<string> {
+  const line = readCommandLine(words, adminCommands, userName());
+  if (!line) return `npm run admin -- <command>\n\n${helpOf(adminCommands)}`;
+  const run = (settings: Environment): Promise<string> => line.command.run(line.input, settings);
+  if (SERVICE_NAMES.some((service) => databaseUrlOf(service, env))) return run(env);
+  const dataDir = resolve(env.DATA_DIR || '.data');
+  return usePostgres(join(dataDir, 'postgres'), async (databaseUrl) => {
+    const { encryptionKeys } = await openDataDirectory(dataDir);
+    return run({ ENCRYPTION_KEYS: encryptionKeys, ...env, DATABASE_URL: databaseUrl('market') });
+  });
+}
+
+/** A container's user may have a number alone. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.()}`;
+  }
+}
+
+await administer(process.argv.slice(2), process.env).then(
+  (text) => void process.stdout.write(text === '' ? '' : `${printable(text)}\n`),
+  (error: unknown) => {
+    process.stderr.write(`${printable(reasonOf(error))}\n`);
+    process.exitCode = 1;
+  },
+);
