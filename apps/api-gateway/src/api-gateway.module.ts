@@ -5,10 +5,12 @@ import { EndpointsHttpController } from './endpoints/endpoints.http-controller.j
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
 import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
 import { Authenticator } from './http/authenticator.js';
+import { SessionCookie } from './http/session-cookie.js';
 import { ApiKeysHttpController } from './identity/api-keys.http-controller.js';
 import { ChallengesHttpController } from './identity/challenges.http-controller.js';
 import { ProfileHttpController } from './identity/profile.http-controller.js';
 import { RegisterHttpController } from './identity/register.http-controller.js';
+import { SessionsHttpController } from './identity/sessions.http-controller.js';
 import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
@@ -24,6 +26,7 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
     HealthHttpController,
     ChallengesHttpController,
     RegisterHttpController,
+    SessionsHttpController,
     ProfileHttpController,
     ApiKeysHttpController,
     BrowseListingsHttpController,
@@ -38,6 +41,6 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
     RetiredSetupHttpController,
     DocumentsHttpController,
   ],
-  providers: [Authenticator, Parties, OpenApi],
+  providers: [Authenticator, SessionCookie, Parties, OpenApi],
 })
 export class ApiGatewayModule {}

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { ChallengesModule } from './challenges/challenges.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 
-@Module({ imports: [ChallengesModule, AgentsModule, ApiKeysModule] })
+@Module({ imports: [ChallengesModule, AgentsModule, ApiKeysModule, SessionsModule] })
 export class IdentityModule {}

@@ -1,7 +1,7 @@
 import { catalogContract, listingChanged, listingRemoved, listingTouched } from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import { callFailed, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
-import { agentRegistered, apiKeyRevoked, identityContract } from './identity/index.js';
+import { agentRegistered, apiKeyRevoked, identityContract, registrationWorkSolved, sessionEnded, walletLinked } from './identity/index.js';
 import { paymentCompleted, paymentRefundDue, paymentsLedgerContract } from './payments-ledger/index.js';
 import { reputationContract } from './reputation/index.js';
 
@@ -18,7 +18,6 @@ export interface ServiceTopology {
   hears: readonly SignalContract[];
 }
 
-const { authenticate, getAgents, createChallenge, register, getProfile, listApiKeys, createApiKey, revokeApiKey } = identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
 const { createOffer, claimPayment, settlePayment, releasePayment, paySandbox, listReceipts, getReceipt, listLedger } = paymentsLedgerContract;
@@ -27,14 +26,14 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   identity: {
     serves: identityContract,
     calls: [],
-    emits: [agentRegistered],
+    emits: [agentRegistered, walletLinked, registrationWorkSolved],
     consumes: [],
-    signals: [apiKeyRevoked],
+    signals: [apiKeyRevoked, sessionEnded],
     hears: [],
   },
   catalog: {
     serves: catalogContract,
-    calls: [getAgents, provisionEndpoint],
+    calls: [identityContract.getAgents, provisionEndpoint],
     emits: [listingChanged, listingRemoved],
     consumes: [agentRegistered, endpointChanged, paymentCompleted],
     signals: [listingTouched],
@@ -67,14 +66,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   'api-gateway': {
     serves: {},
     calls: [
-      authenticate,
-      getAgents,
-      createChallenge,
-      register,
-      getProfile,
-      listApiKeys,
-      createApiKey,
-      revokeApiKey,
+      ...Object.values(identityContract),
       ...Object.values(publicCatalog),
       ...Object.values(publicGateway),
       paySandbox,
@@ -85,6 +77,6 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [],
     consumes: [],
     signals: [],
-    hears: [apiKeyRevoked],
+    hears: [apiKeyRevoked, sessionEnded],
   },
 };

@@ -1,16 +1,20 @@
-import type { Scope } from '@market/contracts';
+import type { AccountType, Scope } from '@market/contracts';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiBearerAuth } from '@nestjs/swagger';
+import { ApiBearerAuth, ApiCookieAuth } from '@nestjs/swagger';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { edgeRefusals } from './edge-refusals.js';
 
-/** Who may use a route: anyone, anyone but better with a key, any valid key, or a key that holds the scope. */
-export type Access = 'public' | 'optional-key' | 'any-key' | Scope;
+/** What opens a route: nothing, nothing but better with a key, any valid credential, or a key that holds the scope. */
+export type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
 
 /** What a route says of itself before its handler is asked. */
 export interface RouteRules {
   access: Access;
+  /** Whose credentials open the route; agents have keys, humans have sessions. */
+  accounts: readonly AccountType[];
+  /** A public route whose handler wants to know who calls, if that can be told; it turns nobody away. */
+  recognizes?: boolean;
   /** `json` (default) is parsed and checked, `opaque` stays the text it is, `ignored` is not even read. */
   body?: 'json' | 'opaque' | 'ignored';
   bodyLimitBytes?: number;
@@ -20,20 +24,32 @@ export interface RouteRules {
   sandboxOnly?: boolean;
 }
 
-type MoreRules = Omit<RouteRules, 'access'>;
+type MoreRules = Omit<RouteRules, 'access' | 'accounts' | 'recognizes'>;
+
+const ANYONE: readonly AccountType[] = ['agent', 'human'];
 
 const declare = (rules: RouteRules): MethodDecorator => RouteConfig({ rules });
 
-/** Needs no credential and reads none. */
-export const Public = (rules: MoreRules = {}): MethodDecorator => declare({ access: 'public', ...rules });
+/** Needs no credential and, unless it `recognizes` callers, reads none. */
+export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator => declare({ access: 'public', accounts: ANYONE, ...rules });
 
 /** A key is not needed, but one that is sent must be good. */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(declare({ access: 'optional-key', ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
+  applyDecorators(declare({ access: 'optional-key', accounts: ANYONE, ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
 
-/** Any valid key, whatever its scopes. */
-export const AnyKey = (rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(declare({ access: 'any-key', ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
+/** Any valid credential of these accounts, whatever the scopes of a key. */
+export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules = {}): MethodDecorator =>
+  applyDecorators(declare({ access: 'any-credential', accounts, ...rules }), ...accounts.map(documentCredentialOf), ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }));
 
-export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(declare({ access: scope, ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized, scope_missing: edgeRefusals.scope_missing }));
+/** An agent's key with this scope. */
+export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator => {
+  const { unauthorized, wrong_account_type, scope_missing } = edgeRefusals;
+  return applyDecorators(declare({ access: scope, accounts: ['agent'], ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized, wrong_account_type, scope_missing }));
+};
+
+const documentCredentialOf = (account: AccountType): MethodDecorator => (account === 'agent' ? ApiBearerAuth('api_key') : applyDecorators(ApiBearerAuth('session'), ApiCookieAuth('session_cookie')));
+
+function refusalsOf(accounts: readonly AccountType[]): Partial<typeof edgeRefusals> {
+  const { wrong_account_type, cross_site_write } = edgeRefusals;
+  return { ...(accounts.length === ANYONE.length ? {} : { wrong_account_type }), ...(accounts.includes('human') ? { cross_site_write } : {}) };
+}

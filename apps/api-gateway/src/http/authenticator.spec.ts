@@ -5,8 +5,10 @@ import { newCall } from '@market/messaging';
 import { FakeBus } from '@market/testing';
 import { performance } from 'node:perf_hooks';
 import { Authenticator, KEY_MEMORY_MS } from './authenticator.js';
+import type { Credential } from './bearer-key.js';
 
 const keyHash = 'a'.repeat(64);
+const key: Credential = { kind: 'api_key', hash: keyHash };
 const principal = () => ({ accountId: newId(), accountType: 'agent' as const, role: 'both' as const, displayName: 'A', keyId: newId(), scopes: ['read' as const] });
 
 describe('Authenticator', () => {
@@ -21,7 +23,7 @@ describe('Authenticator', () => {
     const known = principal();
     const bus = new FakeBus('api-gateway').answers(authenticate, () => known);
     const authenticator = new Authenticator(bus);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => authenticator.ask(keyHash, newCall())));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => authenticator.ask(key, newCall())));
     expect(answers).toEqual(Array.from({ length: 50 }, () => known));
     expect(bus.asked(authenticate)).toHaveLength(1);
   });
@@ -32,41 +34,41 @@ describe('Authenticator', () => {
       return principal();
     });
     const authenticator = new Authenticator(bus);
-    await authenticator.ask(keyHash, newCall());
+    await authenticator.ask(key, newCall());
     nowMs = 1_000 + KEY_MEMORY_MS - 1;
-    expect(authenticator.known(keyHash)).toBeDefined();
+    expect(authenticator.known(key)).toBeDefined();
     nowMs += 1;
-    expect(authenticator.known(keyHash)).toBeUndefined();
+    expect(authenticator.known(key)).toBeUndefined();
   });
 
   it('forgets a revoked key at once', async () => {
     const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
-    await authenticator.ask(keyHash, newCall());
+    await authenticator.ask(key, newCall());
     authenticator.forget({ keyHash });
-    expect(authenticator.known(keyHash)).toBeUndefined();
+    expect(authenticator.known(key)).toBeUndefined();
   });
 
   it('does not keep an answer that a revocation has overtaken', async () => {
     const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
-    const asked = authenticator.ask(keyHash, newCall());
+    const asked = authenticator.ask(key, newCall());
     authenticator.forget({ keyHash });
     await asked;
-    expect(authenticator.known(keyHash)).toBeUndefined();
+    expect(authenticator.known(key)).toBeUndefined();
   });
 
   it('remembers no refusal', async () => {
     const bus = new FakeBus('api-gateway').refuses(authenticate, 'key_invalid', {});
     const authenticator = new Authenticator(bus);
-    await expect(authenticator.ask(keyHash, newCall())).rejects.toMatchObject({ reason: 'key_invalid' });
+    await expect(authenticator.ask(key, newCall())).rejects.toMatchObject({ reason: 'key_invalid' });
     bus.answers(authenticate, principal);
-    await expect(authenticator.ask(keyHash, newCall())).resolves.toBeDefined();
+    await expect(authenticator.ask(key, newCall())).resolves.toBeDefined();
   });
 
   it('keeps a bounded number of keys', async () => {
     const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
-    const hashes = Array.from({ length: 10_050 }, (_, index) => index.toString(16).padStart(64, '0'));
-    for (let from = 0; from < hashes.length; from += 1_000) await Promise.all(hashes.slice(from, from + 1_000).map((hash) => authenticator.ask(hash, newCall())));
-    expect(hashes.filter((hash) => authenticator.known(hash))).toHaveLength(10_000);
-    expect(authenticator.known(hashes[0]!)).toBeUndefined();
+    const keys = Array.from({ length: 10_050 }, (_, index): Credential => ({ kind: 'api_key', hash: index.toString(16).padStart(64, '0') }));
+    for (let from = 0; from < keys.length; from += 1_000) await Promise.all(keys.slice(from, from + 1_000).map((each) => authenticator.ask(each, newCall())));
+    expect(keys.filter((each) => authenticator.known(each))).toHaveLength(10_000);
+    expect(authenticator.known(keys[0]!)).toBeUndefined();
   });
 });

@@ -1,10 +1,11 @@
 import type { Principal } from '@market/contracts';
-import { apiKeyRevoked, authenticate } from '@market/contracts/identity';
+import { apiKeyRevoked, authenticate, sessionEnded } from '@market/contracts/identity';
 import { HandleSignal, MessageBus, type Call } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
+import type { Credential } from './bearer-key.js';
 
-/** A revoked key works nowhere after this time, whatever signals got lost. */
+/** A revoked key, like an ended session, works nowhere after this time, whatever signals got lost. */
 export const KEY_MEMORY_MS = 1_000;
 const REMEMBERED_KEYS = 10_000;
 
@@ -13,7 +14,7 @@ interface Remembered {
   untilMs: number;
 }
 
-/** Knows who a key is. Asks identity at most once per key and second, however many requests carry it. */
+/** Knows who a key or a session is. Asks identity at most once per credential and second, however many requests carry it. */
 @Injectable()
 export class Authenticator {
   private readonly remembered = new Map<string, Remembered>();
@@ -21,22 +22,22 @@ export class Authenticator {
 
   constructor(private readonly bus: MessageBus) {}
 
-  /** The principal of a key seen less than a second ago. */
-  known(keyHash: string): Principal | undefined {
-    const entry = this.remembered.get(keyHash);
+  /** The principal of a credential seen less than a second ago. */
+  known({ hash }: Credential): Principal | undefined {
+    const entry = this.remembered.get(hash);
     if (entry === undefined) return undefined;
     if (entry.untilMs > performance.now()) return entry.principal;
-    this.remembered.delete(keyHash);
+    this.remembered.delete(hash);
     return undefined;
   }
 
   /** @throws Refusal of kind `unauthenticated`, or that identity is out of reach. */
-  ask(keyHash: string, call: Call): Promise<Principal> {
+  ask({ kind, hash: keyHash }: Credential, call: Call): Promise<Principal> {
     const pending = this.asking.get(keyHash);
     if (pending) return pending;
     // Counted from the question, not from the answer: what was true when identity looked may be over when it arrives.
     const untilMs = performance.now() + KEY_MEMORY_MS;
-    const answer: Promise<Principal> = this.bus.request(authenticate, { keyHash }, call).then(
+    const answer: Promise<Principal> = this.bus.request(authenticate, { keyHash, kind }, call).then(
       (principal) => {
         if (this.isCurrent(keyHash, answer)) this.remember(keyHash, { principal, untilMs });
         return principal;
@@ -51,6 +52,7 @@ export class Authenticator {
   }
 
   @HandleSignal(apiKeyRevoked)
+  @HandleSignal(sessionEnded)
   forget({ keyHash }: { keyHash: string }): void {
     this.remembered.delete(keyHash);
     this.asking.delete(keyHash);

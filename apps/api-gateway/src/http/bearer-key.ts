@@ -1,18 +1,30 @@
-import { hashApiKey } from '@market/contracts/identity';
+import { hashApiKey, hashSessionToken, type CredentialKind } from '@market/contracts/identity';
 import type { IncomingMessage } from 'node:http';
+
+/** A key or a session token, as far as it leaves the request: by its hash. */
+export interface Credential {
+  kind: CredentialKind;
+  hash: string;
+}
 
 const SCHEME = 'bearer ';
 
 /**
- * The hash of the API key a request presents: undefined when it has no Authorization header, null when it has one that
- * is not exactly `Bearer <key>` with a well-formed key. Node hands out the first of repeated headers, so they are counted.
+ * The credential in a request's Authorization header: undefined when there is no such header, null when it is not exactly
+ * `Bearer <key or session token>`, well formed. Node hands out the first of repeated headers, so they are counted.
  */
-export function presentedKeyHash(request: IncomingMessage): string | null | undefined {
+export function bearerCredential(request: IncomingMessage): Credential | null | undefined {
   const header = request.headers.authorization;
   if (header === undefined) return undefined;
   if (header.slice(0, SCHEME.length).toLowerCase() !== SCHEME || isRepeated(request.rawHeaders)) return null;
-  return hashApiKey(header.slice(SCHEME.length));
+  const text = header.slice(SCHEME.length);
+  return credential('api_key', hashApiKey(text)) ?? sessionCredential(text);
 }
+
+/** Null for everything that is not a well-formed session token. */
+export const sessionCredential = (text: string): Credential | null => credential('session', hashSessionToken(text));
+
+const credential = (kind: CredentialKind, hash: string | null): Credential | null => hash === null ? null : { kind, hash };
 
 function isRepeated(rawHeaders: string[]): boolean {
   let count = 0;

@@ -1,17 +1,19 @@
 import type { Principal } from '@market/contracts';
-import { newCall, type Call } from '@market/messaging';
+import { newCall, Refusal, type Call } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import type { RouteRules } from './access.js';
 import type { Authenticator } from './authenticator.js';
-import { presentedKeyHash } from './bearer-key.js';
+import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
-import { requestMalformed, scopeMissing, unauthorized } from './edge-refusals.js';
+import { crossSiteWrite, requestMalformed, scopeMissing, unauthorized, wrongAccountType } from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
 import { RouteTable } from './route-table.js';
+import type { SessionCookie } from './session-cookie.js';
 import { traceparentFor } from './trace-context.js';
 
 export interface DoorSettings {
   authenticator: Authenticator;
+  sessionCookie: SessionCookie;
   sandbox: boolean;
   requestBudgetMs: number;
   callBudgetMs: number;
@@ -33,7 +35,7 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
   instance.addHook('onRoute', (route) => {
     if (DOCS.test(route.url)) return routes.add(route);
     const rules = route.config?.rules;
-    if (!rules) throw new Error(`${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyKey or @RequireScope`);
+    if (!rules) throw new Error(`${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyCredential or @RequireScope`);
     if (rules.bodyLimitBytes) route.bodyLimit = rules.bodyLimitBytes;
     const absent = rules.sandboxOnly === true && !settings.sandbox;
     if (!absent) routes.add(route);
@@ -60,9 +62,11 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
   return true;
 }
 
-function doorOf(rules: RouteRules, { authenticator, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
-  const { access } = rules;
+function doorOf(rules: RouteRules, { authenticator, sessionCookie, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
+  const { access, accounts } = rules;
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
+  // A page that anyone may see does not depend on what a browser happens to send along.
+  const readsCookie = access !== 'optional-key';
 
   return (request, reply, done) => {
     request.rules = rules;
@@ -73,20 +77,29 @@ function doorOf(rules: RouteRules, { authenticator, requestBudgetMs, callBudgetM
       request.call = callFor(principal);
       done();
     };
-    if (access === 'public') return open();
+    const turnAway = (refusal: Error): void => (access === 'public' ? open() : done(refusal));
+    if (access === 'public' && !rules.recognizes) return open();
 
-    reply.header('vary', 'Authorization');
-    const keyHash = presentedKeyHash(request.raw);
-    if (keyHash === undefined && access === 'optional-key') return open();
-    if (!keyHash) return done(unauthorized());
+    reply.header('vary', readsCookie ? 'Authorization, Cookie' : 'Authorization');
+    let credential: Credential | null | undefined = bearerCredential(request.raw);
+    if (credential === undefined && readsCookie) {
+      credential = sessionCookie.credentialIn(request);
+      if (credential && sessionCookie.isForeignWrite(request)) return turnAway(crossSiteWrite());
+    }
+    if (credential === undefined && access === 'optional-key') return open();
+    if (!credential) return turnAway(unauthorized());
     const admit = (principal: Principal): void => {
-      if (access === 'any-key') return open(principal);
+      if (access === 'public') return open(principal);
+      if (!accounts.includes(principal.accountType)) return done(wrongAccountType(accounts));
+      if (access === 'any-credential') return open(principal);
       // A key that may not read sees what a stranger sees.
       if (access === 'optional-key') return open(principal.scopes.includes('read') ? principal : undefined);
       return principal.scopes.includes(access) ? open(principal) : done(scopeMissing(access));
     };
-    const known = authenticator.known(keyHash);
+    const known = authenticator.known(credential);
     if (known) return admit(known);
-    authenticator.ask(keyHash, callFor()).then(admit, done);
+    authenticator.ask(credential, callFor()).then(admit, (error: Error) => (isUnauthenticated(error) ? turnAway(error) : done(error)));
   };
 }
+
+const isUnauthenticated = (error: Error): boolean => error instanceof Refusal && error.declaration.kind === 'unauthenticated';

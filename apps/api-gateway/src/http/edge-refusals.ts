@@ -1,4 +1,4 @@
-import { declareRefusal, scope, type RefusalDeclaration, type Scope } from '@market/contracts';
+import { accountType, declareRefusal, scope, type AccountType, type RefusalDeclaration, type Scope } from '@market/contracts';
 import { Refusal } from '@market/messaging';
 import { z } from 'zod';
 
@@ -17,6 +17,9 @@ export const edgeRefusals = {
   request_malformed: declareRefusal('invalid', 'This is not a request the marketplace can read', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
   /** The same for every key that is not good, so that nothing can be learned from it. */
   unauthorized: declareRefusal('unauthenticated', 'Missing or invalid API key: send exactly one header "Authorization: Bearer am_k_…"; an agent without a key registers first', z.object({}), { nextAction: 'authenticate' }),
+  /** Agents come with keys, human operators with sessions. */
+  wrong_account_type: declareRefusal('forbidden', 'This kind of account cannot use this operation; details.account_types names those that can', z.object({ account_types: z.array(accountType) }), { nextAction: 'authenticate' }),
+  cross_site_write: declareRefusal('forbidden', "A session cookie changes things only from the marketplace's own pages: anything else sends the session token as a Bearer token", z.object({}), { nextAction: 'authenticate' }),
   scope_missing: declareRefusal('forbidden', 'The API key lacks the scope this operation needs', z.object({ required_scope: scope }), { nextAction: 'create_key_with_scope' }),
   setup_retired: declareRefusal('gone', 'The marketplace keeps no buyer funds and no payment setup any more; pay per call through the gateway', z.object({ replacement: z.literal('POST /gateway/{listingId}') }), { nextAction: 'use_direct_gateway' }),
 };
@@ -27,5 +30,7 @@ export const requestInvalid = (fields: FieldProblem[]): Refusal => refusal('requ
 export const bodyMalformed = (problem: string): Refusal => refusal('body_malformed', edgeRefusals.body_malformed, { problem });
 export const requestMalformed = (problem: string): Refusal => refusal('request_malformed', edgeRefusals.request_malformed, { problem });
 export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.unauthorized, {});
+export const wrongAccountType = (accounts: readonly AccountType[]): Refusal => refusal('wrong_account_type', edgeRefusals.wrong_account_type, { account_types: [...accounts] });
+export const crossSiteWrite = (): Refusal => refusal('cross_site_write', edgeRefusals.cross_site_write, {});
 export const scopeMissing = (required: Scope): Refusal => refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
 export const setupRetired = (): Refusal => refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });

@@ -1,6 +1,6 @@
 import type { OutputOf } from '@market/contracts';
-import type { createApiKey, createChallenge, getProfile, register } from '@market/contracts/identity';
-import { BUYER_ID, EARLIER, KEY_ID, WALLET } from '../openapi/example-values.js';
+import type { createApiKey, createChallenge, getProfile, openSession, register } from '@market/contracts/identity';
+import { BUYER_ID, EARLIER, HUMAN_ID, KEY_ID, LATER, WALLET } from '../openapi/example-values.js';
 
 export const challengeExample: OutputOf<typeof createChallenge> = {
   message: `market.example wants you to sign in with your Ethereum account:\n${WALLET}\n\nRegister this wallet with the marketplace.\n\nURI: https://market.example\nVersion: 1\nChain ID: 1\nNonce: 6mq2Ynk0zVxHpT4c\nIssued At: 2026-11-21T14:00:00.000Z\nExpiration Time: 2026-11-21T14:05:00.000Z`,
@@ -55,4 +55,13 @@ export const createdKeyExample: OutputOf<typeof createApiKey> = {
   created_at: EARLIER,
   expires_at: null,
   key: 'am_k_…shown once…',
+};
+
+const { pow_nonce: _pow, display_name: _name, ...proofExample } = registerBodyExample;
+export const openSessionBodyExample = proofExample;
+
+export const sessionExample: OutputOf<typeof openSession> = {
+  session_token: 'am_s_…shown once…',
+  account: { id: HUMAN_ID, display_name: 'Operator 0x71C7…976F', avatar_url: null, account_type: 'human', is_verified: false, wallet_address: WALLET },
+  expires_at: LATER,
 };

@@ -2,7 +2,7 @@ import { getProfile } from '@market/contracts/identity';
 import { MessageBus, type Call } from '@market/messaging';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { AnyKey } from '../http/access.js';
+import { AnyCredential } from '../http/access.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -16,7 +16,7 @@ export class ProfileHttpController {
 
   /** One bus hop when the key was seen within a second, else two. */
   @Get()
-  @AnyKey()
+  @AnyCredential(['agent', 'human'])
   @Operation({
     summary: "The caller's own profile",
     description: 'Also the way to verify a key before other work.',

@@ -1,16 +1,17 @@
 import { Text } from '../http/fields.js';
+import { Nonce, PowNonce, Signature, WalletAddressText } from './wallet-proof.http-schema.js';
 
 export class RegisterBody {
-  @Text({ min: 1, max: 128, description: 'The address the challenge was made for.' })
+  @WalletAddressText()
   wallet_address: string;
 
-  @Text({ min: 1, max: 1024, description: 'The message of the challenge, signed: EIP-191 hex, or ed25519 in base58 or base64.' })
+  @Signature()
   signature: string;
 
-  @Text({ min: 1, max: 128, description: 'The nonce of the challenge.' })
+  @Nonce()
   nonce: string;
 
-  @Text({ min: 1, max: 64, description: 'The solution of the proof-of-work puzzle.' })
+  @PowNonce()
   pow_nonce: string;
 
   @Text({ min: 1, max: 100, optional: true, description: 'How others see the agent.' })

@@ -2,6 +2,7 @@ import { NEXT_ACTIONS } from '@market/kernel';
 import { Injectable } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { SessionCookie } from '../http/session-cookie.js';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
 import type { JsonSchema } from './json-schema.js';
 import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
@@ -47,7 +48,9 @@ export class OpenApi {
       .setDescription('Where AI agents find, pay for and call services that other agents sell. Texts are measured in Unicode code points. The retired payment setup operations (/payments/setup, /payments/setup-intents, /payments/fund, /payment-methods, /wallet/deposit, /wallet/balance) answer 410 GONE to any method.')
       .setVersion(INTERFACE_VERSION)
       .addServer(publicUrl.replace(/\/+$/, ''))
-      .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: am_k_…' }, 'api_key')
+      .addBearerAuth({ type: 'http', scheme: 'bearer', description: "An agent's API key: am_k_…" }, 'api_key')
+      .addBearerAuth({ type: 'http', scheme: 'bearer', description: "A human operator's session token: am_s_…" }, 'session')
+      .addCookieAuth(app.get(SessionCookie).name, { type: 'apiKey', in: 'cookie', description: "The same token, as a browser keeps it; good for writes from the marketplace's own pages only." }, 'session_cookie')
       .build();
     const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
     document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema } };

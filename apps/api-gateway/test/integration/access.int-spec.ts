@@ -1,5 +1,6 @@
 import type { Scope } from '@market/contracts';
-import { apiKeyOf, apiKeyRevoked, authenticate } from '@market/contracts/identity';
+import { apiKeyOf, apiKeyRevoked, authenticate, getProfile, sessionEnded, sessionTokenOf } from '@market/contracts/identity';
+import { profileExample } from '../../src/identity/identity.examples.js';
 import { BUYER_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
 import { KEY_MEMORY_MS } from '../../src/http/authenticator.js';
 import { eventually } from '@market/testing';
@@ -8,10 +9,12 @@ import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
 /** Every operation and who may use it, as design §7 says; written out, so that a changed rule shows here. */
-const ACCESS: Record<string, 'public' | 'optional' | 'any' | Scope> = {
+const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = {
   'GET /health': 'public',
   'POST /auth/challenge': 'public',
   'POST /register': 'public',
+  'POST /auth/session': 'public',
+  'DELETE /auth/session': 'human',
   'GET /me': 'any',
   'GET /api-keys': 'read',
   'POST /api-keys': 'write',
@@ -42,6 +45,7 @@ const OPERATIONS = Object.entries(ACCESS).map(([operation, access]) => {
   const [method, template] = operation.split(' ') as [string, string];
   return { operation, method, access, path: template.replace('{relayRequestId}', RELAY_REQUEST_ID).replace(/\{\w+\}/, BUYER_ID) };
 });
+const COOKIE = '__Host-am_session';
 const SCOPES: Scope[] = ['read', 'write', 'subscribe'];
 const isScope = (access: string): access is Scope => (SCOPES as string[]).includes(access);
 
@@ -79,7 +83,7 @@ describe('who may use what', () => {
       if (access === 'public') expect(answer.status).not.toBe(401);
       else {
         expectRefused(answer, 401, 'UNAUTHORIZED');
-        expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization', 'www-authenticate': expect.stringContaining('Bearer') });
+        expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', vary: access === 'optional' ? 'Authorization' : 'Authorization, Cookie', 'www-authenticate': expect.stringContaining('Bearer') });
       }
     });
 
@@ -87,11 +91,75 @@ describe('who may use what', () => {
       for (const scope of SCOPES) {
         const answer = await ask(world.agent([scope]).key);
         expect(answer.status).toBeLessThan(500);
-        if (isScope(access) && scope !== access) {
+        if (access === 'human') {
+          expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
+          expect(answer.json.error!.details).toMatchObject({ account_types: ['human'] });
+        } else if (isScope(access) && scope !== access) {
           expectRefused(answer, 403, 'FORBIDDEN', 'scope_missing');
           expect(answer.json.error).toMatchObject({ details: { required_scope: access }, recovery: { next_action: 'create_key_with_scope' } });
         } else expect([401, 403]).not.toContain(answer.status);
       }
+    });
+  });
+
+  describe.each(OPERATIONS)('$operation', ({ method, path, access }) => {
+    it(isScope(access) ? 'is for keys of agents, not for sessions of humans' : 'does not turn a human away', async () => {
+      const answers = [
+        await send(world, method, path, { key: world.human().token }),
+        await send(world, method, path, { headers: { cookie: `${COOKIE}=${world.human().token}`, 'sec-fetch-site': 'same-origin' } }),
+      ];
+      for (const answer of answers) {
+        if (isScope(access)) {
+          expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
+          expect(answer.json.error!.details).toMatchObject({ account_types: ['agent'] });
+        } else expect([401, 403]).not.toContain(answer.status);
+      }
+    });
+  });
+
+  describe('a session cookie', () => {
+    const me = (cookie: string, headers: Record<string, string> = {}) => send(world, 'GET', '/me', { headers: { cookie, ...headers } });
+    const signOut = (headers: Record<string, string>) => send(world, 'DELETE', '/auth/session', { headers: { ...headers, cookie: `${COOKIE}=${world.human().token}` } });
+
+    it('changes things from pages of the marketplace alone', async () => {
+      const own: Record<string, string>[] = [{ 'sec-fetch-site': 'same-origin', origin: 'https://market.test' }, { 'sec-fetch-site': 'same-origin' }, { origin: 'https://market.test' }];
+      for (const headers of own) expect((await signOut(headers)).status).toBe(200);
+      const foreign: Record<string, string>[] = [{}, { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }, { origin: 'https://evil.test' }, { origin: 'null' }, { origin: 'https://market.test.evil.test' }];
+      for (const headers of foreign) expectRefused(await signOut(headers), 403, 'FORBIDDEN', 'cross_site_write');
+      expect((await send(world, 'DELETE', '/auth/session', { key: world.human().token, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(200);
+      expect((await me(`${COOKIE}=${world.human().token}`, { 'sec-fetch-site': 'cross-site' })).status).toBe(200);
+    });
+
+    it('is no credential when it holds a key, is there twice, or is not whole', async () => {
+      const { token } = world.human();
+      const { key } = world.agent();
+      for (const cookie of [`${COOKIE}=${key}`, `${COOKIE}=${token}; ${COOKIE}=${token}`, `${COOKIE}=${token}x`, `${COOKIE}=`, `${COOKIE}="${token}"`, `other=${token}`, `api_key=${key}`]) expectRefused(await me(cookie), 401, 'UNAUTHORIZED');
+    });
+
+    it('is not looked at beside an Authorization header, good or bad', async () => {
+      const cookie = `${COOKIE}=${world.human().token}`;
+      const { key, principal } = world.agent();
+      const askedBy: (string | undefined)[] = [];
+      world.bus.answers(getProfile, (_input, call) => {
+        askedBy.push(call.principal?.accountId);
+        return profileExample;
+      });
+      expect((await me(cookie, { authorization: `Bearer ${key}` })).status).toBe(200);
+      expect(askedBy).toEqual([principal.accountId]);
+      expectRefused(await me(cookie, { authorization: `Bearer ${key}x` }), 401, 'UNAUTHORIZED');
+    });
+
+    it('does not stand between anyone and a public page, however old it is', async () => {
+      const old = `${COOKIE}=${sessionTokenOf('o'.repeat(43))}`;
+      for (const path of ['/listings', `/listings/${BUYER_ID}`, '/health']) expect((await send(world, 'GET', path, { headers: { cookie: old } })).status).toBe(200);
+    });
+
+    it('opens nothing once the session ended', async () => {
+      const { token, keyHash } = world.human();
+      expect((await me(`${COOKIE}=${token}`)).status).toBe(200);
+      world.revokeSilently(keyHash);
+      world.signal(sessionEnded, { keyHash });
+      expectRefused(await me(`${COOKIE}=${token}`), 401, 'UNAUTHORIZED');
     });
   });
 

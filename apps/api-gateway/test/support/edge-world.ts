@@ -1,5 +1,5 @@
 import { topology, type Principal, type RequestContract, type Scope, type SignalContract } from '@market/contracts';
-import { API_KEY_SECRET_LENGTH, apiKeyOf, authenticate, hashApiKey } from '@market/contracts/identity';
+import { CREDENTIAL_SECRET_LENGTH, apiKeyOf, authenticate, hashApiKey, hashSessionToken, sessionTokenOf } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { BusFailure, Refusal, refuse, toCall, type Link, type ReplyEnvelope, type RequestEnvelope, type Transport } from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
@@ -49,11 +49,20 @@ export class EdgeWorld {
 
   /** A new account with a key of these scopes. */
   agent(scopes: Scope[] = ['read', 'write', 'subscribe'], displayName = 'Tester'): { key: string; keyHash: string; principal: Principal } {
-    const key = apiKeyOf(newId().replaceAll('-', '').padEnd(API_KEY_SECRET_LENGTH, 'x'));
+    const key = apiKeyOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'x'));
     const principal: Principal = { accountId: newId(), accountType: 'agent', role: 'both', displayName, keyId: newId(), scopes };
     const keyHash = hashApiKey(key)!;
     this.principals.set(keyHash, principal);
     return { key, keyHash, principal };
+  }
+
+  /** A human with a session. */
+  human(): { token: string; keyHash: string; principal: Principal } {
+    const token = sessionTokenOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'x'));
+    const principal: Principal = { accountId: newId(), accountType: 'human', role: 'both', displayName: 'Operator', keyId: newId(), scopes: [] };
+    const keyHash = hashSessionToken(token)!;
+    this.principals.set(keyHash, principal);
+    return { token, keyHash, principal };
   }
 
   /** From now on identity does not know the key; nobody is told. */

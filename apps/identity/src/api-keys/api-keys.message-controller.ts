@@ -18,7 +18,7 @@ export class ApiKeysMessageController {
 
   @HandleRequest(authenticate)
   authenticate(input: InputOf<typeof authenticate>): Promise<OutputOf<typeof authenticate>> {
-    return this.authenticateQuery.execute(input.keyHash);
+    return this.authenticateQuery.execute(input);
   }
 
   @HandleRequest(listApiKeys)

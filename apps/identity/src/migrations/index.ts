@@ -1,3 +1,4 @@
 import { CreateIdentity1763700000000 } from './1763700000000-create-identity.js';
+import { CreateSessions1763710000000 } from './1763710000000-create-sessions.js';
 
-export const migrations = [CreateIdentity1763700000000];
+export const migrations = [CreateIdentity1763700000000, CreateSessions1763710000000];

@@ -25,6 +25,9 @@ export function parseWalletAddress(text: string): WalletAddress | null {
   return SOLANA.test(text) ? parseSolana(text) : null;
 }
 
+/** Enough of an address for people to know it again. */
+export const shortAddress = ({ address }: WalletAddress): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
+
 function parseEvm(text: string): WalletAddress | null {
   const address = checksumAddress(`0x${text.slice(2).toLowerCase()}`);
   return EVM.test(text) || text === address ? { chainType: 'evm', address } : null;

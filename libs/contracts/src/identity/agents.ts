@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { id, timestamp } from '../shared/index.js';
-import { walletProofRefusals } from './challenges.js';
+import { workProofRefusals } from './challenges.js';
 
 export const walletSummary = z.object({
   id,
@@ -52,7 +52,7 @@ export const register = defineRequest({
     authorization_header: z.string(),
   }),
   refusals: {
-    ...walletProofRefusals,
+    ...workProofRefusals,
     display_name_invalid: declareRefusal('invalid', 'display_name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
     wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), { nextAction: 'recover_key' }),
   },

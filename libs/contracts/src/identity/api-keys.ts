@@ -4,10 +4,13 @@ import { id, principal, scope, sha256Hex, timestamp } from '../shared/index.js';
 
 const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), { nextAction: 'recover_key' });
 
-/** Resolves a key by its hash: the raw key never leaves the edge. */
+export const credentialKind = z.enum(['api_key', 'session']);
+export type CredentialKind = z.output<typeof credentialKind>;
+
+/** Resolves a key, or a human's session, by its hash: the raw text never leaves the edge. */
 export const authenticate = defineRequest({
   subject: 'rpc.identity.authenticate.v1',
-  input: z.object({ keyHash: sha256Hex }),
+  input: z.object({ keyHash: sha256Hex, kind: credentialKind.default('api_key') }),
   output: principal,
   refusals: { key_invalid: keyInvalid },
 });

@@ -8,9 +8,14 @@ export type ChallengePurpose = z.output<typeof challengePurpose>;
 /** What every operation that proves a wallet may refuse. */
 export const walletProofRefusals = {
   wallet_address_invalid: declareRefusal('invalid', 'wallet_address is neither an Ethereum nor a Solana address', z.object({}), { nextAction: 'fix_request' }),
-  proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
   challenge_invalid: declareRefusal('invalid', 'The nonce is unknown, expired, already used, or belongs to another wallet or purpose', z.object({}), { nextAction: 'request_new_challenge' }),
   signature_invalid: declareRefusal('invalid', 'The signature does not prove ownership of the wallet for this message', z.object({}), { nextAction: 'request_new_challenge' }),
+};
+
+/** And what those refuse that ask for work as well. */
+export const workProofRefusals = {
+  ...walletProofRefusals,
+  proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
 };
 
 export const createChallenge = defineRequest({

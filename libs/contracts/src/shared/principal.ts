@@ -1,13 +1,18 @@
 import { z } from 'zod';
 import { id, scope } from './scalars.js';
 
+export const accountType = z.enum(['agent', 'human']);
+export type AccountType = z.output<typeof accountType>;
+
 /** Who is calling, as the edge resolved it; services trust it because only the edge may publish to them. */
 export const principal = z.object({
   accountId: id,
-  accountType: z.enum(['agent', 'human']),
+  accountType,
   role: z.enum(['buyer', 'seller', 'both']),
   displayName: z.string(),
+  /** The API key of an agent; a human has none and is known by its session. */
   keyId: id,
+  /** Empty for humans: scopes are of keys. */
   scopes: z.array(scope),
 });
 

@@ -23,11 +23,20 @@ const findOpen = sql(
   `SELECT chain_id AS "chainId", agent_id AS "agentId", pow_challenge AS "powChallenge", pow_difficulty AS "powDifficulty", issued_at AS "issuedAt", expires_at AS "expiresAt"
    FROM challenges WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()`,
 );
-const consume = sql('challenges.consume', 'UPDATE challenges SET consumed_at = now() WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now() RETURNING nonce');
+const consume = sql(
+  'challenges.consume',
+  `UPDATE challenges SET consumed_at = now() WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()
+   RETURNING consumed_at AS "solvedAt", floor(extract(epoch FROM consumed_at - issued_at) * 1000)::int AS "solveMs"`,
+);
 const deleteExpired = sql(
   'challenges.delete-expired',
   `DELETE FROM challenges WHERE nonce IN (SELECT nonce FROM challenges WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING nonce`,
 );
+
+export interface Consumed {
+  solvedAt: Date;
+  solveMs: number;
+}
 
 type OpenRow = Pick<ChallengeEntity, 'chainId' | 'agentId' | 'powChallenge' | 'powDifficulty' | 'issuedAt' | 'expiresAt'>;
 
@@ -56,9 +65,10 @@ export class ChallengesRepository {
     return { ...rest, nonce, wallet, purpose, pow: { challenge: powChallenge, difficulty: powDifficulty } };
   }
 
-  /** True for exactly one of all who ever try. */
-  async consume({ nonce, purpose, wallet }: Challenge): Promise<boolean> {
-    return (await this.database.query(consume, [nonce, purpose, wallet.address])).length === 1;
+  /** When it was answered and how long that took, to exactly one of all who ever try; null to the others. */
+  async consume({ nonce, purpose, wallet }: Challenge): Promise<Consumed | null> {
+    const [consumed] = await this.database.query<Consumed>(consume, [nonce, purpose, wallet.address]);
+    return consumed ?? null;
   }
 
   /** @returns how many went, at most `limit`. */

@@ -1,0 +1,53 @@
+import { closeSession, openSession } from '@market/contracts/identity';
+import { MessageBus, type Call } from '@market/messaging';
+import { Body, Controller, Delete, Post, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { AnyCredential, Public } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { SessionCookie } from '../http/session-cookie.js';
+import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { openSessionBodyExample, sessionExample } from './identity.examples.js';
+import { OpenSessionBody } from './sessions.http-schema.js';
+
+@ApiTags('Identity')
+@Controller('auth/session')
+export class SessionsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly cookie: SessionCookie,
+  ) {}
+
+  @Post()
+  @Public()
+  @Operation({
+    summary: 'Sign in as a human operator',
+    description: 'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
+    asks: [openSession],
+    body: { type: OpenSessionBody, examples: { evm: openSessionBodyExample } },
+    status: 201,
+    answer: { schema: envelopeSchema(jsonSchemaOf(openSession.output)), example: success(sessionExample) },
+  })
+  async openSession(@Body(validBody) body: OpenSessionBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
+    const session = await this.bus.request(openSession, { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce }, call);
+    this.cookie.set(reply, session.session_token, new Date(session.expires_at));
+    return success(session);
+  }
+
+  @Delete()
+  @AnyCredential(['human'])
+  @Operation({
+    summary: 'Sign out',
+    description: 'The session that is presented ends everywhere within a second; others of the same human go on.',
+    asks: [closeSession],
+    answer: { schema: envelopeSchema(jsonSchemaOf(closeSession.output)), example: success({ ended: true }) },
+  })
+  async closeSession(@CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
+    const ended = await this.bus.request(closeSession, {}, call);
+    this.cookie.clear(reply);
+    return success(ended);
+  }
+}

@@ -1,0 +1,24 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { closeSession, openSession } from '@market/contracts/identity';
+import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { CloseSession } from './close-session.use-case.js';
+import { OpenSession } from './open-session.use-case.js';
+
+@Controller()
+export class SessionsMessageController {
+  constructor(
+    private readonly openSessionUseCase: OpenSession,
+    private readonly closeSessionUseCase: CloseSession,
+  ) {}
+
+  @HandleRequest(openSession)
+  openSession(input: InputOf<typeof openSession>, call: Call): Promise<OutputOf<typeof openSession>> {
+    return this.openSessionUseCase.execute(input, call);
+  }
+
+  @HandleRequest(closeSession)
+  closeSession(_input: InputOf<typeof closeSession>, call: Call): Promise<OutputOf<typeof closeSession>> {
+    return this.closeSessionUseCase.execute(principalOf(call));
+  }
+}

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const KEY_PREFIX = 'am_k_';
+const SESSION_PREFIX = 'am_s_';
+const DIGITS = /^[0-9A-Za-z]{49}$/;
+const CHECKSUM_LENGTH = 6;
+
+/** Random base62 digits of a key or a session token: 256 bits. */
+export const CREDENTIAL_SECRET_LENGTH = 43;
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The key around 43 base62 digits: `am_k_`, the digits, and 6 base62 digits of checksum. */
+export const apiKeyOf = (secret: string): string => `${KEY_PREFIX}${secret}${checksumOf(secret)}`;
+
+/** The token of a human's session: a key's form under `am_s_`. */
+export const sessionTokenOf = (secret: string): string => `${SESSION_PREFIX}${secret}${checksumOf(secret)}`;
+
+/**
+ * SHA-256 in hex, by which every service knows a key; null when form or checksum are wrong, so that noise is refused
+ * without asking anybody. A plain hash is enough: nobody guesses 256 random bits.
+ */
+export const hashApiKey = (text: string): string | null => hashUnder(KEY_PREFIX, text);
+
+/** The same for a session token. */
+export const hashSessionToken = (text: string): string | null => hashUnder(SESSION_PREFIX, text);
+
+function hashUnder(prefix: string, text: string): string | null {
+  const digits = text.slice(prefix.length);
+  if (!text.startsWith(prefix) || !DIGITS.test(digits) || digits.slice(-CHECKSUM_LENGTH) !== checksumOf(digits.slice(0, -CHECKSUM_LENGTH))) return null;
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** CRC-32: finds every single mistake of typing or copying. */
+function checksumOf(secret: string): string {
+  let rest = crc32(secret);
+  let digits = '';
+  for (let position = 0; position < CHECKSUM_LENGTH; position += 1) {
+    digits = BASE62[rest % BASE62.length]! + digits;
+    rest = Math.floor(rest / BASE62.length);
+  }
+  return digits;
+}
