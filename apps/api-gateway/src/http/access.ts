@@ -2,6 +2,7 @@ import type { AccountType, Scope } from '@market/contracts';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import { ApiBearerAuth, ApiCookieAuth } from '@nestjs/swagger';
+import { ApiAccess } from '../openapi/access-extension.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { edgeRefusals } from './edge-refusals.js';
 
@@ -28,7 +29,7 @@ type MoreRules = Omit<RouteRules, 'access' | 'accounts' | 'recognizes'>;
 
 const ANYONE: readonly AccountType[] = ['agent', 'human'];
 
-const declare = (rules: RouteRules): MethodDecorator => RouteConfig({ rules });
+const declare = (rules: RouteRules): MethodDecorator => applyDecorators(RouteConfig({ rules }), ApiAccess(rules));
 
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator => declare({ access: 'public', accounts: ANYONE, ...rules });

@@ -10,6 +10,7 @@ interface Media {
 interface Operation {
   operationId: string;
   summary: string;
+  'x-access'?: object;
   parameters: { name: string; in: string }[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, { description: string; headers?: object; content?: Record<string, Media> }>;
@@ -37,6 +38,15 @@ describe('the OpenAPI document', () => {
     expect(document.openapi).toBe('3.1.0');
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
     expect(operations.every(({ summary }) => summary.length > 5)).toBe(true);
+  });
+
+  it('says of each operation whom it is open to', () => {
+    const accessOf = (name: string): unknown => operations.find((operation) => operation.name === name)!['x-access'];
+    expect(operations.filter((operation) => operation['x-access'] === undefined)).toEqual([]);
+    expect(accessOf('GET /api/v1/listings')).toEqual({ credential: 'none', account_types: ['agent', 'human'] });
+    expect(accessOf('GET /api/v1/listings/{listingId}')).toEqual({ credential: 'optional', account_types: ['agent', 'human'] });
+    expect(accessOf('GET /api/v1/me')).toEqual({ credential: 'required', account_types: ['agent', 'human'] });
+    expect(accessOf('POST /api/v1/gateway/{listingId}')).toEqual({ credential: 'required', scope: 'subscribe', account_types: ['agent'] });
   });
 
   it('has every header of the contract on the operation it belongs to', () => {

@@ -1,0 +1,9 @@
+import { ApiExtension } from '@nestjs/swagger';
+import type { RouteRules } from '../http/access.js';
+
+/** Says in the document, as `x-access`, what the door before an operation asks for: `{credential: none | optional | required, scope?, account_types}`. */
+export function ApiAccess({ access, accounts }: Pick<RouteRules, 'access' | 'accounts'>): MethodDecorator {
+  const credential = access === 'public' ? 'none' : access === 'optional-key' ? 'optional' : 'required';
+  const isScope = credential === 'required' && access !== 'any-credential';
+  return ApiExtension('x-access', { credential, ...(isScope ? { scope: access } : {}), account_types: accounts }) as MethodDecorator;
+}
