@@ -75,7 +75,15 @@ export class ObservePayment {
 
   private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {
     try {
-      return await rail.observe({ paymentId: payment.id, relayRequestId: payment.relay_request_id, route: payment, amountBaseUnits: BigInt(payment.amount_base_units) });
+      return await rail.observe({
+        paymentId: payment.id,
+        relayRequestId: payment.relay_request_id,
+        route: payment,
+        amountBaseUnits: BigInt(payment.amount_base_units),
+        priceMicros: BigInt(payment.gross_micros),
+        depositAddress: payment.deposit_address,
+        createdAt: payment.created_at,
+      });
     } catch (error) {
       this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${error instanceof Error ? error.message : String(error)}`);
       return null;

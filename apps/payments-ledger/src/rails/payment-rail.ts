@@ -19,6 +19,9 @@ export interface WatchedOffer {
   relayRequestId: string;
   route: Pick<Route, 'currency' | 'network'>;
   amountBaseUnits: bigint;
+  priceMicros: bigint;
+  depositAddress: string;
+  createdAt: Date;
 }
 
 /**

@@ -1,0 +1,56 @@
+import type { Currency } from '@market/contracts';
+import { invariant } from '@market/kernel';
+import { getAddress, type Address } from 'viem';
+import type { Observation } from '../../payments/payment-state.js';
+import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import { DepositAddresses } from './deposit-addresses.js';
+import { EvmChain, type ChainLimits } from './evm-chain.js';
+import type { EvmChainSettings } from './evm-settings.js';
+
+export interface EvmRailSettings extends ChainLimits {
+  extendedPublicKey: string;
+  chains: EvmChainSettings[];
+  minimumMicros: Record<'USDC' | 'ETH', bigint>;
+  /** Up to this price a payment may be believed at `safe`; beyond it at `finalized`. 0: always `finalized`. */
+  safeUpToMicros: bigint;
+}
+
+const DECIMALS = { USDC: 6, ETH: 18 } as const;
+
+/** Plain transfers of ETH and USDC on EVM chains, to an address of its own for each offer. */
+export class EvmRail implements PaymentRail {
+  readonly id = 'onchain-evm';
+  private readonly addresses: DepositAddresses;
+  private readonly chains: Map<string, EvmChain>;
+
+  constructor(private readonly settings: EvmRailSettings) {
+    this.addresses = new DepositAddresses(settings.extendedPublicKey);
+    this.chains = new Map(settings.chains.map((chain) => [chain.network, new EvmChain(chain, settings)]));
+  }
+
+  routes(): Route[] {
+    return this.settings.chains.flatMap(({ network, usdc, takesEth }) => [...(usdc ? [this.route('USDC', network)] : []), ...(takesEth ? [this.route('ETH', network)] : [])]);
+  }
+
+  depositAddress({ relayRequestId }: Pick<WatchedOffer, 'relayRequestId'>): string {
+    return this.addresses.of(relayRequestId);
+  }
+
+  async observe({ route, depositAddress, priceMicros, createdAt }: WatchedOffer): Promise<Observation> {
+    const chain = this.chains.get(route.network);
+    invariant(chain, `${route.network} is configured`);
+    const { baseUnits, transactionHash, arriving } = await chain.arrived(getAddress(depositAddress), this.tokenOf(route), priceMicros <= this.settings.safeUpToMicros ? 'safe' : 'finalized', createdAt);
+    return { receivedBaseUnits: baseUnits, arriving, transactionHash };
+  }
+
+  private tokenOf({ currency, network }: WatchedOffer['route']): Address | null {
+    if (currency === 'ETH') return null;
+    const usdc = this.settings.chains.find((chain) => chain.network === network)?.usdc;
+    invariant(currency === 'USDC' && usdc, `USDC is configured on ${network}`);
+    return usdc;
+  }
+
+  private route(currency: Extract<Currency, keyof typeof DECIMALS>, network: string): Route {
+    return { currency, network, decimals: DECIMALS[currency], scheme: 'deposit', minimumMicros: this.settings.minimumMicros[currency] };
+  }
+}

@@ -1,0 +1,69 @@
+import { startEvmNode, type EvmNode } from '@market/testing';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createWalletClient, http, parseAbi, publicActions, type Abi, type Address, type Hash, type Hex } from 'viem';
+import { mnemonicToAccount } from 'viem/accounts';
+
+interface SolidityCompiler {
+  compile(input: string): string;
+}
+interface Compiled {
+  contracts: Record<string, Record<string, { abi: Abi; evm: { bytecode: { object: string } } }>>;
+  errors?: { severity: string; formattedMessage: string }[];
+}
+
+export type TestContract = 'Token' | 'FeeToken' | 'LyingToken' | 'RefusingToken' | 'Payer';
+
+/** A chain with a payer who has coin, and contracts compiled from `contracts/tokens.sol`. */
+export interface EvmWorld {
+  node: EvmNode;
+  payer: Address;
+  deploy(contract: TestContract): Promise<Address>;
+  mint(token: Address, to: Address, value: bigint): Promise<void>;
+  sendToken(token: Address, to: Address, value: bigint): Promise<Hash>;
+  sendCoin(to: Address, value: bigint): Promise<Hash>;
+  /** Coin through the `Payer` contract. */
+  payThrough(contract: Address, to: Address, value: bigint): Promise<Hash>;
+  stop(): Promise<void>;
+}
+
+const tokenAbi = parseAbi(['function mint(address to, uint256 value)', 'function transfer(address to, uint256 value) returns (bool)', 'function pay(address to) payable']);
+
+export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
+  const node = await startEvmNode({ chainId });
+  const account = mnemonicToAccount(node.mnemonic);
+  const chain = { id: node.chainId, name: 'test', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [node.url] } } };
+  const client = createWalletClient({ account, chain, transport: http(node.url), pollingInterval: 20 }).extend(publicActions);
+  const done = async (sent: Promise<Hash>): Promise<Hash> => {
+    const hash = await sent;
+    await client.waitForTransactionReceipt({ hash });
+    return hash;
+  };
+  return {
+    node,
+    payer: account.address,
+    async deploy(contract) {
+      const { abi, evm } = compiled().contracts['tokens.sol']![contract]!;
+      const hash = await client.deployContract({ abi, bytecode: `0x${evm.bytecode.object}` as Hex });
+      return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
+    },
+    mint: async (token, to, value) => void (await done(client.writeContract({ address: token, abi: tokenAbi, functionName: 'mint', args: [to, value] }))),
+    sendToken: (token, to, value) => done(client.writeContract({ address: token, abi: tokenAbi, functionName: 'transfer', args: [to, value] })),
+    sendCoin: (to, value) => done(client.sendTransaction({ to, value })),
+    payThrough: (contract, to, value) => done(client.writeContract({ address: contract, abi: tokenAbi, functionName: 'pay', args: [to], value })),
+    stop: () => node.stop(),
+  };
+}
+
+let output: Compiled | undefined;
+
+function compiled(): Compiled {
+  if (output) return output;
+  const content = readFileSync(new URL('./contracts/tokens.sol', import.meta.url), 'utf8');
+  const compiler = createRequire(import.meta.url)('solc') as SolidityCompiler;
+  const input = { language: 'Solidity', sources: { 'tokens.sol': { content } }, settings: { outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } } };
+  output = JSON.parse(compiler.compile(JSON.stringify(input))) as Compiled;
+  const mistakes = output.errors?.filter(({ severity }) => severity === 'error') ?? [];
+  if (mistakes.length > 0) throw new Error(mistakes.map(({ formattedMessage }) => formattedMessage).join('\n'));
+  return output;
+}
