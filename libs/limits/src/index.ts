@@ -1,1 +1,4 @@
-export {};
+export * from './limits.js';
+export * from './limits.module.js';
+export { MemoryLimits } from './memory-limits.js';
+export { RedisLimits } from './redis-limits.js';

@@ -1,0 +1,66 @@
+import { bucketOf, verdictOf } from './token-bucket.js';
+import { Limits, type LimitRule, type LimitVerdict } from './limits.js';
+
+const SWEEP_EVERY_MICROS = 10_000_000;
+/** Some 20 MB. Beyond it the bucket that was touched longest ago is forgotten, which is to say full. */
+const MAX_BUCKETS = 100_000;
+
+/** Counts in this process. Its clock is one that nobody can set. */
+export class MemoryLimits extends Limits {
+  /** When each bucket will be full; one that is full is not kept. In the order in which they were touched. */
+  private readonly fullAt = new Map<string, number>();
+  private sweepAt = 0;
+
+  constructor(private readonly nowMicros: () => number = () => Math.floor(performance.now() * 1000)) {
+    super();
+  }
+
+  consume(rule: LimitRule, key: string, cost = 1): Promise<LimitVerdict> {
+    return Promise.resolve(this.take(rule, key, cost));
+  }
+
+  take(rule: LimitRule, key: string, cost: number): LimitVerdict {
+    const bucket = bucketOf(rule);
+    const lack = this.lackOf(rule, key);
+    const after = lack + cost * bucket.tokenMicros;
+    const allowed = after <= bucket.spanMicros;
+    if (allowed) this.keep(rule, key, after);
+    return verdictOf(bucket, allowed, allowed ? after : lack, cost);
+  }
+
+  giveBack(rule: LimitRule, key: string, cost: number): void {
+    this.keep(rule, key, Math.max(0, this.lackOf(rule, key) - cost * bucketOf(rule).tokenMicros));
+  }
+
+  /** Others have taken from the same bucket: it lacks at least so much. */
+  lackAtLeast(rule: LimitRule, key: string, lackMicros: number): void {
+    if (this.lackOf(rule, key) < lackMicros) this.keep(rule, key, lackMicros);
+  }
+
+  /** Buckets that are not full. */
+  get size(): number {
+    return this.fullAt.size;
+  }
+
+  private lackOf(rule: LimitRule, key: string): number {
+    return Math.max(0, (this.fullAt.get(idOf(rule, key)) ?? 0) - this.nowMicros());
+  }
+
+  private keep(rule: LimitRule, key: string, lackMicros: number): void {
+    const id = idOf(rule, key);
+    const now = this.nowMicros();
+    this.fullAt.delete(id);
+    if (lackMicros > 0) this.fullAt.set(id, now + lackMicros);
+    if (now >= this.sweepAt) this.sweep(now);
+    if (this.fullAt.size > MAX_BUCKETS) this.fullAt.delete(this.fullAt.keys().next().value!);
+  }
+
+  private sweep(now: number): void {
+    this.sweepAt = now + SWEEP_EVERY_MICROS;
+    for (const [id, fullAt] of this.fullAt) if (fullAt <= now) this.fullAt.delete(id);
+  }
+}
+
+function idOf(rule: LimitRule, key: string): string {
+  return `${rule.name}:${key}`;
+}

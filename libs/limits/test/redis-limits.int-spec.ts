@@ -1,0 +1,242 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { eventually, startRedisServer, type RedisServer } from '@market/testing';
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { RedisLimits, type LimitRule, type LimitVerdict } from '../src/index.js';
+
+/** Refills one token in 10 s: within a test, what a bucket holds is what may pass. */
+const slow: LimitRule = { name: 'slow', points: 360, perSeconds: 3600, burst: 20 };
+
+describe('RedisLimits', () => {
+  let server: RedisServer;
+  let admin: Redis;
+  let processes: RedisLimits[];
+  let log: string[];
+  let keys = 0;
+  const newKey = (): string => `key ${++keys}`;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    admin = new Redis(server.url, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+    admin.on('error', () => undefined);
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  beforeEach(async () => {
+    log = [];
+    Logger.overrideLogger({ log: (line: string) => log.push(line), warn: (line: string) => log.push(line), error: (line: string) => log.push(line) });
+    processes = [new RedisLimits(server.url), new RedisLimits(server.url)];
+    for (const limits of processes) await untilShared(limits);
+    log.length = 0;
+  });
+  afterEach(() => {
+    processes.forEach((limits) => limits.onApplicationShutdown());
+    Logger.overrideLogger(false);
+  });
+
+  /** It counts in Redis, as only a bucket that Redis knows can tell. */
+  const untilShared = (limits: RedisLimits): Promise<void> =>
+    eventually(async () => {
+      const key = newKey();
+      await limits.consume(slow, key);
+      expect(await admin.exists(`limits:slow:${key}`)).toBe(1);
+    });
+  const allowedOf = (verdicts: LimitVerdict[]): number => verdicts.filter(({ allowed }) => allowed).length;
+  const ask = (times: number, key: string, limits = processes): Promise<LimitVerdict[]> => Promise.all(Array.from({ length: times }, (_, n) => limits[n % limits.length]!.consume(slow, key)));
+  const slowestOf = async (times: number, key: string): Promise<number> => {
+    let slowest = 0;
+    for (let n = 0; n < times; n++) {
+      const startedAt = performance.now();
+      await processes[n % 2]!.consume(slow, key);
+      slowest = Math.max(slowest, performance.now() - startedAt);
+    }
+    return slowest;
+  };
+
+  it('counts for all processes together, to the token', async () => {
+    const key = newKey();
+    expect(allowedOf(await ask(200, key))).toBe(20);
+    expect(await processes[0]!.consume(slow, key)).toMatchObject({ allowed: false, limit: 20, remaining: 0, resetSeconds: 200 });
+    const ttl = await admin.pttl(`limits:slow:${key}`);
+    expect(ttl).toBeGreaterThan(190_000);
+    expect(ttl).toBeLessThanOrEqual(200_000);
+  });
+
+  it('fills as time passes, by the clock of Redis', async () => {
+    const quick: LimitRule = { name: 'quick', points: 20, perSeconds: 1, burst: 2 };
+    const key = newKey();
+    const startedAt = performance.now();
+    let allowed = 0;
+    while (performance.now() - startedAt < 1_000) {
+      allowed += allowedOf(await Promise.all(processes.map((limits) => limits.consume(quick, key))));
+      await delay(5);
+    }
+    const seconds = (performance.now() - startedAt) / 1000;
+    expect(allowed).toBeGreaterThanOrEqual(18);
+    expect(allowed).toBeLessThanOrEqual(2 + Math.ceil(20 * seconds));
+  });
+
+  it('leaves what it refused in the bucket', async () => {
+    const key = newKey();
+    expect(await processes[0]!.consume(slow, key, 15)).toMatchObject({ allowed: true, remaining: 5 });
+    expect(await processes[1]!.consume(slow, key, 6)).toMatchObject({ allowed: false, remaining: 5, retryAfterSeconds: 10 });
+    expect(await processes[1]!.consume(slow, key, 5)).toMatchObject({ allowed: true, remaining: 0 });
+  });
+
+  it('asks Redis no more about a caller that has used up its own', async () => {
+    const key = newKey();
+    await ask(40, key);
+    await admin.config('RESETSTAT');
+    await ask(100, key);
+    expect(await admin.info('commandstats')).not.toContain('cmdstat_evalsha');
+  });
+
+  it('goes on from what it knew when Redis is killed, and counts in Redis when it is there again', async () => {
+    const key = newKey();
+    expect(allowedOf(await ask(10, key))).toBe(10);
+    await server.kill();
+    // Each process on its own, so twice what was left at most; and a process that knows of all ten takes no more than ten.
+    expect(allowedOf(await ask(100, key))).toBeLessThanOrEqual(20);
+    expect(allowedOf(await ask(100, key))).toBe(0);
+    expect(await slowestOf(50, newKey())).toBeLessThan(150);
+    await server.restart();
+    for (const limits of processes) await untilShared(limits);
+    expect(allowedOf(await ask(100, key))).toBe(0);
+    expect(log).toHaveLength(4);
+    expect(log.slice(0, 2)).toEqual([expect.stringContaining('Redis is away'), expect.stringContaining('Redis is away')]);
+    expect(log.slice(2)).toEqual(['Redis is back; processes count together', 'Redis is back; processes count together']);
+  });
+
+  it('allows no process more for a Redis that was flushed', async () => {
+    const key = newKey();
+    expect(allowedOf(await ask(12, key))).toBe(12);
+    await admin.flushall();
+    expect(allowedOf(await ask(100, key))).toBeLessThanOrEqual(20);
+    expect(log).toEqual([]);
+  });
+
+  it('never allows more than twice the limit through kills, flushes and stops of Redis', async () => {
+    const key = newKey();
+    let allowed = 0;
+    let over = false;
+    const caller = (async () => {
+      while (!over) {
+        allowed += allowedOf(await ask(4, key));
+        await delay(2);
+      }
+    })();
+    for (let round = 0; round < 3; round++) {
+      await server.kill();
+      await delay(30);
+      await server.restart();
+      for (const limits of processes) await untilShared(limits);
+      await admin.flushall();
+      await delay(30);
+    }
+    over = true;
+    await caller;
+    expect(allowed).toBeGreaterThanOrEqual(20);
+    expect(allowed).toBeLessThanOrEqual(2 * 20);
+  });
+
+  it('waits 150 ms at most, and once, for a Redis that was stopped in the middle', async () => {
+    const pid = Number(/process_id:(\d+)/.exec(await admin.info('server'))![1]);
+    process.kill(pid, 'SIGSTOP');
+    try {
+      const key = newKey();
+      const startedAt = performance.now();
+      expect(allowedOf(await ask(100, key))).toBe(40);
+      expect(performance.now() - startedAt).toBeLessThan(150);
+      expect(await slowestOf(50, newKey())).toBeLessThan(20);
+      await delay(1_500);
+      expect(await slowestOf(50, newKey())).toBeLessThan(150);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    for (const limits of processes) await untilShared(limits);
+    expect(log.filter((line) => line.includes('away'))).toHaveLength(2);
+    expect(log.filter((line) => line.includes('back'))).toHaveLength(2);
+  });
+
+  it.each([
+    ['a list', (key: string) => admin.rpush(key, 'x')],
+    ['a text', (key: string) => admin.set(key, 'soon')],
+    ['not a number', (key: string) => admin.set(key, 'nan')],
+    ['an instant of another century', (key: string) => admin.set(key, '99999999999999999')],
+    ['infinity', (key: string) => admin.set(key, 'inf')],
+  ])('answers as ever, and mends it, where %s is kept under its key', async (_what, keep) => {
+    const key = newKey();
+    await keep(`limits:slow:${key}`);
+    const [first] = await ask(1, key);
+    expect(first).toMatchObject({ limit: 20 });
+    expect(first!.resetSeconds).toBeLessThanOrEqual(200);
+    expect(first!.retryAfterSeconds).toBeLessThanOrEqual(10);
+    expect(log).toEqual([]);
+  });
+
+  it('counts for itself while Redis only refuses, and says so once', async () => {
+    await admin.config('SET', 'maxmemory', '1');
+    const key = newKey();
+    const verdicts: LimitVerdict[] = [];
+    for (let n = 0; n < 30; n++) {
+      verdicts.push(...(await ask(2, key, [processes[0]!])));
+      await delay(40);
+    }
+    expect(allowedOf(verdicts)).toBe(20);
+    await admin.config('SET', 'maxmemory', '0');
+    await untilShared(processes[0]!);
+    expect(log).toEqual([expect.stringContaining('OOM'), 'Redis is back; processes count together']);
+  });
+
+  describe('in front of something that is no Redis', () => {
+    const listen = async (answer: (socket: Socket) => void): Promise<{ url: string; close: () => Promise<void> }> => {
+      const sockets = new Set<Socket>();
+      const imposter = createServer((socket) => {
+        sockets.add(socket);
+        socket.on('error', () => undefined);
+        answer(socket);
+      }).listen(0, '127.0.0.1');
+      await once(imposter, 'listening');
+      return {
+        url: `redis://127.0.0.1:${(imposter.address() as AddressInfo).port}`,
+        close: async () => {
+          sockets.forEach((socket) => socket.destroy());
+          imposter.close();
+          await once(imposter, 'close');
+        },
+      };
+    };
+    const INFO = '# Server\r\nloading:0\r\n';
+    const ready = `$${INFO.length}\r\n${INFO}\r\n`;
+
+    it.each([
+      ['a web page', (socket: Socket) => void socket.on('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))],
+      ['nothing', () => undefined],
+      ['the end of the connection', (socket: Socket) => void socket.end()],
+      ['other shapes', (socket: Socket) => void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*1\r\n$4\r\nfull\r\n'))],
+      ['numbers beyond all reason', (socket: Socket) => void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*2\r\n:7\r\n:-5\r\n'))],
+    ])('counts for itself when it answers %s', async (_what, answer) => {
+      const imposter = await listen(answer);
+      const limits = new RedisLimits(imposter.url);
+      try {
+        let allowed = 0;
+        for (let n = 0; n < 40; n++) {
+          const startedAt = performance.now();
+          allowed += allowedOf([await limits.consume(slow, 'key')]);
+          expect(performance.now() - startedAt).toBeLessThan(150);
+          await delay(20);
+        }
+        expect(allowed).toBe(20);
+        expect(log.filter((line) => line.includes('back'))).toEqual([]);
+      } finally {
+        limits.onApplicationShutdown();
+        await imposter.close();
+      }
+    });
+  });
+});
