@@ -1,10 +1,13 @@
+import { LimitsModule } from '@market/limits';
 import { Module } from '@nestjs/common';
 import { LedgerHttpController } from './books/ledger.http-controller.js';
 import { ReceiptsHttpController } from './books/receipts.http-controller.js';
+import { apiGatewayConfig } from './config.js';
 import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
 import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
 import { Authenticator } from './http/authenticator.js';
+import { RateLimiter } from './http/rate-limiter.js';
 import { SessionCookie } from './http/session-cookie.js';
 import { ApiKeysHttpController } from './identity/api-keys.http-controller.js';
 import { ChallengesHttpController } from './identity/challenges.http-controller.js';
@@ -19,9 +22,11 @@ import { DocumentsHttpController } from './platform/documents.http-controller.js
 import { HealthHttpController } from './platform/health.http-controller.js';
 import { RecoveryActionsHttpController } from './platform/recovery-actions.http-controller.js';
 import { RetiredSetupHttpController } from './platform/retired-setup.http-controller.js';
+import { WellKnownHttpController } from './platform/well-known.http-controller.js';
 import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-controller.js';
 
 @Module({
+  imports: [LimitsModule.configuredBy(apiGatewayConfig)],
   controllers: [
     HealthHttpController,
     ChallengesHttpController,
@@ -40,7 +45,8 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
     RecoveryActionsHttpController,
     RetiredSetupHttpController,
     DocumentsHttpController,
+    WellKnownHttpController,
   ],
-  providers: [Authenticator, SessionCookie, Parties, OpenApi],
+  providers: [Authenticator, RateLimiter, SessionCookie, Parties, OpenApi],
 })
 export class ApiGatewayModule {}

@@ -1,10 +1,43 @@
-import { defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
+import { limitsVariables } from '@market/limits';
+import { defineConfig, integer, optional, text, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
+import { z } from 'zod';
+import { isCidr } from './http/client-address.js';
+import { RateLimits, SHIPPED } from './http/rate-limits.js';
 
-export const apiGatewayConfig = defineConfig('api-gateway', {
+const rateLimits = text(SHIPPED).transform((given, context) => {
+  if (given === 'off') return given;
+  try {
+    return RateLimits.parse(given);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+    return 'off';
+  }
+});
+
+const cidrs = text('')
+  .transform((given) => given.split(',').map((entry) => entry.trim()).filter(Boolean))
+  .refine((entries) => entries.every(isCidr), 'must be addresses or CIDRs, comma separated');
+
+const contact = z.string().regex(/^(mailto:|https:\/\/|tel:)[\x21-\x7e]{1,500}$/, 'must be a mailto:, https: or tel: URI');
+
+const variables = defineConfig('api-gateway', {
   host: variable('HOST', text('127.0.0.1'), 'address the public port listens on'),
   port: variable('PORT', integer(0, 65_535, 3000), 'public port'),
   requestBudgetMs: variable('API_GATEWAY_REQUEST_BUDGET_MS', integer(100, 60_000, 10_000), 'how long a request may take in milliseconds before it is answered 429'),
   callBudgetMs: variable('API_GATEWAY_CALL_BUDGET_MS', integer(1_000, 600_000, 150_000), 'the same for requests that wait for a seller; longer than the longest endpoint timeout (120000)'),
+  trustedProxies: variable('API_GATEWAY_TRUSTED_PROXIES', cidrs, 'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored'),
+  securityContact: variable('API_GATEWAY_SECURITY_CONTACT', optional(contact), 'whom to tell of a weakness: a mailto:, https: or tel: URI for /.well-known/security.txt; no such file when absent'),
+  rateLimits: variable('RATE_LIMITS', rateLimits, 'requests an account, or an address without one, may send: <name>=<requests>/<seconds>[:<at once>], comma separated; what is not named stays as shipped; off in sandbox mode alone'),
+  ...limitsVariables,
 });
 
-export type ApiGatewayConfig = ConfigOf<typeof apiGatewayConfig>;
+export type ApiGatewayConfig = ConfigOf<typeof variables>;
+
+export const apiGatewayConfig: ConfigDefinition<ApiGatewayConfig> = {
+  ...variables,
+  parse(env, problems) {
+    const config = variables.parse(env, problems);
+    if (config.rateLimits === 'off' && env.PAYMENTS_MODE === 'live') problems.push('RATE_LIMITS: must not be off with PAYMENTS_MODE=live');
+    return config;
+  },
+};

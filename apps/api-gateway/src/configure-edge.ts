@@ -7,6 +7,7 @@ import { installDoors } from './http/doors.js';
 import { MAX_CONNECTIONS, type EdgeAdapter } from './http/edge-adapter.js';
 import { guidanceLinks } from './http/error-body.js';
 import { ErrorFilter } from './http/error-filter.js';
+import { RateLimiter } from './http/rate-limiter.js';
 import { SessionCookie } from './http/session-cookie.js';
 import { answerSocketErrors } from './http/socket-errors.js';
 import { OpenApi } from './openapi/openapi.js';
@@ -17,8 +18,8 @@ export async function configureEdge(app: NestFastifyApplication, { requestBudget
   const sandbox = paymentsMode === 'sandbox';
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
-  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt'] });
-  const routes = installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sessionCookie: app.get(SessionCookie), sandbox, requestBudgetMs, callBudgetMs });
+  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document'] });
+  const routes = installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sessionCookie: app.get(SessionCookie), limiter: app.get(RateLimiter), sandbox, requestBudgetMs, callBudgetMs });
   const errors = new ErrorFilter(links, routes);
   adapter.errors = errors;
   app.useGlobalFilters(errors);

@@ -9,7 +9,7 @@ export const apiGateway = defineService({
   module: ApiGatewayModule,
   config: apiGatewayConfig,
   http: {
-    adapter: () => new EdgeAdapter(),
+    adapter: ({ trustedProxies }) => new EdgeAdapter(trustedProxies),
     configure: configureEdge,
     address: ({ host, port }) => ({ host, port }),
   },

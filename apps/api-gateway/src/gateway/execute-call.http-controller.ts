@@ -37,7 +37,7 @@ export class ExecuteCallHttpController {
    * own handlers.
    */
   @Post(':listingId')
-  @RequireScope('subscribe', { body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, waitsForSeller: true })
+  @RequireScope('subscribe', { body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, waitsForSeller: true, rate: 'calls' })
   @Operation({
     summary: 'Call a listing, paying per call',
     description:

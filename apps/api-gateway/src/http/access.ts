@@ -5,6 +5,7 @@ import { ApiBearerAuth, ApiCookieAuth } from '@nestjs/swagger';
 import { ApiAccess } from '../openapi/access-extension.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { edgeRefusals } from './edge-refusals.js';
+import type { RateName } from './rate-limits.js';
 
 /** What opens a route: nothing, nothing but better with a key, any valid credential, or a key that holds the scope. */
 export type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
@@ -21,6 +22,8 @@ export interface RouteRules {
   bodyLimitBytes?: number;
   /** Waits as long as a seller may take, not only as long as the marketplace itself. */
   waitsForSeller?: boolean;
+  /** What its requests count as; what is not said goes by account, or without one by address, and reads apart from writes. */
+  rate?: RateName | 'none';
   /** Exists in sandbox mode alone. */
   sandboxOnly?: boolean;
 }
@@ -29,7 +32,8 @@ type MoreRules = Omit<RouteRules, 'access' | 'accounts' | 'recognizes'>;
 
 const ANYONE: readonly AccountType[] = ['agent', 'human'];
 
-const declare = (rules: RouteRules): MethodDecorator => applyDecorators(RouteConfig({ rules }), ApiAccess(rules));
+const declare = (rules: RouteRules): MethodDecorator =>
+  applyDecorators(RouteConfig({ rules }), ApiAccess(rules), ...(rules.rate === 'none' ? [] : [ApiRefusals({ rate_limited: edgeRefusals.rate_limited, ...(rules.rate === 'calls' ? { too_many_in_flight: edgeRefusals.too_many_in_flight } : {}) })]));
 
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator => declare({ access: 'public', accounts: ANYONE, ...rules });

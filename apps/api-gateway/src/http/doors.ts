@@ -7,6 +7,7 @@ import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
 import { crossSiteWrite, requestMalformed, scopeMissing, unauthorized, wrongAccountType } from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
+import type { RateLimiter } from './rate-limiter.js';
 import { RouteTable } from './route-table.js';
 import type { SessionCookie } from './session-cookie.js';
 import { traceparentFor } from './trace-context.js';
@@ -14,6 +15,7 @@ import { traceparentFor } from './trace-context.js';
 export interface DoorSettings {
   authenticator: Authenticator;
   sessionCookie: SessionCookie;
+  limiter: RateLimiter;
   sandbox: boolean;
   requestBudgetMs: number;
   callBudgetMs: number;
@@ -39,7 +41,9 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
     if (rules.bodyLimitBytes) route.bodyLimit = rules.bodyLimitBytes;
     const absent = rules.sandboxOnly === true && !settings.sandbox;
     if (!absent) routes.add(route);
-    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf(rules, settings);
+    const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
+    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf(rules, isRead, settings);
+    if (rules.rate === 'calls') route.onSend = (request, _reply, payload, done) => (settings.limiter.finished(request), done(null, payload));
   });
   return routes;
 }
@@ -62,8 +66,9 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
   return true;
 }
 
-function doorOf(rules: RouteRules, { authenticator, sessionCookie, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
+function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
   const { access, accounts } = rules;
+  const count = limiter.counterOf(rules, isRead);
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
   // A page that anyone may see does not depend on what a browser happens to send along.
   const readsCookie = access !== 'optional-key';
@@ -75,9 +80,10 @@ function doorOf(rules: RouteRules, { authenticator, sessionCookie, requestBudget
     const callFor = (principal?: Principal): Call => newCall({ requestId: request.id, traceparent, principal, budgetMs });
     const open = (principal?: Principal): void => {
       request.call = callFor(principal);
-      done();
+      // What needs no account is counted by address also for those who have one.
+      count(request, reply, access === 'public' ? undefined : principal, done);
     };
-    const turnAway = (refusal: Error): void => (access === 'public' ? open() : done(refusal));
+    const turnAway = (refusal: Error): void => (access === 'public' ? open() : limiter.turnAway(request, reply, refusal, done));
     if (access === 'public' && !rules.recognizes) return open();
 
     reply.header('vary', readsCookie ? 'Authorization, Cookie' : 'Authorization');
@@ -96,9 +102,10 @@ function doorOf(rules: RouteRules, { authenticator, sessionCookie, requestBudget
       if (access === 'optional-key') return open(principal.scopes.includes('read') ? principal : undefined);
       return principal.scopes.includes(access) ? open(principal) : done(scopeMissing(access));
     };
-    const known = authenticator.known(credential);
+    const presented = credential;
+    const known = authenticator.known(presented);
     if (known) return admit(known);
-    authenticator.ask(credential, callFor()).then(admit, (error: Error) => (isUnauthenticated(error) ? turnAway(error) : done(error)));
+    limiter.beforeAsking(request, reply, () => void authenticator.ask(presented, callFor()).then(admit, (error: Error) => (isUnauthenticated(error) ? turnAway(error) : done(error))), done);
   };
 }
 

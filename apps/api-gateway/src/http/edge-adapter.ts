@@ -25,10 +25,11 @@ export class EdgeAdapter extends FastifyAdapter {
   /** Set before the first request; what fails before routing is answered by it too. */
   errors: ErrorFilter | undefined;
 
-  constructor() {
+  /** @param trustedProxies addresses whose X-Forwarded-For is believed; nobody's by default. */
+  constructor(trustedProxies: string[] = []) {
     super({
       ...SERVER_LIMITS,
-      trustProxy: false,
+      trustProxy: trustedProxies.length > 0 && trustedProxies,
       // Requests on open connections are finished during a rolling restart, not refused.
       return503OnClosing: false,
       genReqId: requestIdOf,

@@ -1,6 +1,7 @@
 import { accountType, declareRefusal, scope, type AccountType, type RefusalDeclaration, type Scope } from '@market/contracts';
 import { Refusal } from '@market/messaging';
 import { z } from 'zod';
+import { RATE_NAMES, type RateName } from './rate-limits.js';
 
 /** One thing wrong with a request; `field` is a body path, a query parameter or a header. */
 export interface FieldProblem {
@@ -21,6 +22,8 @@ export const edgeRefusals = {
   wrong_account_type: declareRefusal('forbidden', 'This kind of account cannot use this operation; details.account_types names those that can', z.object({ account_types: z.array(accountType) }), { nextAction: 'authenticate' }),
   cross_site_write: declareRefusal('forbidden', "A session cookie changes things only from the marketplace's own pages: anything else sends the session token as a Bearer token", z.object({}), { nextAction: 'authenticate' }),
   scope_missing: declareRefusal('forbidden', 'The API key lacks the scope this operation needs', z.object({ required_scope: scope }), { nextAction: 'create_key_with_scope' }),
+  rate_limited: declareRefusal('rate-limited', 'Too many requests: wait as long as Retry-After says; RateLimit-Policy names the rate', z.object({ rate: z.enum(RATE_NAMES), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
+  too_many_in_flight: declareRefusal('rate-limited', 'Too many calls of this account are under way at once', z.object({ limit: z.int().meta({ examples: [20] }), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
   setup_retired: declareRefusal('gone', 'The marketplace keeps no buyer funds and no payment setup any more; pay per call through the gateway', z.object({ replacement: z.literal('POST /gateway/{listingId}') }), { nextAction: 'use_direct_gateway' }),
 };
 
@@ -33,4 +36,7 @@ export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.
 export const wrongAccountType = (accounts: readonly AccountType[]): Refusal => refusal('wrong_account_type', edgeRefusals.wrong_account_type, { account_types: [...accounts] });
 export const crossSiteWrite = (): Refusal => refusal('cross_site_write', edgeRefusals.cross_site_write, {});
 export const scopeMissing = (required: Scope): Refusal => refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
+export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal => refusal('rate_limited', edgeRefusals.rate_limited, { rate, retry_after_seconds: retryAfterSeconds });
+/** One that is under way may end at any moment: a second is a guess. */
+export const tooManyInFlight = (limit: number): Refusal => refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
 export const setupRetired = (): Refusal => refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });

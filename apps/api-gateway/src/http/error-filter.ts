@@ -33,7 +33,7 @@ export class ErrorFilter implements ExceptionFilter {
   private refine(error: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
     if (!(error instanceof NotFoundException)) return error;
     const allowed = this.routes.methodsAt(pathOf(request));
-    if (allowed.length === 0) return error;
+    if (allowed.length === 0 || allowed.includes(request.method)) return error;
     reply.header('allow', allowed.join(', '));
     return new MethodNotAllowedException();
   }

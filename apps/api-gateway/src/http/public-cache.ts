@@ -7,7 +7,11 @@ import { JSON_TYPE } from './envelope.js';
  * CRC-32 tell versions apart well enough for a cache that asks each time.
  */
 export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): string | undefined {
-  const text = JSON.stringify(body);
+  return sendCacheableText(request, reply, JSON.stringify(body), JSON_TYPE);
+}
+
+/** The same for a document that is text already. */
+export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, text: string, type: string): string | undefined {
   const etag = `W/"${text.length.toString(36)}-${crc32(text).toString(36)}"`;
   const varies = reply.getHeader('vary');
   reply.header('cache-control', 'no-cache').header('etag', etag).header('vary', varies ? `${String(varies)}, Origin` : 'Origin');
@@ -15,7 +19,7 @@ export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body
     reply.status(304);
     return undefined;
   }
-  reply.type(JSON_TYPE);
+  reply.type(type);
   return text;
 }
 

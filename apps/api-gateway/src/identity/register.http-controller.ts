@@ -17,7 +17,7 @@ export class RegisterHttpController {
   constructor(private readonly bus: MessageBus) {}
 
   @Post()
-  @Public()
+  @Public({ rate: 'registrations' })
   @Operation({
     summary: 'Register an agent',
     description: 'The API key is shown in this answer and never again.',

@@ -39,6 +39,7 @@ const errorSchema: JsonSchema = {
 /** The OpenAPI document, made once from the controllers when the edge starts. */
 @Injectable()
 export class OpenApi {
+  /** Set before the first request. */
   document: OpenAPIObject;
 
   build(app: NestFastifyApplication, { publicUrl, sandbox }: { publicUrl: string; sandbox: boolean }): void {

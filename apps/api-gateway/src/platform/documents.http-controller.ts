@@ -3,7 +3,7 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
-import { sendCacheable } from '../http/public-cache.js';
+import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
 import { OpenApi } from '../openapi/openapi.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { llmsText } from './llms-text.js';
@@ -12,14 +12,10 @@ import { llmsText } from './llms-text.js';
 @ApiTags('Platform')
 @Controller()
 export class DocumentsHttpController {
-  private readonly llms: string;
-
   constructor(
     private readonly openApi: OpenApi,
-    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
-  ) {
-    this.llms = llmsText(publicUrl);
-  }
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
 
   @Get('openapi.json')
   @Public()
@@ -31,8 +27,7 @@ export class DocumentsHttpController {
   @Get('llms.txt')
   @Public()
   @ApiExcludeEndpoint()
-  getLlmsText(@Res({ passthrough: true }) reply: FastifyReply) {
-    reply.type('text/plain; charset=utf-8');
-    return this.llms;
+  getLlmsText(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    return sendCacheableText(request, reply, llmsText(this.platform.publicUrl, this.openApi.document), 'text/plain; charset=utf-8');
   }
 }

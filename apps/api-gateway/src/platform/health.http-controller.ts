@@ -25,7 +25,7 @@ export class HealthHttpController {
   constructor(@Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>) {}
 
   @Get()
-  @Public()
+  @Public({ rate: 'none' })
   @Operation({
     summary: 'Is the marketplace there, in which version and mode',
     answer: { schema, example: success({ status: 'ok', version: INTERFACE_VERSION, timestamp: LATER, mode: { payments: 'sandbox' } }) },

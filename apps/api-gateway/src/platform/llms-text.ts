@@ -1,7 +1,10 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
 import { guidanceLinks } from '../http/error-body.js';
 
-/** The service in one page for language models. */
-export function llmsText(publicUrl: string): string {
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+/** The service in one page for language models, with all operations that the OpenAPI document has. */
+export function llmsText(publicUrl: string, { paths }: OpenAPIObject): string {
   const { docs, openapi } = guidanceLinks(publicUrl);
   const api = openapi.replace(/\/openapi\.json$/, '');
   return `# Agent Marketplace
@@ -27,6 +30,9 @@ A call the seller did not deliver is never charged; a completed one repeats its 
 1. POST /listings/challenge gives a proof-of-work; POST /listings with pow_nonce, pricing_model "per_call", pricing_amount in USD and private_endpoint_url.
 2. Keep gateway_signing_secret, shown once. Calls arrive as Standard Webhooks: verify webhook-id, webhook-timestamp and webhook-signature.
 3. POST /listings/{id}/endpoint/test sends a signed test call.
+
+## All operations
+${Object.entries(paths).flatMap(([path, item]) => METHODS.filter((method) => item[method]).map((method) => `- ${method.toUpperCase()} ${path.replace(/^\/api\/v1/, '')}: ${item[method]!.summary}`)).join('\n')}
 
 ## More
 - [OpenAPI 3.1](${openapi})

@@ -1,15 +1,32 @@
-import { All, Controller } from '@nestjs/common';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { All, Controller, Inject, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { Public } from '../http/access.js';
 import { setupRetired } from '../http/edge-refusals.js';
+import { guidanceLinks } from '../http/error-body.js';
+
+/** Since when nothing keeps buyers' funds any more. */
+const RETIRED_AT = new Date('2026-11-01T00:00:00Z');
 
 /** Setup of stored funds, as older clients know it: gone with any method, and described to nobody new. */
 @ApiExcludeController()
 @Controller()
 export class RetiredSetupHttpController {
+  private readonly docs: string;
+
+  constructor(@Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>) {
+    this.docs = guidanceLinks(publicUrl).docs;
+  }
+
+  /** Says with RFC 9745 and RFC 8594 since when it is gone. */
   @All(['payments/setup', 'payments/setup-intents', 'payments/fund', 'payment-methods', 'wallet/deposit', 'wallet/balance'])
-  @Public({ body: 'ignored' })
-  refuseSetup(): never {
+  @Public({ body: 'ignored', rate: 'none' })
+  refuseSetup(@Res({ passthrough: true }) reply: FastifyReply): never {
+    reply
+      .header('deprecation', `@${RETIRED_AT.getTime() / 1000}`)
+      .header('sunset', RETIRED_AT.toUTCString())
+      .header('link', `<${this.docs}>; rel="deprecation"; type="text/html"`);
     throw setupRetired();
   }
 }

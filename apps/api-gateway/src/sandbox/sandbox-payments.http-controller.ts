@@ -20,7 +20,7 @@ export class SandboxPaymentsHttpController {
   constructor(private readonly bus: MessageBus) {}
 
   @Post(':relayRequestId/pay')
-  @RequireScope('subscribe', { sandboxOnly: true })
+  @RequireScope('subscribe', { sandboxOnly: true, rate: 'none' })
   @Operation({
     summary: 'Pay an offer with pretended money',
     description: 'Exists in sandbox mode alone.',

@@ -12,6 +12,7 @@ export const ENVIRONMENT = {
   PUBLIC_URL: 'https://market.test',
   ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
   LOG_LEVEL: 'fatal',
+  RATE_LIMITS: 'off',
 };
 
 const CONTRACTS = new Map<string, RequestContract>(topology['api-gateway'].calls.map((contract) => [contract.subject, contract]));
@@ -63,6 +64,13 @@ export class EdgeWorld {
     const keyHash = hashSessionToken(token)!;
     this.principals.set(keyHash, principal);
     return { token, keyHash, principal };
+  }
+
+  /** One more key of an account. */
+  keyFor(principal: Principal): string {
+    const key = apiKeyOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'y'));
+    this.principals.set(hashApiKey(key)!, { ...principal, keyId: newId() });
+    return key;
   }
 
   /** From now on identity does not know the key; nobody is told. */

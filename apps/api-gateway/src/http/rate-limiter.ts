@@ -1,0 +1,109 @@
+import type { Principal } from '@market/contracts';
+import { Limits, type LimitRule, type LimitVerdict } from '@market/limits';
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
+import type { RouteRules } from './access.js';
+import { siteOf } from './client-address.js';
+import { rateLimited, tooManyInFlight } from './edge-refusals.js';
+import { RATE_NAMES, type RateName } from './rate-limits.js';
+
+type Done = (error?: Error) => void;
+
+/** Goes on with an admitted request when its account, or the address of a stranger, is within its rate; refuses it else. */
+export type Counter = (request: FastifyRequest, reply: FastifyReply, principal: Principal | undefined, done: Done) => void;
+
+/** A rate, and how clients are told of it: draft-ietf-httpapi-ratelimit-headers-11. */
+interface Rate {
+  name: RateName;
+  rule: LimitRule;
+  policy: string;
+}
+
+const uncounted: Counter = (_request, _reply, _principal, done) => done();
+
+/** Counts requests before a byte of their bodies is read: by account where one is known, else by address. */
+@Injectable()
+export class RateLimiter {
+  /** Absent where nothing is counted. */
+  private readonly rates: Record<RateName, Rate> | undefined;
+  private readonly mostInFlight: number;
+  /** Calls under way in this process, by account. */
+  private readonly inFlight = new Map<string, number>();
+  private readonly callers = new WeakMap<FastifyRequest, string>();
+
+  constructor(
+    private readonly limits: Limits,
+    @Inject(apiGatewayConfig.token) { rateLimits }: ApiGatewayConfig,
+  ) {
+    this.rates = rateLimits === 'off' ? undefined : (Object.fromEntries(RATE_NAMES.map((name) => [name, rateOf(name, rateLimits.rules[name])])) as Record<RateName, Rate>);
+    this.mostInFlight = rateLimits === 'off' ? Infinity : rateLimits.callsInFlight;
+  }
+
+  /** How the requests of a route are counted. */
+  counterOf({ rate }: RouteRules, isRead: boolean): Counter {
+    if (!this.rates || rate === 'none') return uncounted;
+    const [ofAccount, ofAddress] = [this.rates[rate ?? (isRead ? 'reads' : 'writes')], this.rates[rate ?? (isRead ? 'catalog' : 'challenges')]];
+    const count: Counter = (request, reply, principal, done) => (principal ? this.count(ofAccount, principal.accountId, reply, done) : this.count(ofAddress, siteOf(request.ip), reply, done));
+    return rate === 'calls' ? this.withinFlight(count) : count;
+  }
+
+  /** Ends what a counted call began. To be told of every answer, once there is nothing left to do for it. */
+  finished(request: FastifyRequest): void {
+    const accountId = this.callers.get(request);
+    if (accountId === undefined) return;
+    this.callers.delete(request);
+    const left = this.inFlight.get(accountId)! - 1;
+    if (left > 0) this.inFlight.set(accountId, left);
+    else this.inFlight.delete(accountId);
+  }
+
+  /** Goes on to ask whose a credential is, unless too many that were nobody's came from its address. */
+  beforeAsking(request: FastifyRequest, reply: FastifyReply, ask: () => void, done: Done): void {
+    this.countRefusal(request, reply, 0, ask, done);
+  }
+
+  /** Turns away a request without a good credential, and counts that against its address. */
+  turnAway(request: FastifyRequest, reply: FastifyReply, refusal: Error, done: Done): void {
+    this.countRefusal(request, reply, 1, () => done(refusal), done);
+  }
+
+  private countRefusal(request: FastifyRequest, reply: FastifyReply, cost: 0 | 1, goOn: () => void, done: Done): void {
+    if (!this.rates) return goOn();
+    const { refusals } = this.rates;
+    const { points, perSeconds } = refusals.rule;
+    this.limits.consume(refusals.rule, siteOf(request.ip), cost).then((verdict) => {
+      if (verdict.allowed && verdict.remaining + cost > 0) return goOn();
+      tell(reply, refusals, verdict);
+      done(rateLimited(refusals.name, Math.ceil(perSeconds / points)));
+    }, done);
+  }
+
+  private count(rate: Rate, key: string, reply: FastifyReply, done: Done): void {
+    this.limits.consume(rate.rule, key).then((verdict) => {
+      tell(reply, rate, verdict);
+      if (verdict.allowed) done();
+      else done(rateLimited(rate.name, verdict.retryAfterSeconds));
+    }, done);
+  }
+
+  private withinFlight(count: Counter): Counter {
+    return (request, reply, principal, done) => {
+      if (!principal) return count(request, reply, principal, done);
+      const { accountId } = principal;
+      const underWay = this.inFlight.get(accountId) ?? 0;
+      if (underWay >= this.mostInFlight) return done(tooManyInFlight(this.mostInFlight));
+      this.inFlight.set(accountId, underWay + 1);
+      this.callers.set(request, accountId);
+      count(request, reply, principal, done);
+    };
+  }
+}
+
+function rateOf(name: RateName, rule: LimitRule): Rate {
+  const burst = rule.burst === undefined ? '' : `;market-burst=${rule.burst}`;
+  return { name, rule, policy: `"${name}";q=${rule.points};w=${rule.perSeconds}${burst}` };
+}
+
+const tell = (reply: FastifyReply, { name, policy }: Rate, { remaining, resetSeconds }: LimitVerdict): void =>
+  void reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${resetSeconds}`);

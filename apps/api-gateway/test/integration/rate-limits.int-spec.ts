@@ -1,0 +1,185 @@
+import { executeCall } from '@market/contracts/gateway';
+import { apiKeyOf, authenticate, createChallenge, getProfile } from '@market/contracts/identity';
+import { eventually } from '@market/testing';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { LISTING_ID, WALLET } from '../../src/openapi/example-values.js';
+import { gatewayResultExample } from '../../src/gateway/gateway.examples.js';
+import { answerEverything } from '../support/answers.js';
+import { EdgeWorld } from '../support/edge-world.js';
+import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
+
+/** Small enough to reach, slow enough to come back to nothing within a test. */
+const TIGHT = 'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600';
+
+describe('rate limits', () => {
+  let world: EdgeWorld;
+
+  const start = async (environment: Record<string, string> = {}): Promise<void> => {
+    world = await EdgeWorld.start({ RATE_LIMITS: TIGHT, ...environment });
+    answerEverything(world.bus);
+  };
+  afterEach(() => world.stop());
+
+  const times = async (count: number, ask: () => Promise<Answer>): Promise<number[]> => {
+    const statuses: number[] = [];
+    for (let n = 0; n < count; n += 1) statuses.push((await ask()).status);
+    return statuses;
+  };
+
+  it('count what an account reads, whichever of its keys it uses, and tell how much is left', async () => {
+    await start();
+    const { key, principal } = world.agent();
+    const other = world.agent();
+    const second = world.keyFor(principal);
+    const first = await send(world, 'GET', '/me', { key });
+    expect(first.headers).toMatchObject({ 'ratelimit-policy': '"reads";q=3;w=600', ratelimit: '"reads";r=2;t=200' });
+    expect(first.headers['retry-after']).toBeUndefined();
+    expect((await send(world, 'GET', '/ledger', { key: second })).headers.ratelimit).toMatch(/^"reads";r=1;t=\d+$/);
+    expect((await send(world, 'HEAD', '/receipts', { key })).status).toBe(200);
+    const refused = await send(world, 'GET', '/me', { key: second });
+    expectRefused(refused, 429, 'RATE_LIMITED', 'rate_limited');
+    expect(refused.headers).toMatchObject({ 'ratelimit-policy': '"reads";q=3;w=600', ratelimit: expect.stringMatching(/^"reads";r=0;t=\d+$/), 'retry-after': expect.stringMatching(/^\d+$/) });
+    expect(refused.json.error).toMatchObject({ details: { reason: 'rate_limited', rate: 'reads', retry_after_seconds: Number(refused.headers['retry-after']) }, recovery: { next_action: 'retry_after_delay' } });
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(190);
+    expect(world.bus.asked(getProfile)).toHaveLength(1);
+    expect((await send(world, 'GET', '/me', { key: other.key })).status).toBe(200);
+  });
+
+  it('count reads, writes and calls apart', async () => {
+    await start();
+    const { key } = world.agent();
+    expect(await times(3, () => send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] } }))).toEqual([201, 201, 429]);
+    expect(await times(4, () => send(world, 'GET', '/me', { key }))).toEqual([200, 200, 200, 429]);
+    expect(await times(4, () => send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} }))).toEqual([200, 200, 200, 429]);
+  });
+
+  it('tell of a burst beside the rate', async () => {
+    await start();
+    const { headers } = await send(world, 'POST', `/gateway/${LISTING_ID}`, { key: world.agent().key, body: {} });
+    expect(headers).toMatchObject({ 'ratelimit-policy': '"calls";q=30;w=600;market-burst=3', ratelimit: '"calls";r=2;t=20' });
+  });
+
+  it('count strangers by their address, each kind of request apart, and health not at all', async () => {
+    await start();
+    const challenge = () => send(world, 'POST', '/auth/challenge', { body: { wallet_address: WALLET } });
+    const registration = () => send(world, 'POST', '/register', { body: { wallet_address: WALLET, signature: 's', nonce: 'n', pow_nonce: 'p' } });
+    expect(await times(4, () => send(world, 'GET', '/listings'))).toEqual([200, 200, 200, 429]);
+    expect((await send(world, 'GET', '/listings/x')).status).toBe(429);
+    expect(await times(3, challenge)).toEqual([200, 200, 429]);
+    expect(await times(3, registration)).toEqual([201, 201, 429]);
+    expect((await registration()).headers).toMatchObject({ 'ratelimit-policy': '"registrations";q=2;w=7200' });
+    expect(world.bus.asked(createChallenge)).toHaveLength(2);
+    expect(new Set(await times(10, () => send(world, 'GET', '/health')))).toEqual(new Set([200]));
+    expect((await send(world, 'GET', '/health')).headers.ratelimit).toBeUndefined();
+    expect(new Set(await times(10, () => send(world, 'POST', '/payment-methods')))).toEqual(new Set([410]));
+  });
+
+  it('count a public operation by address also for who has a key, and a key there by its account', async () => {
+    await start();
+    const { key } = world.agent();
+    expect(await times(4, () => send(world, 'GET', '/listings/x', { key }))).toEqual([200, 200, 200, 429]);
+    expect((await send(world, 'GET', '/listings/x')).headers.ratelimit).toMatch(/^"catalog";r=2;/);
+  });
+
+  it('refuse before a byte of the body is read', async () => {
+    await start();
+    const { key } = world.agent();
+    await times(2, () => send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] } }));
+    const answer = await sendRaw(world, `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n`);
+    expectRefused(answer, 429, 'RATE_LIMITED', 'rate_limited');
+  });
+
+  it('silence an address that keeps sending keys that are nobody\'s, and leave the keys that work there alone', async () => {
+    await start();
+    const good = world.agent();
+    await send(world, 'GET', '/me', { key: good.key });
+    const strange = (letter: string) => send(world, 'GET', '/me', { key: apiKeyOf(letter.repeat(43)) });
+    const statuses = [await strange('a'), await send(world, 'GET', '/me'), await send(world, 'GET', '/me', { key: 'nonsense' })].map(({ status }) => status);
+    expect(statuses).toEqual([401, 401, 401]);
+    const asked = world.bus.asked(authenticate).length;
+    const refused = await strange('b');
+    expectRefused(refused, 429, 'RATE_LIMITED', 'rate_limited');
+    expect(refused.json.error!.details).toMatchObject({ rate: 'refusals', retry_after_seconds: 200 });
+    expectRefused(await send(world, 'GET', '/me'), 429, 'RATE_LIMITED', 'rate_limited');
+    expect(world.bus.asked(authenticate)).toHaveLength(asked);
+    expect((await send(world, 'GET', '/me', { key: good.key })).status).toBe(200);
+  });
+
+  describe('on calls under way', () => {
+    it('hold for one account, and end with each call', async () => {
+      await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });
+      const { key } = world.agent();
+      const answers: (() => void)[] = [];
+      world.bus.answers(executeCall, () => new Promise((resolve) => answers.push(() => resolve({ outcome: 'answered', dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false }))));
+      const call = (by: string) => send(world, 'POST', `/gateway/${LISTING_ID}`, { key: by, body: {} });
+      const underWay = [call(key), call(key)];
+      await eventually(async () => expect(answers).toHaveLength(2));
+      const refused = await call(key);
+      expectRefused(refused, 429, 'RATE_LIMITED', 'too_many_in_flight');
+      expect([refused.headers['retry-after'], refused.json.error!.details]).toEqual(['1', { reason: 'too_many_in_flight', limit: 2, retry_after_seconds: 1 }]);
+      const another = call(world.agent().key);
+      await eventually(async () => expect(answers).toHaveLength(3));
+      for (const answer of answers.splice(0)) answer();
+      expect((await Promise.all([...underWay, another])).map(({ status }) => status)).toEqual([200, 200, 200]);
+      const again = [call(key), call(key)];
+      await eventually(async () => expect(answers).toHaveLength(2));
+      for (const answer of answers) answer();
+      expect((await Promise.all(again)).map(({ status }) => status)).toEqual([200, 200]);
+    });
+
+    it('end also for requests that were refused, malformed, or cut off', async () => {
+      await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });
+      const { key } = world.agent();
+      for (let n = 0; n < 5; n += 1) {
+        expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: '{}', headers: { 'content-type': 'text/plain' } })).status).toBe(415);
+        expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {}, headers: { 'x-market-relay-request-id': 'odd' } })).status).toBe(400);
+        const socket = connect(world.port, '127.0.0.1');
+        await once(socket, 'connect');
+        socket.write(`POST /api/v1/gateway/${LISTING_ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":`);
+        socket.destroy();
+        await once(socket, 'close');
+      }
+      await eventually(async () => expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} })).status).toBe(200));
+    });
+  });
+
+  describe('behind proxies', () => {
+    const from = (forwarded: string) => send(world, 'GET', '/categories', { headers: { 'x-forwarded-for': forwarded } });
+
+    it('ignore X-Forwarded-For from anyone, unless told otherwise', async () => {
+      await start();
+      const statuses: number[] = [];
+      for (let n = 0; n < 4; n += 1) statuses.push((await from(`198.51.100.${n}`)).status);
+      expect(statuses).toEqual([200, 200, 200, 429]);
+    });
+
+    it('believe the proxies they are told of, and of an IPv6 address count its /64', async () => {
+      await start({ API_GATEWAY_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8' });
+      const statuses: number[] = [];
+      for (let n = 0; n < 4; n += 1) statuses.push((await from(`2001:db8:0:1::${n}`)).status);
+      expect(statuses).toEqual([200, 200, 200, 429]);
+      expect((await from('2001:db8:0:2::1')).status).toBe(200);
+      // What stands left of the last address nobody vouches for is what the client made up.
+      for (let n = 0; n < 3; n += 1) expect((await from(`198.51.100.${n}, 203.0.113.9, 10.1.2.3`)).status).toBe(200);
+      expect((await from('198.51.100.77, 203.0.113.9, 10.1.2.3')).status).toBe(429);
+    });
+  });
+
+  it.each([
+    [{ RATE_LIMITS: 'reads=fast' }, 'RATE_LIMITS'],
+    [{ RATE_LIMITS: 'off', PAYMENTS_MODE: 'live' }, 'RATE_LIMITS'],
+    [{ API_GATEWAY_TRUSTED_PROXIES: '10.0.0.0/99' }, 'API_GATEWAY_TRUSTED_PROXIES'],
+    [{ REDIS_URL: 'http://redis' }, 'REDIS_URL'],
+  ])('do not start with %p', async (environment, name) => {
+    await start();
+    await expect(EdgeWorld.start(environment as Record<string, string>)).rejects.toThrow(name);
+  });
+
+  it('count nothing when they are off', async () => {
+    await start({ RATE_LIMITS: 'off' });
+    const { key } = world.agent();
+    expect(new Set(await times(50, () => send(world, 'GET', '/me', { key })))).toEqual(new Set([200]));
+    expect((await send(world, 'GET', '/listings')).headers.ratelimit).toBeUndefined();
+  });
+});
