@@ -15,11 +15,10 @@ export class OwnedEndpoint {
     private readonly bus: MessageBus,
   ) {}
 
-  /** @throws Refusal `endpoint_not_found`, or `not_owner` for the endpoint of another seller. */
+  /** @throws Refusal `endpoint_not_found`, also for the endpoint of another seller. */
   async find(manager: EntityManager, listingId: string, call: Call, lock = false): Promise<EndpointEntity> {
     const endpoint = await manager.findOne(EndpointEntity, { where: { listingId }, ...(lock ? { lock: { mode: 'pessimistic_write' } } : {}) });
-    if (!endpoint) throw refuse(getEndpoint, 'endpoint_not_found', {});
-    if (endpoint.sellerId !== principalOf(call).accountId) throw refuse(getEndpoint, 'not_owner', {});
+    if (endpoint?.sellerId !== principalOf(call).accountId) throw refuse(getEndpoint, 'endpoint_not_found', {});
     return endpoint;
   }
 

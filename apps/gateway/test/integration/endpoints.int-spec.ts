@@ -60,7 +60,7 @@ describe('a private endpoint', () => {
   it("is nobody else's to see, change, test or rotate", async () => {
     const shop = await world.open();
     for (const request of [view, (of: Shop, who: string) => update(of, { timeoutMs: 5_000 }, who), test, (of: Shop, who: string) => rotate(of, undefined, who)]) {
-      expect(await reasonOf(request(shop, newId()))).toBe('not_owner');
+      expect(await reasonOf(request(shop, newId()))).toBe('endpoint_not_found');
       expect(await reasonOf(request({ ...shop, offering: { ...shop.offering, listingId: newId() } }, newId()))).toBe('endpoint_not_found');
     }
     expect(shop.seller.requests).toEqual([]);

@@ -134,7 +134,7 @@ inEachMode('a private endpoint', (world) => {
         () => buyer.market.endpoint.test(listing),
         () => buyer.market.endpoint.rotateSecret(listing),
       ]) {
-        await expect(request()).rejects.toMatchObject({ status: 403, code: 'FORBIDDEN' });
+        await expect(request()).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND', details: { reason: 'endpoint_not_found' } });
       }
       await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({ status: 404 });
       expect(await sell({ still: 'open' })).toMatchObject({ billable: true });

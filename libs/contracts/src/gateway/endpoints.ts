@@ -33,8 +33,8 @@ export const endpointView = z.object({
   updated_at: timestamp,
 });
 
-const endpointNotFound = declareRefusal('not-found', 'No such listing, or it has no private endpoint', z.object({}), { nextAction: 'choose_another_listing' });
-const endpointForbidden = declareRefusal('forbidden', 'Only the owner of a listing may see or change its endpoint', z.object({}));
+/** Another seller's endpoint is answered like none: who asks is not told which drafts there are. */
+const endpointNotFound = declareRefusal('not-found', 'You have no such listing, or it has no private endpoint', z.object({}), { nextAction: 'choose_another_listing' });
 
 /** Called by the catalog before it stores a per_call listing; repeating it for a listing replaces nothing but the URL. */
 export const provisionEndpoint = defineRequest({
@@ -49,7 +49,7 @@ export const getEndpoint = defineRequest({
   subject: 'rpc.gateway.get-endpoint.v1',
   input: z.object({ listingId: id }),
   output: endpointView,
-  refusals: { endpoint_not_found: endpointNotFound, not_owner: endpointForbidden },
+  refusals: { endpoint_not_found: endpointNotFound },
 });
 
 export const updateEndpoint = defineRequest({
@@ -73,7 +73,6 @@ export const updateEndpoint = defineRequest({
   output: endpointView,
   refusals: {
     endpoint_not_found: endpointNotFound,
-    not_owner: endpointForbidden,
     endpoint_url_refused: endpointUrlRefusal,
     auth_header_refused: declareRefusal('invalid', 'auth_header is not a header the marketplace may send', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
   },
@@ -94,7 +93,6 @@ export const testEndpoint = defineRequest({
   }),
   refusals: {
     endpoint_not_found: endpointNotFound,
-    not_owner: endpointForbidden,
     too_many_tests: declareRefusal('rate-limited', 'At most 10 endpoint tests a minute for a listing', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
   },
 });
@@ -109,7 +107,7 @@ export const rotateEndpointSecret = defineRequest({
     previous_key_id: z.string(),
     previous_secret_expires_at: timestamp,
   }),
-  refusals: { endpoint_not_found: endpointNotFound, not_owner: endpointForbidden },
+  refusals: { endpoint_not_found: endpointNotFound },
 });
 
 export const endpointChanged = defineEvent({
