@@ -50,7 +50,7 @@ describe('the start of the edge', () => {
   });
 
   it('serves no sandbox operation in live mode: it is unknown, whatever key or method is sent', async () => {
-    const world = await EdgeWorld.start({ PAYMENTS_MODE: 'live' });
+    const world = await EdgeWorld.start({ PAYMENTS_MODE: 'live', RATE_LIMITS: '' });
     answerEverything(world.bus);
     const { key } = world.agent();
     const path = `/sandbox/payments/${RELAY_REQUEST_ID}/pay`;
