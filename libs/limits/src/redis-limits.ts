@@ -22,13 +22,13 @@ local span, need = tonumber(ARGV[1]), tonumber(ARGV[2])
 local stored = redis.pcall('GET', KEYS[1])
 local fullAt = type(stored) == 'string' and tonumber(stored) or 0
 if not (fullAt > now) then fullAt = now end
-if fullAt > now + span then fullAt = now + span end
-local lack = fullAt - now
-if lack + need > span then return {0, lack} end
-if need > 0 then
-  redis.call('SET', KEYS[1], string.format('%.0f', fullAt + need), 'PX', string.format('%.0f', math.ceil((lack + need) / 1000)))
+local lack = math.min(fullAt - now, span)
+local allowed = lack + need <= span
+local after = allowed and lack + need or lack
+if now + after ~= fullAt then
+  redis.call('SET', KEYS[1], string.format('%.0f', now + after), 'PX', string.format('%.0f', math.ceil(after / 1000)))
 end
-return {1, lack + need}`;
+return {allowed and 1 or 0, after}`;
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -48,6 +48,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private readonly logger = new Logger('Limits');
   private readonly own = new MemoryLimits();
   private readonly redis: Redis;
+  private isConnected = false;
   private isAway = false;
 
   constructor(url: string) {
@@ -60,22 +61,26 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
       maxRetriesPerRequest: 0,
       commandTimeout: ANSWER_WITHIN_MS,
       connectTimeout: CONNECT_WITHIN_MS,
+      disconnectTimeout: ANSWER_WITHIN_MS,
       retryStrategy: () => RECONNECT_EVERY_MS,
       disableClientInfo: true,
     });
+    this.redis.on('ready', () => (this.isConnected = true));
+    this.redis.on('close', () => (this.isConnected = false));
     this.redis.on('error', (error: Error) => this.lost(error));
+    this.redis.on('reconnecting', () => this.lost(new Error('the connection was closed')));
   }
 
   async consume(rule: LimitRule, key: string, cost = 1): Promise<LimitVerdict> {
     const own = this.own.take(rule, key, cost);
-    if (!own.allowed || this.redis.status !== 'ready') return own;
+    if (!own.allowed || !this.isConnected) return own;
     const bucket = bucketOf(rule);
     let answer: z.output<typeof answerSchema>;
     try {
       answer = answerSchema.parse(await this.redis.takeTokens(`${rule.name}:${key}`, bucket.spanMicros, cost * bucket.tokenMicros));
     } catch (error) {
       this.lost(error as Error);
-      this.redis.disconnect(true);
+      this.reconnect();
       return own;
     }
     this.found();
@@ -88,6 +93,12 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
 
   onApplicationShutdown(): void {
     this.redis.disconnect();
+  }
+
+  private reconnect(): void {
+    if (!this.isConnected) return;
+    this.isConnected = false;
+    this.redis.disconnect(true);
   }
 
   private lost(error: Error): void {
