@@ -5,6 +5,7 @@ import { EndpointsModule } from './endpoints/endpoints.module.js';
 import { ListingsModule } from './listings/listings.module.js';
 import { PopularityModule } from './popularity/popularity.module.js';
 import { ProvidersModule } from './providers/providers.module.js';
+import { RatingsModule } from './ratings/ratings.module.js';
 
-@Module({ imports: [CategoriesModule, ProvidersModule, ChallengesModule, ListingsModule, EndpointsModule, PopularityModule] })
+@Module({ imports: [CategoriesModule, ProvidersModule, ChallengesModule, ListingsModule, EndpointsModule, PopularityModule, RatingsModule] })
 export class CatalogModule {}

@@ -1,9 +1,9 @@
-import { catalogContract, listingChanged, listingRemoved, listingTouched } from './catalog/index.js';
+import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import { callFailed, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
-import { agentRegistered, apiKeyRevoked, identityContract, registrationWorkSolved, sessionEnded, walletLinked } from './identity/index.js';
-import { paymentCompleted, paymentRefundDue, paymentsLedgerContract } from './payments-ledger/index.js';
-import { reputationContract } from './reputation/index.js';
+import { agentClaimed, agentRegistered, apiKeyRevoked, identityContract, registrationWorkSolved, sessionEnded, walletLinked } from './identity/index.js';
+import { paymentCompleted, paymentRefundDue, paymentsLedgerContract, subscriptionStarted } from './payments-ledger/index.js';
+import { listingRated, reputationContract } from './reputation/index.js';
 
 export const SERVICE_NAMES = ['identity', 'catalog', 'payments-ledger', 'gateway', 'reputation', 'api-gateway'] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
@@ -18,38 +18,39 @@ export interface ServiceTopology {
   hears: readonly SignalContract[];
 }
 
+const { findPayerWallet, ...publicIdentity } = identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
-const { createOffer, claimPayment, settlePayment, releasePayment, paySandbox, listReceipts, getReceipt, listLedger } = paymentsLedgerContract;
+const { createOffer, claimPayment, settlePayment, releasePayment, getPurchaseEvidence, ...publicLedger } = paymentsLedgerContract;
 
 export const topology: Record<ServiceName, ServiceTopology> = {
   identity: {
     serves: identityContract,
     calls: [],
-    emits: [agentRegistered, walletLinked, registrationWorkSolved],
+    emits: [agentRegistered, agentClaimed, walletLinked, registrationWorkSolved],
     consumes: [],
     signals: [apiKeyRevoked, sessionEnded],
     hears: [],
   },
   catalog: {
     serves: catalogContract,
-    calls: [identityContract.getAgents, provisionEndpoint],
-    emits: [listingChanged, listingRemoved],
-    consumes: [agentRegistered, endpointChanged, paymentCompleted],
+    calls: [publicIdentity.getAgents, provisionEndpoint],
+    emits: [listingChanged, listingRemoved, listingWorkSolved],
+    consumes: [agentRegistered, endpointChanged, paymentCompleted, subscriptionStarted, listingRated],
     signals: [listingTouched],
     hears: [],
   },
   'payments-ledger': {
     serves: paymentsLedgerContract,
-    calls: [],
-    emits: [paymentCompleted, paymentRefundDue],
+    calls: [getOffering],
+    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
     consumes: [],
     signals: [],
     hears: [],
   },
   gateway: {
     serves: gatewayContract,
-    calls: [getOffering, createOffer, claimPayment, settlePayment, releasePayment],
+    calls: [findPayerWallet, getOffering, createOffer, claimPayment, settlePayment, releasePayment],
     emits: [callFailed, endpointChanged],
     consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
     signals: [endpointTouched],
@@ -66,13 +67,10 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   'api-gateway': {
     serves: {},
     calls: [
-      ...Object.values(identityContract),
+      ...Object.values(publicIdentity),
       ...Object.values(publicCatalog),
       ...Object.values(publicGateway),
-      paySandbox,
-      listReceipts,
-      getReceipt,
-      listLedger,
+      ...Object.values(publicLedger),
     ],
     emits: [],
     consumes: [],

@@ -13,6 +13,7 @@ const offering = () => ({
   pricingModel: 'per_call' as const,
   priceMicros: '10000',
   preferredCurrency: 'USDC' as const,
+  category: null,
 });
 
 describe('FakeBus', () => {

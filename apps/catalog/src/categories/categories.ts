@@ -25,6 +25,12 @@ export class Categories {
     return this.known;
   }
 
+  /** As others name it; null for none. */
+  async ref(id: string | null): Promise<Pick<CategoryView, 'id' | 'name' | 'slug'> | null> {
+    const category = (await this.list()).find((each) => each.id === id);
+    return category ? { id: category.id, name: category.name, slug: category.slug } : null;
+  }
+
   async has(id: string): Promise<boolean> {
     return (await this.list()).some((category) => category.id === id.toLowerCase());
   }

@@ -1,20 +1,37 @@
 import type { OutputOf } from '@market/contracts';
 import { createListingChallenge } from '@market/contracts/catalog';
+import { newProofOfWorkChallenge } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
-import { randomBytes } from 'node:crypto';
 import { catalogConfig, type CatalogConfig } from '../config.js';
 import { isSeller } from '../providers/is-seller.js';
+import { listingDifficulty } from './listing-difficulty.js';
 
 const lockAgent = sql('listing-challenges.lock-agent', `SELECT pg_advisory_xact_lock(hashtextextended('listing-challenges|' || $1, 0))`);
-const openOnes = sql(
-  'listing-challenges.open-ones',
-  'SELECT count(*)::int AS open, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM listing_challenges WHERE agent_id = $1 AND expires_at > now()',
+const standing = sql(
+  'listing-challenges.standing',
+  `SELECT (SELECT count(*)::int FROM listings WHERE provider_id = $1) AS listings,
+     (SELECT count(*)::int FROM listings WHERE provider_id = $1 AND created_at > now() - interval '1 hour') AS recent,
+     (SELECT count(*)::int FROM listing_challenges WHERE agent_id = $1 AND expires_at > now()) AS open`,
 );
-const insert = sql('listing-challenges.insert', 'INSERT INTO listing_challenges (challenge, agent_id, difficulty, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))');
+const giveWay = sql(
+  'listing-challenges.give-way',
+  'DELETE FROM listing_challenges WHERE challenge IN (SELECT challenge FROM listing_challenges WHERE agent_id = $1 ORDER BY created_at DESC, challenge OFFSET $2)',
+);
+const insert = sql('listing-challenges.insert', 'INSERT INTO listing_challenges (challenge, agent_id, difficulty, created_at, expires_at) VALUES ($1, $2, $3, clock_timestamp(), now() + make_interval(secs => $4))');
 
-/** Queries: 3 in one transaction. The lock makes the agent's parallel requests count each other. */
+interface Standing {
+  listings: number;
+  recent: number;
+  open: number;
+}
+
+/**
+ * A challenge too many takes the place of the oldest unused one, so that nobody is locked out by what it forgot. Challenges
+ * held count as listings made: hoarding them while they are easy saves no work.
+ * Queries: 3 in one transaction, 4 where one gives way. The lock makes the agent's parallel requests count each other.
+ */
 @Injectable()
 export class CreateListingChallenge {
   constructor(
@@ -25,13 +42,16 @@ export class CreateListingChallenge {
   async execute(call: Call): Promise<OutputOf<typeof createListingChallenge>> {
     const agent = principalOf(call);
     if (!isSeller(agent)) throw refuse(createListingChallenge, 'seller_role_required', {});
-    const { powDifficulty: difficulty, challengeTtlSeconds, openChallengesMax } = this.config;
-    const challenge = randomBytes(32).toString('hex');
-    await this.database.transaction(async (tx) => {
+    const { powDifficulty: base, listingsPerPowStep: step, challengeTtlSeconds, openChallengesMax, listingsPerSellerMax: limit } = this.config;
+    const challenge = newProofOfWorkChallenge();
+    const difficulty = await this.database.transaction(async (tx) => {
       await tx.query(lockAgent, [agent.accountId]);
-      const [{ open, seconds }] = (await tx.query<{ open: number; seconds: number }>(openOnes, [agent.accountId])) as [{ open: number; seconds: number }];
-      if (open >= openChallengesMax) throw refuse(createListingChallenge, 'too_many_challenges', { retry_after_seconds: Math.max(1, seconds) });
-      await tx.query(insert, [challenge, agent.accountId, difficulty, challengeTtlSeconds]);
+      const [{ listings, recent, open }] = (await tx.query<Standing>(standing, [agent.accountId])) as [Standing];
+      if (listings >= limit) throw refuse(createListingChallenge, 'listing_limit_reached', { limit });
+      if (open >= openChallengesMax) await tx.query(giveWay, [agent.accountId, openChallengesMax - 1]);
+      const priced = listingDifficulty({ base, step, recent: recent + Math.min(open, openChallengesMax - 1) });
+      await tx.query(insert, [challenge, agent.accountId, priced, challengeTtlSeconds]);
+      return priced;
     });
     return {
       challenge,

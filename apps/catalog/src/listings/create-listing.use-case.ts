@@ -1,11 +1,12 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { createListing } from '@market/contracts/catalog';
+import { createListing, listingWorkSolved } from '@market/contracts/catalog';
 import { newId, usdNumber } from '@market/kernel';
 import { principalOf, refuse, Refusal, type Call } from '@market/messaging';
-import { Idempotency, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Idempotency, Outbox, type Tx } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
 import { Categories } from '../categories/categories.js';
-import { ListingChallenges } from '../challenges/listing-challenges.js';
+import { ListingChallenges, type SolvedChallenge } from '../challenges/listing-challenges.js';
+import { catalogConfig, type CatalogConfig } from '../config.js';
 import { Endpoints, type ProvisionedEndpoint } from '../endpoints/endpoints.js';
 import { isSeller } from '../providers/is-seller.js';
 import { Providers } from '../providers/providers.js';
@@ -13,6 +14,7 @@ import { columnsOf } from './domain/listing-state.js';
 import { textProblem } from './domain/listing-text.js';
 import { pricingProblem } from './domain/pricing.js';
 import type { ListingEntity } from './infra/listing.entity.js';
+import { ListingsRepository } from './infra/listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
 type Input = InputOf<typeof createListing>;
@@ -21,7 +23,7 @@ type Created = OutputOf<typeof createListing>;
 /**
  * A new listing for a solved challenge. Its private endpoint is provisioned before the transaction: what the gateway
  * refuses costs the seller nothing, and no transaction waits for another service.
- * Queries: 2 and a transaction of 6; 1 more for per_call, 4 more with an Idempotency-Key, 1 more for a new seller.
+ * Queries: 2 and a transaction of 9; 1 more for per_call, 4 more with an Idempotency-Key, 1 more for a new seller.
  */
 @Injectable()
 export class CreateListing {
@@ -31,7 +33,10 @@ export class CreateListing {
     private readonly challenges: ListingChallenges,
     private readonly providers: Providers,
     private readonly endpoints: Endpoints,
+    private readonly listings: ListingsRepository,
     private readonly changes: ListingChanges,
+    private readonly outbox: Outbox,
+    @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
   async execute(input: Input, call: Call): Promise<Created> {
@@ -40,14 +45,14 @@ export class CreateListing {
     const kept = await this.idempotency.replay(createListing, call);
     if (kept) return kept;
     await this.assertSellable(input);
-    const challenge = await this.challenges.solved(seller.accountId, input.powNonce, input.challenge);
+    const solved = await this.challenges.solved(seller.accountId, input.powNonce, input.challenge);
     await this.providers.ensureKnown(seller.accountId, call);
 
     const listing = newListing(input, seller.accountId);
     const url = input.privateEndpointUrl;
     const endpoint = url === undefined ? undefined : await this.endpoints.provision({ listingId: listing.id, sellerId: seller.accountId, url }, call);
     try {
-      const created = await this.idempotency.run(createListing, call, (tx) => this.store(tx, listing, challenge, endpoint, call));
+      const created = await this.idempotency.run(createListing, call, (tx) => this.store(tx, listing, solved, endpoint, call));
       // A parallel request with the same key came first, and its listing is the answer.
       if (endpoint && created.id !== listing.id) await this.endpoints.abandon(listing.id, call);
       return created;
@@ -68,8 +73,11 @@ export class CreateListing {
     if (input.categoryId !== undefined && !(await this.categories.has(input.categoryId))) throw refuse(createListing, 'category_not_found', {});
   }
 
-  private async store(tx: Tx, listing: Omit<ListingEntity, 'slug'>, challenge: string, endpoint: ProvisionedEndpoint | undefined, call: Call): Promise<Created> {
+  private async store(tx: Tx, listing: Omit<ListingEntity, 'slug'>, { challenge, difficulty, solveMs }: SolvedChallenge, endpoint: ProvisionedEndpoint | undefined, call: Call): Promise<Created> {
+    const limit = this.config.listingsPerSellerMax;
+    if ((await this.listings.countOfSeller(tx, listing.providerId)) >= limit) throw refuse(createListing, 'listing_limit_reached', { limit });
     await this.challenges.consume(tx, listing.providerId, challenge);
+    await this.outbox.add(tx, listingWorkSolved, { accountId: listing.providerId, difficulty, solveMs, solvedAt: listing.createdAt.toISOString() }, call);
     const slug = await this.changes.add(tx, listing, call);
     if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
     return {

@@ -20,15 +20,15 @@ export class GetListing {
   ) {}
 
   async execute({ ref }: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
-    const found = await this.find(this.database, ref);
+    const found = await this.find(this.database, ref, call.principal?.accountId);
     if (!found || (found.status !== 'active' && found.provider_id !== call.principal?.accountId)) throw refuse(getListing, 'listing_not_found', {});
     return found;
   }
 
-  /** Whoever asks; `ref` is a uuid or a slug. */
-  async find(from: Pick<Tx, 'query'>, ref: string): Promise<ListingDetail | undefined> {
+  /** Whatever its status; `ref` is a uuid or a slug. */
+  async find(from: Pick<Tx, 'query'>, ref: string, viewerId: string | undefined): Promise<ListingDetail | undefined> {
     const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
     const [row] = known ? await from.query<DetailRow>(known, [ref]) : [];
-    return row && toDetail(row, this.platform.publicUrl);
+    return row && toDetail(row, this.platform.publicUrl, viewerId);
   }
 }

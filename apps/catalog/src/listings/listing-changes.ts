@@ -2,9 +2,12 @@ import { listingChanged, listingRemoved, listingTouched } from '@market/contract
 import { MessageBus, type Call } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { columnsOf, stateOf, TRANSITIONS, type ListingState } from './domain/listing-state.js';
+import { Categories } from '../categories/categories.js';
+import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './domain/listing-state.js';
 import type { ListingEntity } from './infra/listing.entity.js';
 import { ListingsRepository, type ListingFacts } from './infra/listings.repository.js';
+
+type OwnersAction = 'edit' | 'set_draft' | 'set_active' | 'delete';
 
 export type Change = Partial<Pick<ListingEntity, 'name' | 'description' | 'pricingModel' | 'priceMicros' | 'tags'>>;
 
@@ -13,6 +16,7 @@ export type Change = Partial<Pick<ListingEntity, 'name' | 'description' | 'prici
 export class ListingChanges {
   constructor(
     private readonly listings: ListingsRepository,
+    private readonly categories: Categories,
     private readonly outbox: Outbox,
     private readonly bus: MessageBus,
   ) {}
@@ -25,14 +29,17 @@ export class ListingChanges {
     return slug;
   }
 
-  /** What the gateway reports moves a listing, or does not concern it. Queries: 1, and 3 for a move. */
-  async react(tx: Tx, listingId: string, report: 'endpoint_gave_up' | 'endpoint_recovered', call: Call): Promise<void> {
+  /**
+   * What anyone but the owner does to a listing moves it, or does not concern it. Queries: 1, and 3 for a move.
+   * @returns the listing as it was before; undefined when there is none.
+   */
+  async react(tx: Tx, listingId: string, action: Exclude<keyof Moves, OwnersAction>, call: Call): Promise<ListingFacts | undefined> {
     const listing = await this.listings.lock(tx, listingId);
-    if (!listing) return;
+    if (!listing) return undefined;
     const state = stateOf(listing);
-    const outcome = TRANSITIONS[state][report];
-    if (outcome === state) return;
-    await this.apply(tx, listing, {}, outcome, call);
+    const outcome = TRANSITIONS[state][action];
+    if (outcome !== state) await this.apply(tx, listing, {}, outcome, call);
+    return listing;
   }
 
   /** Queries: 3. */
@@ -72,6 +79,7 @@ export class ListingChanges {
         pricingModel: listing.pricingModel,
         priceMicros: listing.priceMicros.toString(),
         preferredCurrency: listing.preferredCurrency,
+        category: await this.categories.ref(listing.categoryId),
         version: listing.version,
         changedAt: changedAt.toISOString(),
       },

@@ -1,9 +1,10 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { createListing, getListing, getOffering, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { createListing, getListing, getListingCards, getOffering, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CreateListing } from './create-listing.use-case.js';
 import { GetListing } from './get-listing.query.js';
+import { GetListingCards } from './get-listing-cards.query.js';
 import { GetOffering } from './get-offering.query.js';
 import { RemoveListing } from './remove-listing.use-case.js';
 import { SearchListings } from './search-listings.query.js';
@@ -15,6 +16,7 @@ export class ListingsMessageController {
   constructor(
     private readonly searchListingsQuery: SearchListings,
     private readonly getListingQuery: GetListing,
+    private readonly getListingCardsQuery: GetListingCards,
     private readonly getOfferingQuery: GetOffering,
     private readonly createListingUseCase: CreateListing,
     private readonly updateListingUseCase: UpdateListing,
@@ -29,6 +31,11 @@ export class ListingsMessageController {
   @HandleRequest(getListing)
   getListing(input: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
     return this.getListingQuery.execute(input, call);
+  }
+
+  @HandleRequest(getListingCards)
+  getListingCards(input: InputOf<typeof getListingCards>): Promise<OutputOf<typeof getListingCards>> {
+    return this.getListingCardsQuery.execute(input);
   }
 
   @HandleRequest(getOffering)

@@ -5,9 +5,12 @@ import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { ProvidersModule } from '../providers/providers.module.js';
 import { CreateListing } from './create-listing.use-case.js';
 import { EndpointHealthEventController } from './endpoint-health.event-controller.js';
+import { GetListingCards } from './get-listing-cards.query.js';
 import { GetListing } from './get-listing.query.js';
 import { GetOffering } from './get-offering.query.js';
+import { HoldListing } from './hold-listing.use-case.js';
 import { ListingsRepository } from './infra/listings.repository.js';
+import { InspectListings } from './inspect-listings.query.js';
 import { ListingChanges } from './listing-changes.js';
 import { ListingsMessageController } from './listings.message-controller.js';
 import { RemoveListing } from './remove-listing.use-case.js';
@@ -18,6 +21,6 @@ import { UpdateListing } from './update-listing.use-case.js';
 @Module({
   imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule],
   controllers: [ListingsMessageController, EndpointHealthEventController],
-  providers: [SearchListings, GetListing, GetOffering, CreateListing, UpdateListing, RemoveListing, SuspendFailing, ListingChanges, ListingsRepository],
+  providers: [SearchListings, GetListing, GetListingCards, GetOffering, CreateListing, UpdateListing, RemoveListing, HoldListing, InspectListings, SuspendFailing, ListingChanges, ListingsRepository],
 })
 export class ListingsModule {}

@@ -36,7 +36,7 @@ export class UpdateListing {
       const { listing, change, state } = decide(await this.listings.lock(tx, input.listingId), input, accountId);
       await this.changes.apply(tx, listing, change, state, call);
       if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
-      const detail = (await this.getListing.find(tx, listing.id))!;
+      const detail = (await this.getListing.find(tx, listing.id, accountId))!;
       return { ...detail, ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }) };
     });
   }

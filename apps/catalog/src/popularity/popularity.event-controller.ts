@@ -1,20 +1,26 @@
-import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 
+// The column is named for what was sold first.
 const count = sql(
   'listing-popularity.count',
-  `UPDATE listing_popularity popularity SET completed_calls = popularity.completed_calls + counted.calls
-   FROM (SELECT listing_id, count(*) AS calls FROM unnest($1::uuid[]) AS completed (listing_id) GROUP BY listing_id) counted
+  `UPDATE listing_popularity popularity SET completed_calls = popularity.completed_calls + counted.purchases
+   FROM (SELECT listing_id, count(*) AS purchases FROM unnest($1::uuid[]) AS bought (listing_id) GROUP BY listing_id) counted
    WHERE popularity.listing_id = counted.listing_id`,
 );
 
-/** Popular is what was paid for and delivered. A listing that is gone by now has no counter, and needs none. */
+/** Popular is what was paid for and delivered, and what was subscribed to. A listing that is gone by now has no counter, and needs none. */
 @Controller()
 export class PopularityEventController {
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
+    await tx.query(count, [events.map((event) => event.payload.listingId)]);
+  }
+
+  @HandleEvent(subscriptionStarted)
+  async onSubscriptionStarted(events: ReceivedEvent<typeof subscriptionStarted>[], tx: Tx): Promise<void> {
     await tx.query(count, [events.map((event) => event.payload.listingId)]);
   }
 }

@@ -1,6 +1,6 @@
 import { createListing, createListingChallenge, getListing, searchListings } from '@market/contracts/catalog';
 import { provisionEndpoint } from '@market/contracts/gateway';
-import { newId } from '@market/kernel';
+import { newId, solvesProofOfWork } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { eventually } from '@market/testing';
 import { LIMITS, principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
@@ -74,6 +74,13 @@ describe('creating a listing', () => {
       const detail = await service.ask(getListing, { ref: id });
       expect(detail).toMatchObject({ category: null, pricing_model: 'free', pricing_amount: 0, pricing_currency: 'USD', preferred_currency: 'USDC', delivery_type: 'api', auth_method: 'api_key', formats: ['json'], docs: null, example_outputs: [], tags: [], status: 'active' });
       expect(detail).not.toHaveProperty('gateway_url');
+    });
+
+    it('shows connection instructions to the owner alone', async () => {
+      const seller = principal();
+      const { id } = await create(service, seller, { connectionInstructions: 'Send the token you are given.' });
+      expect(await service.ask(getListing, { ref: id }, { principal: seller })).toMatchObject({ connection_instructions: 'Send the token you are given.' });
+      for (const viewer of [undefined, principal()]) expect(await service.ask(getListing, { ref: id }, { principal: viewer })).not.toHaveProperty('connection_instructions');
     });
 
     it('counts code points, so that a hundred emoji are a name', async () => {
@@ -171,7 +178,8 @@ describe('creating a listing', () => {
     it('is refused when it is wrong, spliced, foreign, unknown, used or late', async () => {
       const [seller, other] = [principal(), principal()];
       const { challenge, powNonce } = await proofOf(service, seller);
-      const wrong = ['not', '', ' ', `${powNonce}\n`, '0'.repeat(65), 'x'.repeat(100_000), 'é'];
+      const unsolved = Array.from({ length: 1_000 }, (_, nonce) => String(nonce)).find((nonce) => !solvesProofOfWork(challenge, nonce, 1))!;
+      const wrong = [unsolved, '', ' ', `${powNonce}\n`, '0'.repeat(65), 'x'.repeat(100_000), 'é'];
       for (const nonce of wrong) expect(await attempt(seller, { challenge, powNonce: nonce })).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: 1 } });
       expect((await attempt(seller, { challenge: challenge + powNonce, powNonce: '' })).reason).toBe('challenge_invalid');
       expect((await attempt(seller, { challenge: challenge.toUpperCase(), powNonce })).reason).toBe('challenge_invalid');
@@ -190,7 +198,7 @@ describe('creating a listing', () => {
       const seller = principal();
       const { challenge } = await service.ask(createListingChallenge, {}, { principal: seller });
       await service.sql('UPDATE listing_challenges SET difficulty = 3 WHERE challenge = $1', [challenge]);
-      const weak = Array.from({ length: 1_000 }, (_, nonce) => String(nonce)).find((nonce) => nonce !== solve(challenge, 3))!;
+      const weak = Array.from({ length: 1_000 }, (_, nonce) => String(nonce)).find((nonce) => !solvesProofOfWork(challenge, nonce, 3))!;
       expect((await attempt(seller, { challenge, powNonce: weak })).reason).toBe('proof_of_work_invalid');
       await service.ask(createListing, { ...plain, challenge, powNonce: solve(challenge, 3) }, { principal: seller });
     });
@@ -207,13 +215,31 @@ describe('creating a listing', () => {
       await eventually(() => expect(new Set(service.told.removed.map(({ listingId }) => listingId))).toEqual(new Set(orphans)));
     });
 
-    it('is handed out to an agent a limited number of times, also in parallel', async () => {
+    it('is open to an agent a limited number of times, also in parallel: the oldest gives way', async () => {
       const seller = principal();
-      const answers = await Promise.allSettled(Array.from({ length: 64 }, () => service.ask(createListingChallenge, {}, { principal: seller })));
-      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
-      for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ reason: 'too_many_challenges', details: { retry_after_seconds: expect.any(Number) as number } });
-      await service.sql(`UPDATE listing_challenges SET expires_at = now() WHERE agent_id = $1`, [seller.accountId]);
-      await service.ask(createListingChallenge, {}, { principal: seller });
+      const first = await proofOf(service, seller);
+      const others = await Promise.all(Array.from({ length: 64 }, () => service.ask(createListingChallenge, {}, { principal: seller })));
+      expect(await open(seller.accountId)).toBe(8);
+      expect((await attempt(seller, first)).reason).toBe('challenge_invalid');
+      const left = await service.sql<{ challenge: string }>('SELECT challenge FROM listing_challenges WHERE agent_id = $1', [seller.accountId]);
+      expect(others.map(({ challenge }) => challenge)).toEqual(expect.arrayContaining(left.map(({ challenge }) => challenge)));
+      const last = await proofOf(service, seller);
+      await service.ask(createListing, { ...plain, ...last }, { principal: seller });
+    });
+
+    it('is timed by the database, from handing it out to its use', async () => {
+      const seller = principal();
+      const proof = await proofOf(service, seller);
+      await service.sql(`UPDATE listing_challenges SET created_at = created_at - interval '90 seconds' WHERE challenge = $1`, [proof.challenge]);
+      await service.ask(createListing, { ...plain, ...proof }, { principal: seller });
+      const told = await eventually(() => {
+        const found = service.told.worked.find(({ accountId }) => accountId === seller.accountId);
+        expect(found).toBeDefined();
+        return found!;
+      });
+      expect(told.difficulty).toBe(1);
+      expect(told.solveMs).toBeGreaterThanOrEqual(90_000);
+      expect(told.solveMs).toBeLessThan(100_000);
     });
   });
 

@@ -1,4 +1,4 @@
-import { getListing, getOffering, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { getListing, getListingCards, getOffering, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
 import { eventually } from '@market/testing';
 import { principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create, perCall } from '../support/listings.js';
@@ -24,7 +24,11 @@ describe('the life of a listing', () => {
     expect(detail).toMatchObject({ id: created.id, created_at: created.created_at, gateway_url: `https://market.example/api/v1/gateway/${created.id}`, endpoint_status: 'unverified', gateway_limits: { max_concurrency: 32 } });
     expect(await service.ask(getListing, { ref: created.id.toUpperCase() })).toEqual(detail);
     expect(JSON.stringify([found, detail])).not.toContain('seller.example');
-    expect(await service.ask(getOffering, { ref: 'weather' })).toEqual({ listingId: created.id, slug: 'weather', name: 'Weather', sellerId: seller.accountId, status: 'active', pricingModel: 'per_call', priceMicros: '10000', preferredCurrency: 'USDC' });
+    expect(await service.ask(getOffering, { ref: 'weather' })).toEqual({ listingId: created.id, slug: 'weather', name: 'Weather', sellerId: seller.accountId, status: 'active', pricingModel: 'per_call', priceMicros: '10000', preferredCurrency: 'USDC', category: { id: category.id, name: category.name, slug: category.slug } });
+
+    expect(await service.ask(getListingCards, { ids: [created.id, seller.accountId] })).toEqual({
+      listings: [{ id: created.id, name: 'Weather', slug: 'weather', delivery_type: 'api', provider_id: seller.accountId, connection_instructions: null, auth_method: 'api_key', demo_endpoint: null }],
+    });
 
     const changed = await service.ask(updateListing, { listingId: created.id, name: 'Weather & Tides', pricingAmountMicros: '20000' }, { principal: seller });
     expect(changed).toMatchObject({ name: 'Weather & Tides', slug: 'weather', pricing_amount: 0.02 });
@@ -37,6 +41,8 @@ describe('the life of a listing', () => {
     expect(await service.sql('SELECT id FROM listings')).toEqual([]);
 
     await eventually(() => {
+      expect(service.told.changed.map((event) => event.category)).toEqual(Array(4).fill({ id: category.id, name: category.name, slug: category.slug }));
+      expect(service.told.worked).toEqual([{ accountId: seller.accountId, difficulty: 1, solveMs: expect.any(Number) as number, solvedAt: created.created_at }]);
       expect(service.told.changed.map(({ version, status, priceMicros }) => [version, status, priceMicros])).toEqual([
         [1, 'active', '10000'],
         [2, 'active', '20000'],

@@ -3,7 +3,8 @@ import { getListing, getOffering, removeListing, searchListings, updateListing }
 import { provisionEndpoint } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
 import { refuse } from '@market/messaging';
-import { columnsOf, LISTING_STATES, stateOf, TRANSITIONS, type ListingState } from '../../src/listings/domain/listing-state.js';
+import type pg from 'pg';
+import { columnsOf, LISTING_STATES, stateOf, TRANSITIONS, type ListingState, type StateColumns } from '../../src/listings/domain/listing-state.js';
 import { LIMITS, principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create, perCall, refusalOf, type NewListing } from '../support/listings.js';
 
@@ -30,12 +31,12 @@ describe('a listing under its owner and others', () => {
     service.gateway.provisioned.length = 0;
   }
   async function put(state: ListingState): Promise<void> {
-    const { status, suspendedBy } = columnsOf(state);
-    await service.sql('UPDATE listings SET status = $2, suspended_by = $3 WHERE id = $1', [listingId, status, suspendedBy]);
+    const { status, suspendedBy, heldAs } = columnsOf(state);
+    await service.sql('UPDATE listings SET status = $2, suspended_by = $3, held_as = $4 WHERE id = $1', [listingId, status, suspendedBy, heldAs]);
   }
   async function state(): Promise<ListingState | 'removed'> {
-    const [row] = await service.sql<{ status: 'draft'; suspended_by: null }>('SELECT status, suspended_by FROM listings WHERE id = $1', [listingId]);
-    return row ? stateOf({ status: row.status, suspendedBy: row.suspended_by }) : 'removed';
+    const [row] = await service.sql<StateColumns & pg.QueryResultRow>('SELECT status, suspended_by AS "suspendedBy", held_as AS "heldAs" FROM listings WHERE id = $1', [listingId]);
+    return row ? stateOf(row) : 'removed';
   }
   const patch = (values: Patch, as = owner) => service.ask(updateListing, { listingId, ...values }, { principal: as });
   const remove = (as = owner) => service.ask(removeListing, { listingId }, { principal: as });
@@ -49,7 +50,7 @@ describe('a listing under its owner and others', () => {
     if (typeof expected === 'object') {
       const { reason, details } = await refusalOf(ACTIONS[action]());
       expect(reason).toBe(expected.denied === 'locked' ? 'listing_suspended' : 'suspended_by_owner');
-      expect(details).toEqual(expected.denied === 'locked' ? { suspended_by: from.slice('suspended_by_'.length) } : {});
+      expect(details).toEqual(expected.denied === 'locked' ? { suspended_by: columnsOf(from).suspendedBy } : {});
       expect(await state()).toBe(from);
       return;
     }
@@ -145,7 +146,7 @@ describe('a listing under its owner and others', () => {
 
     it('judges the listing again once it is locked: what was suspended meanwhile stays so', async () => {
       service.gateway.provision = async () => {
-        await put('suspended_by_operator');
+        await put('held_as_active');
         return { status: 'unverified', limits: LIMITS };
       };
       expect((await refusalOf(patch({ name: 'Renamed', privateEndpointUrl: 'https://x.example/c' }))).reason).toBe('listing_suspended');

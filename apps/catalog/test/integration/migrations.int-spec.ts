@@ -62,6 +62,8 @@ describe('the schema of the catalog', () => {
     ['a price on a free listing', `pricing_model = 'free', price_micros = 1`],
     ['a suspension by nobody', `status = 'suspended'`],
     ['a suspender of an active listing', `suspended_by = 'owner'`],
+    ['an operator who holds it as nothing', `status = 'suspended', suspended_by = 'operator'`],
+    ['a held state without an operator', `held_as = 'active'`],
     ['an active listing that was never published', `published_at = NULL`],
     ['an unknown status', `status = 'deleted'`],
   ])('refuses %s by itself', async (_what, change) => {

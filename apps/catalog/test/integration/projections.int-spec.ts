@@ -2,7 +2,8 @@ import type { PayloadOf, Principal } from '@market/contracts';
 import { getListing, searchListings } from '@market/contracts/catalog';
 import { endpointChanged } from '@market/contracts/gateway';
 import { agentRegistered } from '@market/contracts/identity';
-import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
+import { listingRated } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
@@ -76,7 +77,7 @@ describe('what others tell the catalog', () => {
     it('leaves alone what its owner or an operator suspended', async () => {
       for (const suspender of ['owner', 'operator']) {
         const id = await listingOf(principal());
-        await service.sql(`UPDATE listings SET status = 'suspended', suspended_by = $2 WHERE id = $1`, [id, suspender]);
+        await service.sql(`UPDATE listings SET status = 'suspended', suspended_by = $2, held_as = $3 WHERE id = $1`, [id, suspender, suspender === 'operator' ? 'active' : null]);
         await tell(endpoint(id, 1, { status: 'failing', changedAt: hoursAgo(2) }), endpoint(id, 2));
         expect(await statusOf(id)).toEqual({ status: 'suspended', suspended_by: suspender });
       }
@@ -125,6 +126,37 @@ describe('what others tell the catalog', () => {
       const { items } = await service.ask(searchListings, { sort: 'popular', page: 1, limit: 100 });
       expect(items.map(({ id }) => id).filter((id) => [two, none, three].includes(id))).toEqual([three, two, none]);
       expect(await service.sql('SELECT completed_calls::int AS calls FROM listing_popularity WHERE listing_id = ANY($1) ORDER BY 1', [[two, none, three]])).toEqual([{ calls: 0 }, { calls: 2 }, { calls: 3 }]);
+    });
+
+    it('makes popular what was subscribed to as well, once an event', async () => {
+      const [subscribed, called] = [await listingOf(principal()), await listingOf(principal())];
+      const started = (): PayloadOf<typeof subscriptionStarted> => ({ subscriptionId: newId(), paymentId: null, consumerId: newId(), sellerId: newId(), listingId: subscribed, pricingModel: 'free', grossMicros: '0', startedAt: new Date().toISOString() });
+      const events = Array.from({ length: 3 }, () => ({ id: newId(), payload: started() }));
+      await Promise.all([service.deliver(subscriptionStarted, events), service.deliver(subscriptionStarted, [...events, ...events]), service.deliver(paymentCompleted, [{ payload: completed(called) }])]);
+      const { items } = await service.ask(searchListings, { sort: 'popular', page: 1, limit: 100 });
+      expect(items.map(({ id }) => id).filter((id) => [subscribed, called].includes(id))).toEqual([subscribed, called]);
+      expect(await service.sql('SELECT completed_calls::int AS purchases FROM listing_popularity WHERE listing_id = $1', [subscribed])).toEqual([{ purchases: 3 }]);
+    });
+  });
+
+  describe('of reviews', () => {
+    const rated = (listingId: string, reviewCount: number, means: number[] = [1, 1, 1]): PayloadOf<typeof listingRated> => ({
+      listingId,
+      reviewCount,
+      averageAccuracy: means[0]!,
+      averageReliability: means[1]!,
+      averageValue: means[2]!,
+      ratedAt: new Date().toISOString(),
+    });
+
+    it('shows the summary of most reviews, however often and in whatever order summaries come', async () => {
+      const id = await listingOf(principal());
+      expect(await service.ask(getListing, { ref: id })).toMatchObject({ rating: null });
+      const summaries = [rated(id, 1), rated(id, 3, [5, 4 + 2 / 3, 10 / 3]), rated(id, 2)].map((payload) => ({ id: newId(), payload }));
+      await service.deliver(listingRated, summaries);
+      await service.deliver(listingRated, [...summaries].reverse());
+      await service.deliver(listingRated, [{ payload: rated(id, 2) }, { payload: rated(newId(), 1) }]);
+      expect(await service.ask(getListing, { ref: id })).toMatchObject({ rating: { average: 4.33, count: 3, accuracy: 5, reliability: 4.67, value: 3.33 } });
     });
   });
 });

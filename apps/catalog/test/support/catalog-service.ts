@@ -1,5 +1,5 @@
 import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestContract, type RequestOf, type ServiceName } from '@market/contracts';
-import { listingChanged, listingRemoved, listingTouched } from '@market/contracts/catalog';
+import { listingChanged, listingRemoved, listingTouched, listingWorkSolved } from '@market/contracts/catalog';
 import { provisionEndpoint } from '@market/contracts/gateway';
 import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
@@ -13,12 +13,13 @@ import { catalog } from '../../src/service.js';
 export const LIMITS = { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null };
 
 export interface CatalogService {
+  readonly databaseUrl: string;
   /** Asks over the bus, as the edge and the gateway do. */
   ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
   /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
   /** What the catalog told the others so far. */
-  readonly told: { changed: PayloadOf<typeof listingChanged>[]; removed: PayloadOf<typeof listingRemoved>[]; touched: PayloadOf<typeof listingTouched>[] };
+  readonly told: { changed: PayloadOf<typeof listingChanged>[]; removed: PayloadOf<typeof listingRemoved>[]; touched: PayloadOf<typeof listingTouched>[]; worked: PayloadOf<typeof listingWorkSolved>[] };
   /** The gateway beside the catalog: replace `provision` to change its mind. */
   readonly gateway: { provisioned: InputOf<typeof provisionEndpoint>[]; provision: (input: InputOf<typeof provisionEndpoint>) => OutputOf<typeof provisionEndpoint> | Promise<OutputOf<typeof provisionEndpoint>> };
   readonly identity: { asked: string[] };
@@ -39,7 +40,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     'payments-ledger': await transport.connect('payments-ledger', topology['payments-ledger']),
     'api-gateway': await transport.connect('api-gateway', topology['api-gateway']),
   };
-  const told: CatalogService['told'] = { changed: [], removed: [], touched: [] };
+  const told: CatalogService['told'] = { changed: [], removed: [], touched: [], worked: [] };
   await listen(links['api-gateway'], told);
   const running = await runProcess([catalog], transport, {
     DATABASE_URL: url,
@@ -52,6 +53,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
   const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=catalog,public' });
   const askers = [links['api-gateway'], links.gateway].map((link, index) => new MessageBus(link, topology[index === 0 ? 'api-gateway' : 'gateway']));
   return {
+    databaseUrl: url,
     ask: (contract, input, as = {}) => askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(contract, input, newCall({ budgetMs: 60_000, ...as })),
     deliver: (contract, events) =>
       links.gateway.publishEvents(events.map(({ id, payload }) => ({ id: id ?? newId(), subject: contract.subject, payload, requestId: newId() }))),
@@ -71,6 +73,7 @@ async function listen(link: Link, told: CatalogService['told']): Promise<void> {
     link.consumeEvents(contract.subject, async (events: EventRecord[]) => void kept.push(...events.map((event) => contract.payload.parse(event.payload) as PayloadOf<C>)));
   await keep(listingChanged, told.changed);
   await keep(listingRemoved, told.removed);
+  await keep(listingWorkSolved, told.worked);
   await link.onSignal(listingTouched.subject, (payload) => told.touched.push(listingTouched.payload.parse(payload)));
 }
 

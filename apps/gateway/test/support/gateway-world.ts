@@ -80,6 +80,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     GATEWAY_DATABASE_URL: db.url,
     PAYMENTS_LEDGER_DATABASE_URL: ledger.url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
     ALLOW_PRIVATE_ENDPOINTS: 'true',
     PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
     GATEWAY_RESUME_INTERVAL_MS: '600000',
@@ -102,7 +103,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       const seller = await startSeller(behaviour);
       sellers.push(seller);
       const listingId = newId();
-      const sold: Offering = { listingId, slug: `shop-${listingId.slice(-12)}`, name: 'Weather', sellerId: newId(), status: 'active', pricingModel: 'per_call', priceMicros: '250000', preferredCurrency: 'USDC', ...offering };
+      const sold: Offering = { listingId, slug: `shop-${listingId.slice(-12)}`, name: 'Weather', sellerId: newId(), status: 'active', pricingModel: 'per_call', priceMicros: '250000', preferredCurrency: 'USDC', category: null, ...offering };
       catalog.offer(sold);
       const { signingSecret } = await catalog.bus.request(provisionEndpoint, { listingId, sellerId: sold.sellerId, url: seller.url }, newCall());
       return { offering: sold, seller, secret: signingSecret! };

@@ -1,5 +1,5 @@
-import { createListing, createListingChallenge, getListing, getOffering, listCategories, removeListing, searchListings, updateListing } from './listings.js';
+import { createListing, createListingChallenge, getListing, getListingCards, getOffering, listCategories, removeListing, searchListings, updateListing } from './listings.js';
 
 export * from './listings.js';
 
-export const catalogContract = { listCategories, searchListings, getListing, createListingChallenge, createListing, updateListing, removeListing, getOffering };
+export const catalogContract = { listCategories, searchListings, getListing, createListingChallenge, createListing, updateListing, removeListing, getListingCards, getOffering };

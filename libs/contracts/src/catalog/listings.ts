@@ -3,9 +3,15 @@ import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../def
 import { currency, deliveryType, id, listingStatus, microsText, pageOf, pageRequest, pricingModel, timestamp } from '../shared/index.js';
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 
+export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
+
+/** The name of a category beside what is in it. */
+const categoryRef = z.object({ id, name: z.string(), slug: z.string() });
+
 const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
 const sellerRoleRequired = declareRefusal('forbidden', 'Listings belong to agent accounts with the provider role', z.object({}));
-const textInvalid = declareRefusal('invalid', 'A text is too short, too long or holds what cannot be stored', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' });
+const textInvalid = declareRefusal('invalid', 'A text is too short, too long or holds what it may not', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' });
+const listingLimitReached = declareRefusal('forbidden', 'This agent has as many listings as one agent may have; drafts that are deleted make room', z.object({ limit: z.number().int() }), { nextAction: 'contact_operator' });
 const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
 
 export const categoryView = z.object({ id, name: z.string(), slug: z.string(), description: z.string(), sort_order: z.number().int() });
@@ -25,7 +31,7 @@ export const listingView = z.object({
   pricing_currency: z.string(),
   preferred_currency: currency,
   delivery_type: deliveryType,
-  auth_method: z.enum(['api_key', 'oauth2', 'bearer_token', 'none']),
+  auth_method: authMethod,
   formats: z.array(z.string()),
   demo_endpoint: z.string().nullable(),
   github_url: z.string().nullable(),
@@ -35,16 +41,24 @@ export const listingView = z.object({
   status: listingStatus,
   created_at: timestamp,
   provider: providerView,
-  category: z.object({ id, name: z.string(), slug: z.string() }).nullable(),
+  category: categoryRef.nullable(),
 });
 
-/** A listing in full; `gateway_url`, `gateway_limits` and `endpoint_status` only on per_call listings. */
+/** Means of all reviews, 1 to 5 with 2 decimals; `average` is the mean of the three. */
+export const ratingView = z.object({ average: z.number(), count: z.number().int(), accuracy: z.number(), reliability: z.number(), value: z.number() });
+
+/**
+ * A listing in full; `gateway_url`, `gateway_limits` and `endpoint_status` only on per_call listings, and
+ * `connection_instructions` only for its owner: subscribers read them with their subscription. `rating` is null until
+ * the first review.
+ */
 export const listingDetail = listingView.extend({
   docs: z.string().nullable(),
-  connection_instructions: z.string().nullable(),
+  connection_instructions: z.string().nullable().optional(),
   example_outputs: z.array(z.object({ label: z.string(), content: z.string() })),
   risk_disclaimers: z.string().nullable(),
   sla: z.string().nullable(),
+  rating: ratingView.nullable(),
   gateway_url: z.string().optional(),
   gateway_limits: gatewayLimits.optional(),
   endpoint_status: z.string().optional(),
@@ -85,10 +99,7 @@ export const createListingChallenge = defineRequest({
   subject: 'rpc.catalog.create-listing-challenge.v1',
   input: z.object({}),
   output: z.object({ challenge: z.string(), difficulty: z.number().int(), algorithm: z.literal('sha256'), hint: z.string() }),
-  refusals: {
-    seller_role_required: sellerRoleRequired,
-    too_many_challenges: declareRefusal('rate-limited', 'Too many unused listing challenges; use one of them or wait until they expire', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
-  },
+  refusals: { seller_role_required: sellerRoleRequired, listing_limit_reached: listingLimitReached },
 });
 
 /** Fields a seller writes. Their lengths are the catalog's to judge, in code points, so that what is too long is refused and not a broken message. */
@@ -101,7 +112,7 @@ export const listingFields = {
   pricingCurrency: z.string().default('USD'),
   preferredCurrency: currency.default('USDC'),
   deliveryType: deliveryType.default('api'),
-  authMethod: z.enum(['api_key', 'oauth2', 'bearer_token', 'none']).default('api_key'),
+  authMethod: authMethod.default('api_key'),
   formats: z.array(z.string()).default(['json']),
   docs: z.string().optional(),
   connectionInstructions: z.string().optional(),
@@ -141,6 +152,7 @@ export const createListing = defineRequest({
     seller_role_required: sellerRoleRequired,
     proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the listing challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
     challenge_invalid: declareRefusal('invalid', 'There is no unused, unexpired listing challenge for this nonce', z.object({}), { nextAction: 'request_new_challenge' }),
+    listing_limit_reached: listingLimitReached,
     text_invalid: textInvalid,
     category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), { nextAction: 'fix_request' }),
     pricing_invalid: declareRefusal('invalid', 'The price does not fit the pricing model', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
@@ -184,6 +196,26 @@ export const removeListing = defineRequest({
   refusals: { listing_not_found: listingNotFound, not_owner: notOwner },
 });
 
+/** A listing as its subscribers know it, whatever its status. */
+export const listingCard = z.object({
+  id,
+  name: z.string(),
+  slug: z.string(),
+  delivery_type: deliveryType,
+  provider_id: id,
+  connection_instructions: z.string().nullable(),
+  auth_method: authMethod,
+  demo_endpoint: z.string().nullable(),
+});
+
+/** Those of the ids that exist, in no order. The edge asks it for parties of a subscription alone. */
+export const getListingCards = defineRequest({
+  subject: 'rpc.catalog.get-listing-cards.v1',
+  input: z.object({ ids: z.array(id).max(100) }),
+  output: z.object({ listings: z.array(listingCard) }),
+  refusals: {},
+});
+
 /** What the gateway needs to know of a listing in order to sell a call of it. */
 export const offering = z.object({
   listingId: id,
@@ -194,7 +226,7 @@ export const offering = z.object({
   pricingModel,
   priceMicros: microsText,
   preferredCurrency: currency,
-  category: z.object({ id, name: z.string(), slug: z.string() }).nullable().optional(),
+  category: categoryRef.nullable(),
 });
 export type Offering = z.output<typeof offering>;
 

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { columnsOf, LISTING_STATES, stateOf, TRANSITIONS, type ListingState, type Moves } from './listing-state.js';
 
 const OWNER: (keyof Moves)[] = ['edit', 'set_draft', 'set_active', 'delete'];
-const ALL: (keyof Moves)[] = [...OWNER, 'endpoint_gave_up', 'endpoint_recovered'];
+const OTHERS: (keyof Moves)[] = ['hold', 'release', 'endpoint_gave_up', 'endpoint_recovered'];
+const ALL: (keyof Moves)[] = [...OWNER, ...OTHERS];
+const HELD = LISTING_STATES.filter((each) => each.startsWith('held_as_'));
 
 /** Every state after each action; a denied action stays where it was, and nothing follows a removal. */
 function walk(from: ListingState, actions: (keyof Moves)[]): (ListingState | 'removed')[] {
@@ -17,36 +19,51 @@ function walk(from: ListingState, actions: (keyof Moves)[]): (ListingState | 're
   return path;
 }
 
-/** The same rules said another way: a status, and who holds the listing back. */
+/** The same rules said another way: whether its owner offers it, whether its endpoint gave up, and whether an operator holds it. */
 class Model {
-  constructor(
-    private status: 'draft' | 'active' | 'suspended' | 'removed',
-    private holder: 'owner' | 'operator' | 'system' | null,
+  private constructor(
+    private offer: 'draft' | 'active' | 'withdrawn' | 'removed',
+    private gaveUp: boolean,
+    private isHeld: boolean,
   ) {}
 
   static of(state: ListingState): Model {
-    const { status, suspendedBy } = columnsOf(state);
-    return new Model(status, suspendedBy);
+    if (state.startsWith('held_as_')) return new Model(state.slice('held_as_'.length) as 'draft', false, true);
+    if (state === 'suspended_by_owner') return new Model('withdrawn', false, false);
+    return new Model(state === 'draft' ? 'draft' : 'active', state === 'suspended_by_system', false);
   }
 
   do(action: keyof Moves): ListingState | 'removed' {
-    if (this.status === 'suspended') this.whileHeld(action);
-    else if (action === 'delete') this.set(this.status === 'draft' ? 'removed' : 'suspended', this.status === 'draft' ? null : 'owner');
-    else if (action === 'set_draft') this.set('draft', null);
-    else if (action === 'set_active') this.set('active', null);
-    else if (action === 'endpoint_gave_up' && this.status === 'active') this.set('suspended', 'system');
-    return this.status === 'removed' ? 'removed' : stateOf({ status: this.status, suspendedBy: this.holder });
+    if (action === 'hold') this.hold();
+    else if (action === 'release') this.isHeld = false;
+    else if (action === 'delete') this.withdraw();
+    else if (!this.isHeld) this.whileFree(action);
+    return this.state();
   }
 
-  private whileHeld(action: keyof Moves): void {
-    if (this.holder === 'owner' && action === 'set_draft') this.set('draft', null);
-    if (this.holder === 'system' && action === 'delete') this.set('suspended', 'owner');
-    if (this.holder === 'system' && action === 'endpoint_recovered') this.set('active', null);
+  private hold(): void {
+    this.isHeld = true;
+    this.gaveUp = false;
   }
 
-  private set(status: typeof this.status, holder: typeof this.holder): void {
-    this.status = status;
-    this.holder = holder;
+  private withdraw(): void {
+    if (this.offer === 'draft') this.offer = this.isHeld ? 'draft' : 'removed';
+    else this.offer = 'withdrawn';
+    this.gaveUp = false;
+  }
+
+  private whileFree(action: keyof Moves): void {
+    if (action === 'set_draft' && !this.gaveUp) this.offer = 'draft';
+    if (action === 'set_active' && this.offer === 'draft') this.offer = 'active';
+    if (action === 'endpoint_gave_up') this.gaveUp = this.offer === 'active';
+    if (action === 'endpoint_recovered') this.gaveUp = false;
+  }
+
+  private state(): ListingState | 'removed' {
+    if (this.offer === 'removed') return 'removed';
+    if (this.isHeld) return `held_as_${this.offer}`;
+    if (this.gaveUp) return 'suspended_by_system';
+    return this.offer === 'withdrawn' ? 'suspended_by_owner' : this.offer;
   }
 }
 
@@ -69,8 +86,17 @@ describe('the states of a listing', () => {
     );
   });
 
-  it('give an owner no way out of an operator’s suspension', () => {
-    fc.assert(fc.property(actions(OWNER), (sequence) => expect(new Set(walk('suspended_by_operator', sequence))).toEqual(new Set(['suspended_by_operator']))));
+  it('give nobody but an operator a way out of what an operator holds', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...HELD), actions(ALL.filter((action) => action !== 'release')), (from, sequence) => {
+        for (const each of walk(from, sequence)) expect(HELD).toContain(each);
+      }),
+    );
+  });
+
+  it('are given back by a release as they were', () => {
+    for (const from of ['draft', 'active', 'suspended_by_owner'] as const) expect(walk(from, ['hold', 'release']).at(-1)).toBe(from);
+    expect(walk('active', ['hold', 'delete', 'release']).at(-1)).toBe('suspended_by_owner');
   });
 
   it('never make active what its owner suspended, unless it was a draft again', () => {

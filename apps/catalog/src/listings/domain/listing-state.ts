@@ -1,18 +1,24 @@
 export type ListingStatus = 'draft' | 'active' | 'suspended';
 export type Suspender = 'owner' | 'operator' | 'system';
 
-export const LISTING_STATES = ['draft', 'active', 'suspended_by_owner', 'suspended_by_operator', 'suspended_by_system'] as const;
+/** What a listing that an operator holds goes back to. */
+export type HeldAs = 'draft' | 'active' | 'withdrawn';
+
+export const LISTING_STATES = ['draft', 'active', 'suspended_by_owner', 'suspended_by_system', 'held_as_draft', 'held_as_active', 'held_as_withdrawn'] as const;
+/** `held_as_…`: suspended by an operator. */
 export type ListingState = (typeof LISTING_STATES)[number];
 
 /** `locked`: not the owner's to change. `draft_first`: an owner's own suspension ends in draft. */
 export type Denial = { denied: 'locked' | 'draft_first' };
 
-/** Where each action leads from one state. The first four are the owner's, the gateway reports the other two. */
+/** Where each action leads from one state. The first four are the owner's, two are an operator's, the gateway reports the last two. */
 export interface Moves {
   edit: ListingState | Denial;
   set_draft: ListingState | Denial;
   set_active: ListingState | Denial;
   delete: ListingState | 'removed';
+  hold: ListingState;
+  release: ListingState;
   endpoint_gave_up: ListingState;
   endpoint_recovered: ListingState;
 }
@@ -20,13 +26,26 @@ export interface Moves {
 const locked: Denial = { denied: 'locked' };
 const draftFirst: Denial = { denied: 'draft_first' };
 
-/** Every move between the states of a listing. What its owner withdrew, no recovery brings back. */
+const held = (state: ListingState, release: ListingState): Moves => ({
+  edit: locked,
+  set_draft: locked,
+  set_active: locked,
+  delete: state,
+  hold: state,
+  release,
+  endpoint_gave_up: state,
+  endpoint_recovered: state,
+});
+
+/** Every move between the states of a listing. What its owner withdrew, no recovery and no release brings back. */
 export const TRANSITIONS: Record<ListingState, Moves> = {
   draft: {
     edit: 'draft',
     set_draft: 'draft',
     set_active: 'active',
     delete: 'removed',
+    hold: 'held_as_draft',
+    release: 'draft',
     endpoint_gave_up: 'draft',
     endpoint_recovered: 'draft',
   },
@@ -35,6 +54,8 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     set_draft: 'draft',
     set_active: 'active',
     delete: 'suspended_by_owner',
+    hold: 'held_as_active',
+    release: 'active',
     endpoint_gave_up: 'suspended_by_system',
     endpoint_recovered: 'active',
   },
@@ -43,35 +64,41 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     set_draft: 'draft',
     set_active: draftFirst,
     delete: 'suspended_by_owner',
+    hold: 'held_as_withdrawn',
+    release: 'suspended_by_owner',
     endpoint_gave_up: 'suspended_by_owner',
     endpoint_recovered: 'suspended_by_owner',
-  },
-  suspended_by_operator: {
-    edit: locked,
-    set_draft: locked,
-    set_active: locked,
-    delete: 'suspended_by_operator',
-    endpoint_gave_up: 'suspended_by_operator',
-    endpoint_recovered: 'suspended_by_operator',
   },
   suspended_by_system: {
     edit: locked,
     set_draft: locked,
     set_active: locked,
     delete: 'suspended_by_owner',
+    // Whether its endpoint still fails is found out again after the release.
+    hold: 'held_as_active',
+    release: 'suspended_by_system',
     endpoint_gave_up: 'suspended_by_system',
     endpoint_recovered: 'active',
   },
+  held_as_draft: held('held_as_draft', 'draft'),
+  held_as_active: { ...held('held_as_active', 'active'), delete: 'held_as_withdrawn' },
+  held_as_withdrawn: held('held_as_withdrawn', 'suspended_by_owner'),
 };
 
 export interface StateColumns {
   status: ListingStatus;
   suspendedBy: Suspender | null;
+  heldAs: HeldAs | null;
 }
 
-export const stateOf = ({ status, suspendedBy }: StateColumns): ListingState => (status === 'suspended' ? `suspended_by_${suspendedBy!}` : status);
+export function stateOf({ status, suspendedBy, heldAs }: StateColumns): ListingState {
+  if (status !== 'suspended') return status;
+  return suspendedBy === 'operator' ? `held_as_${heldAs!}` : `suspended_by_${suspendedBy!}`;
+}
 
 export function columnsOf(state: ListingState): StateColumns {
-  if (state === 'draft' || state === 'active') return { status: state, suspendedBy: null };
-  return { status: 'suspended', suspendedBy: state.slice('suspended_by_'.length) as Suspender };
+  if (state === 'draft' || state === 'active') return { status: state, suspendedBy: null, heldAs: null };
+  if (state === 'suspended_by_owner') return { status: 'suspended', suspendedBy: 'owner', heldAs: null };
+  if (state === 'suspended_by_system') return { status: 'suspended', suspendedBy: 'system', heldAs: null };
+  return { status: 'suspended', suspendedBy: 'operator', heldAs: state.slice('held_as_'.length) as HeldAs };
 }

@@ -10,12 +10,31 @@ describe('the texts of a listing', () => {
     ['risk_disclaimers', 0, 5_000],
     ['sla', 0, 5_000],
   ])('%s is %i to %i code points long', (field, min, max) => {
-    for (const character of ['a', 'é', '日', '🦊']) {
+    for (const character of ['a', 'é', '日', '🦊', '𐀀']) {
       expect(textProblem({ [field]: character.repeat(min) })).toBeNull();
       expect(textProblem({ [field]: character.repeat(max) })).toBeNull();
       expect(textProblem({ [field]: character.repeat(max + 1) })).toEqual({ field, problem: `must be ${min} to ${max} characters` });
       if (min > 0) expect(textProblem({ [field]: character.repeat(min - 1) })).toMatchObject({ field });
     }
+  });
+
+  it.each(['  ', '\u200b\u200b\u200b', '\u3164\u3164', '\u2800 \u2800', '\ufe0f\u200d'])('name something to be seen, unlike %j', (name) => {
+    expect(textProblem({ name })).toEqual({ field: 'name', problem: 'must hold something to be seen' });
+    expect(textProblem({ description: name.repeat(10) })).toEqual({ field: 'description', problem: 'must hold something to be seen' });
+    expect(textProblem({ docs: name })).toBeNull();
+  });
+
+  it.each(['two\nlines', 'a\ttab', 'bell\u0007', 'gnp.exe\u202egpj', '\u2067rtl', 'line\u2028end', 'escape\u001b[2J'])('name on one line and in one direction, unlike %j', (name) => {
+    expect(textProblem({ name })).toEqual({ field: 'name', problem: 'must be one line without control or direction characters' });
+    expect(textProblem({ description: `${name} in a description` })).toBeNull();
+  });
+
+  it.each([['Wеather API', 'Wеather'], ['РayРal', 'РayРal'], ['my Оpenai', 'Оpenai'], ['gοogle', 'gοogle']])('name nothing in letters that pass for others: %j', (name, word) => {
+    expect(textProblem({ name })).toEqual({ field: 'name', problem: `must not mix alphabets in one word: ${word}` });
+  });
+
+  it.each(['Погода', 'сос', 'Καιρός', 'Погода API', 'β-carotene λ-calculus', 'Ωmega', '天気 API', '🦊 👩🏽‍🚀', 'नमस्ते', 'שלום', 'مرحبا', 'Straße ÆØÅ'])('name things in any language, such as %j', (name) => {
+    expect(textProblem({ name })).toBeNull();
   });
 
   it.each(['\0', 'a\0b', '\ud83e', 'x\udd8a', '\udd8a\ud83e'])('hold nothing that cannot be stored, such as %j', (text) => {

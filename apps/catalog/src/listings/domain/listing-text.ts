@@ -1,3 +1,5 @@
+import { disguisedWord } from './lookalikes.js';
+
 /** Bounds in Unicode code points: an emoji is not longer than a letter because UTF-16 says so. `q` is ours, the others are the public contract's. */
 const BOUNDS = {
   name: { min: 2, max: 100 },
@@ -12,6 +14,10 @@ const BOUNDS = {
 
 /** PostgreSQL keeps neither NUL nor half a surrogate pair. */
 const UNSTORABLE = /[\0\p{Cs}]/u;
+
+const VISIBLE = /(?![\p{DI}\u2800])[\p{L}\p{N}\p{P}\p{S}]/u;
+/** Ends a line or turns it around: no part of a name, and it would rearrange whatever a name is shown in. */
+const STEERING = /[\p{Cc}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 
 export type ListingTexts = Record<string, string | string[] | { label: string; content: string }[] | undefined>;
 
@@ -29,8 +35,19 @@ export function textProblem(texts: ListingTexts): TextProblem | null {
     if (!bounds || typeof value !== 'string') continue;
     const length = [...value].length;
     if (length < bounds.min || length > bounds.max) return { field, problem: `must be ${bounds.min} to ${bounds.max} characters` };
+    if (bounds.min > 0 && !VISIBLE.test(value)) return { field, problem: 'must hold something to be seen' };
+    if (field === 'name') {
+      const problem = nameProblem(value);
+      if (problem) return { field, problem };
+    }
   }
   return null;
+}
+
+function nameProblem(name: string): string | null {
+  if (STEERING.test(name)) return 'must be one line without control or direction characters';
+  const disguised = disguisedWord(name);
+  return disguised === undefined ? null : `must not mix alphabets in one word: ${disguised}`;
 }
 
 function stringsIn(value: NonNullable<ListingTexts[string]>): string[] {

@@ -17,6 +17,11 @@ describe('a slug', () => {
     ['İstanbul ılık', 'istanbul-ilik'],
     ["it's 100% free", 'it-s-100-free'],
     ['天気予報', 'listing'],
+    ['Погода', 'listing'],
+    ['Погода API', 'api'],
+    ['Wеаthеr', 'weather'],
+    ['ОРЕNAI', 'openai'],
+    ['сһаllеngе', 'challenge'],
     ['🦊🦊', 'listing'],
     ['../../etc/passwd\0', 'etc-passwd'],
     ['A'.repeat(100), 'a'.repeat(80)],
@@ -42,7 +47,7 @@ describe('a slug', () => {
     for (const slug of candidates.slice(5)) expect(slug).toMatch(/^weather-[0-9a-f]{6}$/);
   });
 
-  it.each(['challenge', 'Categories', 'search', newId(), newId().toUpperCase()])('is never plain %s', (name) => {
+  it.each(['challenge', 'Categories', 'search', 'сһаllеngе', 'ｎｕｌｌ', newId(), newId().toUpperCase()])('is never plain %s', (name) => {
     expect(firstOf(name, 1)).toEqual([`${slugOf(name)}-2`]);
   });
 

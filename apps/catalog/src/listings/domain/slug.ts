@@ -1,11 +1,15 @@
 import { isUuid } from '@market/kernel';
 import { randomBytes } from 'node:crypto';
+import { readAsLatin, replaceWords } from './lookalikes.js';
 
 const MAX_LENGTH = 80;
 const NUMBERED = 5;
 
-/** Paths under /listings, now or likely soon, and what reads as one of them. */
-const RESERVED = new Set(['challenge', 'challenges', 'categories', 'search', 'new', 'mine', 'me', 'draft', 'drafts', 'popular', 'newest', 'endpoint']);
+/** Paths under /listings, now or likely soon, and what a client's mistake asks for. */
+const RESERVED = new Set([
+  'admin', 'all', 'api', 'cards', 'categories', 'challenge', 'challenges', 'draft', 'drafts', 'endpoint', 'export', 'feed', 'me', 'mine', 'new', 'newest', 'popular', 'search', 'suggest',
+  'false', 'null', 'true', 'undefined',
+]);
 
 /** Letters that Unicode does not decompose into an ASCII one. */
 const FOLDED: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
@@ -14,9 +18,9 @@ const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 export const isSlug = (text: string): boolean => text.length <= MAX_LENGTH + 8 && SLUG.test(text);
 
-/** A name in lower-case ASCII words joined by hyphens; "listing" where it has none. */
+/** A name in lower-case ASCII words joined by hyphens; "listing" where it has none. A word that only looks Latin is taken for what it looks like. */
 export function slugOf(name: string): string {
-  const words = name
+  const words = replaceWords(name.normalize('NFKC'), readAsLatin)
     .normalize('NFKD')
     .toLowerCase()
     .replace(/\p{M}/gu, '')

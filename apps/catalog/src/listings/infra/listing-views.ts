@@ -18,10 +18,12 @@ export const VIEW_JOINS = `
   LEFT JOIN categories category ON category.id = l.category_id`;
 
 export const DETAIL_COLUMNS = `${VIEW_COLUMNS},
-  l.docs, l.connection_instructions, l.example_outputs, l.risk_disclaimers, l.sla, endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits`;
+  l.docs, l.connection_instructions, l.example_outputs, l.risk_disclaimers, l.sla, endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits,
+  rating.review_count, rating.accuracy, rating.reliability, rating.value`;
 
 export const DETAIL_JOINS = `${VIEW_JOINS}
-  LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id`;
+  LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
+  LEFT JOIN listing_ratings rating ON rating.listing_id = l.id`;
 
 type Provider = ListingView['provider'];
 
@@ -36,9 +38,16 @@ export interface ViewRow extends Omit<ListingView, 'pricing_amount' | 'created_a
   category_slug: string | null;
 }
 
-export interface DetailRow extends ViewRow, Pick<ListingDetail, 'docs' | 'connection_instructions' | 'example_outputs' | 'risk_disclaimers' | 'sla'> {
+/** `connection_instructions` is not for everyone: see `toDetail`. */
+export interface DetailRow extends ViewRow, Pick<ListingDetail, 'docs' | 'example_outputs' | 'risk_disclaimers' | 'sla'> {
+  connection_instructions: string | null;
   endpoint_status: string | null;
   gateway_limits: ListingDetail['gateway_limits'] | null;
+  /** The means are null with it. */
+  review_count: number | null;
+  accuracy: number;
+  reliability: number;
+  value: number;
 }
 
 export const toView = (row: ViewRow): ListingView => ({
@@ -72,13 +81,25 @@ export const toView = (row: ViewRow): ListingView => ({
   category: row.category_id === null ? null : { id: row.category_id, name: row.category_name!, slug: row.category_slug! },
 });
 
-export const toDetail = (row: DetailRow, publicUrl: string): ListingDetail => ({
+const twoDecimals = (mean: number): number => Math.round(mean * 100) / 100;
+
+export const toDetail = (row: DetailRow, publicUrl: string, viewerId: string | undefined): ListingDetail => ({
   ...toView(row),
   docs: row.docs,
-  connection_instructions: row.connection_instructions,
+  ...(row.provider_id === viewerId && { connection_instructions: row.connection_instructions }),
   example_outputs: row.example_outputs,
   risk_disclaimers: row.risk_disclaimers,
   sla: row.sla,
+  rating:
+    row.review_count === null
+      ? null
+      : {
+          average: twoDecimals((row.accuracy + row.reliability + row.value) / 3),
+          count: row.review_count,
+          accuracy: twoDecimals(row.accuracy),
+          reliability: twoDecimals(row.reliability),
+          value: twoDecimals(row.value),
+        },
   ...(row.pricing_model === 'per_call' && {
     gateway_url: `${publicUrl.replace(/\/$/, '')}/api/v1/gateway/${row.id}`,
     gateway_limits: row.gateway_limits ?? undefined,

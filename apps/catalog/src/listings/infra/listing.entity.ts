@@ -1,6 +1,6 @@
 import type { Micros } from '@market/kernel';
 import { Column, Entity, PrimaryColumn, type ValueTransformer } from 'typeorm';
-import type { ListingStatus, Suspender } from '../domain/listing-state.js';
+import type { HeldAs, ListingStatus, Suspender } from '../domain/listing-state.js';
 import type { Price } from '../domain/pricing.js';
 
 const micros: ValueTransformer = { to: (value?: Micros) => value?.toString(), from: (value: string) => BigInt(value) };
@@ -35,6 +35,8 @@ export class ListingEntity {
   @Column('text', { array: true }) tags: string[];
   @Column('text') status: ListingStatus;
   @Column('text', { name: 'suspended_by', nullable: true }) suspendedBy: Suspender | null;
+  /** What an operator's release brings back. */
+  @Column('text', { name: 'held_as', nullable: true }) heldAs: HeldAs | null;
   /** When it first became active; its address is kept from then on. */
   @Column('timestamptz', { name: 'published_at', nullable: true }) publishedAt: Date | null;
   @Column('timestamptz', { name: 'created_at' }) createdAt: Date;

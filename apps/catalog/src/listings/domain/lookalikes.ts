@@ -1,0 +1,23 @@
+/** Letters of other alphabets, and odd ones of ours, that read as a Latin letter; those most used to pass for another name. */
+const LETTERS = 'АВЕЅІЈКМНОРСТХУԚԜаеѕіјорсухһԁԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυγօոսհցɡɑıǃ';
+const LATIN = 'ABESIJKMHOPCTXYQWaesijopcyxhdqwvABEZHIKMNOPTYXavikopuyonuhggail';
+
+const [FROM, TO] = [[...LETTERS], [...LATIN]];
+export const LOOKALIKES: ReadonlyMap<string, string> = new Map(FROM.map((letter, index) => [letter, TO[index]!]));
+
+const WORD = /[\p{L}\p{M}\p{N}]+/gu;
+const LATIN_LETTER = /\p{Script=Latin}/u;
+const FOREIGN_LETTER = /(?!\p{Script=Latin})\p{L}/u;
+
+/** A word with its lookalikes replaced, where that makes a Latin word of it; otherwise as it is. */
+export function readAsLatin(word: string): string {
+  const read = [...word].map((letter) => LOOKALIKES.get(letter) ?? letter).join('');
+  return FOREIGN_LETTER.test(read) ? word : read;
+}
+
+/** The first word that mixes alphabets so that it reads as a Latin one: nobody writes so but to pass for another. */
+export function disguisedWord(text: string): string | undefined {
+  return text.normalize('NFKC').match(WORD)?.find((word) => LATIN_LETTER.test(word) && FOREIGN_LETTER.test(word) && readAsLatin(word) !== word);
+}
+
+export const replaceWords = (text: string, replace: (word: string) => string): string => text.replace(WORD, replace);

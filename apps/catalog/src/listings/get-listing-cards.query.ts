@@ -1,0 +1,21 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import type { getListingCards } from '@market/contracts/catalog';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+type Cards = OutputOf<typeof getListingCards>;
+
+const byIds = sql(
+  'listings.cards',
+  'SELECT id, name, slug, delivery_type, provider_id, connection_instructions, auth_method, demo_endpoint FROM listings WHERE id = ANY($1::uuid[])',
+);
+
+/** What subscribers see of what they subscribed to, also when it is off the market. Queries: 1. */
+@Injectable()
+export class GetListingCards {
+  constructor(private readonly database: Database) {}
+
+  async execute({ ids }: InputOf<typeof getListingCards>): Promise<Cards> {
+    return { listings: await this.database.query<Cards['listings'][number]>(byIds, [ids]) };
+  }
+}
