@@ -1,0 +1,229 @@
+import type { Scope } from '@market/contracts';
+import { newId } from '@market/kernel';
+import { ACCESS_ROWS, type AccessRow, type Expected } from '../support/fuzz/access-rows.js';
+import { AnswerCheck } from '../support/fuzz/answer-check.js';
+import { Cast, signIn, unknownKey } from '../support/fuzz/cast.js';
+import { inParallel } from '../support/fuzz/in-parallel.js';
+import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
+import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
+import { inEachMode } from '../support/world.js';
+
+type CredentialName = 'none' | 'malformed' | 'unknown' | 'revoked' | 'expired' | 'ended session' | Scope | 'all' | 'outsider' | 'human';
+
+const BAD: readonly CredentialName[] = ['malformed', 'unknown', 'revoked', 'expired', 'ended session'];
+const SCOPES: readonly Scope[] = ['read', 'write', 'subscribe'];
+const AGENTS: readonly CredentialName[] = [...SCOPES, 'all', 'outsider'];
+
+/** `hidden` ids are the owner's and shown to nobody else. */
+const ID_FORMS = ['own', 'random', 'malformed', 'slug', 'hidden'] as const;
+type IdForm = (typeof ID_FORMS)[number];
+
+interface Cell {
+  operation: Operation;
+  row: AccessRow;
+  credential: CredentialName;
+  form: IdForm | undefined;
+}
+
+/** What the door says to a credential; undefined where it opens. */
+function doorAnswer({ access }: Operation, credential: CredentialName): Expected | undefined {
+  if (access.credential === 'none' || (access.credential === 'optional' && credential === 'none')) return undefined;
+  if (credential === 'none' || BAD.includes(credential)) return [401, 'UNAUTHORIZED', 'unauthorized'];
+  const accountType = credential === 'human' ? 'human' : 'agent';
+  if (!access.account_types.includes(accountType)) return [403, 'FORBIDDEN', 'wrong_account_type'];
+  const lacksScope = access.scope !== undefined && SCOPES.some((scope) => scope === credential) && credential !== access.scope;
+  return lacksScope ? [403, 'FORBIDDEN', 'scope_missing'] : undefined;
+}
+
+/** Whether whom the door let in is seen as the owner of what it asks for. */
+function isOwner({ access }: Operation, credential: CredentialName): boolean {
+  if (access.credential === 'optional') return credential === 'read' || credential === 'all';
+  return access.credential === 'required' && AGENTS.includes(credential) && credential !== 'outsider';
+}
+
+/** The one documented success that is not "come again" or "you have it". */
+const successOf = ({ answers }: Operation): Expected => [[...answers.keys()].find((status) => status === 200 || status === 201)!];
+
+function expectedOf(cell: Cell): Expected {
+  const { operation, row, credential, form } = cell;
+  const refused = doorAnswer(operation, credential);
+  if (refused) return refused;
+  const granted = row.granted ?? successOf(operation);
+  if (row.id === undefined) return granted;
+  const unknown: Expected = [404, 'NOT_FOUND', row.id.unknown];
+  const isNamed = form === 'own' || (form === 'slug' && row.id.slug !== undefined);
+  if (!isNamed) return unknown;
+  return isOwner(operation, credential) ? granted : (row.id.strangers ?? unknown);
+}
+
+inEachMode('access', (world) => {
+  let description: ApiDescription;
+  let check: AnswerCheck;
+  let client: RawClient;
+  let cast: Cast;
+
+  beforeAll(async () => {
+    description = await ApiDescription.read(world);
+    check = new AnswerCheck(description);
+    client = new RawClient(world);
+    cast = await Cast.assemble(world);
+  }, 120_000);
+  afterAll(async () => {
+    client.close();
+    await cast?.close();
+  });
+
+  /** Ids that a refused request cannot use up are asked for once. */
+  const lastingIds = new Map<string, Promise<string>>();
+
+  async function idOf({ operation, row: { id }, form }: Cell, isRefused: boolean): Promise<string[]> {
+    if (form === 'random') return [newId()];
+    if (form === 'malformed') return ['not-an-id', '0', `${newId()}0`, '%00', "'--", '..%2f..', 'null'];
+    if (form === 'hidden') return id!.hidden?.(cast) ?? [];
+    if (form === 'slug') return [id!.slug?.(cast) ?? cast.free.slug];
+    const key = `${operation.id} ${id!.parameter}`;
+    if (isRefused && !lastingIds.has(key)) lastingIds.set(key, Promise.resolve(id!.own(cast)));
+    return [await (isRefused ? lastingIds.get(key)! : id!.own(cast))];
+  }
+
+  async function authorizationOf(credential: CredentialName, { endsSession }: AccessRow): Promise<string | undefined> {
+    switch (credential) {
+      case 'none':
+        return undefined;
+      case 'malformed':
+        return `Bearer ${cast.keys.all.slice(0, -1)}`;
+      case 'unknown':
+        return `Bearer ${unknownKey()}`;
+      case 'ended session':
+        return `Bearer ${cast.endedSession}`;
+      case 'outsider':
+        return cast.outsider.registration.authorization_header;
+      case 'human':
+        return `Bearer ${endsSession ? (await signIn(world)).token : cast.human.token}`;
+      default:
+        return `Bearer ${cast.keys[credential]}`;
+    }
+  }
+
+  /** @returns what is wrong with the answers to a cell, and the answers. */
+  async function tried(cell: Cell): Promise<{ problems: string[]; answers: RawAnswer[] }> {
+    const { operation, row, credential, form } = cell;
+    const expected = expectedOf(cell);
+    const isRefused = expected[0] >= 400 && expected[0] !== 402;
+    const authorization = await authorizationOf(credential, row);
+    const body = operation.body && ((await row.body?.(cast)) ?? operation.body.examples[0]);
+    const ids = row.id ? await idOf(cell, isRefused) : [''];
+    const problems: string[] = [];
+    const answers: RawAnswer[] = [];
+    for (const id of ids) {
+      const target = `/api/v1${row.id ? operation.path.replace(`{${row.id.parameter}}`, id) : operation.path}`;
+      const answer = await client.send({
+        method: operation.method,
+        target,
+        headers: { ...(authorization ? { authorization } : {}), ...(body ? { 'content-type': 'application/json' } : {}) },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      });
+      const { code, details } = (answer.json as { error?: { code?: string; details?: { reason?: string } } } | undefined)?.error ?? {};
+      const got = expected[2] ? [answer.status, code, details?.reason] : expected[1] ? [answer.status, code] : [answer.status];
+      const secrets = isOwner(operation, credential) ? [] : cast.secrets.filter((secret) => !target.includes(secret));
+      const wrong = check.problemsOf(operation, operation.method, answer, [...secrets, ...Object.values(cast.keys)]);
+      if (String(got) !== String(expected)) wrong.unshift(`is answered ${got.join(' ')}, not ${expected.join(' ')}`);
+      problems.push(...wrong.map((problem) => `${operation.name} with ${credential}${form ? `, id ${form} (${id})` : ''}: ${problem}`));
+      answers.push(answer);
+    }
+    return { problems, answers };
+  }
+
+  const cellsWith = (credentials: readonly CredentialName[]): Cell[] =>
+    description.operations.flatMap((operation) => {
+      const row = ACCESS_ROWS[operation.id];
+      if (!row) return [];
+      const cells = credentials.flatMap((credential) => (row.id ? ID_FORMS : [undefined]).map((form) => ({ operation, row, credential, form })));
+      return cells.filter(({ credential, form }) => form !== 'hidden' || doorAnswer(operation, credential) || !isOwner(operation, credential));
+    });
+
+  const problemsOf = async (cells: Cell[]): Promise<string[]> => (await inParallel(cells, tried)).flatMap(({ problems }) => problems);
+
+  it('is declared for every operation of the document, and for none that is not there', () => {
+    const inPath = (operation: Operation): string[] => operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+    const missing = description.operations.filter(({ id }) => !(id in ACCESS_ROWS)).map(({ name, id }) => `${name}: add a row ${id} to apps/standalone/test/support/fuzz/access-rows.ts`);
+    const incomplete = description.operations.filter((operation) => operation.id in ACCESS_ROWS && String(inPath(operation)) !== String(ACCESS_ROWS[operation.id]!.id?.parameter ?? '')).map(({ name, id }) => `${name}: the row ${id} must say whose ${inPath(description.operation(id)).join()} names`);
+    const gone = Object.keys(ACCESS_ROWS).filter((id) => !description.operations.some((operation) => operation.id === id));
+    expect([missing, incomplete, gone]).toEqual([[], [], []]);
+    expect(description.operations.length).toBeGreaterThan(25);
+  });
+
+  it('is for those with a good credential, where one is needed [spec: error.401 UNAUTHORIZED]', async () => {
+    const cells = cellsWith(['none', ...BAD]);
+    expect(cells.length).toBeGreaterThan(300);
+    expect(await problemsOf(cells)).toEqual([]);
+  }, 120_000);
+
+  it('is kept to the scopes of a key and to the kind of account [spec: error.403 FORBIDDEN, authentication-rule.8]', async () => {
+    const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) => doorAnswer(operation, credential));
+    expect(cells.length).toBeGreaterThan(100);
+    expect(await problemsOf(cells)).toEqual([]);
+  }, 120_000);
+
+  it('opens to a key of the scope alone, and is the same for all who are let in [spec: authentication-rule.2]', async () => {
+    const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) => !doorAnswer(operation, credential));
+    expect(cells.length).toBeGreaterThan(200);
+    expect(await problemsOf(cells)).toEqual([]);
+  }, 120_000);
+
+  it('tells what exists and is not yours as little as what does not exist [spec: error.404 NOT_FOUND]', async () => {
+    const differences: string[] = [];
+    for (const { operation, row } of cellsWith(['outsider']).filter(({ form }) => form === 'random')) {
+      const answersTo = async (form: IdForm): Promise<RawAnswer[]> => (await tried({ operation, row, credential: 'outsider', form })).answers;
+      const [unknown] = await answersTo('random');
+      const hidden = [...(await answersTo('hidden')), ...(row.id!.strangers ? [] : await answersTo('own'))];
+      const said = ({ status, json }: RawAnswer): string => JSON.stringify([status, json]);
+      for (const answer of hidden) if (said(answer) !== said(unknown!)) differences.push(`${operation.name}: ${said(answer)} is not ${said(unknown!)}`);
+    }
+    expect(differences).toEqual([]);
+  });
+
+  describe('by another spelling of the path or the method', () => {
+    const spellings = (path: string): string[] => [
+      ...['/', '//', '/.', '/./', '/..;/', ';', ';a=b', '.json', '%2f', '%20', '%00', '%0a', '?', '?/', '#', '%23', '\\', '%5c', '/%2e%2e/'].map((tail) => path + tail),
+      ...['/', '/./', '/../api/', '/x/../', '/%2e/', '/%2e%2e/', '/;/', '/api/../', '//api//', '/\\', '/%2f', '/health/..', '/api/v1/health/..', '/api/v1/health/%2e%2e', '/api/v1/health;', '/API'].map((head) => head + path),
+      path.toUpperCase(),
+      path.replace('/api/v1', '/api/V1'),
+      path.replace('/api/v1', '/api%2fv1'),
+      path.replace('/api/v1', '/api//v1'),
+      path.replace('/api/v1', '/./api/v1'),
+      path.replace('/api/v1/', '/api/v1//'),
+      path.replace('/api/v1/', '/api/v1/./'),
+      path.replace(/[a-z](?=[^/]*$)/, (letter) => `%${letter.charCodeAt(0).toString(16)}`),
+      path.replace(/\/api/, '/%61pi'),
+      path.replaceAll('/', '%2f').replace('%2f', '/'),
+    ];
+    const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'FOO'];
+    const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override'];
+
+    it('nothing opens that is closed', async () => {
+      const guarded = description.operations.filter(({ access }) => access.credential === 'required');
+      const scoped = guarded.filter(({ access }) => access.scope !== undefined);
+      const requests = [...guarded.map((operation) => ({ operation, authorization: undefined })), ...scoped.map((operation) => ({ operation, authorization: `Bearer ${cast.keys[operation.access.scope === 'read' ? 'write' : 'read']}` }))].flatMap(({ operation, authorization }) => {
+        const path = `/api/v1${operation.path.replace(/\{\w+\}/, cast.perCall.id)}`;
+        const ways = [
+          ...spellings(path).map((target) => ({ method: operation.method, target, headers: {} })),
+          // What another operation on this path answers is that operation's.
+          ...METHODS.filter((method) => !description.operations.some((other) => other.path === operation.path && other.id !== operation.id && [other.method, other.method.replace('GET', 'HEAD')].includes(method))).map((method) => ({ method, target: path, headers: {} })),
+          ...OVERRIDES.map((name) => ({ method: 'POST', target: path, headers: { [name]: operation.method } })),
+          ...['x-original-url', 'x-rewrite-url', 'x-forwarded-path'].map((name) => ({ method: operation.method, target: '/api/v1/nothing', headers: { [name]: path } })),
+        ];
+        return ways.map((way) => ({ ...way, operation, headers: { ...way.headers, ...(authorization ? { authorization } : {}) } }));
+      });
+      expect(requests.length).toBeGreaterThan(1_000);
+      const opened = await inParallel(requests, async ({ operation, method, target, headers }) => {
+        const answer = await client.send({ method, target, headers }).catch((error: NodeJS.ErrnoException) => (error.code?.startsWith('HPE_') || error.code === 'ERR_INVALID_HTTP_TOKEN' ? undefined : Promise.reject(error)));
+        if (!answer) return [];
+        const problems = answer.status < 400 && method !== 'OPTIONS' ? [`opens: ${answer.status}`] : [];
+        const shown = check.problemsOf(undefined, method, answer, cast.secrets.filter((secret) => !target.includes(secret))).filter((problem) => /failure|must not see|ours/.test(problem));
+        return [...problems, ...shown].map((problem) => `${operation.name} as ${method} ${target} ${JSON.stringify(headers)}: ${problem}`);
+      });
+      expect(opened.flat()).toEqual([]);
+    }, 120_000);
+  });
+});

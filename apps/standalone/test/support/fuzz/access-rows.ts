@@ -1,0 +1,75 @@
+import type { Cast } from './cast.js';
+
+/** An exact answer: the status, and for a refusal its code and reason. */
+export type Expected = readonly [status: number, code?: string, reason?: string];
+
+/** What an id in a path names, and what is answered to whom. */
+export interface OwnedId {
+  parameter: string;
+  /** One that the owner may use up. */
+  own(cast: Cast): string | Promise<string>;
+  /** The reason of the 404 for what does not exist, and for what exists and is not the caller's to know. */
+  unknown: string;
+  /** To accounts that do not own it; as unknown where nothing is said. */
+  strangers?: Expected;
+  /** Of the same resource, where the operation takes slugs; others say that it is unknown. */
+  slug?(cast: Cast): string;
+  /** Ids of the same kind that only their owner can see at all. */
+  hidden?(cast: Cast): string[];
+}
+
+export interface AccessRow {
+  id?: OwnedId;
+  /** To its owner, with the document's first example as the body; the operation's own success where nothing is said. */
+  granted?: Expected;
+  /** In place of the document's example. */
+  body?(cast: Cast): object | Promise<object>;
+  /** It ends the session it is sent with. */
+  endsSession?: true;
+}
+
+const badRequest = (reason: string): Expected => [400, 'BAD_REQUEST', reason];
+const forbidden = (reason: string): Expected => [403, 'FORBIDDEN', reason];
+
+const hiddenListings = ({ draft, suspended }: Cast): string[] => [draft.id, suspended.id];
+
+/** A listing of one's own, to be changed or removed. */
+const ownListing: OwnedId = { parameter: 'listingId', own: async (cast) => (await cast.listing()).id, unknown: 'listing_not_found', strangers: forbidden('not_owner'), hidden: hiddenListings };
+const ownEndpoint: OwnedId = { parameter: 'listingId', own: ({ perCall }) => perCall.id, unknown: 'endpoint_not_found', hidden: hiddenListings };
+
+/** What the OpenAPI document does not say of an operation: whose its resource is. Every operation has a row, also where there is nothing to say. */
+export const ACCESS_ROWS: Record<string, AccessRow> = {
+  getHealth: {},
+  getOpenApi: {},
+  listRecoveryActions: {},
+
+  createChallenge: {},
+  register: { granted: badRequest('challenge_invalid') },
+  openSession: { granted: badRequest('challenge_invalid') },
+  closeSession: { endsSession: true },
+  getProfile: {},
+  listApiKeys: {},
+  createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
+  revokeApiKey: { id: { parameter: 'keyId', own: async (cast) => (await cast.spareKey()).id, unknown: 'api_key_not_found' } },
+
+  listCategories: {},
+  searchListings: {},
+  getListing: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: [200], slug: ({ free }) => free.slug, hidden: hiddenListings } },
+  createListingChallenge: {},
+  createListing: { granted: badRequest('challenge_invalid'), body: () => ({ name: 'A listing of the matrix', description: 'Never made, for want of work.', challenge: '0'.repeat(64), pow_nonce: 'x' }) },
+  updateListing: { id: ownListing, body: () => ({ tags: ['changed'] }) },
+  removeListing: { id: ownListing },
+
+  getEndpoint: { id: ownEndpoint },
+  updateEndpoint: { id: ownEndpoint, body: () => ({ timeout_ms: 20_000 }) },
+  testEndpoint: { id: ownEndpoint },
+  rotateSecret: { id: ownEndpoint },
+
+  executeCall: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
+  listGatewayRequests: {},
+  getGatewayRequest: { id: { parameter: 'requestId', own: ({ gatewayRequestId }) => gatewayRequestId, unknown: 'gateway_request_not_found' } },
+  listLedger: {},
+  listReceipts: {},
+  getReceipt: { id: { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' } },
+  paySandbox: { id: { parameter: 'relayRequestId', own: async (cast) => (await cast.unpaidOffer()).relay_request_id, unknown: 'payment_not_found' } },
+};

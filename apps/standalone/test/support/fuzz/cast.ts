@@ -1,0 +1,160 @@
+import type { Scope } from '@market/contracts';
+import { apiKeyOf, BASE62, CREDENTIAL_SECRET_LENGTH } from '@market/contracts/identity';
+import { evmWallet, Marketplace, sellerServer, type CreatedListing, type CreateListing, type PaymentOffer, type SellerServer, type Wallet } from '@market/sdk';
+import { eventually } from '@market/testing';
+import { randomBytes, randomInt } from 'node:crypto';
+import { callOnce, payFor, quote, withRelayId } from '../buyer.js';
+import { registerAgent, type Agent, type World } from '../world.js';
+
+/** A word that is in no answer by chance. */
+export const canary = (): string => `canary${randomBytes(9).toString('hex')}`;
+
+export const unknownKey = (): string => apiKeyOf(Array.from({ length: CREDENTIAL_SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join(''));
+
+const ALL_SCOPES: Scope[] = ['read', 'write', 'subscribe'];
+/** A human operator, signed in. */
+export interface Operator {
+  readonly id: string;
+  readonly wallet: Wallet;
+  readonly token: string;
+}
+
+/** @returns a session of the wallet's human, whose account the first sign-in opens. */
+export async function signIn({ baseUrl }: Pick<World, 'baseUrl'>, wallet = evmWallet()): Promise<Operator> {
+  const market = new Marketplace({ baseUrl });
+  const { message, nonce } = await market.challenge({ wallet_address: wallet.address, purpose: 'session' });
+  const body = { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) };
+  const { session_token, account } = await market.request<{ session_token: string; account: { id: string } }>('POST', '/auth/session', { body });
+  return { id: account.id, wallet, token: session_token };
+}
+
+export const BOUGHT_BODY = { ask: 'the price of tea' };
+
+/**
+ * The people of the adversarial tests and what they own. The owner sells and buys and has one of everything; the outsider
+ * has nothing to do with it; the merchant is whom the owner buys from.
+ */
+export class Cast {
+  /** What the owner alone may see, and nobody else in any answer. */
+  readonly secrets: string[] = [];
+  readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
+  human: Operator;
+  /** A session token that is good for nothing any more. */
+  endedSession: string;
+  free: CreatedListing;
+  perCall: CreatedListing;
+  draft: CreatedListing;
+  suspended: CreatedListing;
+  /** The merchant's; what the owner buys. */
+  shop: CreatedListing;
+  receiptId: string;
+  gatewayRequestId: string;
+  offer: PaymentOffer;
+  private servers: SellerServer[] = [];
+
+  private constructor(
+    private readonly world: Pick<World, 'baseUrl'>,
+    readonly owner: Agent,
+    readonly outsider: Agent,
+    readonly merchant: Agent,
+  ) {
+    this.keys = { all: owner.registration.api_key } as Cast['keys'];
+  }
+
+  static async assemble(world: Pick<World, 'baseUrl'>): Promise<Cast> {
+    const [owner, outsider, merchant] = await Promise.all(['The owner', 'An outsider', 'A merchant'].map((displayName) => registerAgent(world, { displayName })));
+    const cast = new Cast(world, owner!, outsider!, merchant!);
+    await cast.takeKeys();
+    await cast.takeSessions();
+    await cast.openShops();
+    await cast.buy();
+    return cast;
+  }
+
+  /** A key of the owner that may be revoked. */
+  async spareKey(scopes: Scope[] = ALL_SCOPES): Promise<{ id: string; key: string }> {
+    const created = await this.owner.market.apiKeys.create({ name: this.secret(), scopes });
+    this.secrets.push(created.id);
+    return created;
+  }
+
+  listing(fields: Partial<CreateListing> = {}): Promise<CreatedListing> {
+    const [name, description] = [`Owned ${canary()}`, `Something of the owner, ${canary()}`];
+    return this.owner.market.listings.create({ name, description, connection_instructions: this.secret(), ...fields });
+  }
+
+  /** A listing with an endpoint, of which the owner alone knows where it is and what opens it. */
+  async perCallListing(fields: Partial<CreateListing> = {}): Promise<CreatedListing> {
+    const url = new URL(`/${this.secret()}`, this.servers[0]!.url).href;
+    const created = await this.listing({ pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: url, ...fields });
+    this.secrets.push(created.gateway_signing_secret!);
+    await this.owner.market.endpoint.update(created, { auth_header: { name: 'X-Seller-Key', value: this.secret() } });
+    return created;
+  }
+
+  /** An offer that the owner has not paid. */
+  async unpaidOffer(): Promise<PaymentOffer> {
+    const offer = await quote(this.owner, this.shop, { ask: canary() });
+    this.secrets.push(offer.payment_id, offer.relay_request_id);
+    return offer;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.servers.map((server) => server.close()));
+  }
+
+  private secret(): string {
+    const word = canary();
+    this.secrets.push(word);
+    return word;
+  }
+
+  private async takeKeys(): Promise<void> {
+    const { market } = this.owner;
+    for (const scope of ALL_SCOPES) this.keys[scope] = (await this.spareKey([scope])).key;
+    const revoked = await this.spareKey();
+    this.keys.revoked = revoked.key;
+    await market.apiKeys.revoke(revoked);
+    const expiring = await market.apiKeys.create({ name: this.secret(), scopes: ALL_SCOPES, expires_at: new Date(Date.now() + 2_000).toISOString() });
+    this.keys.expired = expiring.key;
+    await Promise.all([revoked.key, expiring.key].map((key) => this.untilRefused(key)));
+  }
+
+  private async takeSessions(): Promise<void> {
+    this.human = await signIn(this.world);
+    const { token } = await signIn(this.world, this.human.wallet);
+    await this.owner.market.authorizedBy(`Bearer ${token}`).request('DELETE', '/auth/session');
+    this.endedSession = token;
+    await this.untilRefused(token);
+  }
+
+  private async untilRefused(credential: string): Promise<void> {
+    const market = this.owner.market.authorizedBy(`Bearer ${credential}`);
+    await eventually(async () => expect((await market.send('GET', '/me')).status).toBe(401), { withinMs: 10_000, everyMs: 100 });
+  }
+
+  private async openShops(): Promise<void> {
+    let shopSecret = '';
+    this.servers = await Promise.all([sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret }), sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret })]);
+    this.shop = await this.merchant.market.listings.create({ name: `Shop ${canary()}`, description: 'Sells answers to the owner.', pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: `${this.servers[1]!.url}/call` });
+    shopSecret = this.shop.gateway_signing_secret!;
+    this.free = await this.listing();
+    this.perCall = await this.perCallListing();
+    this.draft = await this.perCallListing({ status: 'draft' });
+    this.suspended = await this.perCallListing();
+    await this.owner.market.listings.remove(this.suspended);
+    for (const hidden of [this.draft, this.suspended]) this.secrets.push(hidden.name, hidden.slug);
+  }
+
+  private async buy(): Promise<void> {
+    const relayRequestId = await payFor(this.owner, this.shop, BOUGHT_BODY);
+    const answer = await callOnce(this.owner, this.shop, BOUGHT_BODY, withRelayId(relayRequestId));
+    expect(answer.status).toBe(200);
+    const [receipt] = (await this.owner.market.receipts.list({ role: 'buyer' })).data;
+    const [call] = (await this.owner.market.gatewayRequests.list({ role: 'buyer', status: 'succeeded' })).data;
+    this.receiptId = receipt!.id;
+    this.gatewayRequestId = call!.id;
+    this.secrets.push(relayRequestId, receipt!.id, receipt!.transaction_hash, call!.id);
+    this.offer = await this.unpaidOffer();
+  }
+}

@@ -1,0 +1,128 @@
+import type { AccountType, Scope } from '@market/contracts';
+
+/** A JSON schema as far as the document's schemas go. */
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  enum?: unknown[];
+  const?: unknown;
+  format?: string;
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+  required?: string[];
+  properties?: Record<string, Schema>;
+  additionalProperties?: boolean | Schema;
+  items?: Schema;
+  allOf?: Schema[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+}
+
+export interface Parameter {
+  in: 'path' | 'query' | 'header';
+  name: string;
+  schema?: Schema;
+}
+
+/** Who may use an operation, as its `x-access` says. */
+export interface Access {
+  credential: 'none' | 'optional' | 'required';
+  /** The scope a key must hold; any key will do where it is absent. */
+  scope?: Scope;
+  account_types: AccountType[];
+}
+
+export interface RequestBody {
+  required: boolean;
+  schema: Schema;
+  /** The document's own examples, each fit to be sent. */
+  examples: object[];
+  /** Any JSON object, handed on as it is. */
+  isOpaque: boolean;
+}
+
+export interface Operation {
+  id: string;
+  /** `PATCH /listings/{listingId}` */
+  name: string;
+  method: string;
+  /** Below `/api/v1`. */
+  path: string;
+  parameters: Parameter[];
+  body: RequestBody | undefined;
+  /** By status, then by content type; an answer without a body has none. */
+  answers: Map<number, Record<string, Schema>>;
+  access: Access;
+}
+
+interface DocumentedOperation {
+  operationId: string;
+  parameters?: Parameter[];
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema; examples?: Record<string, { value: object }> }> };
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
+  'x-access'?: Access;
+}
+
+export interface OpenApiDocument {
+  paths: Record<string, Record<string, DocumentedOperation>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+const PREFIX = '/api/v1';
+
+/** The marketplace as its own OpenAPI document tells it; whatever is added there is tested from then on. */
+export class ApiDescription {
+  readonly operations: Operation[];
+
+  private constructor(readonly document: OpenApiDocument) {
+    this.operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, documented]) => this.operationOf(method.toUpperCase(), path, documented)));
+  }
+
+  static async read({ baseUrl }: { baseUrl: string }): Promise<ApiDescription> {
+    const answer = await fetch(`${baseUrl}${PREFIX}/openapi.json`);
+    return new ApiDescription((await answer.json()) as OpenApiDocument);
+  }
+
+  /** @throws Error when the document has no such operation. */
+  operation(id: string): Operation {
+    const found = this.operations.find((operation) => operation.id === id);
+    if (!found) throw new Error(`the OpenAPI document has no operation ${id}`);
+    return found;
+  }
+
+  /** Follows a reference, and takes the one member of an `allOf` for what it wraps. */
+  resolve(schema: Schema): Schema {
+    if (schema.$ref) return this.resolve(this.document.components.schemas[schema.$ref.split('/').at(-1)!]!);
+    if (schema.allOf?.length === 1) return this.resolve(schema.allOf[0]!);
+    const alternatives = (schema.anyOf ?? schema.oneOf)?.filter(({ type }) => type !== 'null');
+    return alternatives?.length === 1 ? this.resolve(alternatives[0]!) : schema;
+  }
+
+  private operationOf(method: string, path: string, documented: DocumentedOperation): Operation {
+    const name = `${method} ${path.slice(PREFIX.length)}`;
+    const access = documented['x-access'];
+    if (!access) throw new Error(`${name} does not say in x-access who may use it`);
+    return {
+      id: documented.operationId,
+      name,
+      method,
+      path: path.slice(PREFIX.length),
+      parameters: documented.parameters ?? [],
+      body: this.bodyOf(documented),
+      answers: new Map(Object.entries(documented.responses).map(([status, { content = {} }]) => [Number(status), Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, schema]))])),
+      access,
+    };
+  }
+
+  private bodyOf({ requestBody }: DocumentedOperation): RequestBody | undefined {
+    const json = requestBody?.content['application/json'];
+    if (!json) return undefined;
+    const schema = this.resolve(json.schema);
+    return { required: requestBody?.required ?? false, schema, examples: Object.values(json.examples ?? {}).map(({ value }) => value), isOpaque: schema.properties === undefined };
+  }
+}

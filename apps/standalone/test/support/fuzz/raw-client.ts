@@ -1,0 +1,78 @@
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+
+/** A request that no well-behaved client would let through: paths and headers are sent as they stand. */
+export interface RawRequest {
+  method: string;
+  /** With its query, from the root of the server; ASCII without blanks. */
+  target: string;
+  /** A list sends the header that many times. */
+  headers: Record<string, string | string[]>;
+  body?: string | Uint8Array;
+}
+
+export interface RawAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+  /** Undefined when the body is not JSON. */
+  json: unknown;
+  tookMs: number;
+}
+
+const PATIENCE_MS = 20_000;
+
+/** Sends requests as they are, over connections that are kept. */
+export class RawClient {
+  private readonly agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  private readonly address: { host: string; port: number };
+
+  constructor({ baseUrl }: { baseUrl: string }) {
+    const { hostname, port } = new URL(baseUrl);
+    this.address = { host: hostname, port: Number(port) };
+  }
+
+  /** @throws Error when no answer comes, also not on a connection of its own. */
+  async send(request: RawRequest): Promise<RawAnswer> {
+    try {
+      return await this.exchange(request, this.agent);
+    } catch (error) {
+      // A server may close a kept connection at the very moment it is used again.
+      if (!['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+      return this.exchange(request, new Agent());
+    }
+  }
+
+  close(): void {
+    this.agent.destroy();
+  }
+
+  private exchange({ method, target, headers, body }: RawRequest, agent: Agent): Promise<RawAnswer> {
+    const sentAt = performance.now();
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    return new Promise((resolve, reject) => {
+      let isAnswered = false;
+      const outgoing = httpRequest({ ...this.address, agent, method, path: target, headers: { ...length, ...headers }, timeout: PATIENCE_MS }, (response) => {
+        isAnswered = true;
+        textOf(response).then((text) => resolve({ status: response.statusCode!, headers: response.headers, text, json: parsed(text), tookMs: performance.now() - sentAt }), reject);
+      });
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)));
+      // Who refuses a large body answers before it has read it, and then hangs up.
+      outgoing.on('error', (error) => isAnswered || reject(error));
+      outgoing.end(body);
+    });
+  }
+}
+
+async function textOf(response: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of response) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
