@@ -14,8 +14,8 @@ import { databaseUrlOf, natsConfig, platformConfig } from '@market/runtime';
 import { services as definitions } from '../apps/standalone/dist/services.js';
 import { makeSecrets, PROJECT, readCompose } from './docker/compose.mjs';
 
-/** Not declared by a service: DATABASE_URL is read by the runtime, and nothing reads REDIS_URL before there are counters to share. */
-const READ_ELSEWHERE = ['DATABASE_URL', 'REDIS_URL'];
+/** Read by the runtime, and declared by no service. */
+const READ_ELSEWHERE = ['DATABASE_URL'];
 const CONDITIONS = ['service_started', 'service_healthy', 'service_completed_successfully'];
 const secrets = mkdtempSync(join(tmpdir(), 'market-secrets-'));
 try {

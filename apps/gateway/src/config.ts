@@ -1,3 +1,4 @@
+import { limitsVariables } from '@market/limits';
 import { defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
 
 export const gatewayConfig = defineConfig('gateway', {
@@ -7,6 +8,7 @@ export const gatewayConfig = defineConfig('gateway', {
   waitForResultMs: variable('GATEWAY_WAIT_FOR_RESULT_MS', integer(0, 60_000, 5_000), 'how long a retry waits for the result of another attempt before it is told to come back'),
   resumeIntervalMs: variable('GATEWAY_RESUME_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often stored results that a crash left unsettled are looked for'),
   ownHosts: variable('GATEWAY_OWN_HOSTS', text(''), 'further host names of this marketplace that no endpoint may point to, comma separated'),
+  ...limitsVariables,
 });
 
 export type GatewayConfig = ConfigOf<typeof gatewayConfig>;

@@ -1,3 +1,4 @@
+import { LimitsModule } from '@market/limits';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Module } from '@nestjs/common';
 import { CallEvents } from './calls/call-events.js';
@@ -25,6 +26,7 @@ import { GatewayRequestsQuery } from './history/gateway-requests.query.js';
 import { Offerings } from './offerings/offerings.js';
 
 @Module({
+  imports: [LimitsModule.configuredBy(gatewayConfig)],
   controllers: [CallsMessageController, EndpointsMessageController],
   providers: [
     {
