@@ -24,15 +24,18 @@ function toRow({ name, schema, help }: Variable): string {
 }
 
 function defaultOf(schema: Variable['schema']): string {
-  const absent = schema.safeParse(undefined);
-  if (!absent.success) return '**required**';
-  return absent.data === undefined || absent.data === '' ? 'none' : `\`${String(absent.data)}\``;
+  if (!schema.safeParse(undefined).success) return '**required**';
+  const written = writtenDefaultOf(schema);
+  return written === undefined || written === '' ? 'none' : `\`${written}\``;
 }
 
 function valuesOf(schema: Variable['schema']): string {
   const { type, format, enum: options, minimum, maximum } = schema.toJSONSchema({ unrepresentable: 'any' });
   if (options) return options.map((option) => `\`${String(option)}\``).join(', ');
   if (type === 'number') return `${minimum} to ${maximum}`;
-  if (type === undefined) return '`true`, `false`';
+  if (['true', 'false'].includes(writtenDefaultOf(schema) ?? '')) return '`true`, `false`';
   return format === 'uri' ? 'URL' : 'text';
 }
+
+/** The default as the environment would write it, whatever the process makes of it. */
+const writtenDefaultOf = (schema: Variable['schema']): string | undefined => schema.toJSONSchema({ unrepresentable: 'any', io: 'input' }).default as string | undefined;
