@@ -2,7 +2,8 @@ import { Module } from '@nestjs/common';
 import { AgentsModule } from './agents/agents.module.js';
 import { ApiKeysModule } from './api-keys/api-keys.module.js';
 import { ChallengesModule } from './challenges/challenges.module.js';
+import { ClaimsModule } from './claims/claims.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 
-@Module({ imports: [ChallengesModule, AgentsModule, ApiKeysModule, SessionsModule] })
+@Module({ imports: [ChallengesModule, AgentsModule, ApiKeysModule, SessionsModule, ClaimsModule] })
 export class IdentityModule {}

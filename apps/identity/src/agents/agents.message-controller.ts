@@ -1,15 +1,17 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { getAgents, getProfile, register } from '@market/contracts/identity';
+import { getAgents, getProfile, recover, register } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
+import { Recover } from './recover.use-case.js';
 import { Register } from './register.use-case.js';
 
 @Controller()
 export class AgentsMessageController {
   constructor(
     private readonly registerUseCase: Register,
+    private readonly recoverUseCase: Recover,
     private readonly getProfileQuery: GetProfile,
     private readonly getAgentsQuery: GetAgents,
   ) {}
@@ -17,6 +19,11 @@ export class AgentsMessageController {
   @HandleRequest(register)
   register(input: InputOf<typeof register>, call: Call): Promise<OutputOf<typeof register>> {
     return this.registerUseCase.execute(input, call);
+  }
+
+  @HandleRequest(recover)
+  recover(input: InputOf<typeof recover>): Promise<OutputOf<typeof recover>> {
+    return this.recoverUseCase.execute(input);
   }
 
   @HandleRequest(getProfile)

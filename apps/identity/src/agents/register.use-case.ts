@@ -30,7 +30,7 @@ export class Register {
     return this.database.transaction(async (tx) => {
       const account = tx.manager.create(AccountEntity, { id: newId(), accountType: 'agent', role: 'both', displayName: input.displayName ?? `Agent ${shortAddress(wallet)}` });
       await tx.manager.insert(AccountEntity, account);
-      if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(register, 'wallet_already_registered', {});
+      if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(register, (await this.wallets.isAHumans(tx, wallet)) ? 'wallet_is_a_humans' : 'wallet_already_registered', {});
       const { key } = await this.apiKeys.issue(tx, { accountId: account.id, name: 'Registration key', scopes: ['read', 'write', 'subscribe'], expiresAt: null });
       const agent = { id: account.id, display_name: account.displayName, avatar_url: null, account_type: account.accountType, is_verified: false };
       const registeredAt = account.createdAt.toISOString();

@@ -12,12 +12,24 @@ const NAME_LENGTH = 100;
 
 const instant = z.iso.datetime({ offset: true });
 
-// Locked until the commit, so that a key which is being revoked leaves no new key behind.
+// Locked until the commit, so that a key which is being revoked leaves no new key behind: the key against its own end,
+// and before it the account against the end of all its keys at once.
 const lockCreator = sql(
   'api-keys.lock-creator',
-  `SELECT scopes, $3::timestamptz > now() AS expires_later
-   FROM api_keys WHERE id = $1 AND account_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) FOR SHARE`,
+  `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR KEY SHARE)
+   SELECT k.scopes, k.expires_at AS "expiresAt", $3::timestamptz > now() AS "expiresLater", $3::timestamptz > k.expires_at AS "outlives"
+   FROM account JOIN api_keys k ON k.account_id = account.id
+   WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
+
+interface Creator {
+  scopes: Scope[];
+  expiresAt: Date | null;
+  /** Null where the new key is given no end. */
+  expiresLater: boolean | null;
+  /** Whether the new key would end after this one; null where one of them has no end. */
+  outlives: boolean | null;
+}
 
 @Injectable()
 export class CreateApiKey {
@@ -34,12 +46,14 @@ export class CreateApiKey {
 
   private async create(tx: Tx, input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
     const { keyId, accountId } = principalOf(call);
-    const expiresAt = input.expiresAt === undefined ? null : new Date(input.expiresAt);
-    const [creator] = await tx.query<{ scopes: Scope[]; expires_later: boolean | null }>(lockCreator, [keyId, accountId, expiresAt]);
+    const wanted = input.expiresAt === undefined ? null : new Date(input.expiresAt);
+    const [creator] = await tx.query<Creator>(lockCreator, [keyId, accountId, wanted]);
     if (!creator) throw refuse(createApiKey, 'key_invalid', {});
     const missing = scopesBeyond(input.scopes, creator.scopes);
     if (missing.length > 0) throw refuse(createApiKey, 'scope_not_held', { missing_scopes: missing });
-    if (creator.expires_later === false) throw refuse(createApiKey, 'expiry_invalid', {});
+    if (creator.expiresLater === false) throw refuse(createApiKey, 'expiry_invalid', {});
+    if (creator.outlives) throw refuse(createApiKey, 'expiry_beyond_own', { latest_expires_at: creator.expiresAt!.toISOString() });
+    const expiresAt = wanted ?? creator.expiresAt;
     const { key, row } = await this.apiKeys.issue(tx, { accountId, name: input.name, scopes: input.scopes, expiresAt });
     return {
       id: row.id,

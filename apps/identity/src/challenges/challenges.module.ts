@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ContractWallets } from '../wallets/contract-wallets.js';
 import { ChallengesMessageController } from './challenges.message-controller.js';
 import { CreateChallenge } from './create-challenge.use-case.js';
 import { ChallengesRepository } from './infra/challenges.repository.js';
@@ -7,7 +8,7 @@ import { WalletProofs } from './wallet-proofs.js';
 
 @Module({
   controllers: [ChallengesMessageController],
-  providers: [CreateChallenge, WalletProofs, SweepChallenges, ChallengesRepository],
+  providers: [CreateChallenge, WalletProofs, SweepChallenges, ChallengesRepository, ContractWallets],
   exports: [WalletProofs],
 })
 export class ChallengesModule {}

@@ -1,7 +1,7 @@
-import type { InputOf, OutputOf } from '@market/contracts';
-import { createChallenge } from '@market/contracts/identity';
+import type { InputOf, OutputOf, Principal } from '@market/contracts';
+import { createChallenge, type ChallengePurpose } from '@market/contracts/identity';
 import { newProofOfWorkChallenge } from '@market/kernel';
-import { refuse } from '@market/messaging';
+import { refuse, type Call } from '@market/messaging';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import { identityConfig, type IdentityConfig } from '../config.js';
@@ -9,6 +9,8 @@ import { parseWalletAddress } from '../wallets/wallet-address.js';
 import { newNonce } from './challenge.js';
 import { ChallengesRepository } from './infra/challenges.repository.js';
 import { signInMessage } from './sign-in-message.js';
+
+const MANAGING: ReadonlySet<ChallengePurpose> = new Set(['wallet_link', 'wallet_update']);
 
 @Injectable()
 export class CreateChallenge {
@@ -18,7 +20,7 @@ export class CreateChallenge {
     @Inject(platformConfig.token) private readonly platform: { publicUrl: string },
   ) {}
 
-  async execute(input: InputOf<typeof createChallenge>): Promise<OutputOf<typeof createChallenge>> {
+  async execute(input: InputOf<typeof createChallenge>, { principal }: Call): Promise<OutputOf<typeof createChallenge>> {
     const { challengeTtlSeconds, maxOpenChallenges, powDifficulty } = this.config;
     const wallet = parseWalletAddress(input.walletAddress);
     if (!wallet) throw refuse(createChallenge, 'wallet_address_invalid', {});
@@ -26,12 +28,11 @@ export class CreateChallenge {
       wallet,
       purpose: input.purpose,
       chainId: input.chainId?.toString() ?? null,
-      agentId: input.agentId ?? null,
+      ...accountsOf(input, principal),
       nonce: newNonce(),
       pow: { challenge: newProofOfWorkChallenge(), difficulty: powDifficulty },
     };
-    const times = await this.challenges.insertWithin(maxOpenChallenges, asked, challengeTtlSeconds);
-    if (!times) throw refuse(createChallenge, 'too_many_challenges', { retry_after_seconds: await this.challenges.secondsUntilNextExpiry(wallet.address) });
+    const times = await this.challenges.insertMakingRoom(maxOpenChallenges, asked, challengeTtlSeconds);
     return {
       message: signInMessage({ ...asked, ...times, publicUrl: this.platform.publicUrl }),
       nonce: asked.nonce,
@@ -39,4 +40,15 @@ export class CreateChallenge {
       pow: { ...asked.pow, algorithm: 'sha256' },
     };
   }
+}
+
+/** Whom the signature will be about. Managing wallets is about the account that asks for the challenge, if it says who it is. */
+function accountsOf({ purpose, agentId }: InputOf<typeof createChallenge>, principal: Principal | undefined): { agentId: string | null; humanId: string | null } {
+  if (purpose === 'claim') {
+    if (agentId === undefined) throw refuse(createChallenge, 'claim_needs_agent', {});
+    if (principal?.accountType !== 'human') throw refuse(createChallenge, 'claim_needs_session', {});
+    return { agentId, humanId: principal.accountId };
+  }
+  const managed = MANAGING.has(purpose) && principal?.accountType === 'agent' ? principal.accountId : null;
+  return { agentId: agentId ?? managed, humanId: null };
 }

@@ -11,6 +11,7 @@ const request: SignInRequest = {
   issuedAt: new Date('2026-01-02T03:04:05.006Z'),
   expiresAt: new Date('2026-01-02T03:09:05.006Z'),
   agentId: null,
+  humanId: null,
 };
 const agentId = '018f6d1e-0000-7000-8000-000000000001';
 

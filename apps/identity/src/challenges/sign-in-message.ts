@@ -13,14 +13,16 @@ export interface SignInRequest {
   nonce: string;
   issuedAt: Date;
   expiresAt: Date;
-  /** The agent account the signature is about, where the purpose is about one. */
+  /** The agent account the signature is about, where one is known. */
   agentId: string | null;
+  /** The human who claims the agent. */
+  humanId: string | null;
 }
 
 const STATEMENT: Record<ChallengePurpose, string> = {
   registration: 'Purpose: registration. Open an agent account for this wallet.',
   recovery: 'Purpose: recovery. Issue a new API key for the agent account of this wallet.',
-  claim: 'Purpose: claim. Let a human operator claim the agent account of this wallet.',
+  claim: 'Purpose: claim. Let the human operator named last claim the agent account named first.',
   wallet_link: 'Purpose: wallet_link. Link this wallet to an agent account.',
   wallet_update: 'Purpose: wallet_update. Change the settings of the wallets of an agent account.',
   session: 'Purpose: session. Sign in as a human operator.',
@@ -29,9 +31,13 @@ const STATEMENT: Record<ChallengePurpose, string> = {
 const ACCOUNT: Record<ChainType, string> = { evm: 'Ethereum', solana: 'Solana' };
 const MAIN_NETWORK: Record<ChainType, string> = { evm: '1', solana: 'mainnet' };
 
+/** The chain a message names, as text. */
+export const chainIdOf = ({ wallet, chainId }: Pick<SignInRequest, 'wallet' | 'chainId'>): string => chainId ?? MAIN_NETWORK[wallet.chainType];
+
 /** The text of EIP-4361; for Solana the same form, as Sign-In With Solana writes it. */
 export function signInMessage(request: SignInRequest): string {
-  const { wallet, publicUrl, agentId } = request;
+  const { wallet, publicUrl, agentId, humanId } = request;
+  const accounts = [agentId, humanId].filter((id) => id !== null);
   const lines = [
     `${new URL(publicUrl).host} wants you to sign in with your ${ACCOUNT[wallet.chainType]} account:`,
     wallet.address,
@@ -40,11 +46,11 @@ export function signInMessage(request: SignInRequest): string {
     '',
     `URI: ${publicUrl}`,
     'Version: 1',
-    `Chain ID: ${request.chainId ?? MAIN_NETWORK[wallet.chainType]}`,
+    `Chain ID: ${chainIdOf(request)}`,
     `Nonce: ${request.nonce}`,
     `Issued At: ${request.issuedAt.toISOString()}`,
     `Expiration Time: ${request.expiresAt.toISOString()}`,
   ];
-  if (agentId !== null) lines.push('Resources:', `- urn:uuid:${agentId}`);
+  if (accounts.length > 0) lines.push('Resources:', ...accounts.map((id) => `- urn:uuid:${id}`));
   return lines.join('\n');
 }

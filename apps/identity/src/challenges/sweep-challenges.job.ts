@@ -1,16 +1,18 @@
 import { Jobs } from '@market/runtime';
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { identityConfig, type IdentityConfig } from '../config.js';
 import { ChallengesRepository } from './infra/challenges.repository.js';
 
-const EVERY_MS = 60_000;
+const EVERY_MS = 10_000;
 const BATCH = 5_000;
 
-/** Expired challenges are of no use to anyone, and asking for one needs no credential. */
+/** Expired challenges are of no use to anyone; and since asking for one needs no credential, there are only so many in all. */
 @Injectable()
 export class SweepChallenges implements OnModuleInit {
   constructor(
     private readonly challenges: ChallengesRepository,
     private readonly jobs: Jobs,
+    @Inject(identityConfig.token) private readonly config: Pick<IdentityConfig, 'maxStoredChallenges'>,
   ) {}
 
   onModuleInit(): void {
@@ -19,5 +21,6 @@ export class SweepChallenges implements OnModuleInit {
 
   async run(): Promise<void> {
     while ((await this.challenges.deleteExpired(BATCH)) === BATCH);
+    while ((await this.challenges.deleteBeyond(this.config.maxStoredChallenges, BATCH)) === BATCH);
   }
 }

@@ -5,11 +5,12 @@ import { refuse } from '@market/messaging';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import type { z } from 'zod';
+import { ChainUnreachableError, ContractWallets } from '../wallets/contract-wallets.js';
 import { parseWalletAddress, type WalletAddress } from '../wallets/wallet-address.js';
 import { verifyWalletProof } from '../wallets/wallet-proof.js';
 import { isNonce, type Challenge } from './challenge.js';
 import { ChallengesRepository, type Consumed } from './infra/challenges.repository.js';
-import { signInMessage } from './sign-in-message.js';
+import { chainIdOf, signInMessage } from './sign-in-message.js';
 
 /** The answer to a challenge, as the client spells it. */
 export interface ChallengeAnswer {
@@ -20,6 +21,8 @@ export interface ChallengeAnswer {
 
 type ProvingContract = RequestContract<z.ZodType, z.ZodType, typeof walletProofRefusals>;
 type WorkProvingContract = RequestContract<z.ZodType, z.ZodType, typeof workProofRefusals>;
+/** Where the challenge says which wallet. */
+type JudgingContract = RequestContract<z.ZodType, z.ZodType, Omit<typeof walletProofRefusals, 'wallet_address_invalid'>>;
 
 /** Work that was done, as events tell it. */
 export interface SolvedWork {
@@ -34,12 +37,21 @@ export interface SolvedWork {
 export class WalletProofs {
   constructor(
     private readonly challenges: ChallengesRepository,
+    private readonly contractWallets: ContractWallets,
     @Inject(platformConfig.token) private readonly platform: { publicUrl: string },
   ) {}
 
   /** @throws Refusal of `walletProofRefusals`. */
   async prove(contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
     const challenge = await this.find(contract, purpose, answer);
+    await this.judge(contract, challenge, answer.signature);
+    return challenge;
+  }
+
+  /** The same for an account's own doings: a challenge that names an account is good for that one alone. */
+  async proveFor(accountId: string, contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
+    const challenge = await this.find(contract, purpose, answer);
+    if (challenge.agentId !== null && challenge.agentId !== accountId) throw refuse(contract, 'challenge_invalid', { wallet_address: challenge.wallet.address });
     await this.judge(contract, challenge, answer.signature);
     return challenge;
   }
@@ -57,19 +69,38 @@ export class WalletProofs {
     return { wallet: challenge.wallet, work: { difficulty, solveMs, solvedAt: solvedAt.toISOString() } };
   }
 
-  private async find(contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
-    const wallet = parseWalletAddress(answer.walletAddress);
-    if (!wallet) throw refuse(contract, 'wallet_address_invalid', {});
-    const challenge = isNonce(answer.nonce) ? await this.challenges.findOpen(answer.nonce, wallet, purpose) : null;
+  /** The open claim challenge with this nonce. @throws Refusal `challenge_invalid`. */
+  async findClaim(contract: JudgingContract, nonce: string): Promise<Challenge> {
+    const challenge = isNonce(nonce) ? await this.challenges.findOpenClaim(nonce) : null;
     if (!challenge) throw refuse(contract, 'challenge_invalid', {});
     return challenge;
   }
 
-  private async judge(contract: ProvingContract, challenge: Challenge, signature: string): Promise<Consumed> {
+  /** Uses the challenge up, then looks at the signature. @throws Refusal of `walletProofRefusals`. */
+  async judge(contract: JudgingContract, challenge: Challenge, signature: string): Promise<Consumed> {
+    const { wallet } = challenge;
     const consumed = await this.challenges.consume(challenge);
-    if (!consumed) throw refuse(contract, 'challenge_invalid', {});
-    const message = signInMessage({ ...challenge, publicUrl: this.platform.publicUrl });
-    if (!(await verifyWalletProof(challenge.wallet, message, signature))) throw refuse(contract, 'signature_invalid', {});
+    if (!consumed) throw refuse(contract, 'challenge_invalid', { wallet_address: wallet.address });
+    if (!(await this.isSigned(contract, challenge, signature))) throw refuse(contract, 'signature_invalid', { wallet_address: wallet.address });
     return consumed;
+  }
+
+  private async find(contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
+    const wallet = parseWalletAddress(answer.walletAddress);
+    if (!wallet) throw refuse(contract, 'wallet_address_invalid', {});
+    const challenge = isNonce(answer.nonce) ? await this.challenges.findOpen(answer.nonce, wallet, purpose) : null;
+    if (!challenge) throw refuse(contract, 'challenge_invalid', { wallet_address: wallet.address });
+    return challenge;
+  }
+
+  /** A private key of the wallet's own is looked for first, here: no chain takes part in that. */
+  private async isSigned(contract: JudgingContract, challenge: Challenge, signature: string): Promise<boolean> {
+    const { wallet } = challenge;
+    const message = signInMessage({ ...challenge, publicUrl: this.platform.publicUrl });
+    if (await verifyWalletProof(wallet, message, signature)) return true;
+    if (wallet.chainType !== 'evm') return false;
+    return this.contractWallets.verify(chainIdOf(challenge), wallet.address, message, signature).catch((error: unknown) => {
+      throw error instanceof ChainUnreachableError ? refuse(contract, 'contract_wallet_unverifiable', { retry_after_seconds: 5 }) : error;
+    });
   }
 }

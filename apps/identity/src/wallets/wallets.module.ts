@@ -1,5 +1,15 @@
 import { Module } from '@nestjs/common';
+import { ChallengesModule } from '../challenges/challenges.module.js';
+import { LinkWallet } from './link-wallet.use-case.js';
+import { ReadWallets } from './read-wallets.query.js';
+import { UpdateWallet } from './update-wallet.use-case.js';
+import { WalletsMessageController } from './wallets.message-controller.js';
 import { Wallets } from './wallets.js';
 
-@Module({ providers: [Wallets], exports: [Wallets] })
+@Module({
+  imports: [ChallengesModule],
+  controllers: [WalletsMessageController],
+  providers: [Wallets, ReadWallets, LinkWallet, UpdateWallet],
+  exports: [Wallets],
+})
 export class WalletsModule {}

@@ -1,13 +1,38 @@
+import type { WalletCapability } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { sql, type Tx } from '@market/persistence';
+import { sql, type Database, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import type { WalletEntity } from './infra/wallet.entity.js';
 import type { WalletAddress } from './wallet-address.js';
+import type { WalletState } from './wallet-set.js';
+
+export type WalletRow = Omit<WalletEntity, 'accountId'>;
+
+const COLUMNS = `id, address, chain_type AS "chainType", label, is_primary AS "isPrimary", is_default_payer AS "isDefaultPayer", is_default_payout AS "isDefaultPayout",
+  capabilities, status, verified_at AS "verifiedAt", created_at AS "createdAt"`;
 
 const insertFirst = sql(
   'wallets.insert-first',
   `INSERT INTO wallets (id, account_id, chain_type, address, is_primary, is_default_payer, is_default_payout, capabilities, status)
    VALUES ($1, $2, $3, $4, true, true, true, ARRAY['login', 'recovery', 'payer', 'payout'], 'active')
    ON CONFLICT (address) DO NOTHING RETURNING id`,
+);
+const insertLinked = sql(
+  'wallets.insert-linked',
+  `INSERT INTO wallets (id, account_id, chain_type, address, label, capabilities, status) VALUES ($1, $2, $3, $4, $5, $6, 'active')
+   ON CONFLICT (address) DO NOTHING RETURNING ${COLUMNS}`,
+);
+const findHuman = sql('wallets.find-human', "SELECT a.id FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 AND a.account_type = 'human'");
+// Ids are made in the order of time, so the oldest wallet is the one with the smallest.
+const findAll = sql('wallets.find-all', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 ORDER BY id`);
+const findOne = sql('wallets.find-one', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 AND id = $2`);
+// Not FOR UPDATE: what else refers to the account meanwhile has nothing to do with its wallets.
+const lockAccount = sql('wallets.lock-account', 'SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE');
+// A unique index is checked row by row: what moves between wallets is first taken from all of them.
+const takeRoles = sql('wallets.take-roles', 'UPDATE wallets SET is_primary = false, is_default_payer = false, is_default_payout = false WHERE account_id = $1');
+const store = sql(
+  'wallets.store',
+  'UPDATE wallets SET label = $2, is_primary = $3, is_default_payer = $4, is_default_payout = $5, capabilities = $6, status = $7 WHERE id = $1',
 );
 
 /** The front door of wallets. */
@@ -17,5 +42,36 @@ export class Wallets {
   async addFirst(tx: Tx, accountId: string, wallet: WalletAddress): Promise<boolean> {
     const inserted = await tx.query(insertFirst, [newId(), accountId, wallet.chainType, wallet.address]);
     return inserted.length === 1;
+  }
+
+  async isAHumans(tx: Tx, wallet: WalletAddress): Promise<boolean> {
+    return (await tx.query(findHuman, [wallet.address])).length === 1;
+  }
+
+  /** Null when the wallet belongs to an account already. */
+  async addLinked(tx: Tx, accountId: string, wallet: WalletAddress, label: string | null, capabilities: readonly WalletCapability[]): Promise<WalletRow | null> {
+    const [row] = await tx.query<WalletRow>(insertLinked, [newId(), accountId, wallet.chainType, wallet.address, label, capabilities]);
+    return row ?? null;
+  }
+
+  /** Oldest first. */
+  findAll(from: Pick<Database | Tx, 'query'>, accountId: string): Promise<WalletRow[]> {
+    return from.query<WalletRow>(findAll, [accountId]);
+  }
+
+  async findOne(from: Pick<Database | Tx, 'query'>, accountId: string, walletId: string): Promise<WalletRow | undefined> {
+    const [row] = await from.query<WalletRow>(findOne, [accountId, walletId]);
+    return row;
+  }
+
+  /** The account's wallets, oldest first, which nobody else changes until the commit. */
+  async lockAll(tx: Tx, accountId: string): Promise<WalletRow[]> {
+    await tx.query(lockAccount, [accountId]);
+    return this.findAll(tx, accountId);
+  }
+
+  async store(tx: Tx, accountId: string, wallets: readonly WalletState[]): Promise<void> {
+    await tx.query(takeRoles, [accountId]);
+    for (const { id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status } of wallets) await tx.query(store, [id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status]);
   }
 }

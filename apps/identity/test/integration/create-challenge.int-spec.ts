@@ -60,7 +60,7 @@ describe('createChallenge', () => {
     const [open, expired, used] = [await world.challenge(wallet), await world.challenge(wallet), await world.challenge(wallet)];
     await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 second' WHERE nonce = ANY($1)", [[expired.nonce, used.nonce]]);
     await world.db.inspect('UPDATE identity.challenges SET consumed_at = issued_at WHERE nonce = $1', [used.nonce]);
-    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs()).run();
+    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), { maxStoredChallenges: 1_000 }).run();
     const left = await world.db.inspect<{ nonce: string }>('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]);
     expect(left).toEqual([{ nonce: open.nonce }]);
   });

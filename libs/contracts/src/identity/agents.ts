@@ -1,20 +1,8 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { id, timestamp } from '../shared/index.js';
-import { workProofRefusals } from './challenges.js';
-
-export const walletSummary = z.object({
-  id,
-  address: z.string(),
-  chain_type: z.enum(['evm', 'solana']),
-  label: z.string().nullable(),
-  is_primary: z.boolean(),
-  is_default_payer: z.boolean(),
-  is_default_payout: z.boolean(),
-  capabilities: z.array(z.enum(['login', 'recovery', 'payer', 'payout'])),
-  status: z.enum(['active', 'disabled']),
-  created_at: timestamp,
-});
+import { walletProof, workProofRefusals } from './challenges.js';
+import { chainType, walletSummary } from './wallets.js';
 
 export const profile = z.object({
   id,
@@ -42,7 +30,7 @@ export type PublicProfile = z.output<typeof publicProfile>;
 
 export const register = defineRequest({
   subject: 'rpc.identity.register.v1',
-  input: z.object({ walletAddress: z.string(), signature: z.string(), nonce: z.string(), powNonce: z.string(), displayName: z.string().optional() }),
+  input: walletProof.extend({ powNonce: z.string(), displayName: z.string().optional() }),
   /** `api_key` and `authorization_header` are shown here once and stored only as a hash. */
   output: z.object({
     user_id: id,
@@ -55,6 +43,21 @@ export const register = defineRequest({
     ...workProofRefusals,
     display_name_invalid: declareRefusal('invalid', 'display_name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
     wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), { nextAction: 'recover_key' }),
+    wallet_is_a_humans: declareRefusal('conflict', "This wallet is a human operator's; an agent registers a wallet of its own", z.object({}), { nextAction: 'fix_request' }),
+  },
+});
+
+/** A fresh key that may do everything, for whoever proves a wallet that may recover. */
+export const recover = defineRequest({
+  subject: 'rpc.identity.recover.v1',
+  input: walletProof.extend({ powNonce: z.string(), revokeExisting: z.boolean().default(false) }),
+  /** `revoked_keys`: how many keys worked until now and do no more; 0 where they were to be kept. */
+  output: register.output.extend({ revoked_keys: z.number().int() }),
+  refusals: {
+    ...workProofRefusals,
+    wallet_not_registered: declareRefusal('not-found', 'No agent has this wallet; register it', z.object({}), { nextAction: 'register' }),
+    wallet_cannot_recover: declareRefusal('forbidden', 'This wallet is disabled or lacks the capability recovery; use another wallet of the account', z.object({})),
+    wallet_is_a_humans: declareRefusal('forbidden', "This wallet is a human operator's; humans sign in and have no keys", z.object({}), { nextAction: 'authenticate' }),
   },
 });
 
@@ -82,7 +85,7 @@ export const agentRegistered = defineEvent({
 /** Also for the wallet an account was registered with. One wallet belongs to one account. */
 export const walletLinked = defineEvent({
   subject: 'evt.identity.wallet-linked.v1',
-  payload: z.object({ accountId: id, address: z.string(), chainType: z.enum(['evm', 'solana']), linkedAt: timestamp }),
+  payload: z.object({ accountId: id, address: z.string(), chainType, linkedAt: timestamp }),
 });
 
 /** A human took responsibility for an agent; agents of one human are not independent of each other. */

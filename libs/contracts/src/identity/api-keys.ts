@@ -36,13 +36,14 @@ export const listApiKeys = defineRequest({
 export const createApiKey = defineRequest({
   subject: 'rpc.identity.create-api-key.v1',
   input: z.object({ name: z.string(), scopes: z.array(scope).min(1), expiresAt: timestamp.optional() }),
-  /** `key` is shown here once. */
+  /** `key` is shown here once. A key with an end passes it on where none is given. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
   refusals: {
     /** The creating key was revoked or ran out since the edge last saw it. */
     key_invalid: keyInvalid,
     name_invalid: declareRefusal('invalid', 'name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
     scope_not_held: declareRefusal('forbidden', 'A key cannot create a key with more scopes than it has', z.object({ missing_scopes: z.array(scope) }), { nextAction: 'create_key_with_scope' }),
+    expiry_beyond_own: declareRefusal('forbidden', 'A key cannot create a key that outlives it', z.object({ latest_expires_at: timestamp }), { nextAction: 'fix_request' }),
     expiry_invalid: declareRefusal('invalid', 'expires_at must be an ISO 8601 timestamp in the future', z.object({}), { nextAction: 'fix_request' }),
   },
 });

@@ -1,12 +1,34 @@
 import { createChallenge } from './challenges.js';
-import { getAgents, getProfile, register } from './agents.js';
+import { getAgents, getProfile, recover, register } from './agents.js';
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
+import { claimAgent } from './claims.js';
 import { closeSession, openSession } from './sessions.js';
+import { findPayerWallet, getWallet, linkWallet, listWallets, updateWallet } from './wallets.js';
 
 export * from './agents.js';
 export * from './credential-format.js';
 export * from './api-keys.js';
 export * from './challenges.js';
+export * from './claims.js';
 export * from './sessions.js';
+export * from './wallets.js';
 
-export const identityContract = { createChallenge, register, getProfile, getAgents, authenticate, listApiKeys, createApiKey, revokeApiKey, openSession, closeSession };
+export const identityContract = {
+  createChallenge,
+  register,
+  recover,
+  getProfile,
+  getAgents,
+  authenticate,
+  listApiKeys,
+  createApiKey,
+  revokeApiKey,
+  openSession,
+  closeSession,
+  claimAgent,
+  listWallets,
+  getWallet,
+  linkWallet,
+  updateWallet,
+  findPayerWallet,
+};

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { declareRefusal, defineRequest, defineSignal } from '../define.js';
 import { sha256Hex, timestamp } from '../shared/index.js';
 import { publicProfile } from './agents.js';
-import { walletProofRefusals } from './challenges.js';
+import { walletProof, walletProofRefusals } from './challenges.js';
 
 /** Signs a human in by its wallet; the first time opens the account. */
 export const openSession = defineRequest({
   subject: 'rpc.identity.open-session.v1',
-  input: z.object({ walletAddress: z.string(), signature: z.string(), nonce: z.string() }),
+  input: walletProof,
   /** `session_token` is shown here once and stored only as a hash. */
   output: z.object({ session_token: z.string(), account: publicProfile.extend({ wallet_address: z.string() }), expires_at: timestamp }),
   refusals: {

@@ -26,6 +26,9 @@ export class ChallengeEntity {
   @Column('uuid', { name: 'agent_id', nullable: true })
   agentId: string | null;
 
+  @Column('uuid', { name: 'human_id', nullable: true })
+  humanId: string | null;
+
   @Column('text', { name: 'pow_challenge' })
   powChallenge: string;
 

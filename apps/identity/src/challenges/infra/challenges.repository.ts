@@ -6,22 +6,26 @@ import type { Challenge } from '../challenge.js';
 import type { ChallengeEntity } from './challenge.entity.js';
 
 // Time is PostgreSQL's alone: processes whose clocks differ agree on what has expired.
-const insertWithin = sql(
-  'challenges.insert-within',
-  `INSERT INTO challenges (nonce, purpose, chain_type, address, chain_id, agent_id, pow_challenge, pow_difficulty, expires_at)
-   SELECT $1, $2, $3, $4::text, $5::bigint, $6::uuid, $7, $8::smallint, now() + make_interval(secs => $9)
-   WHERE (SELECT count(*) FROM challenges WHERE address = $4 AND consumed_at IS NULL AND expires_at > now()) < $10
+const insertMakingRoom = sql(
+  'challenges.insert-making-room',
+  `WITH crowded AS (
+     DELETE FROM challenges WHERE consumed_at IS NULL AND nonce IN (
+       SELECT nonce FROM challenges WHERE address = $4 AND consumed_at IS NULL ORDER BY issued_at DESC, nonce OFFSET $11 - 1)
+   )
+   INSERT INTO challenges (nonce, purpose, chain_type, address, chain_id, agent_id, human_id, pow_challenge, pow_difficulty, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))
    RETURNING issued_at AS "issuedAt", expires_at AS "expiresAt"`,
-);
-const nextExpiry = sql(
-  'challenges.next-expiry',
-  `SELECT ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds
-   FROM challenges WHERE address = $1 AND consumed_at IS NULL AND expires_at > now()`,
 );
 const findOpen = sql(
   'challenges.find-open',
-  `SELECT chain_id AS "chainId", agent_id AS "agentId", pow_challenge AS "powChallenge", pow_difficulty AS "powDifficulty", issued_at AS "issuedAt", expires_at AS "expiresAt"
+  `SELECT chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId", pow_challenge AS "powChallenge", pow_difficulty AS "powDifficulty", issued_at AS "issuedAt", expires_at AS "expiresAt"
    FROM challenges WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()`,
+);
+const findClaim = sql(
+  'challenges.find-claim',
+  `SELECT chain_type AS "chainType", address, chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId", pow_challenge AS "powChallenge", pow_difficulty AS "powDifficulty",
+          issued_at AS "issuedAt", expires_at AS "expiresAt"
+   FROM challenges WHERE nonce = $1 AND purpose = 'claim' AND consumed_at IS NULL AND expires_at > now()`,
 );
 const consume = sql(
   'challenges.consume',
@@ -32,37 +36,42 @@ const deleteExpired = sql(
   'challenges.delete-expired',
   `DELETE FROM challenges WHERE nonce IN (SELECT nonce FROM challenges WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING nonce`,
 );
+const deleteBeyond = sql(
+  'challenges.delete-beyond',
+  `DELETE FROM challenges WHERE nonce IN (SELECT nonce FROM challenges ORDER BY expires_at DESC OFFSET $1 LIMIT $2) RETURNING nonce`,
+);
 
 export interface Consumed {
   solvedAt: Date;
   solveMs: number;
 }
 
-type OpenRow = Pick<ChallengeEntity, 'chainId' | 'agentId' | 'powChallenge' | 'powDifficulty' | 'issuedAt' | 'expiresAt'>;
+type OpenRow = Pick<ChallengeEntity, 'chainId' | 'agentId' | 'humanId' | 'powChallenge' | 'powDifficulty' | 'issuedAt' | 'expiresAt'>;
 
 @Injectable()
 export class ChallengesRepository {
   constructor(private readonly database: Database) {}
 
-  /** Null when the wallet has `limit` unused challenges already. */
-  async insertWithin(limit: number, challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>, ttlSeconds: number): Promise<Pick<Challenge, 'issuedAt' | 'expiresAt'> | null> {
-    const { wallet, purpose, chainId, agentId, nonce, pow } = challenge;
-    const values = [nonce, purpose, wallet.chainType, wallet.address, chainId, agentId, pow.challenge, pow.difficulty, ttlSeconds, limit];
-    const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insertWithin, values);
-    return times ?? null;
-  }
-
-  async secondsUntilNextExpiry(address: string): Promise<number> {
-    const [next] = await this.database.query<{ seconds: number | null }>(nextExpiry, [address]);
-    return Math.max(1, next?.seconds ?? 1);
+  /** Where the wallet has `limit` unused challenges already, the oldest goes: a stranger who asks for many keeps nobody out. */
+  async insertMakingRoom(limit: number, challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>, ttlSeconds: number): Promise<Pick<Challenge, 'issuedAt' | 'expiresAt'>> {
+    const { wallet, purpose, chainId, agentId, humanId, nonce, pow } = challenge;
+    const values = [nonce, purpose, wallet.chainType, wallet.address, chainId, agentId, humanId, pow.challenge, pow.difficulty, ttlSeconds, limit];
+    const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insertMakingRoom, values);
+    return times!;
   }
 
   /** The unused, unexpired challenge with this nonce, if it is for this wallet and purpose. */
   async findOpen(nonce: string, wallet: WalletAddress, purpose: ChallengePurpose): Promise<Challenge | null> {
     const [row] = await this.database.query<OpenRow>(findOpen, [nonce, purpose, wallet.address]);
+    return row ? toChallenge(row, { nonce, wallet, purpose }) : null;
+  }
+
+  /** The same for a claim, whose wallet the challenge itself names. */
+  async findOpenClaim(nonce: string): Promise<Challenge | null> {
+    const [row] = await this.database.query<OpenRow & WalletAddress>(findClaim, [nonce]);
     if (!row) return null;
-    const { powChallenge, powDifficulty, ...rest } = row;
-    return { ...rest, nonce, wallet, purpose, pow: { challenge: powChallenge, difficulty: powDifficulty } };
+    const { chainType, address, ...rest } = row;
+    return toChallenge(rest, { nonce, wallet: { chainType, address } as WalletAddress, purpose: 'claim' });
   }
 
   /** When it was answered and how long that took, to exactly one of all who ever try; null to the others. */
@@ -71,8 +80,17 @@ export class ChallengesRepository {
     return consumed ?? null;
   }
 
+  /** Keeps `count` challenges in all, those that live longest. @returns how many went, at most `limit`. */
+  async deleteBeyond(count: number, limit: number): Promise<number> {
+    return (await this.database.query(deleteBeyond, [count, limit])).length;
+  }
+
   /** @returns how many went, at most `limit`. */
   async deleteExpired(limit: number): Promise<number> {
     return (await this.database.query(deleteExpired, [limit])).length;
   }
+}
+
+function toChallenge({ powChallenge, powDifficulty, ...rest }: OpenRow, known: Pick<Challenge, 'nonce' | 'wallet' | 'purpose'>): Challenge {
+  return { ...rest, ...known, pow: { challenge: powChallenge, difficulty: powDifficulty } };
 }

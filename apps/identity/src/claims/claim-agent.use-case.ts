@@ -1,0 +1,45 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { agentClaimed, claimAgent } from '@market/contracts/identity';
+import { refuse, type Call } from '@market/messaging';
+import { Database, Outbox, sql } from '@market/persistence';
+import { Injectable, Logger } from '@nestjs/common';
+import { WalletProofs } from '../challenges/wallet-proofs.js';
+
+/** One row for an agent that exists. */
+const findAgent = sql(
+  'claims.find-agent',
+  `SELECT EXISTS (SELECT 1 FROM claims c WHERE c.agent_id = a.id) AS claimed,
+          array(SELECT w.address FROM wallets w WHERE w.account_id = a.id AND w.status = 'active' AND 'login' = ANY (w.capabilities)) AS wallets
+   FROM accounts a WHERE a.id = $1 AND a.account_type = 'agent'`,
+);
+const insert = sql('claims.insert', 'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at AS "claimedAt"');
+
+/** Puts an agent into the hands of the human its wallet agreed to. */
+@Injectable()
+export class ClaimAgent {
+  private readonly logger = new Logger('ClaimAgent');
+
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+    private readonly proofs: WalletProofs,
+  ) {}
+
+  async execute({ agentId, nonce, signature }: InputOf<typeof claimAgent>, humanId: string, call: Call): Promise<OutputOf<typeof claimAgent>> {
+    const [agent] = await this.database.query<{ claimed: boolean; wallets: string[] }>(findAgent, [agentId]);
+    if (!agent) throw refuse(claimAgent, 'agent_not_found', {});
+    if (agent.claimed) throw refuse(claimAgent, 'agent_already_claimed', {});
+    const challenge = await this.proofs.findClaim(claimAgent, nonce);
+    if (challenge.agentId !== agentId) throw refuse(claimAgent, 'claim_of_another_agent', {});
+    if (challenge.humanId !== humanId) throw refuse(claimAgent, 'claim_of_another_human', {});
+    if (!agent.wallets.includes(challenge.wallet.address)) throw refuse(claimAgent, 'wallet_not_of_agent', {});
+    await this.proofs.judge(claimAgent, challenge, signature);
+    return this.database.transaction(async (tx) => {
+      const [claim] = await tx.query<{ claimedAt: Date }>(insert, [agentId, humanId]);
+      if (!claim) throw refuse(claimAgent, 'agent_already_claimed', {});
+      await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimedAt.toISOString() }, call);
+      tx.afterCommit(() => this.logger.log(`agent ${agentId} claimed by ${humanId} through wallet ${challenge.wallet.address}`));
+      return { agent_id: agentId, claimed_by: humanId, status: 'claimed' as const };
+    });
+  }
+}

@@ -1,0 +1,42 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { linkWallet, walletLinked } from '@market/contracts/identity';
+import { principalOf, refuse, type Call } from '@market/messaging';
+import { Database, Outbox } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { WalletProofs } from '../challenges/wallet-proofs.js';
+import { isPrintable } from '../printable-text.js';
+import { normalizeCapabilities, toLinkedWallet } from './linked-wallet.js';
+import { mayRecover } from './wallet-set.js';
+import { Wallets } from './wallets.js';
+
+const LABEL_LENGTH = 100;
+const MAX_WALLETS = 50;
+
+/** Adds a wallet to an account, when both the new one and one that may recover the account agree to it. */
+@Injectable()
+export class LinkWallet {
+  constructor(
+    private readonly database: Database,
+    private readonly outbox: Outbox,
+    private readonly proofs: WalletProofs,
+    private readonly wallets: Wallets,
+  ) {}
+
+  async execute(input: InputOf<typeof linkWallet>, call: Call): Promise<OutputOf<typeof linkWallet>> {
+    const { accountId } = principalOf(call);
+    const { label } = input;
+    if (label !== undefined && !isPrintable(label, LABEL_LENGTH)) throw refuse(linkWallet, 'label_invalid', {});
+    const existing = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.existingWallet);
+    const added = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.newWallet);
+    return this.database.transaction(async (tx) => {
+      const wallets = await this.wallets.lockAll(tx, accountId);
+      const prover = wallets.find(({ address }) => address === existing.wallet.address);
+      if (!prover || !mayRecover(prover)) throw refuse(linkWallet, 'proof_not_sufficient', {});
+      if (wallets.length >= MAX_WALLETS) throw refuse(linkWallet, 'too_many_wallets', { maximum: MAX_WALLETS });
+      const row = await this.wallets.addLinked(tx, accountId, added.wallet, label ?? null, normalizeCapabilities(input.capabilities));
+      if (!row) throw refuse(linkWallet, 'wallet_already_linked', {});
+      await this.outbox.add(tx, walletLinked, { accountId, ...added.wallet, linkedAt: row.createdAt.toISOString() }, call);
+      return toLinkedWallet(row);
+    });
+  }
+}

@@ -1,0 +1,42 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { updateWallet } from '@market/contracts/identity';
+import { refuse } from '@market/messaging';
+import { Database } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { WalletProofs } from '../challenges/wallet-proofs.js';
+import { isPrintable } from '../printable-text.js';
+import { normalizeCapabilities, toLinkedWallet } from './linked-wallet.js';
+import { changeWallet, mayRecover, type Denial, type WalletState } from './wallet-set.js';
+import { Wallets, type WalletRow } from './wallets.js';
+
+const LABEL_LENGTH = 100;
+
+/** Changes a wallet, and with it what the other wallets of the account are, in one step that others wait for. */
+@Injectable()
+export class UpdateWallet {
+  constructor(
+    private readonly database: Database,
+    private readonly proofs: WalletProofs,
+    private readonly wallets: Wallets,
+  ) {}
+
+  async execute({ walletId, proof, ...changes }: InputOf<typeof updateWallet>, accountId: string): Promise<OutputOf<typeof updateWallet>> {
+    const { label, capabilities } = changes;
+    if (!(await this.wallets.findOne(this.database, accountId, walletId))) throw refuse(updateWallet, 'wallet_not_found', {});
+    if (typeof label === 'string' && !isPrintable(label, LABEL_LENGTH)) throw refuse(updateWallet, 'label_invalid', {});
+    const { wallet } = await this.proofs.proveFor(accountId, updateWallet, 'wallet_update', proof);
+    return this.database.transaction(async (tx) => {
+      const before = await this.wallets.lockAll(tx, accountId);
+      const prover = before.find(({ address }) => address === wallet.address);
+      if (!prover || !mayRecover(prover)) throw refuse(updateWallet, 'proof_not_sufficient', {});
+      const after = changeWallet(before, walletId, { ...changes, capabilities: capabilities && normalizeCapabilities(capabilities) });
+      if (isDenial(after)) throw refusalOf(after);
+      await this.wallets.store(tx, accountId, after);
+      return toLinkedWallet((await this.wallets.findOne(tx, accountId, walletId)) as WalletRow);
+    });
+  }
+}
+
+const isDenial = (result: readonly WalletState[] | Denial): result is Denial => 'reason' in result;
+
+const refusalOf = (denial: Denial): Error => (denial.reason === 'wallet_not_eligible' ? refuse(updateWallet, denial.reason, { field: denial.field }) : refuse(updateWallet, denial.reason, {}));

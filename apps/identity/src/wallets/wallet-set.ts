@@ -1,0 +1,64 @@
+import type { WalletCapability, WalletStatus } from '@market/contracts/identity';
+
+/** What changes of a wallet, and what is decided between the wallets of one account. */
+export interface WalletState {
+  readonly id: string;
+  readonly label: string | null;
+  readonly isPrimary: boolean;
+  readonly isDefaultPayer: boolean;
+  readonly isDefaultPayout: boolean;
+  readonly capabilities: readonly WalletCapability[];
+  readonly status: WalletStatus;
+}
+
+export type WalletChanges = Partial<Omit<WalletState, 'id'>>;
+
+export type Denial = { reason: 'would_remove_last_recovery_wallet' | 'primary_wallet_required' } | { reason: 'wallet_not_eligible'; field: 'is_primary' | 'is_default_payer' | 'is_default_payout' };
+
+interface Role {
+  flag: 'isPrimary' | 'isDefaultPayer' | 'isDefaultPayout';
+  field: 'is_primary' | 'is_default_payer' | 'is_default_payout';
+  isEligible(wallet: WalletState): boolean;
+}
+
+type Ability = Pick<WalletState, 'status' | 'capabilities'>;
+
+const isActive = ({ status }: Ability): boolean => status === 'active';
+const may = (capability: WalletCapability) => (wallet: Ability): boolean => isActive(wallet) && wallet.capabilities.includes(capability);
+
+/** Whether a wallet can issue a fresh key and manage the wallets of its account. */
+export const mayRecover = may('recovery');
+
+/** What one wallet of an account is at a time. */
+const ROLES: readonly Role[] = [
+  { flag: 'isPrimary', field: 'is_primary', isEligible: isActive },
+  { flag: 'isDefaultPayer', field: 'is_default_payer', isEligible: may('payer') },
+  { flag: 'isDefaultPayout', field: 'is_default_payout', isEligible: may('payout') },
+];
+
+/**
+ * The wallets of an account, oldest first, after one of them changed; or why it may not. Afterwards there is an active
+ * wallet that can recover the account, exactly one primary wallet, at most one default payer and one default payout, and
+ * each of them is able to be that.
+ */
+export function changeWallet(wallets: readonly WalletState[], id: string, changes: WalletChanges): readonly WalletState[] | Denial {
+  const { label, capabilities, status } = changes;
+  let changed = wallets.map((wallet) =>
+    wallet.id === id ? { ...wallet, label: label === undefined ? wallet.label : label, capabilities: capabilities ?? wallet.capabilities, status: status ?? wallet.status } : wallet,
+  );
+  if (!changed.some(mayRecover)) return { reason: 'would_remove_last_recovery_wallet' };
+  for (const role of ROLES) {
+    const holder = holderAfter(changed, role, id, changes[role.flag]);
+    if (typeof holder === 'object') return holder;
+    changed = changed.map((wallet) => ({ ...wallet, [role.flag]: wallet.id === holder }));
+  }
+  return changed;
+}
+
+/** The id of the wallet that has the role; undefined when none has. */
+function holderAfter(wallets: readonly WalletState[], { flag, field, isEligible }: Role, id: string, wanted: boolean | undefined): string | undefined | Denial {
+  const holder = wallets.find((wallet) => wallet[flag]);
+  if (wanted === true) return wallets.some((wallet) => wallet.id === id && isEligible(wallet)) ? id : { reason: 'wallet_not_eligible', field };
+  if (wanted === false && holder?.id === id) return flag === 'isPrimary' ? { reason: 'primary_wallet_required' } : undefined;
+  return holder && !isEligible(holder) ? wallets.find(isEligible)?.id : holder?.id;
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest } from '../define.js';
+import { id } from '../shared/index.js';
+import { walletProofRefusals } from './challenges.js';
+
+const { challenge_invalid, signature_invalid, contract_wallet_unverifiable } = walletProofRefusals;
+
+/** The caller, a human, takes an agent whose wallet agreed to it by a challenge of purpose `claim`. The first claim stands. */
+export const claimAgent = defineRequest({
+  subject: 'rpc.identity.claim-agent.v1',
+  input: z.object({ agentId: id, nonce: z.string(), signature: z.string() }),
+  output: z.object({ agent_id: id, claimed_by: id, status: z.literal('claimed') }),
+  refusals: {
+    challenge_invalid,
+    contract_wallet_unverifiable,
+    agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})),
+    agent_already_claimed: declareRefusal('conflict', 'This agent is claimed already', z.object({})),
+    claim_of_another_agent: declareRefusal('forbidden', 'The challenge names another agent', z.object({}), { nextAction: 'request_new_challenge' }),
+    claim_of_another_human: declareRefusal('forbidden', 'The challenge names another human', z.object({}), { nextAction: 'request_new_challenge' }),
+    wallet_not_of_agent: declareRefusal('forbidden', 'The challenge is for a wallet that is no active wallet of this agent with the capability login', z.object({}), { nextAction: 'request_new_challenge' }),
+    /** As the interface has it, a claim that is not proven is forbidden. */
+    signature_invalid: { ...signature_invalid, kind: 'forbidden' as const },
+  },
+});

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest } from '../define.js';
+import { id, timestamp } from '../shared/index.js';
+import { walletProof, walletProofRefusals } from './challenges.js';
+
+export const chainType = z.enum(['evm', 'solana']);
+/** `login`: sign in and agree to a claim. `recovery`: issue a fresh key and manage wallets. `payer`, `payout`: what money moves from and to. */
+export const walletCapability = z.enum(['login', 'recovery', 'payer', 'payout']);
+export const walletStatus = z.enum(['active', 'disabled']);
+export type WalletCapability = z.output<typeof walletCapability>;
+export type WalletStatus = z.output<typeof walletStatus>;
+
+export const walletSummary = z.object({
+  id,
+  address: z.string(),
+  chain_type: chainType,
+  label: z.string().nullable(),
+  is_primary: z.boolean(),
+  is_default_payer: z.boolean(),
+  is_default_payout: z.boolean(),
+  capabilities: z.array(walletCapability),
+  status: walletStatus,
+  created_at: timestamp,
+});
+
+/** A wallet as its own account sees it. `verified_at`: when its signature was first checked. */
+export const linkedWallet = walletSummary.extend({ verified_at: timestamp });
+export type LinkedWallet = z.output<typeof linkedWallet>;
+
+const walletNotFound = declareRefusal('not-found', 'No such wallet', z.object({}));
+
+/** What all changes to the wallets of an account may refuse. */
+const managingRefusals = {
+  ...walletProofRefusals,
+  /** The same for a wallet of another account and for one that is not allowed to. */
+  proof_not_sufficient: declareRefusal('forbidden', 'The proof must come from an active wallet of this account with the capability recovery', z.object({}), { nextAction: 'request_new_challenge' }),
+  label_invalid: declareRefusal('invalid', 'label must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
+};
+
+export const listWallets = defineRequest({
+  subject: 'rpc.identity.list-wallets.v1',
+  input: z.object({}),
+  output: z.object({ wallets: z.array(linkedWallet) }),
+  refusals: {},
+});
+
+export const getWallet = defineRequest({
+  subject: 'rpc.identity.get-wallet.v1',
+  input: z.object({ walletId: id }),
+  output: linkedWallet,
+  refusals: { wallet_not_found: walletNotFound },
+});
+
+/** Both wallets prove themselves with challenges of purpose `wallet_link`. */
+export const linkWallet = defineRequest({
+  subject: 'rpc.identity.link-wallet.v1',
+  input: z.object({
+    existingWallet: walletProof,
+    newWallet: walletProof,
+    label: z.string().optional(),
+    /** Whether the new wallet may recover the account is the owner's to say. */
+    capabilities: z.array(walletCapability).min(1).default(['login', 'payer', 'payout']),
+  }),
+  output: linkedWallet,
+  refusals: {
+    ...managingRefusals,
+    wallet_already_linked: declareRefusal('conflict', 'This wallet belongs to an account already', z.object({})),
+    too_many_wallets: declareRefusal('conflict', 'An account has at most this many wallets', z.object({ maximum: z.number().int() })),
+  },
+});
+
+/**
+ * Proven with a challenge of purpose `wallet_update`. A wallet that is disabled or loses a capability passes what it was
+ * (primary, default payer, default payout) to the oldest wallet that can be that; without one there is no default.
+ */
+export const updateWallet = defineRequest({
+  subject: 'rpc.identity.update-wallet.v1',
+  input: z.object({
+    walletId: id,
+    proof: walletProof,
+    label: z.string().nullable().optional(),
+    isPrimary: z.boolean().optional(),
+    isDefaultPayer: z.boolean().optional(),
+    isDefaultPayout: z.boolean().optional(),
+    capabilities: z.array(walletCapability).min(1).optional(),
+    status: walletStatus.optional(),
+  }),
+  output: linkedWallet,
+  refusals: {
+    ...managingRefusals,
+    wallet_not_found: walletNotFound,
+    would_remove_last_recovery_wallet: declareRefusal('conflict', 'The account would be left without an active wallet that can recover it; give another wallet that capability first', z.object({}), { nextAction: 'link_wallet' }),
+    primary_wallet_required: declareRefusal('conflict', 'An account has a primary wallet; make another one primary instead', z.object({}), { nextAction: 'fix_request' }),
+    wallet_not_eligible: declareRefusal('conflict', 'Only an active wallet with the matching capability can be that', z.object({ field: z.enum(['is_primary', 'is_default_payer', 'is_default_payout']) }), { nextAction: 'fix_request' }),
+  },
+});
+
+/** For the paid call: an active wallet of the caller that may pay. */
+export const findPayerWallet = defineRequest({
+  subject: 'rpc.identity.find-payer-wallet.v1',
+  input: z.object({ walletId: id }),
+  output: z.object({ id, address: z.string(), chainType }),
+  refusals: {
+    wallet_not_found: declareRefusal('invalid', 'X-Market-Origin-Wallet-Id names no active wallet of yours with the capability payer', z.object({}), { nextAction: 'link_wallet' }),
+  },
+});
