@@ -6,6 +6,7 @@ import { SessionCookie } from '../http/session-cookie.js';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
 import type { JsonSchema } from './json-schema.js';
 import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
+import { shareParts } from './shared-parts.js';
 
 const errorSchema: JsonSchema = {
   type: 'object',
@@ -56,6 +57,7 @@ export class OpenApi {
     const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
     document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema } };
     if (!sandbox) document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')));
+    shareParts(document);
     this.document = document;
   }
 }

@@ -4,7 +4,7 @@ import { ApiBody, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs
 import { edgeRefusals } from '../http/edge-refusals.js';
 import type { Param } from '../http/query.js';
 import type { JsonSchema } from './json-schema.js';
-import { ApiHttpErrors, ApiRefusals } from './refusal-responses.js';
+import { ApiHttpErrors, ApiRefusals, header, RATE_HEADERS } from './refusal-responses.js';
 
 export interface AnswerDocs {
   schema: JsonSchema;
@@ -38,9 +38,7 @@ export interface OperationDocs {
   cacheable?: boolean;
 }
 
-const header = (description: string, schema: JsonSchema = { type: 'string' }): object => ({ description, schema });
-
-const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, or a new one.'), traceparent: header('W3C trace context of this request.') };
+const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, or a new one.'), traceparent: header('W3C trace context of this request.'), ...RATE_HEADERS };
 
 /** All that the OpenAPI document says of one operation, beside its access rule and its body class. */
 export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body, cacheable = false }: OperationDocs): MethodDecorator {

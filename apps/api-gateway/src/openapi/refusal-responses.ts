@@ -2,13 +2,21 @@ import { Refusal } from '@market/messaging';
 import { applyDecorators } from '@nestjs/common';
 import { ApiResponse } from '@nestjs/swagger';
 import { guidanceLinks, toHttpError } from '../http/error-body.js';
-import { jsonSchemaOf, sampleOf, type Refusals } from './json-schema.js';
+import { jsonSchemaOf, sampleOf, type JsonSchema, type Refusals } from './json-schema.js';
 
 /** What examples name in place of PUBLIC_URL. */
 export const EXAMPLE_URL = 'https://market.example';
 const LINKS = guidanceLinks(EXAMPLE_URL);
 
 export const ERROR_SCHEMA_NAME = 'Error';
+
+export const header = (description: string, schema: JsonSchema = { type: 'string' }): object => ({ description, schema });
+
+/** draft-ietf-httpapi-ratelimit-headers-11. */
+export const RATE_HEADERS = {
+  'RateLimit-Policy': header('The rate this request counted under, where one did: "reads";q=600;w=60 is 600 requests in 60 seconds.'),
+  RateLimit: header('What is left of it: "reads";r=599;t=1 is 599 requests now, and all of them again in a second.'),
+};
 
 const DESCRIPTIONS: Record<number, string> = {
   400: 'The request is not valid.',
@@ -44,7 +52,7 @@ function ApiErrors(errors: { name: string; status: number; body: object }[]): Me
   return applyDecorators(
     ...statuses.map((status) => {
       const examples = Object.fromEntries(errors.filter((error) => error.status === status).map(({ name, body }) => [name, { value: body }]));
-      const headers = status === 429 ? { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } } : undefined;
+      const headers = status === 429 ? { 'Retry-After': header('Seconds to wait.', { type: 'integer' }), ...RATE_HEADERS } : undefined;
       return mergedResponse(status, examples, headers);
     }),
   );
