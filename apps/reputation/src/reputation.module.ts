@@ -1,5 +1,7 @@
 import { Module } from '@nestjs/common';
-import { CallFacts } from './facts/call-facts.js';
+import { FactsModule } from './facts/facts.module.js';
+import { ReviewsModule } from './reviews/reviews.module.js';
+import { ScoreModule } from './score/score.module.js';
 
-@Module({ providers: [CallFacts] })
+@Module({ imports: [FactsModule, ReviewsModule, ScoreModule] })
 export class ReputationModule {}

@@ -1,6 +1,7 @@
-import type { ServiceContract } from '../define.js';
+import { createReview, listReviews } from './reviews.js';
+import { getScore } from './scores.js';
 
 export * from './reviews.js';
+export * from './scores.js';
 
-/** Reputation listens only: it answers no requests yet. */
-export const reputationContract = {} satisfies ServiceContract;
+export const reputationContract = { createReview, listReviews, getScore };

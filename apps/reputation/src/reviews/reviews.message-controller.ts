@@ -1,0 +1,24 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { createReview, listReviews } from '@market/contracts/reputation';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { CreateReview } from './create-review.use-case.js';
+import { ListReviews } from './list-reviews.query.js';
+
+@Controller()
+export class ReviewsMessageController {
+  constructor(
+    private readonly createReviewUseCase: CreateReview,
+    private readonly listReviewsQuery: ListReviews,
+  ) {}
+
+  @HandleRequest(createReview)
+  createReview(input: InputOf<typeof createReview>, call: Call): Promise<OutputOf<typeof createReview>> {
+    return this.createReviewUseCase.execute(input, call);
+  }
+
+  @HandleRequest(listReviews)
+  listReviews(input: InputOf<typeof listReviews>, call: Call): Promise<OutputOf<typeof listReviews>> {
+    return this.listReviewsQuery.execute(input, call);
+  }
+}

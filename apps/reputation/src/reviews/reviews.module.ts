@@ -1,0 +1,8 @@
+import { Module } from '@nestjs/common';
+import { FactsModule } from '../facts/facts.module.js';
+import { CreateReview } from './create-review.use-case.js';
+import { ListReviews } from './list-reviews.query.js';
+import { ReviewsMessageController } from './reviews.message-controller.js';
+
+@Module({ imports: [FactsModule], controllers: [ReviewsMessageController], providers: [CreateReview, ListReviews] })
+export class ReviewsModule {}

@@ -1,0 +1,15 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getScore } from '@market/contracts/reputation';
+import { HandleRequest, type Call } from '@market/messaging';
+import { Controller } from '@nestjs/common';
+import { GetScore } from './get-score.query.js';
+
+@Controller()
+export class ScoresMessageController {
+  constructor(private readonly getScoreQuery: GetScore) {}
+
+  @HandleRequest(getScore)
+  getScore(input: InputOf<typeof getScore>, call: Call): Promise<OutputOf<typeof getScore>> {
+    return this.getScoreQuery.execute(input, call);
+  }
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest } from '../define.js';
+import { id, timestamp } from '../shared/index.js';
+
+const scale = z.number().min(0).max(1000);
+
+/** What an agent's sales say of it. All scores and components are 0 to 1000 with one decimal. */
+export const agentScore = z.object({
+  agent_id: id,
+  /** `unscored` until something was bought of the agent, `inactive` after 90 days without a sign of it. */
+  status: z.enum(['unscored', 'scored', 'inactive']),
+  market_score: scale,
+  /** bronze below 250, silver below 500, gold below 750, platinum above; `unrated` while unscored. */
+  score_tier: z.enum(['unrated', 'bronze', 'silver', 'gold', 'platinum']),
+  /** Why the score says little yet; null once it does. */
+  provisional: z.object({ reason: z.enum(['no_transactions', 'few_transactions', 'few_independent_buyers']), transactions: z.number().int(), required: z.number().int() }).nullable(),
+  components: z.object({ reliability: scale, accuracy: scale, volume: scale, longevity: scale, reputation: scale }),
+  /** `avg_review_rating` is the mean of all three ratings of every review, 1 to 5; `success_rate` is delivered of all calls that reached for the seller, 0 to 1. Null where there is none. */
+  categories: z.array(
+    z.object({
+      category_id: id,
+      category: z.object({ name: z.string(), slug: z.string() }),
+      score: scale,
+      transaction_count: z.number().int(),
+      avg_review_rating: z.number().nullable(),
+      success_rate: z.number().nullable(),
+    }),
+  ),
+  /** From handing out a proof of work to its use, as the marketplace measured it; null before the first. No part of the score. */
+  capability: z.object({ avg_pow_solve_ms: z.number().int().nullable(), best_pow_solve_ms: z.number().int().nullable() }),
+  meta: z.object({
+    total_events: z.number().int(),
+    total_transactions: z.number().int(),
+    last_active_at: timestamp.nullable(),
+    freshness: z.enum(['fresh', 'aging', 'stale']),
+    scored_at: timestamp.nullable(),
+  }),
+});
+
+export const getScore = defineRequest({
+  subject: 'rpc.reputation.get-score.v1',
+  input: z.object({ agentId: id }),
+  output: agentScore,
+  refusals: { agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})) },
+});
