@@ -12,8 +12,11 @@ import { SessionCookie } from './http/session-cookie.js';
 import { ApiKeysHttpController } from './identity/api-keys.http-controller.js';
 import { ChallengesHttpController } from './identity/challenges.http-controller.js';
 import { ProfileHttpController } from './identity/profile.http-controller.js';
+import { ClaimsHttpController } from './identity/claims.http-controller.js';
+import { RecoverHttpController } from './identity/recover.http-controller.js';
 import { RegisterHttpController } from './identity/register.http-controller.js';
 import { SessionsHttpController } from './identity/sessions.http-controller.js';
+import { WalletsHttpController } from './identity/wallets.http-controller.js';
 import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
@@ -31,7 +34,10 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
     HealthHttpController,
     ChallengesHttpController,
     RegisterHttpController,
+    RecoverHttpController,
     SessionsHttpController,
+    WalletsHttpController,
+    ClaimsHttpController,
     ProfileHttpController,
     ApiKeysHttpController,
     BrowseListingsHttpController,

@@ -21,8 +21,16 @@ export const MAX_PRICE_USD = 1_000_000;
 
 const isString = (value: unknown): value is string => typeof value === 'string';
 
-export const Text = ({ min = 0, max, ...options }: FieldOptions & { min?: number; max: number }): PropertyDecorator =>
-  field(options, { type: String, minLength: min, maxLength: max }, `must be text of ${min} to ${max} characters`, (value) => isString(value) && lengthOf(value) >= min && lengthOf(value) <= max);
+/** `nullable`: null clears what is stored. */
+export const Text = ({ min = 0, max, nullable = false, ...options }: FieldOptions & { min?: number; max: number; nullable?: boolean }): PropertyDecorator =>
+  field(
+    options,
+    { type: String, minLength: min, maxLength: max, nullable },
+    `must be text of ${min} to ${max} characters${nullable ? ', or null' : ''}`,
+    (value) => (isString(value) && lengthOf(value) >= min && lengthOf(value) <= max) || (nullable && value === null),
+  );
+
+export const Flag = (options: FieldOptions = {}): PropertyDecorator => field(options, { type: Boolean }, 'must be true or false', (value) => typeof value === 'boolean');
 
 export const OneOf = (values: readonly string[], options: FieldOptions = {}): PropertyDecorator =>
   field(options, { type: String, enum: [...values] }, `must be one of ${values.join(', ')}`, (value) => isString(value) && values.includes(value));

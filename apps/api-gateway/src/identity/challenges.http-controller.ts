@@ -6,7 +6,7 @@ import { Public } from '../http/access.js';
 import { validBody } from '../http/body.pipe.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
-import { WALLET } from '../openapi/example-values.js';
+import { BUYER_ID, WALLET } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { CreateChallengeBody } from './challenges.http-schema.js';
@@ -18,12 +18,12 @@ export class ChallengesHttpController {
   constructor(private readonly bus: MessageBus) {}
 
   @Post()
-  @Public()
+  @Public({ recognizes: true, rate: 'challenges' })
   @Operation({
     summary: 'Start a wallet proof',
-    description: 'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which SHA-256(challenge + nonce) starts with `difficulty` hex zeros.',
+    description: 'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which SHA-256(challenge + nonce) starts with `difficulty` hex zeros. Only registration and recovery ask for the work. A human sends the session along to claim an agent: the message then names both. A key that is sent along makes a challenge for managing wallets name its account.',
     asks: [createChallenge],
-    body: { type: CreateChallengeBody, examples: { registration: { wallet_address: WALLET } } },
+    body: { type: CreateChallengeBody, examples: { registration: { wallet_address: WALLET }, claim: { wallet_address: WALLET, purpose: 'claim', agent_id: BUYER_ID } } },
     answer: { schema: envelopeSchema(jsonSchemaOf(createChallenge.output)), example: success(challengeExample) },
   })
   async createChallenge(@Body(validBody) body: CreateChallengeBody, @CurrentCall() call: Call) {

@@ -11,6 +11,6 @@ export class CreateChallengeBody {
   @WholeNumber({ min: 1, max: Number.MAX_SAFE_INTEGER, optional: true, description: 'EVM chain to name in the message.' })
   chain_id?: number;
 
-  @Uuid({ optional: true, description: 'The agent to be claimed; with purpose claim.' })
+  @Uuid({ optional: true, description: 'The agent the signature is about: required to claim it.' })
   agent_id?: string;
 }

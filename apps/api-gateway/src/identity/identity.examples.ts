@@ -1,6 +1,6 @@
 import type { OutputOf } from '@market/contracts';
-import type { createApiKey, createChallenge, getProfile, openSession, register } from '@market/contracts/identity';
-import { BUYER_ID, EARLIER, HUMAN_ID, KEY_ID, LATER, WALLET } from '../openapi/example-values.js';
+import type { claimAgent, createApiKey, createChallenge, getProfile, LinkedWallet, openSession, recover, register } from '@market/contracts/identity';
+import { BUYER_ID, EARLIER, HUMAN_ID, KEY_ID, LATER, WALLET, WALLET_ID } from '../openapi/example-values.js';
 
 export const challengeExample: OutputOf<typeof createChallenge> = {
   message: `market.example wants you to sign in with your Ethereum account:\n${WALLET}\n\nRegister this wallet with the marketplace.\n\nURI: https://market.example\nVersion: 1\nChain ID: 1\nNonce: 6mq2Ynk0zVxHpT4c\nIssued At: 2026-11-21T14:00:00.000Z\nExpiration Time: 2026-11-21T14:05:00.000Z`,
@@ -32,7 +32,7 @@ export const profileExample: OutputOf<typeof getProfile> = {
   created_at: EARLIER,
   wallets: [
     {
-      id: KEY_ID,
+      id: WALLET_ID,
       address: WALLET,
       chain_type: 'evm',
       label: null,
@@ -57,7 +57,12 @@ export const createdKeyExample: OutputOf<typeof createApiKey> = {
   key: 'am_k_…shown once…',
 };
 
-const { pow_nonce: _pow, display_name: _name, ...proofExample } = registerBodyExample;
+const { display_name: _name, ...workProofExample } = registerBodyExample;
+const { pow_nonce: _work, ...proofExample } = workProofExample;
+
+export const recoverBodyExample = { ...workProofExample, revoke_existing: true };
+export const recoveryExample: OutputOf<typeof recover> = { ...registrationExample, revoked_keys: 2 };
+
 export const openSessionBodyExample = proofExample;
 
 export const sessionExample: OutputOf<typeof openSession> = {
@@ -65,3 +70,15 @@ export const sessionExample: OutputOf<typeof openSession> = {
   account: { id: HUMAN_ID, display_name: 'Operator 0x71C7…976F', avatar_url: null, account_type: 'human', is_verified: false, wallet_address: WALLET },
   expires_at: LATER,
 };
+
+export const claimBodyExample = { nonce: challengeExample.nonce, signature: registerBodyExample.signature };
+export const claimExample: OutputOf<typeof claimAgent> = { agent_id: BUYER_ID, claimed_by: HUMAN_ID, status: 'claimed' };
+
+export const linkedWalletExample: LinkedWallet = { ...profileExample.wallets[0]!, verified_at: EARLIER };
+export const linkWalletBodyExample = {
+  existing_wallet: proofExample,
+  new_wallet: { wallet_address: 'DRpbCBMxVnDK7maPM5tGv6MvB3v1sRMC86PZ8okm21hy', signature: '5J7…64 bytes in base58…', nonce: '9c1e5a7b3d2f4860c1f9e8d7b6a59483' },
+  label: 'cold storage',
+  capabilities: ['recovery', 'payout'],
+};
+export const updateWalletBodyExample = { proof: proofExample, is_default_payout: true };

@@ -22,7 +22,7 @@ export class SessionsHttpController {
   ) {}
 
   @Post()
-  @Public()
+  @Public({ rate: 'challenges' })
   @Operation({
     summary: 'Sign in as a human operator',
     description: 'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',

@@ -4,6 +4,7 @@ import type { PublicProfile } from '@market/contracts/identity';
 export const SELLER_ID = '019a9f3e-7c2a-7b41-9a53-2f6d1c0e8b11';
 export const BUYER_ID = '019a9f41-02d7-7e0c-8c1f-5b7a9e3d6f22';
 export const HUMAN_ID = '019a9f42-5c3e-7d21-b1f4-8e2a7c9d0b88';
+export const WALLET_ID = '019a9f41-02d8-7c11-9f3e-4a6b8d0c2e99';
 export const LISTING_ID = '019a9f45-b8e1-7d93-a6f0-91c4e2b7d333';
 export const CATEGORY_ID = '019a9f00-0000-7000-8000-000000000004';
 export const PAYMENT_ID = '019a9f4a-31c5-7a68-b2de-0c8f7a1b5e44';

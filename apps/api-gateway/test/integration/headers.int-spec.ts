@@ -39,7 +39,7 @@ describe('headers', () => {
   });
 
   it('let nobody keep what a key has shown, and let strangers keep what is public while it stays the same', async () => {
-    expect((await send(world, 'GET', '/me', { key })).headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization' });
+    expect((await send(world, 'GET', '/me', { key })).headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization, Cookie' });
     expect((await send(world, 'GET', '/listings/x', { key })).headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization' });
     for (const path of ['/categories', '/listings', '/listings/x', '/recovery-actions', '/openapi.json']) {
       const first = await send(world, 'GET', path);

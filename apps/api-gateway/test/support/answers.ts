@@ -1,12 +1,12 @@
 import { createListing, createListingChallenge, getListing, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
 import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
-import { closeSession, createApiKey, createChallenge, getAgents, getProfile, listApiKeys, openSession, register, revokeApiKey } from '@market/contracts/identity';
+import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
 import { getReceipt, listLedger, listReceipts, paySandbox } from '@market/contracts/payments-ledger';
 import type { FakeBus } from '@market/testing';
 import { entryExample, receiptExample, receiptRecordExample } from '../../src/books/books.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
 import { gatewayRecordExample, gatewayResultExample } from '../../src/gateway/gateway.examples.js';
-import { challengeExample, createdKeyExample, profileExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
+import { challengeExample, claimExample, createdKeyExample, linkedWalletExample, profileExample, recoveryExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
 import { categoryExample, createdListingExample, listingChallengeExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
 import { BUYER, LATER, SELLER } from '../../src/openapi/example-values.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
@@ -22,7 +22,13 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listApiKeys, () => ({ keys: [{ ...listedKey, last_used_at: LATER }] }))
     .answers(createApiKey, () => createdKeyExample)
     .answers(revokeApiKey, ({ keyId }) => ({ id: keyId, revoked: true as const }))
-    .answers(openSession, () => sessionExample)
+    .answers(recover, () => recoveryExample)
+    .answers(listWallets, () => ({ wallets: [linkedWalletExample] }))
+    .answers(getWallet, () => linkedWalletExample)
+    .answers(linkWallet, () => linkedWalletExample)
+    .answers(updateWallet, () => linkedWalletExample)
+    .answers(claimAgent, () => claimExample)
+    .answers(openSession, () => ({ ...sessionExample, session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)) }))
     .answers(closeSession, () => ({ ended: true as const }))
     .answers(listCategories, () => ({ categories: [categoryExample] }))
     .answers(searchListings, () => ({ items: [listingExample], total: 41 }))

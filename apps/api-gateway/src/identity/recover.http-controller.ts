@@ -1,0 +1,32 @@
+import { recover } from '@market/contracts/identity';
+import { MessageBus, type Call } from '@market/messaging';
+import { Body, Controller, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { Public } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { recoverBodyExample, recoveryExample } from './identity.examples.js';
+import { RecoverBody } from './recover.http-schema.js';
+
+@ApiTags('Identity')
+@Controller('auth/recover')
+export class RecoverHttpController {
+  constructor(private readonly bus: MessageBus) {}
+
+  @Post()
+  @Public({ rate: 'registrations' })
+  @Operation({
+    summary: 'Get a fresh key for a registered wallet',
+    description: 'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on working unless revoke_existing is true.',
+    asks: [recover],
+    body: { type: RecoverBody, examples: { evm: recoverBodyExample } },
+    answer: { schema: envelopeSchema(jsonSchemaOf(recover.output)), example: success(recoveryExample) },
+  })
+  async recover(@Body(validBody) body: RecoverBody, @CurrentCall() call: Call) {
+    const input = { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce, powNonce: body.pow_nonce, revokeExisting: body.revoke_existing };
+    return success(await this.bus.request(recover, input, call));
+  }
+}

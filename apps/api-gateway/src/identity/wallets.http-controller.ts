@@ -1,0 +1,85 @@
+import { getWallet, linkedWallet, linkWallet, listWallets, updateWallet } from '@market/contracts/identity';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import { RequireScope } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { uuidOr } from '../http/values.js';
+import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { linkedWalletExample, linkWalletBodyExample, updateWalletBodyExample } from './identity.examples.js';
+import { LinkWalletBody, UpdateWalletBody, type WalletProofBody } from './wallets.http-schema.js';
+
+@ApiTags('Identity')
+@Controller('me/wallets')
+export class WalletsHttpController {
+  constructor(private readonly bus: MessageBus) {}
+
+  @Get()
+  @RequireScope('read')
+  @Operation({
+    summary: 'List the wallets of the account',
+    description: 'The primary wallet first, then the oldest.',
+    asks: [listWallets],
+    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(linkedWallet) }), example: success([linkedWalletExample]) },
+  })
+  async listWallets(@CurrentCall() call: Call) {
+    const { wallets } = await this.bus.request(listWallets, {}, call);
+    return success(wallets);
+  }
+
+  @Post()
+  @RequireScope('write')
+  @Operation({
+    summary: 'Link another wallet',
+    description: 'Both wallets sign a challenge of purpose wallet_link. Whether the new one may recover the account is for its owner to say.',
+    asks: [linkWallet],
+    body: { type: LinkWalletBody, examples: { solana: linkWalletBodyExample } },
+    status: 201,
+    answer: { schema: envelopeSchema(jsonSchemaOf(linkWallet.output)), example: success(linkedWalletExample) },
+  })
+  async linkWallet(@Body(validBody) body: LinkWalletBody, @CurrentCall() call: Call) {
+    const input = { existingWallet: toProof(body.existing_wallet), newWallet: toProof(body.new_wallet), label: body.label, capabilities: body.capabilities };
+    return success(await this.bus.request(linkWallet, input, call));
+  }
+
+  @Get(':id')
+  @RequireScope('read')
+  @Operation({
+    summary: 'One wallet of the account',
+    asks: [getWallet],
+    answer: { schema: envelopeSchema(jsonSchemaOf(getWallet.output)), example: success(linkedWalletExample) },
+  })
+  async getWallet(@Param('id') walletId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(walletId, () => refuse(getWallet, 'wallet_not_found', {}));
+    return success(await this.bus.request(getWallet, { walletId: id }, call));
+  }
+
+  @Patch(':id')
+  @RequireScope('write')
+  @Operation({
+    summary: 'Change a wallet',
+    description:
+      'A wallet with the capability recovery signs a challenge of purpose wallet_update. What a wallet was (primary, default payer, default payout) and can be no more goes to the oldest wallet that can. Refused where the account would be left without an active recovery wallet.',
+    asks: [updateWallet],
+    body: { type: UpdateWalletBody, examples: { payout: updateWalletBodyExample } },
+    answer: { schema: envelopeSchema(jsonSchemaOf(updateWallet.output)), example: success(linkedWalletExample) },
+  })
+  async updateWallet(@Param('id') walletId: string, @Body(validBody) body: UpdateWalletBody, @CurrentCall() call: Call) {
+    const input = {
+      walletId: uuidOr(walletId, () => refuse(updateWallet, 'wallet_not_found', {})),
+      proof: toProof(body.proof),
+      label: body.label,
+      isPrimary: body.is_primary,
+      isDefaultPayer: body.is_default_payer,
+      isDefaultPayout: body.is_default_payout,
+      capabilities: body.capabilities,
+      status: body.status,
+    };
+    return success(await this.bus.request(updateWallet, input, call));
+  }
+}
+
+const toProof = ({ wallet_address, signature, nonce }: WalletProofBody) => ({ walletAddress: wallet_address, signature, nonce });
