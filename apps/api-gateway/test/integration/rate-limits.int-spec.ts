@@ -90,7 +90,7 @@ describe('rate limits', () => {
     expectRefused(answer, 429, 'RATE_LIMITED', 'rate_limited');
   });
 
-  it('silence an address that keeps sending keys that are nobody\'s, and leave the keys that work there alone', async () => {
+  it('silence an address that keeps sending keys of nobody, but not for a key that was just looked up', async () => {
     await start();
     const good = world.agent();
     await send(world, 'GET', '/me', { key: good.key });
