@@ -26,6 +26,8 @@ import { HealthHttpController } from './platform/health.http-controller.js';
 import { RecoveryActionsHttpController } from './platform/recovery-actions.http-controller.js';
 import { RetiredSetupHttpController } from './platform/retired-setup.http-controller.js';
 import { WellKnownHttpController } from './platform/well-known.http-controller.js';
+import { ReviewsHttpController } from './reputation/reviews.http-controller.js';
+import { ScoresHttpController } from './reputation/scores.http-controller.js';
 import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-controller.js';
 
 @Module({
@@ -47,6 +49,8 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
     GatewayRequestsHttpController,
     LedgerHttpController,
     ReceiptsHttpController,
+    ReviewsHttpController,
+    ScoresHttpController,
     SandboxPaymentsHttpController,
     RecoveryActionsHttpController,
     RetiredSetupHttpController,

@@ -21,3 +21,4 @@ export type * from './types/catalog.js';
 export type * from './types/envelope.js';
 export type * from './types/identity.js';
 export type * from './types/payments.js';
+export type * from './types/reputation.js';

@@ -18,7 +18,7 @@ import type {
   UpdateEndpoint,
   UpdateListing,
 } from './types/catalog.js';
-import type { Health, Page } from './types/envelope.js';
+import type { Health, Page, PageQuery } from './types/envelope.js';
 import type {
   AgentProfile,
   ApiKey,
@@ -40,6 +40,7 @@ import type {
   SandboxOutcome,
   SandboxPayment,
 } from './types/payments.js';
+import type { AgentScore, CreateReview, Review } from './types/reputation.js';
 import type { Wallet } from './wallets.js';
 
 export interface MarketplaceOptions {
@@ -237,6 +238,18 @@ export class Marketplace {
     get: (receipt: Identified, options?: Cancellable): Promise<ReceiptDetail> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}`, options),
   };
+
+  readonly reviews = {
+    list: (listing: Identified, query?: PageQuery, options?: Cancellable): Promise<Page<Review>> =>
+      this.#http.page(`/reviews/${idOf(listing)}`, query, options?.signal),
+
+    create: (listing: Identified, body: CreateReview, options?: Cancellable): Promise<Review> =>
+      this.#http.data('POST', `/reviews/${idOf(listing)}`, { ...options, body }),
+  };
+
+  score(agent: Identified, options?: Cancellable): Promise<AgentScore> {
+    return this.#http.data('GET', `/agents/${idOf(agent)}/score`, options);
+  }
 
   /** Only where the marketplace runs in sandbox mode. */
   readonly sandbox = {

@@ -2,6 +2,7 @@ import { createListing, createListingChallenge, getListing, listCategories, remo
 import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
 import { getReceipt, listLedger, listReceipts, paySandbox } from '@market/contracts/payments-ledger';
+import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
 import { entryExample, receiptExample, receiptRecordExample } from '../../src/books/books.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
@@ -9,6 +10,7 @@ import { gatewayRecordExample, gatewayResultExample } from '../../src/gateway/ga
 import { challengeExample, claimExample, createdKeyExample, linkedWalletExample, profileExample, recoveryExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
 import { categoryExample, createdListingExample, listingChallengeExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
 import { BUYER, LATER, SELLER } from '../../src/openapi/example-values.js';
+import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
 
 /** Every service answers everything, as the documented examples say. */
@@ -47,5 +49,8 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listLedger, () => ({ items: [entryExample], total: 1 }))
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
     .answers(getReceipt, () => receiptRecordExample)
+    .answers(listReviews, () => ({ items: [reviewRecordExample], total: 1 }))
+    .answers(createReview, () => reviewRecordExample)
+    .answers(getScore, () => scoreExample)
     .answers(paySandbox, () => sandboxPaymentExample);
 }

@@ -1,0 +1,88 @@
+import type { OutputOf } from '@market/contracts';
+import { createReview, listReviews, reviewRecord } from '@market/contracts/reputation';
+import { MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Public, RequireScope } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { paginated, success } from '../http/envelope.js';
+import { linkPages } from '../http/page-links.js';
+import { sendCacheable } from '../http/public-cache.js';
+import { pageParams, readQuery } from '../http/query.js';
+import { refOr } from '../http/values.js';
+import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { Parties } from '../parties/parties.js';
+import { createReviewExample, reviewExample } from './reputation.examples.js';
+import { CreateReviewBody, toCreateReview } from './reviews.http-schema.js';
+
+type ReviewRecord = OutputOf<typeof createReview>;
+
+const reviewsQuery = pageParams(50);
+
+const REVIEWER: JsonSchema = {
+  type: 'object',
+  required: ['id', 'display_name', 'account_type'],
+  properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, account_type: { type: 'string', const: 'agent' } },
+};
+const { properties, required } = jsonSchemaOf(reviewRecord) as { properties: Record<string, object>; required: string[] };
+const { reviewer_id: _reviewer, ...reviewProperties } = properties;
+const reviewSchema: JsonSchema = { type: 'object', required: [...required.filter((name) => name !== 'reviewer_id'), 'reviewer'], properties: { ...reviewProperties, reviewer: REVIEWER } };
+
+@ApiTags('Reputation')
+@Controller('reviews')
+export class ReviewsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly parties: Parties,
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
+
+  /** Two bus hops, and one more for reviewers not named lately. */
+  @Get(':listingId')
+  @Public()
+  @Operation({
+    summary: 'Reviews of a listing',
+    description: 'By uuid or slug of an active listing, newest first.',
+    asks: [listReviews],
+    query: reviewsQuery,
+    cacheable: true,
+    answer: { schema: pageSchema(reviewSchema), example: paginated([reviewExample], 1, { page: 1, limit: 20 }) },
+  })
+  async listReviews(@Param('listingId') listingId: string, @Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const listingRef = refOr(listingId, () => refuse(listReviews, 'listing_not_found', {}));
+    const query = readQuery(reviewsQuery, raw);
+    const { items, total } = await this.bus.request(listReviews, { listingRef, ...query }, request.call);
+    const partyOf = await this.parties.named(items.map((item) => item.reviewer_id), request.call);
+    const body = paginated(items.map((item) => viewOf(item, partyOf(item.reviewer_id).display_name)), total, query);
+    linkPages(request, reply, this.platform.publicUrl, body.pagination);
+    return sendCacheable(request, reply, body);
+  }
+
+  /** Three bus hops. */
+  @Post(':listingId')
+  @RequireScope('write')
+  @Operation({
+    summary: 'Review a listing',
+    description: 'Once a listing and agent, within 30 days of the latest billable call or of the start of the subscription. Title at most 200 characters, comment at most 5,000.',
+    asks: [createReview],
+    status: 201,
+    body: { type: CreateReviewBody, examples: { review: createReviewExample } },
+    answer: { schema: envelopeSchema(reviewSchema), example: success(reviewExample), description: 'Reviewed.' },
+  })
+  async createReview(@Param('listingId') listingId: string, @Body(validBody) body: CreateReviewBody, @CurrentCall() call: Call) {
+    const listingRef = refOr(listingId, () => refuse(createReview, 'listing_not_found', {}));
+    const review = await this.bus.request(createReview, toCreateReview(listingRef, body), call);
+    return success(viewOf(review, principalOf(call).displayName));
+  }
+}
+
+/** A reviewer is always an agent. */
+const viewOf = ({ reviewer_id, created_at, ...review }: ReviewRecord, displayName: string) => ({
+  ...review,
+  reviewer: { id: reviewer_id, display_name: displayName, account_type: 'agent' },
+  created_at,
+});
