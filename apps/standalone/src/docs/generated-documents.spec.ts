@@ -19,7 +19,8 @@ describe('the documents', () => {
 
   describe('of the interface', () => {
     it('have a test for every row, and no test for a row that is not there', async () => {
-      expect(unproven(await readContractRows(), await taggedTests(repository))).toEqual({ rows: [], tags: [] });
+      const rows = await readContractRows();
+      expect(unproven(rows, await taggedTests(repository, rows))).toEqual({ rows: [], tags: [] });
     });
 
     it('name operations and statuses that are all documented', async () => {

@@ -13,8 +13,9 @@ export const readContractRows = async (): Promise<ContractRow[]> => contractRows
 
 /** Every document that is made from the code, or has sections that are. */
 export async function generatedDocuments(edge: EdgeDescription): Promise<Document[]> {
+  const rows = await readContractRows();
   const whole: Record<string, string> = {
-    'docs/contract.md': contractTable(await readContractRows(), await taggedTests(repository)),
+    'docs/contract.md': contractTable(rows, await taggedTests(repository, rows)),
     'docs/openapi.json': `${JSON.stringify(edge.document, null, 2)}\n`,
   };
   const documents = Object.entries(whole).map(async ([name, current]) => {

@@ -48,13 +48,18 @@ describe('the tags of tests', () => {
 
   it('are the end of a title', () => {
     const titles = [`it('keeps a name ${tag('listing.name, limit.listing-name')}', x)`, `it.each(rows)("says '%s' ${tag('error.410')}", x)`, "it('proves nothing', x)"];
-    expect(testsIn('a.spec.ts', titles.join('\n'))).toEqual([
+    expect(testsIn('a.spec.ts', titles.join('\n'), [])).toEqual([
       { file: 'a.spec.ts', title: 'keeps a name', proves: ['listing.name', 'limit.listing-name'] },
       { file: 'a.spec.ts', title: "says '%s'", proves: ['error.410'] },
     ]);
   });
 
   it('stand nowhere else', () => {
-    expect(() => testsIn('a.spec.ts', `// see ${tag('listing.name')}`)).toThrow('a.spec.ts');
+    expect(() => testsIn('a.spec.ts', `// see ${tag('listing.name')}`, [])).toThrow('a.spec.ts');
+  });
+
+  it('are filled in by the cases of a table', () => {
+    const source = ["const cases = [['sla', 'listing.sla, limit.sla'], ['GET /me', 'no.row']];", `for (const [field, rows] of cases) it(\`\${field} is kept ${tag('\${rows}')}\`, x)`].join('\n');
+    expect(testsIn('a.spec.ts', source, [{ id: 'listing.sla' }, { id: 'limit.sla' }, { id: 'GET /me' }])).toEqual([{ file: 'a.spec.ts', title: '${field} is kept', proves: ['listing.sla', 'limit.sla'] }]);
   });
 });

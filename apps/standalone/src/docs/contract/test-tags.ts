@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import type { ContractRow } from './contract-rows.js';
 
 /** A test that says which rows of the interface it proves. */
 export interface TaggedTest {
@@ -14,20 +15,39 @@ const TEST_FILE = /\.(spec|int-spec|e2e-spec)\.ts$/;
 /** A title in quotes, with the tag at its end. */
 const TAGGED_TITLE = /(['"`])((?:(?!\1).)*?)\s*\[spec: ([^\]]+)\]\1/g;
 
-/** The titles of all tests that carry `[spec: <row>, <row>]`. @throws Error for a tag that stands elsewhere than at a title's end. */
-export async function taggedTests(repository: string): Promise<TaggedTest[]> {
+/** Any text in quotes that looks like names of rows. */
+const NAMES = /(['"`])([a-z][a-z0-9-]*\.[^'"`$]*)\1/g;
+
+/**
+ * The titles of all tests that carry `[spec: <row>, <row>]`. Where a table of cases fills in the rows (`[spec: ${row}]`),
+ * they are those that the file names in quotes, operations aside, since those are named for other reasons too.
+ * @throws Error for a tag that stands elsewhere than at a title's end.
+ */
+export async function taggedTests(repository: string, rows: ContractRow[]): Promise<TaggedTest[]> {
   const files = (await Promise.all(['apps', 'libs'].map((folder) => readdir(join(repository, folder), { recursive: true, withFileTypes: true })))).flat();
   const tests = files
     .filter((entry) => entry.isFile() && TEST_FILE.test(entry.name) && !/node_modules|\/dist(\/|$)/.test(entry.parentPath))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-  const found = await Promise.all(tests.map(async (path) => testsIn(relative(repository, path), await readFile(path, 'utf8'))));
+  const found = await Promise.all(tests.map(async (path) => testsIn(relative(repository, path), await readFile(path, 'utf8'), rows)));
   return found.flat();
 }
 
-export function testsIn(file: string, source: string): TaggedTest[] {
-  const tests = [...source.matchAll(TAGGED_TITLE)].map(([, , title, ids]) => ({ file, title: title!.trim().replaceAll(/\\(['"`])/g, '$1'), proves: ids!.split(',').map((id) => id.trim()) }));
+export function testsIn(file: string, source: string, rows: Pick<ContractRow, 'id'>[]): TaggedTest[] {
+  const tests = [...source.matchAll(TAGGED_TITLE)].map(([, , title, tag]) => ({
+    file,
+    title: title!.trim().replaceAll(/\\(['"`])/g, '$1'),
+    proves: tag!.includes('$') ? namedIn(source, rows) : listOf(tag!),
+  }));
   const tags = source.match(/\[spec: /g)?.length ?? 0;
   if (tags !== tests.length) throw new Error(`${file} has a tag that does not end the quoted title of a test`);
   return tests;
+}
+
+const listOf = (names: string): string[] => names.split(',').map((name) => name.trim());
+
+function namedIn(source: string, rows: Pick<ContractRow, 'id'>[]): string[] {
+  const known = new Set(rows.map(({ id }) => id));
+  const lists = [...source.matchAll(NAMES)].map(([, , text]) => listOf(text!)).filter((names) => names.every((name) => known.has(name)));
+  return [...new Set(lists.flat())];
 }
