@@ -16,6 +16,8 @@ const DEPLOY = fileURLToPath(new URL('..', import.meta.url));
 const { values } = parseArgs({ options: { out: { type: 'string', default: join(DEPLOY, 'secrets') } } });
 const { out } = values;
 const OWNER = 'market';
+/** What one service alone holds. */
+const OWN_SECRETS = { 'payments-ledger': { PAYMENTS_LEDGER_SIGNING_KEYS: randomKey } };
 
 await mkdir(out, { recursive: true, mode: 0o700 });
 await promisify(execFile)(process.execPath, [join(DEPLOY, 'nats/generate-keys.mjs'), '--out', join(out, 'nats')]);
@@ -29,10 +31,10 @@ await write('postgres.env', postgres);
 await write('migrate.env', { DATABASE_URL: databaseUrl(OWNER, postgres.POSTGRES_PASSWORD) });
 for (const service of SERVICE_NAMES) {
   const user = service.replaceAll('-', '_');
-  const { ENCRYPTION_KEYS } = await environmentIn(`${service}.env`, { ENCRYPTION_KEYS: randomEncryptionKey });
+  const own = await environmentIn(`${service}.env`, { ENCRYPTION_KEYS: randomEncryptionKey, ...OWN_SECRETS[service] });
   await write(`${service}.env`, {
     NATS_NKEY_SEED: (await readFile(join(out, 'nats/keys', `${service}.nk`), 'utf8')).trim(),
-    ENCRYPTION_KEYS,
+    ...own,
     ...(databaseUsers.includes(user) ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) } : {}),
   });
 }
@@ -59,6 +61,10 @@ function randomPassword() {
   return randomBytes(24).toString('base64url');
 }
 
+function randomKey() {
+  return randomBytes(32).toString('base64');
+}
+
 function randomEncryptionKey() {
-  return `k1:${randomBytes(32).toString('base64')}`;
+  return `k1:${randomKey()}`;
 }

@@ -55,7 +55,7 @@ async function main() {
   const settings = {
     LOG_LEVEL: 'warn',
     PUBLIC_URL: `http://localhost:${env.PORT || '3000'}`,
-    ENCRYPTION_KEYS: data.encryptionKeys,
+    ...data.secrets,
     ...env,
     ...servers.settings,
     NODE_NO_WARNINGS: env.NODE_NO_WARNINGS ?? '1',

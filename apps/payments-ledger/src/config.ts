@@ -1,4 +1,13 @@
-import { choice, defineConfig, integer, variable, type ConfigOf } from '@market/runtime';
+import { choice, defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
+import { parseSigningKeys } from './books/receipt-signer.js';
+
+const signingKeys = text().superRefine((value, context) => {
+  try {
+    parseSigningKeys(value);
+  } catch (error) {
+    context.addIssue((error as Error).message);
+  }
+});
 
 export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   feeBps: variable('PAYMENTS_LEDGER_FEE_BPS', integer(0, 10_000, 500), 'marketplace fee in basis points of the gross price; kept on each offer'),
@@ -11,7 +20,9 @@ export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   ethPriceMicros: variable('PAYMENTS_LEDGER_ETH_USD_MICROS', integer(1, 1_000_000_000_000, 3_000_000_000), 'fixed price of one ETH in USD micros'),
   solPriceMicros: variable('PAYMENTS_LEDGER_SOL_USD_MICROS', integer(1, 1_000_000_000_000, 150_000_000), 'fixed price of one SOL in USD micros'),
   sandboxPendingSeconds: variable('PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS', integer(0, 3600, 2), 'how long a sandbox payment with outcome "pending" takes to become final'),
-  sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments are looked for'),
+  signingKeys: variable('PAYMENTS_LEDGER_SIGNING_KEYS', signingKeys, 'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published'),
+  keepUnpaidDays: variable('PAYMENTS_LEDGER_KEEP_UNPAID_DAYS', integer(1, 3650, 30), 'how long an offer that brought no money is kept after its time'),
+  sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments and ended subscriptions are looked for'),
 });
 
 export type PaymentsLedgerConfig = ConfigOf<typeof paymentsLedgerConfig>;

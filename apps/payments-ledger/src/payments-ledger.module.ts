@@ -2,25 +2,41 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Module } from '@nestjs/common';
 import { BooksMessageController } from './books/books.message-controller.js';
 import { LedgerQuery } from './books/ledger.query.js';
+import { PurchaseEvidenceQuery } from './books/purchase-evidence.query.js';
+import { ReceiptSigner } from './books/receipt-signer.js';
 import { ReceiptsQuery } from './books/receipts.query.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from './config.js';
 import { Journal } from './journal/journal.js';
 import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
+import { ForgetUnpaid } from './payments/forget-unpaid.job.js';
 import { ObservePayment } from './payments/observe-payment.js';
+import { Offers } from './payments/offers.js';
 import { PaySandbox } from './payments/pay-sandbox.use-case.js';
+import { PaymentQuery } from './payments/payment.query.js';
 import { PaymentsMessageController } from './payments/payments.message-controller.js';
 import { ReleasePayment } from './payments/release-payment.use-case.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
 import { PAYMENT_RAILS, type PaymentRail } from './rails/payment-rail.js';
 import { fixedPriceFeed, PRICE_FEED } from './rails/price-feed.js';
 import { SandboxRail } from './rails/sandbox/sandbox.rail.js';
+import { CancelSubscription } from './subscriptions/cancel-subscription.use-case.js';
+import { CreatePayment } from './subscriptions/create-payment.use-case.js';
+import { ExpireSubscriptions } from './subscriptions/expire-subscriptions.job.js';
+import { OfferedListing } from './subscriptions/offered-listing.js';
+import { Subscribe } from './subscriptions/subscribe.use-case.js';
+import { SubscriptionOffers } from './subscriptions/subscription-offers.js';
+import { SubscriptionsMessageController } from './subscriptions/subscriptions.message-controller.js';
+import { SubscriptionsQuery } from './subscriptions/subscriptions.query.js';
+import { Subscriptions } from './subscriptions/subscriptions.js';
+import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
 
 @Module({
-  controllers: [PaymentsMessageController, BooksMessageController],
+  controllers: [PaymentsMessageController, SubscriptionsMessageController, BooksMessageController],
   providers: [
     Journal,
+    Offers,
     CreateOffer,
     ObservePayment,
     ClaimPayment,
@@ -28,9 +44,26 @@ import { SandboxRail } from './rails/sandbox/sandbox.rail.js';
     ReleasePayment,
     PaySandbox,
     ExpirePayments,
+    ForgetUnpaid,
+    PaymentQuery,
+    OfferedListing,
+    Subscriptions,
+    SubscriptionOffers,
+    Subscribe,
+    CreatePayment,
+    VerifyPayment,
+    CancelSubscription,
+    SubscriptionsQuery,
+    ExpireSubscriptions,
     ReceiptsQuery,
     LedgerQuery,
+    PurchaseEvidenceQuery,
     SandboxRail,
+    {
+      provide: ReceiptSigner,
+      useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),
+      inject: [paymentsLedgerConfig.token],
+    },
     {
       provide: PAYMENT_RAILS,
       useFactory: (sandbox: SandboxRail, platform: ConfigOf<typeof platformConfig>): PaymentRail[] => (platform.paymentsMode === 'sandbox' ? [sandbox] : []),

@@ -1,4 +1,5 @@
 import { defineService } from '@market/runtime';
+import { verifyBooks } from './books/verify-books.command.js';
 import { paymentsLedgerConfig } from './config.js';
 import { paymentsLedgerDatabase } from './database.js';
 import { PaymentsLedgerModule } from './payments-ledger.module.js';
@@ -8,4 +9,5 @@ export const paymentsLedger = defineService({
   module: PaymentsLedgerModule,
   config: paymentsLedgerConfig,
   database: paymentsLedgerDatabase,
+  commands: [verifyBooks],
 });

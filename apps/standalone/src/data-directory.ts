@@ -7,24 +7,32 @@ export interface DataDirectory {
   path: string;
   postgresDir: string;
   /** Made once, on the first start; read from then on. */
-  encryptionKeys: string;
+  secrets: { ENCRYPTION_KEYS: string; PAYMENTS_LEDGER_SIGNING_KEYS: string };
 }
 
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   const absolute = resolve(path);
   await mkdir(absolute, { recursive: true });
-  return { path: absolute, postgresDir: join(absolute, 'postgres'), encryptionKeys: await encryptionKeysIn(join(absolute, 'encryption-keys')) };
+  return {
+    path: absolute,
+    postgresDir: join(absolute, 'postgres'),
+    secrets: {
+      ENCRYPTION_KEYS: await secretIn(join(absolute, 'encryption-keys'), `k1:${randomKey()}`),
+      PAYMENTS_LEDGER_SIGNING_KEYS: await secretIn(join(absolute, 'signing-keys'), randomKey()),
+    },
+  };
 }
 
+const randomKey = (): string => randomBytes(32).toString('base64');
+
 /** Written beside and renamed, so that a crash leaves either no file or a whole one. */
-async function encryptionKeysIn(file: string): Promise<string> {
+async function secretIn(file: string, fresh: string): Promise<string> {
   try {
     return (await readFile(file, 'utf8')).trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-    const keys = `k1:${randomBytes(32).toString('base64')}`;
-    await writeFile(`${file}.new`, `${keys}\n`, { mode: 0o600 });
+    await writeFile(`${file}.new`, `${fresh}\n`, { mode: 0o600 });
     await rename(`${file}.new`, file);
-    return keys;
+    return fresh;
   }
 }

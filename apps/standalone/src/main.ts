@@ -20,7 +20,7 @@ async function start(env: Environment): Promise<RunningProcess> {
       LOG_LEVEL: 'warn',
       DATABASE_POOL_SIZE: EMBEDDED_POOL_SIZE,
       PUBLIC_URL: `http://localhost:${env.PORT || '3000'}`,
-      ENCRYPTION_KEYS: data.encryptionKeys,
+      ...data.secrets,
       ...env,
       DATABASE_URL: databaseUrl,
     };

@@ -19,7 +19,7 @@ interface EntryRow {
   listing_name: string;
   listing_slug: string;
   payment_id: string;
-  gateway_request_id: string;
+  gateway_request_id: string | null;
   receipt_id: string | null;
   transaction_hash: string | null;
   recorded_at: Date;
@@ -32,7 +32,7 @@ const list = sql(
   'ledger.list',
   `SELECT o.id, o.transaction_id, o.type, o.account, o.direction, o.amount_micros, o.balance_after_micros,
      p.listing_id, p.listing_name, p.listing_slug, p.id AS payment_id, p.gateway_request_id, p.transaction_hash, t.recorded_at,
-     (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id AND t.reason = 'call_completed') AS receipt_id
+     (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id AND t.reason IN ('call_completed', 'subscription_started')) AS receipt_id
    ${matching} ORDER BY o.sequence DESC, o.position DESC LIMIT $7 OFFSET $8`,
 );
 const count = sql('ledger.count', `SELECT count(*)::int AS total ${matching}`);

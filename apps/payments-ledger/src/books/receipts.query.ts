@@ -1,9 +1,11 @@
-import { getReceipt, listReceipts } from '@market/contracts/payments-ledger';
+import { getReceipt, getReceiptProof, listReceipts } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { feeRateNumber, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Inject, Injectable } from '@nestjs/common';
+import { ReceiptSigner, type ReceiptClaims } from './receipt-signer.js';
 
 interface ReceiptRow {
   id: string;
@@ -19,13 +21,21 @@ interface ReceiptRow {
   listing_name: string;
   listing_slug: string;
   created_at: Date;
+}
+
+interface ReceiptDetailRow extends ReceiptRow {
   relay_request_id: string;
   buyer_id: string;
   seller_id: string;
+  network: string;
+  gateway_request_id: string | null;
+  request_digest: Buffer | null;
+  response_digest: Buffer | null;
+  seller_status_code: number | null;
 }
 
 const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps, p.fee_micros, p.net_micros, p.currency, p.transaction_hash,
-  p.listing_id, p.listing_name, p.listing_slug, r.created_at, p.relay_request_id, p.buyer_id, p.seller_id`;
+  p.listing_id, p.listing_name, p.listing_slug, r.created_at`;
 const list = sql(
   'receipts.list',
   `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id
@@ -33,12 +43,24 @@ const list = sql(
    ORDER BY r.id DESC LIMIT $3 OFFSET $4`,
 );
 const count = sql('receipts.count', 'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)');
-const find = sql('receipts.find', `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`);
+const find = sql(
+  'receipts.find',
+  `SELECT ${columns}, p.relay_request_id, p.buyer_id, p.seller_id, p.network, p.gateway_request_id, r.request_digest, r.response_digest, r.seller_status_code
+   FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`,
+);
 
 /** Receipts of the caller, as buyer or as seller; nobody sees the other side's. */
 @Injectable()
 export class ReceiptsQuery {
-  constructor(private readonly database: Database) {}
+  private readonly issuer: string;
+
+  constructor(
+    private readonly database: Database,
+    private readonly signer: ReceiptSigner,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.issuer = publicUrl.replace(/\/+$/, '');
+  }
 
   async list({ role, page, limit }: InputOf<typeof listReceipts>, call: Call): Promise<OutputOf<typeof listReceipts>> {
     const { accountId } = principalOf(call);
@@ -50,9 +72,38 @@ export class ReceiptsQuery {
   }
 
   async get({ receiptId }: InputOf<typeof getReceipt>, call: Call): Promise<OutputOf<typeof getReceipt>> {
-    const [row] = await this.database.query<ReceiptRow>(find, [receiptId, principalOf(call).accountId]);
-    if (!row) throw refuse(getReceipt, 'receipt_not_found', {});
+    const row = await this.find(receiptId, call);
     return { ...toView(row), relay_request_id: row.relay_request_id, payer_id: row.buyer_id, seller_id: row.seller_id };
+  }
+
+  /** What is signed is read from the books each time: none of it ever changes. */
+  async prove({ receiptId }: InputOf<typeof getReceiptProof>, call: Call): Promise<OutputOf<typeof getReceiptProof>> {
+    const claims = this.toClaims(await this.find(receiptId, call));
+    return { jws: await this.signer.sign(claims), claims };
+  }
+
+  private async find(receiptId: string, call: Call): Promise<ReceiptDetailRow> {
+    const [row] = await this.database.query<ReceiptDetailRow>(find, [receiptId, principalOf(call).accountId]);
+    if (!row) throw refuse(getReceipt, 'receipt_not_found', {});
+    return row;
+  }
+
+  private toClaims(row: ReceiptDetailRow): ReceiptClaims {
+    const { id, created_at: _written, ...receipt } = toView(row);
+    return {
+      iss: this.issuer,
+      iat: Math.floor(row.created_at.getTime() / 1000),
+      receipt_id: id,
+      ...receipt,
+      buyer_id: row.buyer_id,
+      seller_id: row.seller_id,
+      network: row.network,
+      relay_request_id: row.relay_request_id,
+      gateway_request_id: row.gateway_request_id,
+      request_digest: row.request_digest?.toString('hex') ?? null,
+      response_digest: row.response_digest?.toString('hex') ?? null,
+      seller_status_code: row.seller_status_code,
+    };
   }
 }
 

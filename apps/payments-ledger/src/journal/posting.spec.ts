@@ -1,18 +1,19 @@
 import { newId, splitFee } from '@market/kernel';
 import fc from 'fast-check';
 import { chainHash, GENESIS } from './chain-hash.js';
-import { accounts, assertBalanced, callCompleted, refundDue, signed, type JournalEntry, type Posting } from './posting.js';
+import { accounts, assertBalanced, callCompleted, refundDue, signed, subscriptionStarted, type JournalEntry, type Posting } from './posting.js';
 
 const sumOn = (entry: JournalEntry, address: string): bigint => entry.postings.filter(({ account }) => account.address === address).reduce((sum, posting) => sum + signed(posting), 0n);
 const prices = fc.oneof(fc.bigInt({ min: 1n, max: 100n }), fc.bigInt({ min: 1n, max: 10n ** 15n }));
 const feeRates = fc.integer({ min: 0, max: 10_000 });
 
-describe('callCompleted', () => {
+describe.each([['call_completed', callCompleted], ['subscription_started', subscriptionStarted]] as const)('%s', (reason, entryOf) => {
   it('balances for every price and fee, and splits the price without a rest', () => {
     fc.assert(
       fc.property(prices, feeRates, (gross, bps) => {
         const money = splitFee(gross, bps);
-        const entry = callCompleted({ paymentId: 'p', buyerId: 'b', sellerId: 's', money });
+        const entry = entryOf({ paymentId: 'p', buyerId: 'b', sellerId: 's', money });
+        expect(entry.reason).toBe(reason);
         expect(() => assertBalanced(entry)).not.toThrow();
         expect(sumOn(entry, 'agent:b:payments')).toBe(-gross);
         expect(sumOn(entry, 'agent:s:earnings')).toBe(money.net);
@@ -24,7 +25,7 @@ describe('callCompleted', () => {
   });
 
   it('posts no fee that rounds to nothing', () => {
-    const entry = callCompleted({ paymentId: 'p', buyerId: 'b', sellerId: 's', money: splitFee(19n, 500) });
+    const entry = entryOf({ paymentId: 'p', buyerId: 'b', sellerId: 's', money: splitFee(19n, 500) });
     expect(entry.postings.map(({ type }) => type)).toEqual(['direct_payment', 'seller_credit']);
   });
 });

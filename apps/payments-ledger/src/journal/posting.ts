@@ -13,10 +13,10 @@ export const accounts = {
   paymentsOf: (agentId: string): Account => ({ address: `agent:${agentId}:payments`, ownerId: agentId }),
   /** What an agent earned, after fees. */
   earningsOf: (agentId: string): Account => ({ address: `agent:${agentId}:earnings`, ownerId: agentId }),
-  /** What an agent is owed for calls it paid and did not get. */
+  /** What an agent is owed for what it paid and did not get. */
   refundsOf: (agentId: string): Account => ({ address: `agent:${agentId}:refunds`, ownerId: agentId }),
   platformFees: { address: 'platform:fees', ownerId: null } satisfies Account,
-  /** Money that arrived on a rail and belongs to nobody's completed call. */
+  /** Money that arrived on a rail and bought nothing. */
   clearingOf: (rail: string): Account => ({ address: `rail:${rail}:clearing`, ownerId: null }),
 };
 
@@ -28,11 +28,14 @@ export interface Posting {
   amountMicros: Micros;
 }
 
+/** What money was earned by. */
+export type SaleReason = 'call_completed' | 'subscription_started';
+
 export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 
 /** One balanced change of the books; at most one for each payment and reason. */
 export interface JournalEntry {
-  reason: 'call_completed' | RefundReason;
+  reason: SaleReason | RefundReason;
   paymentId: string;
   postings: Posting[];
 }
@@ -45,19 +48,31 @@ export function assertBalanced(entry: JournalEntry): void {
   invariant(entry.postings.reduce((sum, posting) => sum + signed(posting), 0n) === 0n, 'debits equal credits');
 }
 
-/** A delivered call: the buyer pays gross, the seller is credited gross and bears the fee. A fee that rounds to nothing is not posted. */
-export function callCompleted(call: { paymentId: string; buyerId: string; sellerId: string; money: FeeSplit }): JournalEntry {
-  const { gross, fee } = call.money;
+interface Sale {
+  paymentId: string;
+  buyerId: string;
+  sellerId: string;
+  money: FeeSplit;
+}
+
+/** A delivered call. */
+export const callCompleted = (call: Sale): JournalEntry => sold('call_completed', call);
+
+/** A period of a subscription. */
+export const subscriptionStarted = (subscription: Sale): JournalEntry => sold('subscription_started', subscription);
+
+/** The buyer pays gross, the seller is credited gross and bears the fee. A fee that rounds to nothing is not posted. */
+function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross, fee } }: Sale): JournalEntry {
   const feePostings: Posting[] = [
-    { account: accounts.earningsOf(call.sellerId), type: 'marketplace_fee', direction: 'debit', amountMicros: fee },
+    { account: accounts.earningsOf(sellerId), type: 'marketplace_fee', direction: 'debit', amountMicros: fee },
     { account: accounts.platformFees, type: 'marketplace_fee', direction: 'credit', amountMicros: fee },
   ];
   return {
-    reason: 'call_completed',
-    paymentId: call.paymentId,
+    reason,
+    paymentId,
     postings: [
-      { account: accounts.paymentsOf(call.buyerId), type: 'direct_payment', direction: 'debit', amountMicros: gross },
-      { account: accounts.earningsOf(call.sellerId), type: 'seller_credit', direction: 'credit', amountMicros: gross },
+      { account: accounts.paymentsOf(buyerId), type: 'direct_payment', direction: 'debit', amountMicros: gross },
+      { account: accounts.earningsOf(sellerId), type: 'seller_credit', direction: 'credit', amountMicros: gross },
       ...(fee > 0n ? feePostings : []),
     ],
   };

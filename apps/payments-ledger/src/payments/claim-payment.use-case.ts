@@ -5,7 +5,8 @@ import { principalOf, refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ObservePayment } from './observe-payment.js';
-import { moneyOf, paymentColumns, toOffer, type PaymentRow } from './payment.js';
+import { mayGetMoney } from './payment-state.js';
+import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
@@ -37,7 +38,7 @@ const NOT_SEEN_RETRY_SECONDS = 2;
  */
 @Injectable()
 export class ClaimPayment {
-  private readonly claims = new GroupCommit<Claim, PaymentRow | null>((items) => this.write(items));
+  private readonly claims = new GroupCommit<Claim, CallPaymentRow | null>((items) => this.write(items));
 
   constructor(
     private readonly database: Database,
@@ -49,17 +50,17 @@ export class ClaimPayment {
     const claimed = await this.claims.submit(request);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
-    if (!mayGetMoney(current)) return this.explain(current);
+    if (!mayGetMoney(current.state)) return this.explain(current);
     const observed = await this.observePayment.execute(current.id, call);
-    if (observed.state !== 'verified') return this.explain({ ...observed, as_of: current.as_of });
+    if (observed.state !== 'verified') return this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units });
     const second = await this.claims.submit(request);
     return second ? toClaimed(second) : this.explain(await this.findOwn(request));
   }
 
   /** Asked for in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
-  private async write(claims: Claim[]): Promise<(PaymentRow | null)[]> {
+  private async write(claims: Claim[]): Promise<(CallPaymentRow | null)[]> {
     const items = claims.toSorted((a, b) => (a.relayRequestId < b.relayRequestId ? -1 : 1));
-    const rows = await this.database.query<PaymentRow>(claim, [
+    const rows = await this.database.query<CallPaymentRow>(claim, [
       items.map((item) => item.relayRequestId),
       items.map((item) => item.buyerId),
       items.map((item) => item.listingId),
@@ -75,15 +76,15 @@ export class ClaimPayment {
     });
   }
 
-  private async findOwn(request: Claim): Promise<PaymentRow & { as_of: Date }> {
+  private async findOwn(request: Claim): Promise<CallPaymentRow & { as_of: Date }> {
     const [row] = await this.database.query<PaymentRow & { as_of: Date }>(find, [request.relayRequestId]);
-    if (!row || row.buyer_id !== request.buyerId) throw refuse(claimPayment, 'payment_not_found', {});
+    if (!row || row.buyer_id !== request.buyerId || !isForCall(row)) throw refuse(claimPayment, 'payment_not_found', {});
     if (row.listing_id !== request.listingId) throw refuse(claimPayment, 'listing_mismatch', {});
     if (row.body_digest.toString('hex') !== request.bodyDigest) throw refuse(claimPayment, 'request_body_mismatch', {});
     return row;
   }
 
-  private explain(row: PaymentRow & { as_of: Date }): Output {
+  private explain(row: CallPaymentRow & { as_of: Date }): Output {
     switch (row.state) {
       case 'completed':
         return { outcome: 'completed', gatewayRequestId: row.gateway_request_id };
@@ -107,12 +108,9 @@ export class ClaimPayment {
   }
 }
 
-const matches = (row: PaymentRow, item: Claim): boolean => row.buyer_id === item.buyerId && row.listing_id === item.listingId && row.body_digest.toString('hex') === item.bodyDigest;
+const matches = (row: CallPaymentRow, item: Claim): boolean => row.buyer_id === item.buyerId && row.listing_id === item.listingId && row.body_digest.toString('hex') === item.bodyDigest;
 
-/** Also to an expired offer money may have come: then it is owed back. */
-const mayGetMoney = ({ state }: PaymentRow): boolean => state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
-
-function toClaimed(row: PaymentRow): Output {
+function toClaimed(row: CallPaymentRow): Output {
   return {
     outcome: 'claimed',
     paymentId: row.id,
@@ -121,6 +119,8 @@ function toClaimed(row: PaymentRow): Output {
     attempt: row.fence,
     retryUntil: row.retry_until!.toISOString(),
     transactionHash: row.transaction_hash,
+    scheme: row.scheme,
+    network: row.network,
     money: moneyOf(row),
     listing: { listingId: row.listing_id, name: row.listing_name, slug: row.listing_slug, sellerId: row.seller_id, preferredCurrency: row.preferred_currency },
   };

@@ -7,7 +7,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Journal } from '../journal/journal.js';
 import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { judge, mayMove, type Observation } from './payment-state.js';
+import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
 import { paymentColumns, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
@@ -37,12 +37,13 @@ export class ObservePayment {
 
   /** The rail is asked before any row is locked: it may be slow. A rail that does not know leaves the payment as it is. */
   async execute(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
-    const rail = this.rails.find(({ id }) => id === payment?.rail);
-    invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
-    const observation = await this.ask(rail, payment);
-    if (!observation) return payment;
-    return this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call));
+    return (await this.look(paymentId, call)).payment;
+  }
+
+  /** Whether the rail is sure that nothing came for an offer that is over; what did come is owed back. */
+  async cameToNothing(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<boolean> {
+    const { payment, observation } = await this.look(paymentId, call);
+    return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
   async lock(tx: Tx, paymentId: string): Promise<LockedPayment> {
@@ -71,6 +72,15 @@ export class ObservePayment {
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, 'refund_due', observation.receivedBaseUnits, observation.transactionHash, 0]);
     if (amountMicros > 0n) await this.recordOwed(tx, payment, reason, amountMicros, call);
     return moved!;
+  }
+
+  private async look(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; observation: Observation | null }> {
+    const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
+    const rail = this.rails.find(({ id }) => id === payment?.rail);
+    invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
+    const observation = await this.ask(rail, payment);
+    if (!observation) return { payment, observation };
+    return { payment: await this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call)), observation };
   }
 
   private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {

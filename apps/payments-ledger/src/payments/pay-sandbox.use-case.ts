@@ -9,6 +9,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { ObservePayment, type LockedPayment } from './observe-payment.js';
 import { SandboxRail } from '../rails/sandbox/sandbox.rail.js';
+import type { PaymentState } from './payment-state.js';
 import { worthMicros, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof paySandbox>;
@@ -17,6 +18,16 @@ type Output = OutputOf<typeof paySandbox>;
 const findOwn = sql('sandbox.find-own', 'SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2');
 const addTransfer = sql('sandbox.add-transfer', `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`);
 const expireNow = sql('sandbox.expire-now', `UPDATE payments SET state = 'expired' WHERE id = $1`);
+
+const PAID: readonly PaymentState[] = ['verified', 'in_flight', 'completed'];
+
+interface Paid {
+  payment: PaymentRow;
+  sentBaseUnits: bigint;
+  transactionHash: string | null;
+  /** False for an offer that could not be paid any more. */
+  isPayable: boolean;
+}
 
 /** Plays the chain: puts a transfer where the sandbox rail looks, then lets the payment be observed as any other. */
 @Injectable()
@@ -29,32 +40,42 @@ export class PaySandbox {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
+  /** Of the payments that this pays. */
+  get railId(): string {
+    return this.rail.id;
+  }
+
   async execute({ relayRequestId, outcome }: Input, call: Call): Promise<Output> {
     if (this.platform.paymentsMode !== 'sandbox') throw refuse(paySandbox, 'sandbox_only', {});
     const [own] = await this.database.query<{ id: string }>(findOwn, [relayRequestId, principalOf(call).accountId]);
     if (!own) throw refuse(paySandbox, 'payment_not_found', {});
+    const { payment, sentBaseUnits, transactionHash, isPayable } = await this.pay(own.id, outcome, call);
+    if (!isPayable) throw refuse(paySandbox, 'offer_not_payable', { status: payment.state });
+    return {
+      payment_id: payment.id,
+      relay_request_id: payment.relay_request_id,
+      status: payment.state,
+      outcome,
+      received_amount: formatDecimal(sentBaseUnits, payment.decimals),
+      currency: payment.currency,
+      transaction_hash: transactionHash ?? '',
+    };
+  }
+
+  /** Paying again what is paid changes nothing, since an agent that lost the answer may repeat itself; nor does paying what is over. */
+  pay(paymentId: string, outcome: Input['outcome'], call: Call): Promise<Paid> {
     return this.database.transaction(async (tx) => {
-      const payment = await this.observePayment.lock(tx, own.id);
+      const payment = await this.observePayment.lock(tx, paymentId);
       const before = await this.rail.look(tx, payment.id);
-      const done = (row: PaymentRow, sent: bigint, hash: string | null): Output => ({
-        payment_id: row.id,
-        relay_request_id: row.relay_request_id,
-        status: row.state,
-        outcome,
-        received_amount: formatDecimal(sent, row.decimals),
-        currency: row.currency,
-        transaction_hash: hash ?? '',
-      });
-      // Paying again what is paid changes nothing: an agent that lost the answer may repeat itself.
-      if (['verified', 'in_flight', 'completed'].includes(payment.state)) return done(payment, before.sentBaseUnits, before.transactionHash);
-      if (payment.state !== 'pending' && payment.state !== 'underpaid') throw refuse(paySandbox, 'offer_not_payable', { status: payment.state });
+      if (payment.state !== 'pending' && payment.state !== 'underpaid') return { ...before, payment, isPayable: PAID.includes(payment.state) };
       const hash = await this.transfer(tx, payment, outcome, before.sentBaseUnits);
-      const after = await this.rail.look(tx, payment.id);
+      const { sentBaseUnits, ...after } = await this.rail.look(tx, payment.id);
+      const transactionHash = hash ?? after.transactionHash;
       const moved =
         outcome === 'late'
-          ? await this.arriveLate(tx, payment, after.sentBaseUnits, hash, call)
-          : await this.observePayment.apply(tx, payment, { ...after, transactionHash: hash ?? after.transactionHash, failed: outcome === 'failed' }, call);
-      return done(moved, after.sentBaseUnits, hash ?? after.transactionHash);
+          ? await this.arriveLate(tx, payment, sentBaseUnits, hash, call)
+          : await this.observePayment.apply(tx, payment, { ...after, transactionHash, failed: outcome === 'failed' }, call);
+      return { payment: moved, sentBaseUnits, transactionHash, isPayable: true };
     });
   }
 

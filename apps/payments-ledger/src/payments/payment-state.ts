@@ -1,5 +1,5 @@
 /**
- * The states of a payment and every move between them (design of the paid call). The prepared statements of this
+ * The states of a payment and every move between them. The prepared statements of this
  * folder name the states they start from; this table is what they are tested against.
  */
 export const PAYMENT_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded', 'indeterminate'] as const;
@@ -9,7 +9,8 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   /** Straight to refund_due where a part payment is first seen after the offer's time. */
   pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
-  verified: ['in_flight', 'refund_due'],
+  /** A call is claimed first; a subscription starts at once. */
+  verified: ['in_flight', 'completed', 'refund_due'],
   in_flight: ['completed', 'verified', 'in_flight'],
   completed: [],
   /** Money that arrives late is owed back. */
@@ -22,12 +23,18 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   indeterminate: ['verified', 'failed', 'expired'],
 };
 
-/** An offer in one of these is the only one of its buyer, listing, body and route; the index `payments_live_offer` holds them to it. */
+/** An offer in one of these is the only one of its buyer, listing, thing and route; the index `payments_live_offer` holds them to it. */
 export const LIVE_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'indeterminate'] as const satisfies readonly PaymentState[];
+
+/** An offer in one of these is over and brought nothing, as far as is known. */
+export const UNPAID_STATES: readonly PaymentState[] = ['expired', 'failed', 'cancelled'];
 
 export const isLive = (state: PaymentState): boolean => (LIVE_STATES as readonly PaymentState[]).includes(state);
 
 export const mayMove = (from: PaymentState, to: PaymentState): boolean => TRANSITIONS[from].includes(to);
+
+/** Also to an expired offer money may have come: then it is owed back. */
+export const mayGetMoney = (state: PaymentState): boolean => state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
 
 /** What a rail knows of the money for one offer. */
 export interface Observation {

@@ -1,13 +1,20 @@
-import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
-import { feeRateNumber, formatDecimal, usdNumber } from '@market/kernel';
 import type { Currency } from '@market/contracts';
+import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
+import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
 import type { PaymentState } from './payment-state.js';
+
+/** What a paid subscription may be sold under. */
+export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
 
 /** A row of `payments` as pg reads it: bigint and numeric come as text. */
 export interface PaymentRow {
   id: string;
   relay_request_id: string;
-  gateway_request_id: string;
+  purpose: 'call' | 'subscription';
+  /** Of a call; null for a subscription. */
+  gateway_request_id: string | null;
+  /** Of a subscription; null for a call. */
+  pricing_model: PaidModel | null;
   state: PaymentState;
   buyer_id: string;
   seller_id: string;
@@ -15,7 +22,8 @@ export interface PaymentRow {
   listing_name: string;
   listing_slug: string;
   preferred_currency: Currency;
-  body_digest: Buffer;
+  /** Of a call; null for a subscription. */
+  body_digest: Buffer | null;
   rail: string;
   scheme: string;
   network: string;
@@ -31,15 +39,32 @@ export interface PaymentRow {
   transaction_hash: string | null;
   fence: number;
   lease_until: Date | null;
+  created_at: Date;
   expires_at: Date;
   retry_until: Date | null;
   completed_at: Date | null;
 }
 
+export interface CallPaymentRow extends PaymentRow {
+  purpose: 'call';
+  gateway_request_id: string;
+  body_digest: Buffer;
+}
+
+export interface SubscriptionPaymentRow extends PaymentRow {
+  purpose: 'subscription';
+  pricing_model: PaidModel;
+}
+
+export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
+export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
+
 export const PAYMENT_COLUMNS = [
   'id',
   'relay_request_id',
+  'purpose',
   'gateway_request_id',
+  'pricing_model',
   'state',
   'buyer_id',
   'seller_id',
@@ -63,6 +88,7 @@ export const PAYMENT_COLUMNS = [
   'transaction_hash',
   'fence',
   'lease_until',
+  'created_at',
   'expires_at',
   'retry_until',
   'completed_at',
@@ -70,28 +96,33 @@ export const PAYMENT_COLUMNS = [
 
 export const paymentColumns = (alias: string): string => PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
 
-/** A payment as its buyer is asked for it. */
+export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] => ({
+  depositAddress: row.deposit_address,
+  amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
+  amount_base_units: row.amount_base_units,
+  currency: row.currency,
+  network: row.network,
+  relayRequestId: row.relay_request_id,
+  expiresAt: row.expires_at.toISOString(),
+});
+
+/** In US dollars. */
+export const feesOf = (row: PaymentRow): PaymentOffer['fees'] => ({
+  gross_amount: usdNumber(BigInt(row.gross_micros)),
+  fee_rate: feeRateNumber(row.fee_bps),
+  fee_amount: usdNumber(BigInt(row.fee_micros)),
+  provider_receives: usdNumber(BigInt(row.net_micros)),
+});
+
+/** A payment for a call, as its buyer is asked for it. */
 export function toOffer(row: PaymentRow): PaymentOffer {
   return {
     payment_id: row.id,
     relay_request_id: row.relay_request_id,
     status: row.state,
     provider: row.rail,
-    requirements: {
-      depositAddress: row.deposit_address,
-      amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
-      amount_base_units: row.amount_base_units,
-      currency: row.currency,
-      network: row.network,
-      relayRequestId: row.relay_request_id,
-      expiresAt: row.expires_at.toISOString(),
-    },
-    fees: {
-      gross_amount: usdNumber(BigInt(row.gross_micros)),
-      fee_rate: feeRateNumber(row.fee_bps),
-      fee_amount: usdNumber(BigInt(row.fee_micros)),
-      provider_receives: usdNumber(BigInt(row.net_micros)),
-    },
+    requirements: requirementsOf(row),
+    fees: feesOf(row),
     retry_headers: {
       'X-Market-Relay-Request-Id': row.relay_request_id,
       'X-Market-Payment-Scheme': row.scheme,
@@ -100,10 +131,20 @@ export function toOffer(row: PaymentRow): PaymentOffer {
   };
 }
 
+/** The money of the price, split, in micros. */
+export const splitOf = (row: PaymentRow): FeeSplit => ({ gross: BigInt(row.gross_micros), fee: BigInt(row.fee_micros), net: BigInt(row.net_micros) });
+
 /** The money of the call, as contracts carry it. */
 export const moneyOf = (row: PaymentRow): CallMoney => ({ grossMicros: row.gross_micros, feeMicros: row.fee_micros, netMicros: row.net_micros, feeBps: row.fee_bps });
 
 /** What part of the price an amount on the rail is worth, in micros, rounded down. */
-export function worthMicros(row: PaymentRow, baseUnits: bigint): bigint {
+export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
   return (baseUnits * BigInt(row.gross_micros)) / BigInt(row.amount_base_units);
+}
+
+/** What of the money that came the buyer is owed back: all of it where it bought nothing, else what was too much. */
+export function owedMicros(row: PaymentRow): Micros {
+  const received = BigInt(row.received_base_units);
+  if (row.state === 'refund_due') return worthMicros(row, received);
+  return row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed' ? worthMicros(row, received - BigInt(row.amount_base_units)) : 0n;
 }

@@ -6,13 +6,19 @@ import { Database, GroupCommit, Outbox, sql, type OutgoingEvent, type Tx } from 
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { callCompleted } from '../journal/posting.js';
-import { paymentColumns, type PaymentRow } from './payment.js';
+import { isForCall, paymentColumns, splitOf, type CallPaymentRow, type PaymentRow } from './payment.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
 interface Settlement {
   input: Input;
   call: Pick<Call, 'requestId' | 'traceparent'>;
+}
+
+/** One that is charged now. */
+interface Due {
+  item: Settlement;
+  payment: CallPaymentRow;
 }
 
 const lockAll = sql('payments.lock-all', `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`);
@@ -49,11 +55,11 @@ export class SettlePayment {
     return this.database.transaction(async (tx) => {
       const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [[...new Set(items.map(({ input }) => input.paymentId))]]);
       const payments = new Map(rows.map((row) => [row.id, row]));
-      const due: { item: Settlement; payment: PaymentRow }[] = [];
+      const due: Due[] = [];
       const results = items.map((item): Output | Error => {
         const payment = payments.get(item.input.paymentId);
         if (payment?.state === 'completed' && payment.completed_at) return { paymentId: payment.id, completedAt: payment.completed_at.toISOString() };
-        if (payment?.state !== 'in_flight' || payment.fence !== item.input.fence) return refuse(settlePayment, 'claim_lost', {});
+        if (payment?.state !== 'in_flight' || !isForCall(payment) || payment.fence !== item.input.fence) return refuse(settlePayment, 'claim_lost', {});
         // A repeated settlement in the same group finds it completed.
         payment.state = 'completed';
         payment.completed_at = payment.as_of;
@@ -65,17 +71,10 @@ export class SettlePayment {
     });
   }
 
-  private async charge(tx: Tx, due: { item: Settlement; payment: PaymentRow }[], at: Date): Promise<void> {
+  private async charge(tx: Tx, due: Due[], at: Date): Promise<void> {
     await this.journal.record(
       tx,
-      due.map(({ payment }) =>
-        callCompleted({
-          paymentId: payment.id,
-          buyerId: payment.buyer_id,
-          sellerId: payment.seller_id,
-          money: { gross: BigInt(payment.gross_micros), fee: BigInt(payment.fee_micros), net: BigInt(payment.net_micros) },
-        }),
-      ),
+      due.map(({ payment }) => callCompleted({ paymentId: payment.id, buyerId: payment.buyer_id, sellerId: payment.seller_id, money: splitOf(payment) })),
       at,
     );
     const receipts = due.flatMap(({ item, payment }) => [
@@ -97,7 +96,7 @@ export class SettlePayment {
   }
 }
 
-function toEvent({ input, call }: Settlement, payment: PaymentRow, at: Date): OutgoingEvent<typeof paymentCompleted> {
+function toEvent({ input, call }: Settlement, payment: CallPaymentRow, at: Date): OutgoingEvent<typeof paymentCompleted> {
   return {
     contract: paymentCompleted,
     call,

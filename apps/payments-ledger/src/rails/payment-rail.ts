@@ -31,6 +31,8 @@ export interface WatchedOffer {
  */
 export interface PaymentRail {
   readonly id: string;
+  /** Nothing can come any more for an offer long over, so that it need not be kept. On a chain money may come to an address at any time. */
+  readonly forgets?: true;
   routes(): Route[];
   depositAddress(offer: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string;
   observe(offer: WatchedOffer): Promise<Observation>;

@@ -1,12 +1,14 @@
 import { paymentRefundDue } from '@market/contracts/payments-ledger';
 import { Outbox } from '@market/persistence';
+import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { Journal } from '../../src/journal/journal.js';
 import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
+import { ForgetUnpaid } from '../../src/payments/forget-unpaid.job.js';
 import { ObservePayment } from '../../src/payments/observe-payment.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { paymentsLedgerConfig } from '../../src/config.js';
-import { as, asClaimed, newOrder, startLedger, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+import { as, asClaimed, newOrder, reasonOf, startLedger, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
 
 describe('time', () => {
   let world: LedgerWorld;
@@ -105,8 +107,53 @@ describe('time', () => {
   });
 });
 
+describe('offers that came to nothing', () => {
+  let world: LedgerWorld;
+  beforeAll(async () => {
+    world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_KEEP_UNPAID_DAYS: '7' } });
+  });
+  afterAll(async () => {
+    await world.reconcile();
+    await world.stop();
+  });
+
+  const since = (days: number, ids: string[]): Promise<unknown> => world.db.inspect(`UPDATE payments_ledger.payments SET expires_at = now() - $2 * interval '1 day' WHERE id = ANY($1)`, [ids, days]);
+  const left = async (ids: string[]): Promise<string[]> => (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.payments WHERE id = ANY($1)', [ids])).map(({ id }) => id);
+  const quoteMany = async (count: number): Promise<[Order, Offered][]> =>
+    Promise.all(
+      Array.from({ length: count }, async (): Promise<[Order, Offered]> => {
+        const order = newOrder();
+        return [order, await world.quote(order)];
+      }),
+    );
+
+  it('are forgotten long after their time, more than one page of them, and no sooner', async () => {
+    const [old, recent] = [await quoteMany(250), await quoteMany(5)].map((quotes) => quotes.map(([, { offer }]) => offer.payment_id)) as [string[], string[]];
+    await since(8, old);
+    await since(6, recent);
+    await eventually(async () => expect(await left(old)).toEqual([]), { withinMs: 15_000 });
+    expect(await left(recent)).toHaveLength(5);
+    const [order, quoted] = (await quoteMany(1))[0]!;
+    await world.pay(order, quoted, 'failed');
+    await since(8, [quoted.offer.payment_id]);
+    await eventually(async () => expect(await left([quoted.offer.payment_id])).toEqual([]), { withinMs: 10_000 });
+    expect(await reasonOf(world.claim(order, quoted))).toBe('payment_not_found');
+  });
+
+  it('are kept for good when money came after all, which is owed back', async () => {
+    const quotes = await quoteMany(3);
+    const ids = quotes.map(([, { offer }]) => offer.payment_id);
+    await since(6, ids);
+    await eventually(async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['expired'])), { withinMs: 10_000 });
+    for (const id of ids) await world.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 250000, now())', [`0x${id}`, id]);
+    await since(8, ids);
+    await eventually(async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['refund_due'])), { withinMs: 10_000 });
+    expect((await world.heard(paymentRefundDue)).filter(({ paymentId }) => ids.includes(paymentId)).map(({ reason, amountMicros }) => `${reason} ${amountMicros}`)).toEqual(ids.map(() => 'paid_late 250000'));
+  });
+});
+
 describe('a rail that does not know', () => {
-  it('leaves the payment pending: neither a failure nor "not paid"', async () => {
+  it('leaves the payment pending, neither a failure nor "not paid", and is never forgotten', async () => {
     const world = await startLedger();
     const { database } = world.db;
     const silent: PaymentRail = { id: 'sandbox', routes: () => [], depositAddress: () => '', observe: () => Promise.reject(new Error('502 from the chain')) };
@@ -117,6 +164,9 @@ describe('a rail that does not know', () => {
     const claim = await new ClaimPayment(database, observe).execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 }, as(order.buyer));
     expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2 });
     expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
+    await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'");
+    await new ForgetUnpaid(database, observe, new Jobs(), [{ ...silent, forgets: true }], paymentsLedgerConfig.parse({}, [])).run();
+    expect(await world.stateOf(offered.offer.payment_id)).toBe('expired');
     await world.stop();
   });
 });

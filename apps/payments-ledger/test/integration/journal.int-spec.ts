@@ -54,10 +54,9 @@ describe('the journal', () => {
   });
 
   it('keeps payments and the head of the chain from being removed by the service', async () => {
-    for (const table of ['payments', 'accounts', 'journal_head']) {
-      await expect(run('service', `DELETE FROM ${table}`)).rejects.toThrow('permission denied');
-      await expect(run('service', `TRUNCATE ${table} CASCADE`)).rejects.toThrow('permission denied');
-    }
+    for (const table of ['subscriptions', 'accounts', 'journal_head']) await expect(run('service', `DELETE FROM ${table}`)).rejects.toThrow('permission denied');
+    for (const table of ['payments', 'subscriptions', 'accounts', 'journal_head']) await expect(run('service', `TRUNCATE ${table} CASCADE`)).rejects.toThrow('permission denied');
+    for (const who of ['service', 'owner'] as const) await expect(run(who, 'DELETE FROM payments')).rejects.toThrow('is not one that came to nothing');
   });
 
   it('records settlements that arrive together as one chain, each account in order', async () => {

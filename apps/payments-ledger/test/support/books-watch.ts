@@ -1,5 +1,6 @@
 import { sql } from '@market/persistence';
 import type { FreshDatabase } from '@market/testing';
+import { verifyPayments } from '../../src/books/verify-payments.js';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
 import { mayMove, type PaymentState } from '../../src/payments/payment-state.js';
 
@@ -18,7 +19,7 @@ const wrongPayments = sql(
       (SELECT count(*) FROM receipts r WHERE r.payment_id = p.id AND r.recipient_type = 'seller' AND r.recipient_id = p.seller_id) AS seller_receipts,
       (SELECT count(*) FROM receipts r WHERE r.payment_id = p.id) AS receipts,
       (SELECT count(DISTINCT (request_digest, response_digest, seller_status_code)) FROM receipts r WHERE r.payment_id = p.id) AS versions,
-      (SELECT count(*) FROM journal_transactions t WHERE t.payment_id = p.id AND t.reason = 'call_completed') AS charges,
+      (SELECT count(*) FROM journal_transactions t WHERE t.payment_id = p.id AND t.reason IN ('call_completed', 'subscription_started')) AS charges,
       (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.type = 'direct_payment') AS charged,
       (SELECT coalesce(sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
         WHERE t.payment_id = p.id AND o.account = 'agent:' || p.seller_id || ':earnings') AS earned,
@@ -54,7 +55,7 @@ export async function watchBooks(db: FreshDatabase): Promise<{ reconcile(): Prom
     async reconcile() {
       const unknown = (await moves()).filter(({ from_state, to_state }) => !mayMove(from_state, to_state));
       const wrong = await db.database.query(wrongPayments);
-      expect({ unknownMoves: unknown, wrongPayments: wrong, journal: await verifyJournal(db.database) }).toEqual({ unknownMoves: [], wrongPayments: [], journal: [] });
+      expect({ unknownMoves: unknown, wrongPayments: wrong, journal: await verifyJournal(db.database), payments: await verifyPayments(db.database) }).toEqual({ unknownMoves: [], wrongPayments: [], journal: [], payments: [] });
     },
   };
 }

@@ -1,11 +1,13 @@
 import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestOf } from '@market/contracts';
-import { claimPayment, createOffer, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import type { Offering } from '@market/contracts/catalog';
+import { claimPayment, createOffer, getPurchaseEvidence, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call } from '@market/messaging';
 import { sql } from '@market/persistence';
 import { runProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { createHash, randomBytes } from 'node:crypto';
+import { startFakeCatalog, type FakeCatalog } from '../../../gateway/test/support/fake-catalog.js';
 import { paymentsLedgerDatabase } from '../../src/database.js';
 import { paymentsLedger } from '../../src/service.js';
 import { watchBooks } from './books-watch.js';
@@ -23,11 +25,13 @@ export interface Order {
   bodyDigest: string;
 }
 
-/** The ledger on a database of its own, seen from the gateway and from the edge. */
+/** The ledger on a database of its own, seen from the gateway and from the edge, with a catalog that offers what it is told to. */
 export interface LedgerWorld {
   db: FreshDatabase;
+  catalog: FakeCatalog;
   gateway: MessageBus;
   edge: MessageBus;
+  reputation: MessageBus;
   quote(order: Order, wish?: Partial<RequestOf<typeof createOffer>>): Promise<Offered>;
   pay(order: Order, offered: Offered, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
   claim(order: Order, offered: Offered, changes?: Partial<RequestOf<typeof claimPayment>>): Promise<Claim>;
@@ -58,6 +62,7 @@ export async function startLedger({ env = {}, replicas = 1 }: LedgerOptions = {}
   const environment = {
     DATABASE_URL: db.url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
     // Nothing becomes final or ends by itself, unless a test says so.
     PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
     PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '3600',
@@ -65,12 +70,17 @@ export async function startLedger({ env = {}, replicas = 1 }: LedgerOptions = {}
     ...env,
   };
   const processes = await Promise.all(Array.from({ length: replicas }, () => runProcess([paymentsLedger], transport, environment)));
+  const catalog = await startFakeCatalog(transport);
   const gateway = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
+  const asksForEvidence = { ...topology.reputation, calls: [getPurchaseEvidence] };
+  const reputation = new MessageBus(await transport.connect('reputation', asksForEvidence), asksForEvidence);
   const world: LedgerWorld = {
     db,
+    catalog,
     gateway,
     edge,
+    reputation,
     quote: ({ buyer, ...order }, wish) => gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
     pay: ({ buyer }, { offer }, outcome = 'paid') => edge.request(paySandbox, { relayRequestId: offer.relay_request_id, outcome }, as(buyer)),
     claim: ({ buyer, listing, bodyDigest }, { offer }, changes) =>
@@ -92,6 +102,7 @@ export async function startLedger({ env = {}, replicas = 1 }: LedgerOptions = {}
     },
     reconcile: () => books.reconcile(),
     async stop() {
+      await catalog.stop();
       await Promise.all(processes.map((process) => process.stop()));
       await db.drop();
     },
@@ -111,6 +122,12 @@ export function newOrder(changes: Partial<Order> = {}): Order {
     bodyDigest: digestOf(listingId),
     ...changes,
   };
+}
+
+/** A listing that shares nothing with any other, unless told to. */
+export function newListing(changes: Partial<Offering> = {}): Offering {
+  const listingId = newId();
+  return { listingId, slug: `feed-${listingId.slice(-12)}`, name: 'Feed', sellerId: newId(), status: 'active', pricingModel: 'monthly', priceMicros: '9990000', preferredCurrency: 'USDC', category: null, ...changes };
 }
 
 export function as(accountId: string, values: Partial<Call> = {}): Call {

@@ -18,8 +18,8 @@ async function administer(words: string[], env: Environment): Promise<string> {
   if (SERVICE_NAMES.some((service) => databaseUrlOf(service, env))) return run(env);
   const dataDir = resolve(env.DATA_DIR || '.data');
   return usePostgres(join(dataDir, 'postgres'), async (databaseUrl) => {
-    const { encryptionKeys } = await openDataDirectory(dataDir);
-    return run({ ENCRYPTION_KEYS: encryptionKeys, ...env, DATABASE_URL: databaseUrl('market') });
+    const { secrets } = await openDataDirectory(dataDir);
+    return run({ ...secrets, ...env, DATABASE_URL: databaseUrl('market') });
   });
 }
 

@@ -4,6 +4,7 @@ import { id, microsText, pageOf, pageRequest, pricingModel, relayRequestId, sha2
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
 
+/** Amounts are US dollars; the price of a call or of a subscription, and what of it the seller gets. */
 export const receiptView = z.object({
   id,
   payment_id: id,
@@ -33,6 +34,61 @@ export const getReceipt = defineRequest({
   input: z.object({ receiptId: id }),
   output: receiptDetail,
   refusals: { receipt_not_found: declareRefusal('not-found', 'No such receipt', z.object({})) },
+});
+
+/** What a proof signs: the receipt, its parties and what was exchanged, so that it can be checked without asking anyone. */
+export const receiptClaims = z.object({
+  /** The marketplace that issued it: its PUBLIC_URL. */
+  iss: z.string(),
+  /** When the receipt was made, in seconds since 1970. */
+  iat: z.number().int(),
+  receipt_id: id,
+  payment_id: id,
+  recipient_type: z.enum(['buyer', 'seller']),
+  buyer_id: id,
+  seller_id: id,
+  listing: listingRef,
+  gross_amount: z.number(),
+  fee_rate: z.number(),
+  fee_amount: z.number(),
+  net_amount: z.number(),
+  currency: z.string(),
+  network: z.string(),
+  transaction_hash: z.string(),
+  relay_request_id: relayRequestId,
+  /** Of a gateway call; null for a subscription. */
+  gateway_request_id: id.nullable(),
+  /** SHA-256 in hex of the canonical request body, and of the stored answer; null for a subscription. */
+  request_digest: sha256Hex.nullable(),
+  response_digest: sha256Hex.nullable(),
+  seller_status_code: z.number().int().nullable(),
+});
+
+/** A compact JWS (RFC 7515, EdDSA) over the claims; the same receipt signed by the same key gives the same text. */
+export const getReceiptProof = defineRequest({
+  subject: 'rpc.payments-ledger.get-receipt-proof.v1',
+  input: z.object({ receiptId: id }),
+  output: z.object({ jws: z.string(), claims: receiptClaims }),
+  refusals: { receipt_not_found: getReceipt.refusals.receipt_not_found },
+});
+
+/** An Ed25519 public key (RFC 8037); `kid` is its RFC 7638 thumbprint. */
+export const publicSigningKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), kid: z.string(), use: z.literal('sig'), alg: z.literal('EdDSA') });
+
+/** Every key that may have signed a receipt, the current one first. */
+export const listSigningKeys = defineRequest({
+  subject: 'rpc.payments-ledger.list-signing-keys.v1',
+  input: z.object({}),
+  output: z.object({ keys: z.array(publicSigningKey) }),
+  refusals: {},
+});
+
+/** What an agent bought of a listing and was not given back: a delivered call that cost something, and a subscription. */
+export const getPurchaseEvidence = defineRequest({
+  subject: 'rpc.payments-ledger.get-purchase-evidence.v1',
+  input: z.object({ buyerId: id, listingId: id }),
+  output: z.object({ lastBillableCallAt: timestamp.nullable(), subscriptionStartedAt: timestamp.nullable() }),
+  refusals: {},
 });
 
 export const ledgerEntryType = z.enum(['direct_payment', 'seller_credit', 'marketplace_fee', 'adjustment']);
@@ -91,7 +147,8 @@ export const paymentRefundDue = defineEvent({
   subject: 'evt.payments-ledger.payment-refund-due.v1',
   payload: z.object({
     paymentId: id,
-    gatewayRequestId: id,
+    /** Null where the payment was for a subscription. */
+    gatewayRequestId: id.nullable(),
     buyerId: id,
     listingId: id,
     amountMicros: microsText,

@@ -1,7 +1,28 @@
-import { getReceipt, listLedger, listReceipts } from './books.js';
+import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from './books.js';
 import { claimPayment, createOffer, paySandbox, releasePayment, settlePayment } from './offers.js';
+import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from './subscriptions.js';
 
 export * from './books.js';
 export * from './offers.js';
+export * from './subscriptions.js';
 
-export const paymentsLedgerContract = { createOffer, claimPayment, settlePayment, releasePayment, paySandbox, listReceipts, getReceipt, listLedger };
+export const paymentsLedgerContract = {
+  createOffer,
+  claimPayment,
+  settlePayment,
+  releasePayment,
+  paySandbox,
+  listReceipts,
+  getReceipt,
+  getReceiptProof,
+  listSigningKeys,
+  listLedger,
+  getPurchaseEvidence,
+  subscribe,
+  createPayment,
+  getPayment,
+  verifyPayment,
+  listSubscriptions,
+  getSubscription,
+  cancelSubscription,
+};

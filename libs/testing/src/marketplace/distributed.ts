@@ -32,6 +32,7 @@ export async function startDistributed(env: Record<string, string>, replicas: Ma
       REDIS_URL: redis.url,
       PUBLIC_URL: `http://localhost:${port}`,
       ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+      PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
       PORT: String(port),
       ...env,
     };

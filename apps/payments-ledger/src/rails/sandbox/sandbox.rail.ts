@@ -22,6 +22,7 @@ const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 @Injectable()
 export class SandboxRail implements PaymentRail {
   readonly id = 'sandbox';
+  readonly forgets = true;
 
   constructor(
     private readonly database: Database,

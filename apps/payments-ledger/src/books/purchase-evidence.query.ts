@@ -1,0 +1,21 @@
+import type { getPurchaseEvidence } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+const find = sql(
+  'payments.purchase-evidence',
+  `SELECT (SELECT max(completed_at) FROM payments WHERE buyer_id = $1 AND listing_id = $2 AND state = 'completed' AND purpose = 'call') AS called,
+          (SELECT max(created_at) FROM subscriptions WHERE consumer_id = $1 AND listing_id = $2) AS subscribed`,
+);
+
+/** One statement over two indexes. A payment that is owed back is not completed, so refunded and unbilled calls do not count. */
+@Injectable()
+export class PurchaseEvidenceQuery {
+  constructor(private readonly database: Database) {}
+
+  async find({ buyerId, listingId }: InputOf<typeof getPurchaseEvidence>): Promise<OutputOf<typeof getPurchaseEvidence>> {
+    const [row] = await this.database.query<{ called: Date | null; subscribed: Date | null }>(find, [buyerId, listingId]);
+    return { lastBillableCallAt: row!.called?.toISOString() ?? null, subscriptionStartedAt: row!.subscribed?.toISOString() ?? null };
+  }
+}

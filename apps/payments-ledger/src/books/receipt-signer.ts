@@ -1,0 +1,47 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import type { getReceiptProof, listSigningKeys } from '@market/contracts/payments-ledger';
+import type { OutputOf } from '@market/contracts';
+import { calculateJwkThumbprint, exportJWK, SignJWT } from 'jose';
+
+type PublicKey = OutputOf<typeof listSigningKeys>['keys'][number];
+export type ReceiptClaims = OutputOf<typeof getReceiptProof>['claims'];
+
+/** So that a proof is not taken for another kind of token, nor another for a proof (RFC 8725 §3.11). */
+const TYPE = 'receipt+jwt';
+/** A PKCS #8 Ed25519 key (RFC 8410) up to its 32 bytes. */
+const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const SEED_BYTES = 32;
+
+/** Signs receipts; whoever has the published keys checks them without asking. */
+export class ReceiptSigner {
+  private constructor(
+    private readonly current: KeyObject,
+    /** The current one first, then those that signed before it. */
+    readonly publicKeys: PublicKey[],
+  ) {}
+
+  /** @param keys as `parseSigningKeys` takes them. */
+  static async load(keys: string): Promise<ReceiptSigner> {
+    const privateKeys = parseSigningKeys(keys);
+    return new ReceiptSigner(privateKeys[0]!, await Promise.all(privateKeys.map(publicKeyOf)));
+  }
+
+  /** A compact JWS. Ed25519 is deterministic: the same claims under the same key are the same text. */
+  sign(claims: ReceiptClaims): Promise<string> {
+    return new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', typ: TYPE, kid: this.publicKeys[0]!.kid }).sign(this.current);
+  }
+}
+
+/** @param text base64 of 32-byte Ed25519 seeds, comma separated. @throws naming the problem, never the key. */
+export function parseSigningKeys(text: string): KeyObject[] {
+  const seeds = text.split(',').map((part) => Buffer.from(part.trim(), 'base64'));
+  if (seeds.some((seed) => seed.length !== SEED_BYTES)) throw new Error('each signing key must be the base64 of 32 bytes');
+  if (new Set(seeds.map((seed) => seed.toString('hex'))).size !== seeds.length) throw new Error('the signing keys must differ');
+  return seeds.map((seed) => createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' }));
+}
+
+async function publicKeyOf(privateKey: KeyObject): Promise<PublicKey> {
+  const { x } = await exportJWK(createPublicKey(privateKey));
+  const key = { kty: 'OKP', crv: 'Ed25519', x: x! } as const;
+  return { ...key, kid: await calculateJwkThumbprint(key), use: 'sig', alg: 'EdDSA' };
+}

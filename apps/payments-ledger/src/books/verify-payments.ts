@@ -1,0 +1,58 @@
+import { sql, type Tx } from '@market/persistence';
+
+export interface PaymentProblem {
+  kind: 'payment_unlike_books';
+  /** A payment's id. */
+  subject: string;
+  detail: string;
+}
+
+/** What each payment must have in the books, given its state and what came for it; only those that do not. */
+const unlike = sql(
+  'payments.unlike-books',
+  `WITH facts AS (
+     SELECT p.id, p.state, p.purpose, p.gross_micros, p.fee_micros, p.net_micros, p.buyer_id, p.seller_id,
+       CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END AS reason,
+       CASE WHEN p.state IN ('refund_due', 'refunded') THEN div(p.received_base_units * p.gross_micros, p.amount_base_units)
+            WHEN p.state IN ('verified', 'in_flight', 'completed') THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
+            ELSE 0 END AS owed_due,
+       coalesce(j.charges, 0) AS charges, j.charge_reason, coalesce(j.charged, 0) AS charged, coalesce(j.fee, 0) AS fee, coalesce(j.earned, 0) AS earned, coalesce(j.owed, 0) AS owed,
+       coalesce(r.receipts, 0) AS receipts, coalesce(r.fitting, 0) AS fitting_receipts, coalesce(s.subscriptions, 0) AS subscriptions
+     FROM payments p
+     LEFT JOIN (
+       SELECT t.payment_id,
+         count(DISTINCT t.id) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started')) AS charges,
+         max(t.reason) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started')) AS charge_reason,
+         sum(o.amount_micros) FILTER (WHERE o.type = 'direct_payment') AS charged,
+         sum(o.amount_micros) FILTER (WHERE o.account = 'platform:fees') AS fee,
+         sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END) FILTER (WHERE o.account LIKE 'agent:%:earnings') AS earned,
+         sum(o.amount_micros) FILTER (WHERE o.type = 'adjustment' AND o.direction = 'credit') AS owed
+       FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id GROUP BY t.payment_id
+     ) j ON j.payment_id = p.id
+     LEFT JOIN (
+       SELECT r.payment_id, count(*) AS receipts,
+         count(*) FILTER (WHERE r.recipient_id = CASE r.recipient_type WHEN 'buyer' THEN q.buyer_id ELSE q.seller_id END AND (r.request_digest IS NOT NULL) = (q.purpose = 'call')) AS fitting
+       FROM receipts r JOIN payments q ON q.id = r.payment_id GROUP BY r.payment_id
+     ) r ON r.payment_id = p.id
+     LEFT JOIN (
+       SELECT s.payment_id, count(*) AS subscriptions FROM subscriptions s JOIN payments q ON q.id = s.payment_id
+       WHERE s.consumer_id = q.buyer_id AND s.listing_id = q.listing_id AND s.price_micros = q.gross_micros GROUP BY s.payment_id
+     ) s ON s.payment_id = p.id
+   ), judged AS (
+     SELECT id, array_remove(ARRAY[
+       CASE WHEN state = 'completed' AND (charges <> 1 OR charge_reason <> reason) THEN 'is completed and has ' || charges || ' charges' END,
+       CASE WHEN state = 'completed' AND (charged <> gross_micros OR fee <> fee_micros OR earned <> net_micros) THEN 'is charged ' || charged || ', fee ' || fee || ', earned ' || earned || ' micros' END,
+       CASE WHEN state = 'completed' AND (receipts <> 2 OR fitting_receipts <> 2) THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
+       CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
+       CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0 OR receipts > 0) THEN 'is ' || state || ' and is charged for' END,
+       CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END
+     ], NULL) AS problems FROM facts
+   )
+   SELECT id, array_to_string(problems, '; ') AS detail FROM judged WHERE cardinality(problems) > 0 ORDER BY id`,
+);
+
+/** Compares every payment, of calls and of subscriptions, with what journal, receipts and subscriptions say of it. One statement, one snapshot. */
+export async function verifyPayments(database: Pick<Tx, 'query'>): Promise<PaymentProblem[]> {
+  const rows = await database.query<{ id: string; detail: string }>(unlike);
+  return rows.map(({ id, detail }) => ({ kind: 'payment_unlike_books', subject: id, detail }));
+}

@@ -1,0 +1,33 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getPayment } from '@market/contracts/payments-ledger';
+import { formatDecimal, usdNumber } from '@market/kernel';
+import { principalOf, refuse, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { feesOf, owedMicros, paymentColumns, requirementsOf, type PaymentRow } from './payment.js';
+
+const find = sql('payments.find-own', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1 AND buyer_id = $2`);
+
+/** Where a payment of the caller's stands, as last seen; its rail is not asked. */
+@Injectable()
+export class PaymentQuery {
+  constructor(private readonly database: Database) {}
+
+  async get({ paymentId }: InputOf<typeof getPayment>, call: Call): Promise<OutputOf<typeof getPayment>> {
+    const [row] = await this.database.query<PaymentRow>(find, [paymentId, principalOf(call).accountId]);
+    if (!row) throw refuse(getPayment, 'payment_not_found', {});
+    return {
+      payment_id: row.id,
+      status: row.state,
+      purpose: row.purpose,
+      transaction_hash: row.transaction_hash,
+      requirements: requirementsOf(row),
+      fees: feesOf(row),
+      listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
+      received_amount: formatDecimal(BigInt(row.received_base_units), row.decimals),
+      refund_due_amount: usdNumber(owedMicros(row)),
+      created_at: row.created_at.toISOString(),
+      completed_at: row.completed_at?.toISOString() ?? null,
+    };
+  }
+}

@@ -1,0 +1,37 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { createPayment } from '@market/contracts/payments-ledger';
+import { principalOf, refuse, type Call } from '@market/messaging';
+import { Database, Idempotency } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { OfferedListing } from './offered-listing.js';
+import { SubscriptionOffers } from './subscription-offers.js';
+import { Subscriptions } from './subscriptions.js';
+
+type Output = OutputOf<typeof createPayment>;
+
+/**
+ * The payment that a subscription waits for: the one POST /subscribe named, whatever its route, or a new one. One bus
+ * request. Statements: 2, and 1 in a shared commit for a new one; with an Idempotency-Key 1 more, and 3 in a transaction.
+ */
+@Injectable()
+export class CreatePayment {
+  constructor(
+    private readonly database: Database,
+    private readonly idempotency: Idempotency,
+    private readonly listings: OfferedListing,
+    private readonly subscriptions: Subscriptions,
+    private readonly offers: SubscriptionOffers,
+  ) {}
+
+  async execute({ listingId }: InputOf<typeof createPayment>, call: Call): Promise<Output> {
+    const kept = await this.idempotency.replay(createPayment, call);
+    if (kept) return kept;
+    const { accountId } = principalOf(call);
+    const listing = await this.listings.find(listingId, accountId, call);
+    if (BigInt(listing.priceMicros) === 0n) throw refuse(createPayment, 'listing_free', {});
+    const subscriptionId = await this.subscriptions.activeId(this.database, accountId, listing.listingId);
+    if (subscriptionId) throw refuse(createPayment, 'already_subscribed', { subscription_id: subscriptionId });
+    const offer = (await this.offers.live(listing, call)) ?? (await this.offers.make(listing, undefined, call));
+    return call.idempotency ? this.idempotency.run(createPayment, call, async () => offer) : offer;
+  }
+}

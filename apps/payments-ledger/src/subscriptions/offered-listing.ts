@@ -1,0 +1,39 @@
+import { getOffering, type Offering } from '@market/contracts/catalog';
+import { subscribe } from '@market/contracts/payments-ledger';
+import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+import type { PaidModel } from '../payments/payment.js';
+
+/** What can be subscribed to. */
+export interface SubscribableListing extends Offering {
+  pricingModel: 'free' | PaidModel;
+}
+
+/** What the catalog offers now: one bus request each time. */
+@Injectable()
+export class OfferedListing {
+  constructor(private readonly bus: MessageBus) {}
+
+  /** @throws Refusal `listing_not_found`, `own_listing`, `listing_per_call`. */
+  async find(listingId: string, buyerId: string, call: Call): Promise<SubscribableListing> {
+    const offering = await this.ask(listingId, call);
+    if (offering?.sellerId === buyerId) throw refuse(subscribe, 'own_listing', {});
+    if (offering?.status !== 'active') throw refuse(subscribe, 'listing_not_found', {});
+    const { pricingModel } = offering;
+    if (pricingModel === 'per_call') throw refuse(subscribe, 'listing_per_call', { replacement: `POST /gateway/${offering.slug}` });
+    return { ...offering, pricingModel };
+  }
+
+  async isActive(listingId: string, call: Call): Promise<boolean> {
+    return (await this.ask(listingId, call))?.status === 'active';
+  }
+
+  private async ask(listingId: string, call: Call): Promise<Offering | undefined> {
+    try {
+      return await this.bus.request(getOffering, { ref: listingId }, call);
+    } catch (error) {
+      if (isRefusal(error, getOffering, 'listing_not_found')) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { Currency, OutputOf } from '@market/contracts';
+import type { createPayment } from '@market/contracts/payments-ledger';
+import { invariant } from '@market/kernel';
+import { principalOf, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Inject, Injectable } from '@nestjs/common';
+import { Offers } from '../payments/offers.js';
+import { LIVE_STATES } from '../payments/payment-state.js';
+import { feesOf, paymentColumns, requirementsOf, type PaymentRow } from '../payments/payment.js';
+import type { SubscribableListing } from './offered-listing.js';
+import { toX402Requirement } from './x402-payload.js';
+
+type SubscriptionOffer = OutputOf<typeof createPayment>;
+
+const findLive = sql(
+  'payments.live-subscription',
+  `SELECT ${paymentColumns('p')} FROM payments p
+   WHERE buyer_id = $1 AND listing_id = $2 AND pricing_model = $3 AND purpose = 'subscription' AND state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})
+     AND NOT (state IN ('pending', 'underpaid') AND expires_at <= now())
+   ORDER BY created_at DESC, id DESC LIMIT 1`,
+);
+
+/** What a buyer is asked to pay for a subscription; the price is that of the moment it is made. */
+@Injectable()
+export class SubscriptionOffers {
+  private readonly verifyUrl: string;
+
+  constructor(
+    private readonly database: Database,
+    private readonly offers: Offers,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.verifyUrl = `${publicUrl.replace(/\/+$/, '')}/api/v1/payments/verify`;
+  }
+
+  /** The same one for as long as it can be paid on this route. @throws Refusal `payment_route_unavailable`, `payment_route_minimum_not_met`. */
+  async make(listing: SubscribableListing, originCurrency: Currency | undefined, call: Call): Promise<SubscriptionOffer> {
+    invariant(listing.pricingModel !== 'free', 'what is free is not offered for money');
+    const thing = { purpose: 'subscription', gateway_request_id: null, body_digest: null, pricing_model: listing.pricingModel } as const;
+    return this.toView(await this.offers.make({ buyerId: principalOf(call).accountId, listing, priceMicros: BigInt(listing.priceMicros), originCurrency, thing }, call));
+  }
+
+  /** The buyer's latest one that can still be paid, on whatever route. */
+  async live({ listingId, pricingModel }: SubscribableListing, call: Call): Promise<SubscriptionOffer | undefined> {
+    const [row] = await this.database.query<PaymentRow>(findLive, [principalOf(call).accountId, listingId, pricingModel]);
+    return row && this.toView(row);
+  }
+
+  private toView(row: PaymentRow): SubscriptionOffer {
+    return {
+      payment_id: row.id,
+      status: row.state,
+      requirements: requirementsOf(row),
+      fees: feesOf(row),
+      provider: row.rail,
+      x402: { x402Version: 2, resource: { url: this.verifyUrl }, accepts: [toX402Requirement(row)] },
+    };
+  }
+}

@@ -1,0 +1,54 @@
+import type { PricingModel } from '@market/contracts';
+import { subscriptionStarted } from '@market/contracts/payments-ledger';
+import { newId, type Micros } from '@market/kernel';
+import type { Call } from '@market/messaging';
+import { Outbox, sql, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { subscriptionColumns, type SubscriptionRow } from './subscription.js';
+
+/** Who subscribes to what, for how much. */
+export interface NewSubscription {
+  consumerId: string;
+  sellerId: string;
+  listing: { id: string; name: string; slug: string };
+  pricingModel: PricingModel;
+  priceMicros: Micros;
+  /** Null where it costs nothing: then nothing ends it either. */
+  paymentId: string | null;
+}
+
+const makeRoom = sql(
+  'subscriptions.make-room',
+  `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now()`,
+);
+/** A base fee of usage_tiered buys a month, as monthly does. */
+const insert = sql(
+  'subscriptions.insert',
+  `INSERT INTO subscriptions AS s (id, consumer_id, seller_id, listing_id, listing_name, listing_slug, pricing_model, price_micros, payment_id, status, created_at, current_period_end)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'active', now(), CASE WHEN $9::uuid IS NOT NULL THEN now() + CASE $7 WHEN 'yearly' THEN interval '1 year' ELSE interval '1 month' END END)
+   ON CONFLICT (consumer_id, listing_id) WHERE status = 'active' DO NOTHING
+   RETURNING ${subscriptionColumns}`,
+);
+const findActive = sql('subscriptions.find-active', `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`);
+
+/** Where subscriptions begin. At most one of a consumer and a listing is active: an index of the database holds all processes to it. */
+@Injectable()
+export class Subscriptions {
+  constructor(private readonly outbox: Outbox) {}
+
+  /** The subscription and its event, in three statements. @returns undefined when there is an active one already. */
+  async start(tx: Tx, wanted: NewSubscription, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<SubscriptionRow | undefined> {
+    const { consumerId, sellerId, listing, pricingModel, priceMicros, paymentId } = wanted;
+    await tx.query(makeRoom, [consumerId, listing.id]);
+    const [started] = await tx.query<SubscriptionRow>(insert, [newId(), consumerId, sellerId, listing.id, listing.name, listing.slug, pricingModel, priceMicros, paymentId]);
+    if (!started) return undefined;
+    const payload = { subscriptionId: started.id, paymentId, consumerId, sellerId, listingId: listing.id, pricingModel, grossMicros: priceMicros.toString(), startedAt: started.created_at.toISOString() };
+    await this.outbox.add(tx, subscriptionStarted, payload, call);
+    return started;
+  }
+
+  async activeId(through: Pick<Tx, 'query'>, consumerId: string, listingId: string): Promise<string | undefined> {
+    const [active] = await through.query<{ id: string }>(findActive, [consumerId, listingId]);
+    return active?.id;
+  }
+}

@@ -1,0 +1,65 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import type { Offering } from '@market/contracts/catalog';
+import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, paySandbox, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import type { Call } from '@market/messaging';
+import { as, newListing, type LedgerWorld, type Outcome } from './ledger-world.js';
+
+export type SubscribeOutcome = OutputOf<typeof subscribe>;
+export type SubscriptionOffer = OutputOf<typeof createPayment>;
+export type VerifyOutcome = OutputOf<typeof verifyPayment>;
+type VerifyInput = InputOf<typeof verifyPayment>;
+
+/** One account, as the edge speaks for it. */
+export interface Subscriber {
+  id: string;
+  subscribe(listing: Offering, wish?: Partial<InputOf<typeof subscribe>>, call?: Partial<Call>): Promise<SubscribeOutcome>;
+  /** The payment of a paid listing. */
+  offerOf(listing: Offering, wish?: Partial<InputOf<typeof subscribe>>): Promise<SubscriptionOffer>;
+  createPayment(listing: Offering, call?: Partial<Call>): Promise<SubscriptionOffer>;
+  payment(paymentId: string): Promise<OutputOf<typeof getPayment>>;
+  pay(offer: SubscriptionOffer, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
+  /** With the relay request id, unless told otherwise. */
+  verify(offer: SubscriptionOffer, changes?: Partial<VerifyInput>): Promise<VerifyOutcome>;
+  /** Asked, paid and verified. */
+  buy(listing: Offering): Promise<Extract<VerifyOutcome, { outcome: 'completed' }>>;
+  list(status?: InputOf<typeof listSubscriptions>['status'], page?: { page: number; limit: number }): Promise<OutputOf<typeof listSubscriptions>>;
+  get(subscriptionId: string): Promise<OutputOf<typeof getSubscription>>;
+  cancel(subscriptionId: string): Promise<OutputOf<typeof cancelSubscription>>;
+}
+
+export function subscriberOf({ edge }: Pick<LedgerWorld, 'edge'>, id = newId()): Subscriber {
+  const subscriber: Subscriber = {
+    id,
+    subscribe: ({ listingId }, wish, call) => edge.request(subscribe, { listingId, ...wish }, as(id, call)),
+    async offerOf(listing, wish) {
+      const outcome = await subscriber.subscribe(listing, wish);
+      if (outcome.outcome !== 'payment_required') throw new Error(`expected a payment and got ${JSON.stringify(outcome)}`);
+      return outcome.payment;
+    },
+    createPayment: ({ listingId }, call) => edge.request(createPayment, { listingId }, as(id, call)),
+    payment: (paymentId) => edge.request(getPayment, { paymentId }, as(id)),
+    pay: ({ requirements: { relayRequestId } }, outcome = 'paid') => edge.request(paySandbox, { relayRequestId, outcome }, as(id)),
+    verify: ({ payment_id: paymentId, requirements: { relayRequestId } }, changes = { relayRequestId }) => edge.request(verifyPayment, { paymentId, ...changes }, as(id)),
+    async buy(listing) {
+      const offer = await subscriber.offerOf(listing);
+      await subscriber.pay(offer);
+      const verified = await subscriber.verify(offer);
+      if (verified.outcome !== 'completed') throw new Error(`expected a subscription and got ${JSON.stringify(verified)}`);
+      return verified;
+    },
+    list: (status = 'active', page = { page: 1, limit: 100 }) => edge.request(listSubscriptions, { status, ...page }, as(id)),
+    get: (subscriptionId) => edge.request(getSubscription, { subscriptionId }, as(id)),
+    cancel: (subscriptionId) => edge.request(cancelSubscription, { subscriptionId }, as(id)),
+  };
+  return subscriber;
+}
+
+/** A listing that the catalog offers from now on. */
+export function offered({ catalog }: Pick<LedgerWorld, 'catalog'>, changes: Partial<Offering> = {}): Offering {
+  const listing = newListing(changes);
+  catalog.offer(listing);
+  return listing;
+}
+
+export const freeListing: Partial<Offering> = { pricingModel: 'free', priceMicros: '0' };

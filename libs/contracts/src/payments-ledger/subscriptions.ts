@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest, type RefusalDeclaration } from '../define.js';
+import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, timestamp } from '../shared/index.js';
+import { createOffer, feesView, paymentRequirements } from './offers.js';
+
+export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
+
+/** As of now: one past its period's end is expired, whether or not a sweeper has seen it. `current_period_end` is null where nothing ends it. */
+export const subscriptionView = z.object({
+  id,
+  consumer_id: id,
+  listing_id: id,
+  status: subscriptionStatus,
+  pricing_model: pricingModel,
+  pricing_amount: z.number(),
+  current_period_end: timestamp.nullable(),
+  created_at: timestamp,
+});
+
+/** With the listing as it was sold; the edge adds what the catalog knows of it today, and the provider's name. */
+export const subscriptionRecord = subscriptionView.extend({ listing: z.object({ id, name: z.string(), slug: z.string() }), seller_id: id });
+
+/** A requirement of x402 v2, which its clients copy verbatim into `accepted` of what they pay with. */
+export const x402Requirement = z.object({
+  scheme: z.string(),
+  network: z.string(),
+  amount: z.string(),
+  asset: z.string(),
+  payTo: z.string(),
+  maxTimeoutSeconds: z.number().int(),
+  extra: z.object({ relayRequestId }),
+});
+
+/** `data` of the 402 and of POST /payments, less `payment_required`. */
+export const subscriptionOffer = z.object({
+  payment_id: id,
+  /** `pending`, until it is paid: `underpaid`, `verified`. */
+  status: z.string(),
+  requirements: paymentRequirements,
+  fees: feesView,
+  provider: z.string(),
+  /** The same requirements in the words of x402 v2, for POST /payments/verify with a payload. */
+  x402: z.object({ x402Version: z.literal(2), resource: z.object({ url: z.string() }), accepts: z.array(x402Requirement) }),
+});
+
+/** Where a payment stands. `transaction_hash` is null until money came. */
+export const paymentView = z.object({
+  payment_id: id,
+  status: z.string(),
+  /** What it pays for. */
+  purpose: z.enum(['call', 'subscription']),
+  transaction_hash: z.string().nullable(),
+  requirements: paymentRequirements,
+  fees: feesView,
+  listing: z.object({ id, name: z.string(), slug: z.string() }),
+  /** In whole units of the currency. */
+  received_amount: z.string(),
+  /** What the buyer is owed back of it, in US dollars; its adjustment is in GET /ledger. */
+  refund_due_amount: z.number(),
+  created_at: timestamp,
+  completed_at: timestamp.nullable(),
+});
+
+/** A payment whose subscription stands. */
+export const completedPayment = paymentView.pick({ payment_id: true, requirements: true, fees: true }).extend({ status: z.literal('completed'), transaction_hash: z.string(), completed_at: timestamp });
+
+const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
+const ownListing = declareRefusal('forbidden', 'An agent does not subscribe to its own listing', z.object({}), { nextAction: 'choose_another_listing' });
+const listingPerCall = declareRefusal('invalid', 'This listing is paid per call: use POST /gateway/{listingId}', z.object({ replacement: z.string() }), { nextAction: 'use_direct_gateway' });
+const alreadySubscribed = declareRefusal('conflict', 'There is an active subscription to this listing already', z.object({ subscription_id: id }), { nextAction: 'do_not_retry' });
+const { payment_route_minimum_not_met: minimumNotMet, payment_route_unavailable: routeUnavailable } = createOffer.refusals;
+
+const offerRefusals = {
+  listing_not_found: listingNotFound,
+  own_listing: ownListing,
+  listing_per_call: listingPerCall,
+  already_subscribed: alreadySubscribed,
+  payment_route_minimum_not_met: { ...minimumNotMet, message: 'The selected payment route cannot support this low price; the seller was not called' },
+  payment_route_unavailable: { ...routeUnavailable, recovery: { nextAction: 'choose_another_payment_route' } } satisfies RefusalDeclaration,
+};
+
+/**
+ * A free listing is subscribed at once; of a paid one the buyer's pending payment is told, the same for as long as it
+ * can be paid. The price is that of the moment it was made.
+ */
+export const subscribe = defineRequest({
+  subject: 'rpc.payments-ledger.subscribe.v1',
+  input: z.object({ listingId: id, originCurrency: currency.optional() }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({ outcome: z.literal('subscribed'), subscription: subscriptionView }),
+    z.object({ outcome: z.literal('payment_required'), payment: subscriptionOffer }),
+  ]),
+  refusals: offerRefusals,
+});
+
+/** The pending payment of a paid listing, as `subscribe` tells it. */
+export const createPayment = defineRequest({
+  subject: 'rpc.payments-ledger.create-payment.v1',
+  input: z.object({ listingId: id }),
+  output: subscriptionOffer,
+  refusals: { ...offerRefusals, listing_free: declareRefusal('invalid', 'This listing costs nothing: POST /subscribe is all it takes', z.object({}), { nextAction: 'fix_request' }) },
+});
+
+const paymentNotFound = declareRefusal('not-found', 'No such payment', z.object({}), { nextAction: 'request_new_payment_requirements' });
+
+export const getPayment = defineRequest({
+  subject: 'rpc.payments-ledger.get-payment.v1',
+  input: z.object({ paymentId: id }),
+  output: paymentView,
+  refusals: { payment_not_found: paymentNotFound },
+});
+
+const payAnew = { nextAction: 'request_new_payment_requirements', useNewIdempotencyKey: true } as const;
+
+/**
+ * Looks whether a subscription's payment has come and starts the subscription: payment, journal, both receipts,
+ * subscription and event in one transaction. Repeating it gives the first result again. Exactly one of
+ * `relayRequestId` and `payload` is sent.
+ */
+export const verifyPayment = defineRequest({
+  subject: 'rpc.payments-ledger.verify-payment.v1',
+  input: z.object({
+    paymentId: id,
+    relayRequestId: relayRequestId.optional(),
+    /** A PaymentPayload of x402 v2, as the client sent it. */
+    payload: z.record(z.string(), z.unknown()).optional(),
+    scheme: z.string().optional(),
+    network: z.string().optional(),
+    transactionHash: z.string().optional(),
+  }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({ outcome: z.literal('completed'), subscription: subscriptionView, payment: completedPayment }),
+    /** Not seen yet, or not final. */
+    z.object({ outcome: z.literal('pending'), paymentId: id, relayRequestId, retryAfterSeconds: z.number().int() }),
+  ]),
+  refusals: {
+    payment_not_found: paymentNotFound,
+    payment_of_call: declareRefusal('invalid', 'This payment is for a gateway call: repeat the call with X-Market-Relay-Request-Id', z.object({ relay_request_id: relayRequestId }), { nextAction: 'use_direct_gateway' }),
+    payment_mismatch: declareRefusal('invalid', 'What was sent is not about this payment, which is untouched', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' }),
+    payment_underpaid: declareRefusal('invalid', 'The payment is not complete: pay what is missing to the same address, then verify again', z.object({ received: z.string(), missing: z.string(), currency }), { nextAction: 'pay_and_retry' }),
+    payment_expired: declareRefusal('invalid', 'The payment was not made in time; POST /subscribe for a new one', z.object({}), payAnew),
+    payment_failed: declareRefusal('invalid', 'The payment failed and cost nothing; POST /subscribe for a new one', z.object({}), payAnew),
+    payment_cancelled: declareRefusal('invalid', 'The payment was cancelled; POST /subscribe for a new one', z.object({}), payAnew),
+    payment_refund_due: declareRefusal('invalid', 'The money of this payment came too late or bought nothing: it is owed back, as GET /ledger shows', z.object({ status: z.enum(['refund_due', 'refunded']), amount: z.number() }), payAnew),
+    listing_unavailable: declareRefusal('conflict', 'The listing is not offered now; the payment is untouched and refunded if the subscription cannot start in time', z.object({ retry_until: timestamp }), { nextAction: 'retry_after_delay' }),
+    already_subscribed: declareRefusal('conflict', 'There is an active subscription to this listing already; what this payment brought is owed back, as GET /ledger shows', z.object({ subscription_id: id }), { nextAction: 'do_not_retry' }),
+  },
+});
+
+/** The caller's subscriptions, newest first. */
+export const listSubscriptions = defineRequest({
+  subject: 'rpc.payments-ledger.list-subscriptions.v1',
+  input: z.object({ status: z.enum([...subscriptionStatus.options, 'all']).default('active'), ...pageRequest }),
+  output: pageOf(subscriptionRecord),
+  refusals: {},
+});
+
+const subscriptionNotFound = declareRefusal('not-found', 'No such subscription', z.object({}));
+
+export const getSubscription = defineRequest({
+  subject: 'rpc.payments-ledger.get-subscription.v1',
+  input: z.object({ subscriptionId: id }),
+  output: subscriptionRecord,
+  refusals: { subscription_not_found: subscriptionNotFound },
+});
+
+/** Ends an active subscription at once. Repeating it changes nothing. */
+export const cancelSubscription = defineRequest({
+  subject: 'rpc.payments-ledger.cancel-subscription.v1',
+  input: z.object({ subscriptionId: id }),
+  output: z.object({ id, status: z.literal('cancelled') }),
+  refusals: {
+    subscription_not_found: subscriptionNotFound,
+    not_subscriber: declareRefusal('forbidden', 'Only the subscriber ends a subscription', z.object({})),
+    subscription_expired: declareRefusal('conflict', 'The subscription has expired already', z.object({})),
+  },
+});
