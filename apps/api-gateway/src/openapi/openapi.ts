@@ -7,6 +7,7 @@ import { INTERFACE_VERSION } from '../platform/interface-version.js';
 import type { JsonSchema } from './json-schema.js';
 import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
 import { shareParts } from './shared-parts.js';
+import { documentUnaskedBodies } from './unasked-bodies.js';
 
 const errorSchema: JsonSchema = {
   type: 'object',
@@ -57,6 +58,7 @@ export class OpenApi {
     const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
     document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema } };
     if (!sandbox) document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')));
+    documentUnaskedBodies(document);
     shareParts(document);
     this.document = document;
   }

@@ -38,16 +38,36 @@ export function ApiRefusals(refusals: Refusals): MethodDecorator {
   return ApiErrors(
     Object.entries(refusals).map(([reason, declaration]) => {
       const details = sampleOf(jsonSchemaOf(declaration.details)) as Record<string, unknown>;
-      return { name: reason, ...toHttpError(new Refusal(reason, declaration, details), 'request-id', LINKS) };
+      return errorExample(reason, new Refusal(reason, declaration, details));
     }),
   );
 }
 
 /** Documents a status that the layers below the handlers answer with. */
 export const ApiHttpErrors = (...statuses: number[]): MethodDecorator =>
-  ApiErrors(statuses.map((statusCode) => ({ name: `http_${statusCode}`, ...toHttpError(statusCode === 500 ? undefined : { statusCode }, '01939e9c-7f3a-7cc1-9d0e-6a2f4f0a1b2c', LINKS) })));
+  ApiErrors(statuses.map((statusCode) => errorExample(`http_${statusCode}`, statusCode === 500 ? undefined : { statusCode })));
 
-function ApiErrors(errors: { name: string; status: number; body: object }[]): MethodDecorator {
+interface ErrorExample {
+  name: string;
+  status: number;
+  body: object;
+}
+
+/** An error as the edge answers it. */
+export const errorExample = (name: string, error: unknown): ErrorExample => ({ name, ...toHttpError(error, '01939e9c-7f3a-7cc1-9d0e-6a2f4f0a1b2c', LINKS) });
+
+export interface ErrorResponse {
+  description: string;
+  content: { 'application/json': { schema: JsonSchema; examples: Record<string, { value: object }> } };
+}
+
+/** What the document says of a status, without examples yet. */
+export const errorResponse = (status: number): ErrorResponse => ({
+  description: DESCRIPTIONS[status]!,
+  content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` }, examples: {} } },
+});
+
+function ApiErrors(errors: ErrorExample[]): MethodDecorator {
   const statuses = [...new Set(errors.map(({ status }) => status))];
   return applyDecorators(
     ...statuses.map((status) => {
