@@ -2,6 +2,7 @@ import { LimitsModule } from '@market/limits';
 import { Module } from '@nestjs/common';
 import { LedgerHttpController } from './books/ledger.http-controller.js';
 import { ReceiptsHttpController } from './books/receipts.http-controller.js';
+import { SigningKeysHttpController } from './books/signing-keys.http-controller.js';
 import { apiGatewayConfig } from './config.js';
 import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
@@ -21,6 +22,7 @@ import { BrowseListingsHttpController } from './listings/browse-listings.http-co
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
 import { Parties } from './parties/parties.js';
+import { PaymentsHttpController } from './payments/payments.http-controller.js';
 import { DocumentsHttpController } from './platform/documents.http-controller.js';
 import { HealthHttpController } from './platform/health.http-controller.js';
 import { RecoveryActionsHttpController } from './platform/recovery-actions.http-controller.js';
@@ -29,6 +31,8 @@ import { WellKnownHttpController } from './platform/well-known.http-controller.j
 import { ReviewsHttpController } from './reputation/reviews.http-controller.js';
 import { ScoresHttpController } from './reputation/scores.http-controller.js';
 import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-controller.js';
+import { SubscribeHttpController } from './subscriptions/subscribe.http-controller.js';
+import { SubscriptionsHttpController } from './subscriptions/subscriptions.http-controller.js';
 
 @Module({
   imports: [LimitsModule.configuredBy(apiGatewayConfig)],
@@ -49,6 +53,10 @@ import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-c
     GatewayRequestsHttpController,
     LedgerHttpController,
     ReceiptsHttpController,
+    SubscribeHttpController,
+    SubscriptionsHttpController,
+    PaymentsHttpController,
+    SigningKeysHttpController,
     ReviewsHttpController,
     ScoresHttpController,
     SandboxPaymentsHttpController,

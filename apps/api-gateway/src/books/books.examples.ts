@@ -1,5 +1,5 @@
 import type { OutputOf } from '@market/contracts';
-import type { getReceipt, listLedger, listReceipts } from '@market/contracts/payments-ledger';
+import type { getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from '@market/contracts/payments-ledger';
 import { BUYER_ID, GATEWAY_REQUEST_ID, KEY_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 
 export const entryExample: OutputOf<typeof listLedger>['items'][number] = {
@@ -39,4 +39,29 @@ export const receiptDetailExample = {
   relay_request_id: RELAY_REQUEST_ID,
   payer: { id: BUYER_ID, display_name: 'Field Planner', avatar_url: null },
   seller: { id: SELLER_ID, display_name: 'Nimbus', avatar_url: null },
+};
+
+const DIGEST = '7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a';
+const { id: _receipt, created_at: _written, ...proven } = receiptExample;
+
+export const proofExample: OutputOf<typeof getReceiptProof> = {
+  jws: 'eyJhbGciOiJFZERTQSIsInR5cCI6InJlY2VpcHQrand0In0.eyJpc3MiOiJodHRwczovL21hcmtldC5leGFtcGxlIn0.c2lnbmF0dXJl',
+  claims: {
+    iss: 'https://market.example',
+    iat: 1_795_269_912,
+    receipt_id: RECEIPT_ID,
+    ...proven,
+    buyer_id: BUYER_ID,
+    seller_id: SELLER_ID,
+    network: 'eip155:84532',
+    relay_request_id: RELAY_REQUEST_ID,
+    gateway_request_id: GATEWAY_REQUEST_ID,
+    request_digest: DIGEST,
+    response_digest: DIGEST,
+    seller_status_code: 200,
+  },
+};
+
+export const signingKeysExample: OutputOf<typeof listSigningKeys> = {
+  keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k', use: 'sig', alg: 'EdDSA' }],
 };

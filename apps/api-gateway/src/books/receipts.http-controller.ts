@@ -1,4 +1,4 @@
-import { getReceipt, listReceipts, receiptDetail, receiptView } from '@market/contracts/payments-ledger';
+import { getReceipt, getReceiptProof, listReceipts, receiptDetail, receiptView } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
@@ -13,7 +13,7 @@ import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties } from '../parties/parties.js';
-import { receiptDetailExample, receiptExample } from './books.examples.js';
+import { proofExample, receiptDetailExample, receiptExample } from './books.examples.js';
 
 const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...pageParams(50) };
 
@@ -59,5 +59,20 @@ export class ReceiptsHttpController {
     const { payer_id, seller_id, ...receipt } = await this.bus.request(getReceipt, { receiptId: id }, call);
     const partyOf = await this.parties.named([payer_id, seller_id], call);
     return success({ ...receipt, payer: partyOf(payer_id), seller: partyOf(seller_id) });
+  }
+
+  /** One bus hop. */
+  @Get(':receiptId/proof')
+  @RequireScope('read')
+  @Operation({
+    summary: 'A receipt signed by the marketplace',
+    description:
+      'A compact JWS (RFC 7515, EdDSA, typ receipt+jwt) whose claims are the receipt, its parties and the digests of what was exchanged. Anyone checks it offline with the keys at /.well-known/jwks.json; no claim of it can be changed. The digests are null for a subscription.',
+    asks: [getReceiptProof],
+    answer: { schema: envelopeSchema(jsonSchemaOf(getReceiptProof.output)), example: success(proofExample) },
+  })
+  async getReceiptProof(@Param('receiptId') receiptId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(receiptId, () => refuse(getReceiptProof, 'receipt_not_found', {}));
+    return success(await this.bus.request(getReceiptProof, { receiptId: id }, call));
   }
 }

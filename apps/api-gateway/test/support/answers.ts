@@ -1,10 +1,10 @@
-import { createListing, createListingChallenge, getListing, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { createListing, createListingChallenge, getListing, getListingCards, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
 import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
-import { getReceipt, listLedger, listReceipts, paySandbox } from '@market/contracts/payments-ledger';
+import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, listLedger, listReceipts, listSigningKeys, listSubscriptions, paySandbox, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
 import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
-import { entryExample, receiptExample, receiptRecordExample } from '../../src/books/books.examples.js';
+import { entryExample, proofExample, receiptExample, receiptRecordExample, signingKeysExample } from '../../src/books/books.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
 import { gatewayRecordExample, gatewayResultExample } from '../../src/gateway/gateway.examples.js';
 import { challengeExample, claimExample, createdKeyExample, linkedWalletExample, profileExample, recoveryExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
@@ -12,6 +12,7 @@ import { categoryExample, createdListingExample, listingChallengeExample, listin
 import { BUYER, LATER, SELLER } from '../../src/openapi/example-values.js';
 import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
+import { listingCardExample, paymentExample, subscriptionExample, subscriptionOfferExample, subscriptionRecordExample, verifiedExample } from '../../src/subscriptions/subscriptions.examples.js';
 
 /** Every service answers everything, as the documented examples say. */
 export function answerEverything(bus: FakeBus): void {
@@ -49,6 +50,16 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listLedger, () => ({ items: [entryExample], total: 1 }))
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
     .answers(getReceipt, () => receiptRecordExample)
+    .answers(getReceiptProof, () => proofExample)
+    .answers(listSigningKeys, () => signingKeysExample)
+    .answers(getListingCards, () => ({ listings: [listingCardExample] }))
+    .answers(subscribe, () => ({ outcome: 'subscribed' as const, subscription: subscriptionExample }))
+    .answers(createPayment, () => subscriptionOfferExample)
+    .answers(getPayment, () => paymentExample)
+    .answers(verifyPayment, () => verifiedExample)
+    .answers(listSubscriptions, () => ({ items: [subscriptionRecordExample], total: 1 }))
+    .answers(getSubscription, () => subscriptionRecordExample)
+    .answers(cancelSubscription, ({ subscriptionId }) => ({ id: subscriptionId, status: 'cancelled' as const }))
     .answers(listReviews, () => ({ items: [reviewRecordExample], total: 1 }))
     .answers(createReview, () => reviewRecordExample)
     .answers(getScore, () => scoreExample)

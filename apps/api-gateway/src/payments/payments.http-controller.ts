@@ -1,0 +1,85 @@
+import { completedPayment, createPayment, getPayment, paymentView, subscriptionOffer, subscriptionView, verifyPayment } from '@market/contracts/payments-ledger';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { validBody } from '../http/body.pipe.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { success } from '../http/envelope.js';
+import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { uuidOr } from '../http/values.js';
+import { LISTING_ID, PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
+import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
+import { paymentExample, subscriptionOfferExample, verifiedExample } from '../subscriptions/subscriptions.examples.js';
+import { CreatePaymentBody, toVerifyPayment, VerifyPaymentBody } from './payments.http-schema.js';
+
+const object = (properties: Record<string, JsonSchema>): JsonSchema => ({ type: 'object', required: Object.keys(properties), properties });
+const text: JsonSchema = { type: 'string' };
+const verifiedSchema = envelopeSchema(object({ subscription: jsonSchemaOf(subscriptionView), payment: jsonSchemaOf(completedPayment) }));
+const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, payment_id: text, relay_request_id: text, retry_after_seconds: { type: 'integer' } }));
+const pendingExample = success({ status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 2 });
+const { subscription, payment } = verifiedExample;
+const payloadExample = { x402Version: 2, accepted: subscriptionOfferExample.x402.accepts[0], payload: { outcome: 'paid' } };
+
+/** What subscriptions are paid with. Payments of gateway calls are made there, and shown here. */
+@ApiTags('Payments')
+@Controller('payments')
+export class PaymentsHttpController {
+  constructor(private readonly bus: MessageBus) {}
+
+  /** Two bus hops: the ledger asks the catalog. */
+  @Post()
+  @RequireScope('subscribe')
+  @Operation({
+    summary: 'Get the payment of a subscription',
+    description: 'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller.',
+    asks: [createPayment],
+    body: { type: CreatePaymentBody, examples: { listing: { listing_id: LISTING_ID } } },
+    idempotent: true,
+    answer: { schema: envelopeSchema(jsonSchemaOf(subscriptionOffer)), example: success(subscriptionOfferExample), description: 'Pay this, then verify.' },
+  })
+  async createPayment(@Body(validBody) body: CreatePaymentBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const call = idempotentCall(request, body);
+    const offer = await this.bus.request(createPayment, { listingId: body.listing_id.toLowerCase() }, call);
+    markReplay(call, reply);
+    return success(offer);
+  }
+
+  /** One bus hop, two where the subscription is to start. */
+  @Post('verify')
+  @RequireScope('subscribe')
+  @Operation({
+    summary: 'Verify a payment and start its subscription',
+    description:
+      'Looks whether the money came: 200 with the subscription it started, the same answer however often it is asked; 202 while it has not come or is not final. What came too little, too late or twice is 400 or 409 with what to do; money that bought nothing is owed back, as GET /ledger and GET /payments/{paymentId} show.',
+    asks: [verifyPayment],
+    body: {
+      type: VerifyPaymentBody,
+      examples: { by_relay_request_id: { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID }, by_payload: { payment_id: PAYMENT_ID, payload: payloadExample } },
+    },
+    answer: { schema: verifiedSchema, example: success({ subscription, payment }), description: 'Paid, and subscribed.' },
+  })
+  @ApiAnswer(202, { schema: pendingSchema, example: pendingExample, description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
+  async verifyPayment(@Body(validBody) body: VerifyPaymentBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
+    const result = await this.bus.request(verifyPayment, toVerifyPayment(body), call);
+    if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
+    const { paymentId: payment_id, relayRequestId: relay_request_id, retryAfterSeconds: retry_after_seconds } = result;
+    reply.status(202).header('retry-after', retry_after_seconds);
+    return success({ status: 'pending', payment_id, relay_request_id, retry_after_seconds });
+  }
+
+  @Get(':paymentId')
+  @RequireScope('read')
+  @Operation({
+    summary: 'Where a payment stands',
+    description: 'Of a subscription or of a gateway call, for its buyer. As last seen: POST /payments/verify looks anew.',
+    asks: [getPayment],
+    answer: { schema: envelopeSchema(jsonSchemaOf(paymentView)), example: success(paymentExample) },
+  })
+  async getPayment(@Param('paymentId') paymentId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(paymentId, () => refuse(getPayment, 'payment_not_found', {}));
+    return success(await this.bus.request(getPayment, { paymentId: id }, call));
+  }
+}

@@ -1,0 +1,51 @@
+import type { RequestOf } from '@market/contracts';
+import type { verifyPayment } from '@market/contracts/payments-ledger';
+import { ApiProperty } from '@nestjs/swagger';
+import { Allow } from 'class-validator';
+import { requestInvalid, type FieldProblem } from '../http/edge-refusals.js';
+import { Text, Uuid } from '../http/fields.js';
+import { readPayload } from './payment-payload.js';
+
+export class CreatePaymentBody {
+  @Uuid()
+  listing_id: string;
+}
+
+export class VerifyPaymentBody {
+  @Uuid()
+  payment_id: string;
+
+  @Text({ max: 66, optional: true, description: 'Of the payment, as its requirements name it; either this or payload.' })
+  relay_request_id?: string;
+
+  @Allow()
+  @ApiProperty({
+    required: false,
+    oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string', contentEncoding: 'base64' }] as never,
+    description: 'A PaymentPayload of x402 v2, as an object or as its JSON in base64; either this or relay_request_id. `accepted` is the requirement of data.x402.accepts. In the sandbox `payload` is {"outcome": "paid"}, or another outcome of POST /sandbox/payments/{relayRequestId}/pay.',
+  })
+  payload?: unknown;
+
+  @Text({ max: 64, optional: true, description: 'Of the payment, where it is known.' })
+  scheme?: string;
+
+  @Text({ max: 128, optional: true, description: 'CAIP-2 id of the chain that was paid on.' })
+  network?: string;
+
+  @Text({ max: 128, optional: true, description: 'Of the transaction that paid.' })
+  transactionHash?: string;
+}
+
+const RELAY_REQUEST_ID = /^0x[0-9a-f]{64}$/;
+
+/** @throws Refusal naming what is wrong: both ways to prove, none, or one that cannot be read. */
+export function toVerifyPayment({ payment_id, relay_request_id, payload, scheme, network, transactionHash }: VerifyPaymentBody): RequestOf<typeof verifyPayment> {
+  const problems: FieldProblem[] = [];
+  if ((relay_request_id === undefined) === (payload === undefined)) problems.push({ field: 'relay_request_id', message: 'exactly one of relay_request_id and payload must be sent' });
+  const relayRequestId = relay_request_id?.toLowerCase();
+  if (relayRequestId !== undefined && !RELAY_REQUEST_ID.test(relayRequestId)) problems.push({ field: 'relay_request_id', message: 'must be 0x and 64 hex digits' });
+  const read = payload === undefined ? { payload } : readPayload(payload);
+  if ('problem' in read) problems.push({ field: 'payload', message: read.problem });
+  if (problems.length > 0 || 'problem' in read) throw requestInvalid(problems);
+  return { paymentId: payment_id.toLowerCase(), relayRequestId, payload: read.payload, scheme, network, transactionHash };
+}

@@ -1,0 +1,106 @@
+import type { OutputOf } from '@market/contracts';
+import { getListingCards, listingCard } from '@market/contracts/catalog';
+import { cancelSubscription, getSubscription, listSubscriptions, subscriptionStatus, subscriptionView } from '@market/contracts/payments-ledger';
+import { MessageBus, refuse, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Delete, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { CurrentCall } from '../http/call.decorator.js';
+import { paginated, success } from '../http/envelope.js';
+import { linkPages } from '../http/page-links.js';
+import { choiceParam, integerParam, pageParams, readQuery } from '../http/query.js';
+import { uuidOr } from '../http/values.js';
+import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { Parties, withoutPicture } from '../parties/parties.js';
+import { listedSubscriptionExample, SUBSCRIPTION_ID, subscriptionDetailExample } from './subscriptions.examples.js';
+
+type SubscriptionRecord = OutputOf<typeof getSubscription>;
+type Card = OutputOf<typeof getListingCards>['listings'][number];
+
+const MOST_A_PAGE = 100;
+const subscriptionsQuery = {
+  status: choiceParam([...subscriptionStatus.options, 'all'], 'active'),
+  ...pageParams(MOST_A_PAGE),
+  limit: integerParam(1, MOST_A_PAGE, MOST_A_PAGE),
+};
+
+const { required, properties } = jsonSchemaOf(subscriptionView) as { required: string[]; properties: JsonSchema };
+const { connection_instructions, auth_method, demo_endpoint, delivery_type } = jsonSchemaOf(listingCard).properties as { [name: string]: JsonSchema };
+const PROVIDER: JsonSchema = { type: 'object', required: ['id', 'display_name'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } } };
+const LISTING: JsonSchema = { id: { type: 'string', format: 'uuid' }, name: { type: 'string' }, slug: { type: 'string' }, delivery_type: { ...delivery_type, type: ['string', 'null'], enum: [...(delivery_type!.enum as string[]), null] }, provider: PROVIDER };
+const withListing = (listing: JsonSchema): JsonSchema => ({ type: 'object', required: [...required, 'listing'], properties: { ...properties, listing: { type: 'object', required: Object.keys(listing), properties: listing } } });
+const detailSchema = withListing({ ...LISTING, connection_instructions: connection_instructions!, auth_method: { ...auth_method, type: ['string', 'null'], enum: [...(auth_method!.enum as string[]), null] }, demo_endpoint: demo_endpoint! });
+
+@ApiTags('Subscriptions')
+@Controller('subscriptions')
+export class SubscriptionsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly parties: Parties,
+    @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
+  ) {}
+
+  /** Two bus hops, and one more for providers not named lately. */
+  @Get()
+  @RequireScope('read')
+  @Operation({
+    summary: 'Subscriptions of the account',
+    description: 'Newest first. One past its current_period_end is expired.',
+    asks: [listSubscriptions],
+    query: subscriptionsQuery,
+    answer: { schema: pageSchema(withListing(LISTING)), example: paginated([listedSubscriptionExample], 1, { page: 1, limit: MOST_A_PAGE }) },
+  })
+  async listSubscriptions(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const query = readQuery(subscriptionsQuery, raw);
+    const { items, total } = await this.bus.request(listSubscriptions, query, request.call);
+    const completed = await this.complete(items, request.call);
+    const body = paginated(completed.map(({ view }) => view), total, query);
+    linkPages(request, reply, this.platform.publicUrl, body.pagination);
+    return body;
+  }
+
+  /** Two bus hops, and one more for a provider not named lately. */
+  @Get(':subscriptionId')
+  @RequireScope('read')
+  @Operation({
+    summary: 'One subscription, and how to connect',
+    description: 'Its subscriber alone sees it. What the catalog knows of the listing is null once the listing is gone.',
+    asks: [getSubscription],
+    answer: { schema: envelopeSchema(detailSchema), example: success(subscriptionDetailExample) },
+  })
+  async getSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(subscriptionId, () => refuse(getSubscription, 'subscription_not_found', {}));
+    const [completed] = await this.complete([await this.bus.request(getSubscription, { subscriptionId: id }, call)], call);
+    const { view, card } = completed!;
+    const connection = { connection_instructions: card?.connection_instructions ?? null, auth_method: card?.auth_method ?? null, demo_endpoint: card?.demo_endpoint ?? null };
+    return success({ ...view, listing: { ...view.listing, ...connection } });
+  }
+
+  @Delete(':subscriptionId')
+  @RequireScope('subscribe')
+  @Operation({
+    summary: 'End a subscription',
+    description: 'At once, and by its subscriber alone; what was paid for the rest of the period is not returned. Repeating it changes nothing.',
+    asks: [cancelSubscription],
+    answer: { schema: envelopeSchema(jsonSchemaOf(cancelSubscription.output)), example: success({ id: SUBSCRIPTION_ID, status: 'cancelled' }) },
+  })
+  async cancelSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentCall() call: Call) {
+    const id = uuidOr(subscriptionId, () => refuse(cancelSubscription, 'subscription_not_found', {}));
+    return success(await this.bus.request(cancelSubscription, { subscriptionId: id }, call));
+  }
+
+  /** The listing as it is named today; as it was sold, where it is gone. */
+  private async complete(records: SubscriptionRecord[], call: Call) {
+    const ids = [...new Set(records.map(({ listing_id }) => listing_id))];
+    const [{ listings }, partyOf] = await Promise.all([ids.length > 0 ? this.bus.request(getListingCards, { ids }, call) : { listings: [] as Card[] }, this.parties.named(records.map(({ seller_id }) => seller_id), call)]);
+    const cards = new Map(listings.map((card) => [card.id, card]));
+    return records.map(({ seller_id, listing, ...subscription }) => {
+      const card = cards.get(listing.id);
+      const { id, name, slug } = card ?? listing;
+      return { card, view: { ...subscription, listing: { id, name, slug, delivery_type: card?.delivery_type ?? null, provider: withoutPicture(partyOf(seller_id)) } } };
+    });
+  }
+}
