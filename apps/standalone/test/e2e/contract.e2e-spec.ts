@@ -1,0 +1,103 @@
+import type { CreatedListing, CreateListing } from '@market/sdk';
+import { payFor, withRelayId } from '../support/buyer.js';
+import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
+import { AnswerCheck } from '../support/fuzz/answer-check.js';
+import { Cast, signIn } from '../support/fuzz/cast.js';
+import { liveProof, PROVABLE } from '../support/fuzz/live-proofs.js';
+import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
+import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
+import { inEachMode } from '../support/world.js';
+
+/** How an example is made good for a marketplace that is not the one of the examples. */
+interface Live {
+  /** In the example's path. */
+  id?: string;
+  /** In place of members of the example. */
+  body?: object;
+  headers?: Record<string, string>;
+  /** Where the success that the document names first is not what the example is for. */
+  status?: number;
+}
+
+type LiveCase = (cast: Cast, example: Record<string, unknown>) => Live | Promise<Live>;
+
+const paymentOf = (cast: Cast, listing: { id: string }) => cast.owner.market.request<{ payment_id: string; requirements: { relayRequestId: string }; x402: { accepts: object[] } }>('POST', '/payments', { body: { listing_id: listing.id } });
+/** The outsider's, since nobody takes its keys away. */
+const onSale = ({ outsider }: Cast, fields: Pick<CreateListing, 'pricing_model' | 'pricing_amount'>): Promise<CreatedListing> => outsider.market.listings.create({ name: 'On sale to the examples', description: 'What the examples of the document subscribe to.', ...fields });
+const subscribed = async (cast: Cast): Promise<Live> => {
+  const body = { listing_id: (await onSale(cast, { pricing_model: 'free' })).id };
+  return { id: (await cast.owner.market.request<{ id: string }>('POST', '/subscribe', { body })).id };
+};
+
+/** Operations whose examples need more than an id of the caller's and a fresh proof. */
+const LIVE: Record<string, LiveCase> = {
+  createChallenge: ({ owner, human }, { purpose }) => ({ body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) }, ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}) }),
+  createListing: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
+  updateListing: async (cast) => ({ id: (await cast.perCallListing()).id }),
+  updateEndpoint: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
+  executeCall: async ({ owner, shop }, example) => ({ id: shop.id, headers: withRelayId(await payFor(owner, shop, example)) }),
+  getReceiptProof: ({ receiptId }) => ({ id: receiptId }),
+  createReview: ({ shop }) => ({ id: shop.id }),
+  subscribe: async (cast, { origin_currency: currency }) => (currency ? { body: { listing_id: (await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 })).id }, status: 402 } : { body: { listing_id: (await onSale(cast, { pricing_model: 'free' })).id } }),
+  getSubscription: subscribed,
+  cancelSubscription: subscribed,
+  createPayment: async (cast) => ({ body: { listing_id: (await onSale(cast, { pricing_model: 'yearly', pricing_amount: 50 })).id } }),
+  async verifyPayment(cast, { payload }) {
+    const { payment_id, requirements, x402 } = await paymentOf(cast, await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }));
+    if (payload) return { body: { payment_id, payload: { ...payload, accepted: x402.accepts[0] } } };
+    await cast.owner.market.sandbox.pay(requirements.relayRequestId);
+    return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
+  },
+  getPayment: ({ offer }) => ({ id: offer.payment_id! }),
+};
+
+inEachMode('the OpenAPI document', (world) => {
+  let description: ApiDescription;
+  let check: AnswerCheck;
+  let client: RawClient;
+  let cast: Cast;
+
+  beforeAll(async () => {
+    description = await ApiDescription.read(world);
+    check = new AnswerCheck(description);
+    client = new RawClient(world);
+    cast = await Cast.assemble(world);
+  }, 120_000);
+  afterAll(async () => {
+    client.close();
+    await cast?.close();
+  });
+
+  const successOf = ({ answers }: Operation): number => [...answers.keys()].find((status) => status === 200 || status === 201)!;
+
+  async function authorizationOf({ id, access }: Operation): Promise<string | undefined> {
+    if (access.credential === 'none') return undefined;
+    if (ACCESS_ROWS[id]?.endsSession) return `Bearer ${(await signIn(world)).token}`;
+    return access.account_types.includes('agent') ? cast.owner.registration.authorization_header : `Bearer ${cast.human.token}`;
+  }
+
+  /** @returns the answer, and the status it should have. */
+  async function asked(operation: Operation, example: object | undefined): Promise<[RawAnswer, number]> {
+    const { id, method, path } = operation;
+    const live = await LIVE[id]?.(cast, { ...example });
+    const target = path.includes('{') ? path.replace(/\{\w+\}/, live?.id ?? (await ACCESS_ROWS[id]!.id!.own(cast))) : path;
+    const authorization = await authorizationOf(operation);
+    const proof = PROVABLE.includes(id) ? await liveProof(id, cast, world) : {};
+    const body = example && JSON.stringify({ ...example, ...proof, ...live?.body });
+    const headers = { ...(authorization ? { authorization } : {}), ...(body ? { 'content-type': 'application/json' } : {}), ...live?.headers };
+    const answer = await client.send({ method, target: `/api/v1${target}`, headers, ...(body ? { body } : {}) });
+    return [answer, live?.status ?? successOf(operation)];
+  }
+
+  it('gives examples of requests that a live marketplace answers as it documents, every operation at least once', async () => {
+    const problems: string[] = [];
+    for (const operation of description.operations) {
+      for (const example of operation.body?.examples.length ? operation.body.examples : [undefined]) {
+        const [answer, expected] = await asked(operation, example);
+        if (answer.status !== expected) problems.push(`${operation.name} is answered ${answer.status}, not ${expected}: ${answer.text.slice(0, 300)}`);
+        problems.push(...check.problemsOf(operation, operation.method, answer).map((problem) => `${operation.name}: ${problem}`));
+      }
+    }
+    expect(problems).toEqual([]);
+  }, 120_000);
+});
