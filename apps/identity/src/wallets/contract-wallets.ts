@@ -8,13 +8,12 @@ import {
   erc6492SignatureValidatorByteCode,
   hashMessage,
   http,
-  HttpRequestError,
   InternalRpcError,
   isErc6492Signature,
   LimitExceededRpcError,
   parseAbi,
   parseErc6492Signature,
-  TimeoutError,
+  RpcRequestError,
   type Address,
   type Hex,
   type PublicClient,
@@ -28,8 +27,8 @@ const EIP_1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signat
 const VALID: Hex = `0x1626ba7e${'0'.repeat(56)}`;
 const VALID_BEFORE_DEPLOYMENT: Hex = '0x01';
 
-/** What a node or the way to it fails with, as opposed to a contract that says no by reverting. */
-const OUTAGES = [HttpRequestError, TimeoutError, InternalRpcError, LimitExceededRpcError];
+/** What a node that has no answer says in its words, as opposed to a contract that says no by reverting. */
+const NODE_TROUBLE = [InternalRpcError, LimitExceededRpcError];
 
 /** The chain cannot be asked now, so nothing is known of the signature. */
 export class ChainUnreachableError extends Error {
@@ -50,30 +49,51 @@ export class ContractWallets {
    */
   async verify(chainId: string, address: Address, message: string, signature: string): Promise<boolean> {
     const url = this.config.evmRpcUrls.get(chainId);
-    if (url === undefined || !isBytes(signature)) return false;
+    const parts = partsOf(signature);
+    if (url === undefined || !parts) return false;
     // One deadline for all that is asked, whatever viem allows each single request.
     const transport = http(url, { retryCount: 0, timeout: WITHIN_MS, fetchOptions: { signal: AbortSignal.timeout(WITHIN_MS) } });
     try {
-      return await isSignatureOf(createPublicClient({ transport }), address, hashMessage(message), signature);
+      return await isSignatureOf(createPublicClient({ transport }), address, hashMessage(message), parts);
     } catch (error) {
-      if (error instanceof BaseError && !error.walk((cause) => OUTAGES.some((outage) => cause instanceof outage))) return false;
+      if (isNo(error)) return false;
       // The cause names the URL, which may hold the operator's key to the node.
       throw new ChainUnreachableError(`chain ${chainId} is out of reach`);
     }
   }
 }
 
+/** A signature for a contract; `wrapped` where it carries the contract's deployment as well. */
+interface Parts {
+  own: Hex;
+  wrapped: Hex | null;
+}
+
+function partsOf(signature: string): Parts | null {
+  if (!isBytes(signature)) return null;
+  if (!isErc6492Signature(signature)) return { own: signature, wrapped: null };
+  try {
+    return { own: parseErc6492Signature(signature).signature, wrapped: signature };
+  } catch {
+    return null;
+  }
+}
+
 const isBytes = (text: string): text is Hex => /^0x(?:[0-9a-fA-F]{2})+$/.test(text);
 
-async function isSignatureOf(chain: PublicClient, address: Address, hash: Hex, signature: Hex): Promise<boolean> {
-  const wrapped = isErc6492Signature(signature);
+async function isSignatureOf(chain: PublicClient, address: Address, hash: Hex, { own, wrapped }: Parts): Promise<boolean> {
   if (await chain.getCode({ address })) {
-    const own = wrapped ? parseErc6492Signature(signature).signature : signature;
     const { data } = await chain.call({ to: address, data: encodeFunctionData({ abi: EIP_1271, functionName: 'isValidSignature', args: [hash, own] }) });
     return data === VALID;
   }
   if (!wrapped) return false;
   // Runs as the constructor of a contract that is never created: deploys the wallet, asks it, and leaves nothing.
-  const data = encodeDeployData({ abi: erc6492SignatureValidatorAbi, bytecode: erc6492SignatureValidatorByteCode, args: [address, hash, signature] });
+  const data = encodeDeployData({ abi: erc6492SignatureValidatorAbi, bytecode: erc6492SignatureValidatorByteCode, args: [address, hash, wrapped] });
   return (await chain.call({ data })).data === VALID_BEFORE_DEPLOYMENT;
+}
+
+/** Whether the node answered, and the answer was that the contract failed. */
+function isNo(error: unknown): boolean {
+  if (!(error instanceof BaseError) || !error.walk((cause) => cause instanceof RpcRequestError)) return false;
+  return !error.walk((cause) => NODE_TROUBLE.some((trouble) => cause instanceof trouble));
 }

@@ -60,6 +60,21 @@ describe('API keys', () => {
     expect(await list()).toHaveLength(3);
   });
 
+  it('creates no key that outlives the creating one: its end is passed on where none is given, or an earlier one', async () => {
+    const end = new Date(Date.now() + 3_600_000).toISOString();
+    const later = new Date(Date.now() + 3_600_001).toISOString();
+    const sooner = new Date(Date.now() + 60_000).toISOString();
+    const mortal = await world.callWith((await create({ expiresAt: end })).key);
+    expect((await create({}, mortal)).expires_at).toBe(end);
+    expect((await create({ expiresAt: end }, mortal)).expires_at).toBe(end);
+    expect((await create({ expiresAt: sooner }, mortal)).expires_at).toBe(sooner);
+    const error: unknown = await create({ expiresAt: later }, mortal).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ reason: 'expiry_beyond_own', details: { latest_expires_at: end }, declaration: { kind: 'forbidden' } });
+    const grandchild = await world.callWith((await create({}, mortal)).key);
+    expect((await create({}, grandchild)).expires_at).toBe(end);
+    expect((await create()).expires_at).toBeNull();
+  });
+
   it.each(['soon', '', '2100-01-01', '2100-02-30T00:00:00Z', '2100-01-01T00:00:00', '2000-01-01T00:00:00Z', '\0'])('refuses the expiry %j', async (expiresAt) => {
     expect(await reasonOf(create({ expiresAt }))).toBe('expiry_invalid');
   });
@@ -143,9 +158,9 @@ describe('API keys', () => {
     expect((await create({}, withKey({ idempotency }))).is_active).toBe(true);
   });
 
-  it('stores no raw key anywhere, not even in a kept answer', async () => {
+  it('stores no raw key and no session token anywhere, not even in a kept answer', async () => {
     const idempotency = { key: 'canary', fingerprint: 'a'.repeat(64) };
-    const canaries = [(await world.register(evmTestWallet())).api_key, (await create({}, withKey({ idempotency }))).key];
+    const canaries = [(await world.register(evmTestWallet())).api_key, (await create({}, withKey({ idempotency }))).key, (await world.human()).credential];
     const tables = await world.db.inspect<{ name: string }>("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'identity'");
     expect(tables.length).toBeGreaterThan(6);
     for (const { name } of tables) {

@@ -1,10 +1,9 @@
-import { challengePurpose, createChallenge, register } from '@market/contracts/identity';
-import { newCall } from '@market/messaging';
+import { challengePurpose } from '@market/contracts/identity';
 import { Jobs } from '@market/runtime';
 import { parseSiweMessage } from 'viem/siwe';
 import { ChallengesRepository } from '../../src/challenges/infra/challenges.repository.js';
 import { SweepChallenges } from '../../src/challenges/sweep-challenges.job.js';
-import { solve, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, solve, startIdentity, type Challenge, type IdentityWorld } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
 
 const LIMIT = 5;
@@ -16,10 +15,11 @@ describe('createChallenge', () => {
   });
   afterAll(() => world.stop());
 
-  it('asks for a text that names wallet, purpose, chain, agent, nonce and times, and for work', async () => {
+  it('asks for a text that names wallet, purpose, chain, agent, human, nonce and times, and for work', async () => {
     const { address } = evmTestWallet();
     const agentId = '018f6d1e-0000-7000-8000-000000000001';
-    const challenge = await world.bus.request(createChallenge, { walletAddress: address.toLowerCase(), purpose: 'claim', chainId: 8453, agentId }, newCall());
+    const human = await world.human();
+    const challenge = await world.challenge({ address: address.toLowerCase() }, 'claim', { chainId: 8453, agentId, by: human });
     expect(challenge).toEqual({
       message: expect.any(String) as string,
       nonce: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
@@ -27,32 +27,72 @@ describe('createChallenge', () => {
       pow: { challenge: expect.stringMatching(/^[0-9a-f]{64}$/) as string, difficulty: 2, algorithm: 'sha256' },
     });
     const fields = parseSiweMessage(challenge.message);
-    expect(fields).toMatchObject({ address, chainId: 8453, domain: 'market.example', uri: 'https://market.example', version: '1', nonce: challenge.nonce, resources: [`urn:uuid:${agentId}`] });
+    expect(fields).toMatchObject({ address, chainId: 8453, domain: 'market.example', uri: 'https://market.example', version: '1', nonce: challenge.nonce, resources: [`urn:uuid:${agentId}`, `urn:uuid:${human.id}`] });
     expect(fields.statement).toContain('claim');
     expect(fields.expirationTime!.getTime() - fields.issuedAt!.getTime()).toBe(120_000);
   });
 
   it.each(challengePurpose.options)('is given for %s, to both kinds of wallets', async (purpose) => {
+    const by = await world.human();
     for (const wallet of [evmTestWallet(), solanaTestWallet()]) {
-      const { message } = await world.challenge(wallet, purpose);
+      const { message } = await world.challenge(wallet, purpose, { agentId: by.id, by });
       expect(message).toContain(wallet.address);
       expect(message).toContain(`Purpose: ${purpose}.`);
     }
   });
 
-  it('is given to one wallet only so often until some are used or expire', async () => {
-    const wallet = evmTestWallet();
-    for (let count = 1; count < LIMIT; count += 1) await world.challenge(wallet);
-    const last = await world.challenge({ address: wallet.address.toLowerCase() });
-    const error: unknown = await world.challenge(wallet, 'recovery').catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ reason: 'too_many_challenges', details: { retry_after_seconds: expect.any(Number) as number } });
-    const { retry_after_seconds } = (error as { details: { retry_after_seconds: number } }).details;
-    expect(retry_after_seconds).toBeGreaterThan(100);
-    expect(retry_after_seconds).toBeLessThanOrEqual(120);
+  it('names the account that asks for one to manage wallets, and no other account unasked', async () => {
+    const agent = await world.agent();
+    const [link, update, other, stranger] = await Promise.all([
+      world.challenge(agent.wallet, 'wallet_link', { by: agent }),
+      world.challenge(agent.wallet, 'wallet_update', { by: agent }),
+      world.challenge(agent.wallet, 'recovery', { by: agent }),
+      world.challenge(agent.wallet, 'wallet_link'),
+    ]);
+    for (const { message } of [link, update]) expect(message).toContain(`- urn:uuid:${agent.id}`);
+    for (const { message } of [other, stranger]) expect(message).not.toContain('urn:uuid');
+  });
 
-    await world.challenge(evmTestWallet());
-    await world.bus.request(register, { walletAddress: wallet.address, nonce: last.nonce, powNonce: solve(last.pow), signature: await wallet.sign(last.message) }, newCall());
+  it('is not given for a claim without the agent, nor without the session of the human', async () => {
+    const [agent, human] = [await world.agent(), await world.human()];
+    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { by: human }))).toBe('claim_needs_agent');
+    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id }))).toBe('claim_needs_session');
+    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id, by: agent }))).toBe('claim_needs_session');
+  });
+
+  it('is always given: of the unused ones of a wallet, the oldest makes room, so that no stranger locks it out', async () => {
+    const wallet = evmTestWallet();
+    const first = await world.challenge(wallet);
+    const kept = [await world.challenge(wallet)];
+    for (let count = 2; count < LIMIT; count += 1) kept.push(await world.challenge({ address: wallet.address.toLowerCase() }));
+    kept.push(await world.challenge(wallet, 'recovery'));
+    const open = await world.db.inspect<{ nonce: string }>('SELECT nonce FROM identity.challenges WHERE address = $1 ORDER BY issued_at', [wallet.address]);
+    expect(open.map(({ nonce }) => nonce)).toEqual(kept.map(({ nonce }) => nonce));
+
+    const answer = async ({ nonce, message, pow }: Challenge) => ({ nonce, powNonce: solve(pow), signature: await wallet.sign(message) });
+    expect(await reasonOf(world.register(wallet, await answer(first)))).toBe('challenge_invalid');
+    await world.register(wallet, await answer(kept.at(-2)!));
+    // A used one counts no more, and is not what makes room.
     await world.challenge(wallet);
+    expect(await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address])).toHaveLength(LIMIT + 1);
+  });
+
+  it('does not fill the table, however many ask at once', async () => {
+    const wallet = evmTestWallet();
+    await Promise.all(Array.from({ length: 40 }, () => world.challenge(wallet)));
+    await world.challenge(wallet);
+    expect(await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address])).toHaveLength(LIMIT);
+
+    const total = 1_200;
+    await world.db.inspect(
+      `INSERT INTO identity.challenges (nonce, purpose, chain_type, address, pow_challenge, pow_difficulty, expires_at)
+       SELECT 'flood ' || n, 'session', 'evm', 'flood ' || n, '', 1, now() + n * interval '1 second' FROM generate_series(1, $1::int) n`,
+      [total],
+    );
+    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), { maxStoredChallenges: 1_000 }).run();
+    const left = await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.challenges');
+    expect(left).toEqual([{ n: 1_000 }]);
+    expect(await world.db.inspect("DELETE FROM identity.challenges WHERE nonce LIKE 'flood %' RETURNING nonce")).toContainEqual({ nonce: `flood ${total}` });
   });
 
   it('leaves nothing behind once it is expired, used or not, and loses nothing before', async () => {

@@ -1,4 +1,4 @@
-import { agentRegistered, authenticate, challengePurpose, getAgents, getProfile, hashApiKey, register } from '@market/contracts/identity';
+import { agentRegistered, authenticate, challengePurpose, getAgents, getProfile, hashApiKey, register, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
 import { newCall } from '@market/messaging';
 import { eventually } from '@market/testing';
@@ -66,14 +66,21 @@ describe('register', () => {
     expect(getProfile.output.safeParse(profile).error).toBeUndefined();
   });
 
-  it('names an account after its wallet when no name is given, and tells of it in one event', async () => {
-    const heard: unknown[] = [];
-    await world.link.consumeEvents(agentRegistered.subject, async (events) => void heard.push(...events.map((event) => event.payload)));
+  it('names an account after its wallet when no name is given, and tells of it, of its wallet and of its work', async () => {
+    const heard: Record<string, unknown[]> = {};
+    for (const { subject } of [agentRegistered, walletLinked, registrationWorkSolved]) await world.link.consumeEvents(subject, async (events) => void (heard[subject] ??= []).push(...events.map((event) => event.payload)));
     const wallet = evmTestWallet();
     const { user_id: id } = await world.register(wallet);
     const display_name = `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`;
     const agent = { id, display_name, avatar_url: null, account_type: 'agent', is_verified: false };
-    await eventually(() => expect(heard).toEqual([{ agent, registeredAt: expect.stringMatching(/Z$/) as string }]));
+    const at = expect.stringMatching(/^\d{4}-.*Z$/) as string;
+    await eventually(() =>
+      expect(heard).toEqual({
+        [agentRegistered.subject]: [{ agent, registeredAt: at }],
+        [walletLinked.subject]: [{ accountId: id, address: wallet.address, chainType: 'evm', linkedAt: at }],
+        [registrationWorkSolved.subject]: [{ accountId: id, difficulty: 1, solveMs: expect.any(Number) as number, solvedAt: at }],
+      }),
+    );
     const unknown = '018f6d1e-0000-7000-8000-000000000001';
     expect(await world.bus.request(getAgents, { ids: [unknown, id] }, newCall())).toEqual({ agents: [agent] });
   });
@@ -112,8 +119,9 @@ describe('register', () => {
 
   it('refuses the answer to a challenge of any other purpose', async () => {
     const wallet = solanaTestWallet();
+    const by = await world.human();
     for (const purpose of challengePurpose.options.filter((option) => option !== 'registration')) {
-      const { message, nonce, pow } = await world.challenge(wallet, purpose);
+      const { message, nonce, pow } = await world.challenge(wallet, purpose, { agentId: by.id, by });
       expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message), nonce, powNonce: solve(pow) }))).toBe('challenge_invalid');
       expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message) }))).toBe('signature_invalid');
     }
@@ -214,6 +222,24 @@ describe('register', () => {
     const { message, nonce, pow } = await world.challenge(wallet);
     await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 ms' WHERE nonce = $1", [nonce]);
     expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(message) }))).toBe('challenge_invalid');
+  });
+
+  it('measures the work from handing out the challenge to its use, by the clock of PostgreSQL', async () => {
+    const wallet = evmTestWallet();
+    const { message, nonce, pow } = await world.challenge(wallet);
+    await world.db.inspect("UPDATE identity.challenges SET issued_at = issued_at - interval '42 seconds' WHERE nonce = $1", [nonce]);
+    const issued = (await world.db.inspect<{ at: Date }>('SELECT issued_at AS at FROM identity.challenges WHERE nonce = $1', [nonce]))[0]!.at;
+    const signature = await wallet.sign(message.replace(/Issued At: .*/, `Issued At: ${issued.toISOString()}`));
+    const { user_id: id } = await world.register(wallet, { nonce, signature, powNonce: solve(pow) });
+    const events = await world.db.inspect<{ payload: { accountId: string; solveMs: number } }>('SELECT payload FROM identity.outbox WHERE subject = $1', [registrationWorkSolved.subject]);
+    const { solveMs } = events.map(({ payload }) => payload).find(({ accountId }) => accountId === id)!;
+    expect(solveMs).toBeGreaterThanOrEqual(42_000);
+    expect(solveMs).toBeLessThan(60_000);
+  });
+
+  it("refuses a human's wallet, and sends it to the door for humans", async () => {
+    const human = await world.human();
+    expect(await reasonOf(world.register(human.wallet))).toBe('wallet_is_a_humans');
   });
 
   it('refuses names that cannot be read, before the challenge is used up', async () => {

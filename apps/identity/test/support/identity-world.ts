@@ -1,5 +1,5 @@
 import { topology, type OutputOf, type RequestOf } from '@market/contracts';
-import { authenticate, createChallenge, hashApiKey, register, type ChallengePurpose } from '@market/contracts/identity';
+import { authenticate, createChallenge, hashApiKey, hashSessionToken, openSession, register, type ChallengePurpose } from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Link } from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
@@ -7,18 +7,40 @@ import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { identityDatabase } from '../../src/database.js';
 import { identity } from '../../src/service.js';
-import type { TestWallet } from './test-wallets.js';
+import { evmTestWallet, type TestWallet } from './test-wallets.js';
 
 export type Challenge = OutputOf<typeof createChallenge>;
 export type Registration = OutputOf<typeof register>;
 
+/** The answer to a challenge of any purpose. */
+export interface Proof {
+  walletAddress: string;
+  signature: string;
+  nonce: string;
+  powNonce: string;
+}
+
+/** Whoever is known to the edge: an agent by its key, a human by a session. */
+export interface Known {
+  id: string;
+  wallet: TestWallet;
+  call: Call;
+  /** The key or the session token. */
+  credential: string;
+}
+
 /** The identity service on a database of its own, seen from the edge. */
 export interface IdentityWorld {
   bus: MessageBus;
+  /** The same as the gateway service asks. */
+  gatewayBus: MessageBus;
   link: Link;
   running: RunningProcess;
   db: FreshDatabase;
-  challenge(wallet: Pick<TestWallet, 'address'>, purpose?: ChallengePurpose): Promise<Challenge>;
+  challenge(wallet: Pick<TestWallet, 'address'>, purpose?: ChallengePurpose, more?: { agentId?: string; chainId?: number; by?: Known }): Promise<Challenge>;
+  prove(wallet: TestWallet, purpose: ChallengePurpose, more?: { agentId?: string; chainId?: number; by?: Known }): Promise<Proof>;
+  agent(wallet?: TestWallet): Promise<Known>;
+  human(wallet?: TestWallet): Promise<Known>;
   /** The whole of a registration; `changes` replaces parts of what is sent. */
   register(wallet: TestWallet, changes?: Partial<RequestOf<typeof register>>): Promise<Registration>;
   /** A call as the edge makes it for this key. */
@@ -39,20 +61,32 @@ export async function startIdentity(env: Record<string, string> = {}): Promise<I
   });
   const link = await transport.connect('api-gateway', topology['api-gateway']);
   const bus = new MessageBus(link, topology['api-gateway']);
-  const challenge: IdentityWorld['challenge'] = ({ address }, purpose) => bus.request(createChallenge, { walletAddress: address, purpose }, newCall());
+  const gatewayBus = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
+  const challenge: IdentityWorld['challenge'] = ({ address }, purpose, { by, ...more } = {}) => bus.request(createChallenge, { walletAddress: address, purpose, ...more }, newCall({ principal: by?.call.principal }));
+  const prove: IdentityWorld['prove'] = async (wallet, purpose, more) => {
+    const { message, nonce, pow } = await challenge(wallet, purpose, more);
+    return { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
+  };
+  const registerWallet: IdentityWorld['register'] = async (wallet, changes = {}) => bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newCall());
+  const callWith: IdentityWorld['callWith'] = async (key, values) => newCall({ principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()), ...values });
   return {
     bus,
+    gatewayBus,
     link,
     running,
     db,
     challenge,
-    async register(wallet, changes = {}) {
-      const { message, nonce, pow } = await challenge(wallet);
-      const answer = { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow), ...changes };
-      return bus.request(register, answer, newCall());
+    prove,
+    register: registerWallet,
+    callWith,
+    async agent(wallet = evmTestWallet()) {
+      const registration = await registerWallet(wallet);
+      return { id: registration.user_id, wallet, call: await callWith(registration.api_key), credential: registration.api_key };
     },
-    async callWith(key, values) {
-      return newCall({ principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()), ...values });
+    async human(wallet = evmTestWallet()) {
+      const { session_token: token, account } = await bus.request(openSession, await prove(wallet, 'session'), newCall());
+      const principal = await bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newCall());
+      return { id: account.id, wallet, call: newCall({ principal }), credential: token };
     },
     async stop() {
       await running.stop();
