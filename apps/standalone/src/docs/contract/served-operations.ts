@@ -13,7 +13,8 @@ export function undocumented(operations: SpecOperation[], { document }: EdgeDesc
   return operations.flatMap(({ name, statuses }) => {
     const shown = documented.get(routeKey(name));
     if (!shown) return [name];
-    return statuses.filter((status) => !shown.has(status)).map((status) => `${name}: ${status}`);
+    const isShown = (status: string): boolean => (status === '2xx' ? [...shown].some((other) => other.startsWith('2')) : shown.has(status));
+    return statuses.filter((status) => !isShown(status)).map((status) => `${name}: ${status}`);
   });
 }
 

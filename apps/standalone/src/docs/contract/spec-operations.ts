@@ -4,7 +4,7 @@ import type { ContractRow } from './contract-rows.js';
 export interface SpecOperation {
   /** `GET /listings/{listingId}`, below the version prefix. */
   name: string;
-  /** Every HTTP status its row says it answers with. */
+  /** Every HTTP status its row says it answers with; `2xx` where it names no success. */
   statuses: string[];
 }
 
@@ -20,7 +20,7 @@ export function specOperations(rows: ContractRow[]): SpecOperation[] {
 
 function operation(name: string, auth: string, response: string): SpecOperation {
   const named = response.match(STATUS) ?? [];
-  const success = named.some((status) => status.startsWith('2')) ? [] : ['200'];
+  const success = named.some((status) => status.startsWith('2')) ? [] : ['2xx'];
   const unauthorized = auth === 'none' ? [] : ['401'];
   return { name, statuses: [...new Set([...success, ...named, ...unauthorized])].sort() };
 }
