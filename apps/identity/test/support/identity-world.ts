@@ -1,4 +1,4 @@
-import { topology, type OutputOf, type RequestOf } from '@market/contracts';
+import { topology, type OutputOf, type Principal, type RequestOf } from '@market/contracts';
 import { authenticate, createChallenge, hashApiKey, hashSessionToken, openSession, register, type ChallengePurpose } from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Link } from '@market/messaging';
@@ -24,7 +24,8 @@ export interface Proof {
 export interface Known {
   id: string;
   wallet: TestWallet;
-  call: Call;
+  /** A new call each time. */
+  readonly call: Call;
   /** The key or the session token. */
   credential: string;
 }
@@ -81,12 +82,13 @@ export async function startIdentity(env: Record<string, string> = {}): Promise<I
     callWith,
     async agent(wallet = evmTestWallet()) {
       const registration = await registerWallet(wallet);
-      return { id: registration.user_id, wallet, call: await callWith(registration.api_key), credential: registration.api_key };
+      const { principal } = await callWith(registration.api_key);
+      return knownBy(principal!, wallet, registration.api_key);
     },
     async human(wallet = evmTestWallet()) {
-      const { session_token: token, account } = await bus.request(openSession, await prove(wallet, 'session'), newCall());
+      const { session_token: token } = await bus.request(openSession, await prove(wallet, 'session'), newCall());
       const principal = await bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newCall());
-      return { id: account.id, wallet, call: newCall({ principal }), credential: token };
+      return knownBy(principal, wallet, token);
     },
     async stop() {
       await running.stop();
@@ -94,6 +96,15 @@ export async function startIdentity(env: Record<string, string> = {}): Promise<I
     },
   };
 }
+
+const knownBy = (principal: Principal, wallet: TestWallet, credential: string): Known => ({
+  id: principal.accountId,
+  wallet,
+  credential,
+  get call() {
+    return newCall({ principal });
+  },
+});
 
 export function solve({ challenge, difficulty }: Challenge['pow']): string {
   for (let attempt = 0; ; attempt += 1) if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
