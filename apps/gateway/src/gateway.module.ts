@@ -16,6 +16,7 @@ import { EndpointUrlPolicy } from './egress/endpoint-url.policy.js';
 import { SellerAgent } from './egress/seller-agent.js';
 import { SellerClient } from './egress/seller-client.js';
 import { CallableEndpoints } from './endpoints/callable-endpoints.js';
+import { EndpointHealth } from './endpoints/endpoint-health.js';
 import { EndpointsMessageController } from './endpoints/endpoints.message-controller.js';
 import { OwnedEndpoint } from './endpoints/owned-endpoint.js';
 import { ProvisionEndpoint } from './endpoints/provision-endpoint.use-case.js';
@@ -23,6 +24,7 @@ import { RotateEndpointSecret } from './endpoints/rotate-endpoint-secret.use-cas
 import { TestEndpoint } from './endpoints/test-endpoint.use-case.js';
 import { UpdateEndpoint } from './endpoints/update-endpoint.use-case.js';
 import { GatewayRequestsQuery } from './history/gateway-requests.query.js';
+import { PruneHistory } from './history/prune-history.job.js';
 import { Offerings } from './offerings/offerings.js';
 
 @Module({
@@ -44,6 +46,7 @@ import { Offerings } from './offerings/offerings.js';
     { provide: SellerClient, useFactory: (agent: SellerAgent, policy: EndpointUrlPolicy) => new SellerClient(agent, policy), inject: [SellerAgent, EndpointUrlPolicy] },
     OwnedEndpoint,
     CallableEndpoints,
+    EndpointHealth,
     ProvisionEndpoint,
     UpdateEndpoint,
     TestEndpoint,
@@ -59,6 +62,7 @@ import { Offerings } from './offerings/offerings.js';
     ResumeCalls,
     CallEvents,
     GatewayRequestsQuery,
+    PruneHistory,
   ],
 })
 export class GatewayModule {}

@@ -39,6 +39,14 @@ describe('MemoryLimits', () => {
     expect(await limits.consume(rule, 'a', 0)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
+  it('lets a rule be made smaller', async () => {
+    const { clock, limits } = limitsAt();
+    await limits.consume(rule, 'a', 30);
+    expect(await limits.consume({ ...rule, burst: 2 }, 'a')).toEqual({ allowed: false, limit: 2, remaining: 0, retryAfterSeconds: 1, resetSeconds: 1 });
+    clock.ms += 15_000;
+    expect((await limits.consume({ ...rule, burst: 2 }, 'a', 2)).allowed).toBe(true);
+  });
+
   it('counts keys and rules apart', async () => {
     const { limits } = limitsAt();
     await limits.consume(rule, 'a', 30);

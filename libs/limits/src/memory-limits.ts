@@ -21,7 +21,8 @@ export class MemoryLimits extends Limits {
 
   take(rule: LimitRule, key: string, cost: number): LimitVerdict {
     const bucket = bucketOf(rule);
-    const lack = this.lackOf(rule, key);
+    // Of a rule that was made smaller, no bucket lacks more than all of it.
+    const lack = Math.min(this.lackOf(rule, key), bucket.spanMicros);
     const after = lack + cost * bucket.tokenMicros;
     const allowed = after <= bucket.spanMicros;
     if (allowed) this.keep(rule, key, after);

@@ -20,10 +20,10 @@ describe('a call that has to be paid', () => {
     expect(error.recovery).toMatchObject({ keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] });
   });
 
-  it.each(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])('drops the old relay request id after %s', (reason) => {
+  it.each(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])('asks for another payment after %s, without the headers of the old one', (reason) => {
     const { error } = required({ reason });
     expect(error.details).toEqual({ reason });
-    expect(error.recovery!.drop).toEqual(['X-Market-Relay-Request-Id']);
+    expect(error.recovery).toEqual({ next_action: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'], links: LINKS });
   });
 });
 

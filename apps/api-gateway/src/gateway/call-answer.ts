@@ -12,19 +12,19 @@ const MESSAGES: Record<NonNullable<PaymentRequired['reason']> | 'unpaid', string
   underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
   offer_expired: 'The offer expired before it was paid; here is a new one',
   payment_failed: 'The payment failed; here is a new offer',
-  refund_due: 'The call was paid and could not be delivered in time, so the payment is being refunded; here is a new offer',
-  refunded: 'This payment was refunded; here is a new offer',
+  refund_due: 'What was paid came too late for its offer, or its call could not be delivered in time: it buys nothing any more and is owed back to you; here is a new offer',
+  refunded: 'What was paid has been refunded; here is a new offer',
   cancelled: 'This payment was cancelled; here is a new offer',
 };
 
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
-/** The old id is dead; the new offer's retry headers bring another. */
-const PAY_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['X-Market-Relay-Request-Id'] };
+/** The old payment buys nothing; the requirements beside the error are new ones, with retry headers of their own. */
+const PAY_ANEW: RecoveryHint = { nextAction: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'] };
 const PAY_THE_REST: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
 /** The body of a 402: an error that says what to do, and beside it the payment to make. */
 export function paymentRequiredBody({ payment, reason, received, missing }: PaymentRequired, links: GuidanceLinks): ErrorBody & { data: { payment: PaymentRequired['payment'] } } {
-  const hint = reason === undefined ? PAY_AND_RETRY : reason === 'underpaid' ? PAY_THE_REST : PAY_AGAIN;
+  const hint = reason === undefined ? PAY_AND_RETRY : reason === 'underpaid' ? PAY_THE_REST : PAY_ANEW;
   return {
     success: false,
     error: {

@@ -3,8 +3,9 @@ import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger'
 import type { Offering } from '@market/contracts/catalog';
 import type { Call } from '@market/messaging';
 import { Database, GroupCommit, Outbox, sql } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
+import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
 
 /** One call, as its record is kept. */
 export interface CallRecord {
@@ -20,6 +21,7 @@ export interface Quote extends CallRecord {
 }
 
 export interface Delivery extends CallRecord, Result {
+  endpoint: CalledEndpoint;
   payment: { paymentId: string; relayRequestId: string; transactionHash: string | null; fence: number } | null;
   money: CallMoney;
 }
@@ -29,6 +31,20 @@ export interface Result {
   answerDigest: Buffer;
   statusCode: number;
   latencyMs: number;
+}
+
+/** What is known of the attempts at a call before this one. */
+export interface Earlier {
+  result: StoredResult | null;
+  /** Claims that were given back before the seller was called: no attempts. */
+  unusedClaims: number;
+}
+
+interface Stored {
+  /** This delivery is the one that is kept. */
+  isKept: boolean;
+  /** Its endpoint was not known to work, and does. */
+  recovers: boolean;
 }
 
 export interface StoredResult extends Result {
@@ -49,10 +65,18 @@ const insertQuotes = sql(
    ON CONFLICT (id) DO NOTHING`,
 );
 
-/** The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund. */
+/**
+ * The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund.
+ * Whichever stands, the endpoints have answered: their count of failures in a row ends here, and those not known to work are named.
+ */
 const storeDeliveries = sql(
   'gateway-requests.store-deliveries',
-  `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
+  `WITH answered AS (
+     UPDATE endpoints SET consecutive_failures = 0
+     WHERE listing_id = ANY($20::uuid[]) AND url = ANY($21::text[]) AND (consecutive_failures > 0 OR status IN ('unverified', 'failing'))
+     RETURNING listing_id, status
+   ), stored AS (
+   INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
      payment_id, relay_request_id, transaction_hash, fence, billable, seller_status_code, latency_ms, result_json, response_digest, completed_at, settled_at)
    SELECT id, buyer_id, seller_id, listing_id, listing_name, listing_slug, 'succeeded', body_digest, gross_micros, fee_micros, net_micros, fee_bps,
      payment_id, relay_request_id, transaction_hash, fence, true, seller_status_code, latency_ms, result_json, response_digest, now(), CASE WHEN payment_id IS NULL THEN now() END
@@ -63,7 +87,9 @@ const storeDeliveries = sql(
      seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = NULL, result_json = excluded.result_json,
      response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
    WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
-   RETURNING g.id`,
+   RETURNING g.id)
+   SELECT id AS stored_id, NULL::uuid AS recovering_id FROM stored
+   UNION ALL SELECT NULL, listing_id FROM answered WHERE status IN ('unverified', 'failing')`,
 );
 
 const markForwarding = sql(
@@ -71,7 +97,10 @@ const markForwarding = sql(
   `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash) WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
 );
 const markPending = sql('gateway-requests.mark-pending', `UPDATE gateway_requests SET status = 'payment_pending' WHERE id = $1 AND status = 'payment_required'`);
-const keepOpen = sql('gateway-requests.keep-open', `UPDATE gateway_requests SET offer_expires_at = $2 WHERE id = $1 AND status IN ('payment_required', 'payment_pending')`);
+const giveBack = sql(
+  'gateway-requests.give-back',
+  `UPDATE gateway_requests SET unused_claims = unused_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
+);
 const storeFailure = sql(
   'gateway-requests.store-failure',
   `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
@@ -81,12 +110,12 @@ const storeFailure = sql(
      seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at
    WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
 );
-const countFailure = sql('endpoints.count-failure', 'UPDATE endpoints SET consecutive_failures = consecutive_failures + 1 WHERE listing_id = $1');
-const resetFailures = sql('endpoints.reset-failures', 'UPDATE endpoints SET consecutive_failures = 0 WHERE listing_id = $1 AND consecutive_failures > 0');
 const findResult = sql(
   'gateway-requests.find-result',
-  'SELECT result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at FROM gateway_requests WHERE id = $1 AND billable',
+  'SELECT result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at FROM gateway_requests WHERE id = $1 AND billable AND result_json IS NOT NULL',
 );
+const findEarlier = sql('gateway-requests.find-earlier', 'SELECT billable, result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at, unused_claims FROM gateway_requests WHERE id = $1');
+const findListing = sql('gateway-requests.find-listing', 'SELECT listing_id FROM gateway_requests WHERE buyer_id = $1 AND relay_request_id = $2 AND listing_slug = $3 LIMIT 1');
 
 interface ResultRow {
   result_json: string;
@@ -97,15 +126,23 @@ interface ResultRow {
   settled_at: Date | null;
 }
 
+interface EarlierRow extends Omit<ResultRow, 'result_json'> {
+  billable: boolean | null;
+  result_json: string | null;
+  unused_claims: number;
+}
+
 /** Where calls are written down. Quotes and deliveries of concurrent calls share one statement and one commit. */
 @Injectable()
 export class CallRecords {
+  private readonly logger = new Logger('CallRecords');
   private readonly quotes = new GroupCommit<Quote, void>((items) => this.writeQuotes(items));
-  private readonly deliveries = new GroupCommit<Delivery, boolean>((items) => this.writeDeliveries(items), 64);
+  private readonly deliveries = new GroupCommit<Delivery, Stored>((items) => this.writeDeliveries(items), 64);
 
   constructor(
     private readonly database: Database,
     private readonly outbox: Outbox,
+    private readonly health: EndpointHealth,
   ) {}
 
   recordQuote(quote: Quote): Promise<void> {
@@ -113,11 +150,14 @@ export class CallRecords {
   }
 
   /** @returns false when an earlier attempt's billable result is there already and stays, or the payment was refunded. */
-  storeDelivery(delivery: Delivery): Promise<boolean> {
-    return this.deliveries.submit(delivery);
+  async storeDelivery(delivery: Delivery, call: Call): Promise<boolean> {
+    const { isKept, recovers } = await this.deliveries.submit(delivery);
+    // The next success tries again what this one did not manage.
+    if (recovers) await this.health.recovered(delivery.endpoint, call).catch((error: unknown) => this.logger.warn(`an endpoint stays as it was: ${String(error)}`));
+    return isKept;
   }
 
-  async storeFailure(record: CallRecord & Pick<Delivery, 'payment' | 'money'>, outcome: SellerOutcome, attempt: number, call: Call): Promise<void> {
+  async storeFailure(record: CallRecord & Pick<Delivery, 'payment' | 'money' | 'endpoint'>, outcome: SellerOutcome, { attempt, fence }: { attempt: number; fence: number }, call: Call): Promise<void> {
     const reason = outcome.kind === 'failed' ? outcome.reason : 'seller_error';
     await this.database.transaction(async (tx) => {
       const { listing, money, payment } = record;
@@ -136,12 +176,12 @@ export class CallRecords {
         payment?.paymentId ?? null,
         payment?.relayRequestId ?? null,
         payment?.transactionHash ?? null,
-        payment?.fence ?? attempt,
+        fence,
         outcome.statusCode,
         outcome.latencyMs,
         reason,
       ]);
-      await tx.query(countFailure, [listing.listingId]);
+      await this.health.failed(tx, record.endpoint, call);
       await this.outbox.add(
         tx,
         callFailed,
@@ -169,19 +209,27 @@ export class CallRecords {
     await this.database.query(markPending, [id]);
   }
 
-  /** It is paid and could not be called yet: it does not expire with its offer. */
-  async keepOpen(id: string, until: string): Promise<void> {
-    await this.database.query(keepOpen, [id, until]);
-  }
-
-  async resetFailures(listingId: string): Promise<void> {
-    await this.database.query(resetFailures, [listingId]);
+  /** It is paid and was not called yet: the claim was no attempt, and it does not expire with its offer. */
+  async giveBack(id: string, until: string): Promise<void> {
+    await this.database.query(giveBack, [id, until]);
   }
 
   async findResult(id: string): Promise<StoredResult | null> {
     const [row] = await this.database.query<ResultRow>(findResult, [id]);
-    if (!row) return null;
-    return { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms, relayRequestId: row.relay_request_id, isFinal: row.settled_at !== null };
+    return row ? toResult(row) : null;
+  }
+
+  async findEarlier(id: string): Promise<Earlier> {
+    const [row] = await this.database.query<EarlierRow>(findEarlier, [id]);
+    if (!row) return { result: null, unusedClaims: 0 };
+    const { billable, result_json: answer, unused_claims: unusedClaims } = row;
+    return { result: billable && answer !== null ? toResult({ ...row, result_json: answer }) : null, unusedClaims };
+  }
+
+  /** The listing that a buyer's call was quoted for under this slug; reads what the buyer called, so only for want of the catalog. */
+  async findListing(buyerId: string, relayRequestId: string, slug: string): Promise<string | null> {
+    const [row] = await this.database.query<{ listing_id: string }>(findListing, [buyerId, relayRequestId, slug]);
+    return row?.listing_id ?? null;
   }
 
   private async writeQuotes(quotes: Quote[]): Promise<void[]> {
@@ -207,10 +255,10 @@ export class CallRecords {
     return quotes.map(() => undefined);
   }
 
-  private async writeDeliveries(group: Delivery[]): Promise<boolean[]> {
+  private async writeDeliveries(group: Delivery[]): Promise<Stored[]> {
     // In one order, so that two processes that store the same calls wait for each other instead of deadlocking.
     const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const stored = await this.database.query<{ id: string }>(storeDeliveries, [
+    const rows = await this.database.query<{ stored_id: string | null; recovering_id: string | null }>(storeDeliveries, [
       deliveries.map(({ id }) => id),
       deliveries.map(({ buyerId }) => buyerId),
       deliveries.map(({ listing }) => listing.sellerId),
@@ -230,8 +278,15 @@ export class CallRecords {
       deliveries.map(({ latencyMs }) => latencyMs),
       deliveries.map(({ answer }) => answer),
       deliveries.map(({ answerDigest }) => answerDigest),
+      deliveries.map(({ endpoint }) => endpoint.listingId),
+      deliveries.map(({ endpoint }) => endpoint.url),
     ]);
-    const ids = new Set(stored.map(({ id }) => id));
-    return group.map(({ id }) => ids.has(id));
+    const stored = new Set(rows.map((row) => row.stored_id));
+    const recovering = new Set(rows.map((row) => row.recovering_id));
+    return group.map(({ id, endpoint }) => ({ isKept: stored.has(id), recovers: recovering.has(endpoint.listingId) }));
   }
+}
+
+function toResult(row: ResultRow): StoredResult {
+  return { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms, relayRequestId: row.relay_request_id, isFinal: row.settled_at !== null };
 }

@@ -1,15 +1,17 @@
 import type { Offering } from '@market/contracts/catalog';
 import { executeCall } from '@market/contracts/gateway';
+import { findPayerWallet } from '@market/contracts/identity';
 import { claimPayment, createOffer } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { isUuid, newId } from '@market/kernel';
-import { isRefusal, MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, principalOf, Refusal, refuse, type Call } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bodyDigest } from '../canonical/body-digest.js';
 import { JsonRejected } from '../canonical/json-rejected.error.js';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallableEndpoints, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { EndpointHealth } from '../endpoints/endpoint-health.js';
 import { takesCalls } from '../endpoints/endpoint.js';
 import { Offerings } from '../offerings/offerings.js';
 import { CallKeys } from './call-keys.js';
@@ -24,10 +26,15 @@ type Output = OutputOf<typeof executeCall>;
 type PaidInput = Input & { relayRequestId: string };
 type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | (CallEnd & { gatewayRequestId: string });
 
-/** What was found out about a request before its payment is looked at. */
-interface Checked {
+/** What is called. Without the catalog only its id is known, which is enough for what was delivered already. */
+interface Listed {
   offering: Offering | null;
   listingId: string;
+  outage: Refusal | null;
+}
+
+/** What was found out about a request before its payment is looked at. */
+interface Checked extends Listed {
   digest: Buffer;
   fingerprint: Buffer;
   /** The call that its Idempotency-Key belongs to, and whether that call has its result. */
@@ -37,6 +44,10 @@ interface Checked {
 type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing'>;
 
 const FIRST_LOOK_MS = 50;
+/** A pause ends when its seller says so. */
+const PAUSED_RETRY_SECONDS = 60;
+/** By the namespace of CAIP-2. */
+const CHAIN_TYPES: Record<string, string> = { eip155: 'evm', solana: 'solana' };
 
 /**
  * The paid call. Unpaid: check everything that could make a payment useless, then quote. Paid: claim the payment, call
@@ -51,6 +62,7 @@ export class ExecuteCall {
     private readonly bus: MessageBus,
     private readonly offerings: Offerings,
     private readonly endpoints: CallableEndpoints,
+    private readonly health: EndpointHealth,
     private readonly keys: CallKeys,
     private readonly records: CallRecords,
     private readonly capacity: SellerCapacity,
@@ -60,21 +72,20 @@ export class ExecuteCall {
   ) {}
 
   async execute(input: Input, call: Call): Promise<Output> {
-    const offering = await this.offerings.find(input.listingRef, call);
+    const listed = await this.findListed(input, call);
     const digest = digestBody(input.body);
-    const listingId = offering?.listingId ?? listingIdOf(input);
-    const fingerprint = this.keys.fingerprint(listingId, digest, input);
+    const fingerprint = this.keys.fingerprint(listed.listingId, digest, input);
     const known = await this.keys.find(call, fingerprint);
     const kept = known && (await this.records.findResult(known));
     if (kept && kept.isFinal) return answered(kept.answer, true);
     // A result that is stored and not known to be charged is asked for as its own payment would be.
     const relayRequestId = (kept && kept.relayRequestId) ?? input.relayRequestId;
-    if (relayRequestId) return this.executePaid({ ...input, relayRequestId }, { offering, listingId, digest, fingerprint, keyOf: known, isReplay: kept !== null }, call);
-    const target = await this.assertCallable(offering, input, call);
-    if (BigInt(offering!.priceMicros) > 0n) return this.quote(input, offering!, digest, fingerprint, {}, call);
-    const leave = this.enter(target);
+    if (relayRequestId) return this.executePaid({ ...input, relayRequestId }, { ...listed, digest, fingerprint, keyOf: known, isReplay: kept !== null }, call);
+    const { offering, target } = await this.assertCallable(listed, input, call);
+    if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, digest, fingerprint, {}, call);
+    const leave = await this.enter(target);
     try {
-      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering!, bodyDigest: digest, body: input.body, fingerprint }, call), false);
+      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering, bodyDigest: digest, body: input.body, fingerprint }, call), false);
     } finally {
       leave();
     }
@@ -82,7 +93,7 @@ export class ExecuteCall {
 
   private async executePaid(input: PaidInput, checked: Checked, call: Call): Promise<Output> {
     const { relayRequestId } = input;
-    const { offering, listingId, digest, fingerprint } = checked;
+    const { listingId, digest, fingerprint } = checked;
     const identity = [relayRequestId, principalOf(call).accountId, listingId, digest.toString('hex')].join('|');
     const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, call.deadlineAt - 1_000);
     for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, 1_000)) {
@@ -99,9 +110,10 @@ export class ExecuteCall {
           return pending(relayRequestId, result.retryAfterSeconds);
         case 'underpaid':
           return { outcome: 'payment_required', payment: result.offer, reason: 'underpaid', received: result.received, missing: result.missing };
-        case 'not_payable':
-          await this.assertCallable(offering, input, call);
-          return this.quote(input, offering!, digest, fingerprint, { reason: result.reason }, call);
+        case 'not_payable': {
+          const { offering } = await this.assertCallable(checked, input, call);
+          return this.quote(input, offering, digest, fingerprint, { reason: result.reason }, call);
+        }
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
           if (Date.now() + pause >= waitUntil) return pending(relayRequestId, Math.max(1, Math.ceil(Math.min(result.retryAfterMs, 5_000) / 1_000)));
@@ -117,38 +129,53 @@ export class ExecuteCall {
   }
 
   /** Claims; with the claim in hand, and only then, looks whether the seller can be called, and gives it back where not. */
-  private async claimAndCall(input: PaidInput, { offering, listingId, digest }: Checked, call: Call): Promise<PaidResult> {
+  private async claimAndCall(input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
+    const { listingId, digest } = checked;
     const target = await this.endpoints.find(listingId);
     const leaseMs = Math.min((target?.endpoint.timeoutMs ?? this.config.sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
     const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs }, call);
     if (claim.outcome === 'completed') {
       const result = await this.records.findResult(claim.gatewayRequestId);
-      return { answer: result?.answer ?? null, gatewayRequestId: claim.gatewayRequestId };
+      if (!result) throw refuse(executeCall, 'result_not_kept', {});
+      return { answer: result.answer, gatewayRequestId: claim.gatewayRequestId };
     }
     if (claim.outcome !== 'claimed') return claim;
-    const leave = await this.holdPlace(claim, offering, target, input, call);
+    const { leave, callable } = await this.holdPlace(claim, checked, target, input, call);
     try {
-      const end = await this.paidCall.execute(claim, target!, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: digest, body: input.body }, call);
+      const end = await this.paidCall.execute(claim, callable, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: digest, body: input.body }, call);
       return { ...end, gatewayRequestId: claim.gatewayRequestId };
     } finally {
       leave();
     }
   }
 
-  private async holdPlace(claim: Claimed, offering: Offering | null, target: CallableEndpoint | null, input: Input, call: Call): Promise<() => void> {
+  private async holdPlace(claim: Claimed, { offering, outage }: Listed, target: CallableEndpoint | null, input: Input, call: Call): Promise<{ leave: () => void; callable: CallableEndpoint }> {
+    let leave: (() => void) | undefined;
     try {
+      assertRoute(input, claim);
+      if (outage) throw outage;
       if (offering?.status !== 'active') throw refuse(executeCall, 'listing_unavailable', {});
-      return this.enter(assertTakes(target, input));
+      if (!target || target.endpoint.status === 'paused') throw postponed(target, PAUSED_RETRY_SECONDS);
+      const callable = assertFits(target, input);
+      leave = await this.enter(callable);
+      if (callable.endpoint.status === 'failing') await this.assertProbe(callable);
+      return { leave, callable };
     } catch (error) {
-      await this.paidCall.giveBack(claim, call);
-      await this.records.keepOpen(claim.gatewayRequestId, claim.retryUntil);
+      leave?.();
+      await this.records.giveBack(claim.gatewayRequestId, claim.retryUntil).finally(() => this.paidCall.giveBack(claim, call));
       throw error;
     }
+  }
+
+  private async assertProbe(target: CallableEndpoint): Promise<void> {
+    const probe = await this.health.probe(target.endpoint.listingId);
+    if (!probe.granted) throw postponed(target, probe.retryAfterSeconds);
   }
 
   private async quote(input: Input, offering: Offering, digest: Buffer, fingerprint: Buffer, notPaid: NotPaid, call: Call): Promise<Output> {
     const { listingId, name, slug, sellerId, preferredCurrency } = offering;
     const listing = { listingId, name, slug, sellerId, preferredCurrency };
+    const wallet = input.originWalletId && (await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call));
     try {
       const { offer, money, gatewayRequestId, isNew } = await this.bus.request(
         createOffer,
@@ -164,6 +191,9 @@ export class ExecuteCall {
         call,
       );
       if (isNew) await this.records.recordQuote({ id: gatewayRequestId, buyerId: principalOf(call).accountId, listing, bodyDigest: digest, offer, money });
+      if (wallet) assertSameChain(wallet.chainType, offer.requirements.network);
+      // What was sent for an offer that is over says nothing of the one in its place.
+      if (notPaid.reason === undefined) assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network: offer.requirements.network });
       const keyOf = await this.keys.bind(call, fingerprint, gatewayRequestId);
       // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
       if (keyOf !== gatewayRequestId) return pending(undefined, 1);
@@ -174,28 +204,54 @@ export class ExecuteCall {
     }
   }
 
-  /** Everything that could make a payment useless is refused before one is asked for. */
-  private async assertCallable(offering: Offering | null, input: Input, call: Call): Promise<CallableEndpoint> {
+  /** Everything that could make a payment useless is refused before one is asked for. Where nothing is paid, a failing endpoint is tried now and then. */
+  private async assertCallable({ offering, outage }: Listed, input: Input, call: Call): Promise<{ offering: Offering; target: CallableEndpoint }> {
+    if (outage) throw outage;
     const own = offering?.sellerId === principalOf(call).accountId;
     if (!offering || (offering.status !== 'active' && !own)) throw refuse(executeCall, 'listing_not_found', {});
     if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
     if (own) throw refuse(executeCall, 'own_listing', {});
-    return assertTakes(await this.endpoints.find(offering.listingId), input);
+    const target = await this.endpoints.find(offering.listingId);
+    const isTried = BigInt(offering.priceMicros) === 0n && target?.endpoint.status === 'failing' && (await this.health.probe(offering.listingId)).granted;
+    if (!target || !(takesCalls(target.endpoint) || isTried)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
+    return { offering, target: assertFits(target, input) };
   }
 
-  private enter(target: CallableEndpoint): () => void {
-    const place = this.capacity.enter(target.endpoint);
+  private async findListed(input: Input, call: Call): Promise<Listed> {
+    try {
+      const offering = await this.offerings.find(input.listingRef, call);
+      return { offering, listingId: offering?.listingId ?? listingIdOf(input), outage: null };
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.declaration.kind !== 'unavailable') throw error;
+      const listingId = isUuid(input.listingRef) ? listingIdOf(input) : input.relayRequestId && (await this.records.findListing(principalOf(call).accountId, input.relayRequestId, input.listingRef));
+      if (!listingId) throw error;
+      return { offering: null, listingId, outage: error };
+    }
+  }
+
+  private async enter({ endpoint }: CallableEndpoint): Promise<() => void> {
+    const place = await this.capacity.enter(endpoint);
     if (!place.taken) throw refuse(executeCall, 'listing_busy', { retry_after_seconds: place.retryAfterSeconds });
     return place.leave;
   }
 }
 
-function assertTakes(target: CallableEndpoint | null, { body }: Input): CallableEndpoint {
-  if (!target || !takesCalls(target.endpoint)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
+function assertFits(target: CallableEndpoint, { body }: Input): CallableEndpoint {
   const { maxRequestBytes } = target.endpoint;
   if (Buffer.byteLength(body) > maxRequestBytes) throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
   return target;
 }
+
+/** The retry headers are optional; where they are sent, they are those of the offer. */
+function assertRoute({ paymentScheme, paymentNetwork }: Input, { scheme, network }: Pick<Claimed, 'scheme' | 'network'>): void {
+  if ((paymentScheme ?? scheme) !== scheme || (paymentNetwork ?? network) !== network) throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
+}
+
+function assertSameChain(chainType: string, network: string): void {
+  if (CHAIN_TYPES[network.split(':')[0]!] !== chainType) throw refuse(executeCall, 'wallet_chain_mismatch', { wallet_chain_type: chainType, network });
+}
+
+const postponed = (target: CallableEndpoint | null, retryAfterSeconds: number): Refusal => refuse(executeCall, 'delivery_postponed', { endpoint_status: target?.endpoint.status ?? 'removed', retry_after_seconds: retryAfterSeconds });
 
 function digestBody(body: string): Buffer {
   try {

@@ -38,12 +38,12 @@ export class FreeCall {
     const outcome = await this.sellerCall.execute(target, { requestId: id, buyerId, attempt: held.fence, fence: held.fence, transactionHash: null, body }, call);
     const record: CallRecord = { id, buyerId, listing, bodyDigest };
     if (!isBillable(outcome)) {
-      await this.records.storeFailure({ ...record, payment: null, money: NO_MONEY }, outcome, held.fence, call);
+      await this.records.storeFailure({ ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint }, outcome, { attempt: held.fence, fence: held.fence }, call);
       return { answer: failedAnswer(id, outcome, 0, { sameRelayRequestId: false }) };
     }
     const answer = billableAnswer(id, NO_MONEY, outcome.statusCode, outcome.json);
     const answerDigest = createHash('sha256').update(outcome.json).digest();
-    const stored = await this.records.storeDelivery({ ...record, payment: null, money: NO_MONEY, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs, answer, answerDigest });
+    const stored = await this.records.storeDelivery({ ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs, answer, answerDigest }, call);
     return { answer: stored ? answer : (await this.records.findResult(id))!.answer };
   }
 }

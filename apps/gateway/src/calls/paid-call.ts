@@ -29,20 +29,20 @@ export class PaidCall {
   async execute(claimed: Claimed, target: CallableEndpoint, buyer: { buyerId: string; relayRequestId: string; bodyDigest: Buffer; body: string }, call: Call): Promise<CallEnd> {
     const record: CallRecord = { id: claimed.gatewayRequestId, buyerId: buyer.buyerId, listing: claimed.listing, bodyDigest: buyer.bodyDigest };
     const payment = { paymentId: claimed.paymentId, relayRequestId: buyer.relayRequestId, transactionHash: claimed.transactionHash, fence: claimed.fence };
-    // Only a second claim can find the result of a first one that did not come to settle.
-    const earlier = claimed.attempt > 1 ? await this.records.findResult(record.id) : null;
-    if (earlier) return this.answer(claimed, earlier, buyer.bodyDigest, call);
+    // Only a second claim can find what a first one left: a result that did not come to settle, or nothing tried at all.
+    const earlier = claimed.fence > 1 ? await this.records.findEarlier(record.id) : { result: null, unusedClaims: 0 };
+    if (earlier.result) return this.answer(claimed, earlier.result, buyer.bodyDigest, call);
 
-    const outcome = await this.sellerCall.execute(target, { requestId: record.id, buyerId: buyer.buyerId, attempt: claimed.attempt, fence: claimed.fence, transactionHash: claimed.transactionHash, body: buyer.body }, call);
+    const attempt = claimed.fence - earlier.unusedClaims;
+    const outcome = await this.sellerCall.execute(target, { requestId: record.id, buyerId: buyer.buyerId, attempt, fence: claimed.fence, transactionHash: claimed.transactionHash, body: buyer.body }, call);
     if (!isBillable(outcome)) {
       await this.giveBack(claimed, call);
-      await this.records.storeFailure({ ...record, payment, money: claimed.money }, outcome, claimed.attempt, call);
+      await this.records.storeFailure({ ...record, payment, money: claimed.money, endpoint: target.endpoint }, outcome, { attempt, fence: claimed.fence }, call);
       return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, { sameRelayRequestId: true, retryUntil: claimed.retryUntil }) };
     }
     const answer = billableAnswer(record.id, claimed.money, outcome.statusCode, outcome.json);
     const result: Result = { answer, answerDigest: digestOf(outcome), statusCode: outcome.statusCode, latencyMs: outcome.latencyMs };
-    const stored = await this.records.storeDelivery({ ...record, payment, money: claimed.money, ...result });
-    if (target.endpoint.consecutiveFailures > 0) await this.records.resetFailures(target.endpoint.listingId);
+    const stored = await this.records.storeDelivery({ ...record, payment, money: claimed.money, endpoint: target.endpoint, ...result }, call);
     return this.answer(claimed, stored ? result : await this.records.findResult(record.id), buyer.bodyDigest, call);
   }
 

@@ -1,35 +1,57 @@
-import type { EndpointEntity } from '../endpoints/endpoint.entity.js';
-import { SellerCapacity } from './seller-capacity.js';
+import { MemoryLimits } from '@market/limits';
+import { SellerCapacity, type Place } from './seller-capacity.js';
 
-const endpoint = (changes: Partial<EndpointEntity> = {}): EndpointEntity => ({ listingId: 'a', maxConcurrency: 2, requestsPerMinute: null, ...changes }) as EndpointEntity;
+const endpoint = (changes: Partial<Parameters<SellerCapacity['enter']>[0]> = {}) => ({ listingId: 'a', maxConcurrency: 2, requestsPerMinute: null, ...changes });
+const leave = (place: Place): void => {
+  if (place.taken) place.leave();
+};
 
 describe('SellerCapacity', () => {
-  it('has as many places as the seller allows, and each comes free once', () => {
-    const capacity = new SellerCapacity();
-    const [first, second] = [capacity.enter(endpoint()), capacity.enter(endpoint())];
+  it('has as many places as the seller allows, and each comes free once', async () => {
+    const capacity = new SellerCapacity(new MemoryLimits());
+    const [first, second] = [await capacity.enter(endpoint()), await capacity.enter(endpoint())];
     expect([first.taken, second.taken]).toEqual([true, true]);
-    expect(capacity.enter(endpoint())).toEqual({ taken: false, retryAfterSeconds: 1 });
-    if (first.taken) [1, 2, 3].forEach(() => first.leave());
-    expect(capacity.enter(endpoint()).taken).toBe(true);
-    expect(capacity.enter(endpoint()).taken).toBe(false);
+    expect(await capacity.enter(endpoint())).toEqual({ taken: false, retryAfterSeconds: 1 });
+    [1, 2, 3].forEach(() => leave(first));
+    expect((await capacity.enter(endpoint())).taken).toBe(true);
+    expect((await capacity.enter(endpoint())).taken).toBe(false);
   });
 
-  it("keeps one seller's calls out of another's places", () => {
-    const capacity = new SellerCapacity();
-    capacity.enter(endpoint({ maxConcurrency: 1 }));
-    expect(capacity.enter(endpoint({ maxConcurrency: 1 })).taken).toBe(false);
-    expect(capacity.enter(endpoint({ listingId: 'b', maxConcurrency: 1 })).taken).toBe(true);
+  it('has as many places for those that come at once', async () => {
+    const capacity = new SellerCapacity(new MemoryLimits());
+    const places = await Promise.all(Array.from({ length: 20 }, () => capacity.enter(endpoint({ requestsPerMinute: 100 }))));
+    expect(places.filter(({ taken }) => taken)).toHaveLength(2);
   });
 
-  it('counts the calls of a minute, also those that have ended, and says when the next minute begins', () => {
-    const capacity = new SellerCapacity();
-    const limited = endpoint({ requestsPerMinute: 2 });
-    for (const at of [0, 10_000]) {
-      const place = capacity.enter(limited, at);
-      if (place.taken) place.leave();
-    }
-    expect(capacity.enter(limited, 20_000)).toEqual({ taken: false, retryAfterSeconds: 40 });
-    expect(capacity.enter(limited, 59_999)).toEqual({ taken: false, retryAfterSeconds: 1 });
-    expect(capacity.enter(limited, 60_000).taken).toBe(true);
+  it("keeps one seller's calls out of another's places", async () => {
+    const capacity = new SellerCapacity(new MemoryLimits());
+    await capacity.enter(endpoint({ maxConcurrency: 1 }));
+    expect((await capacity.enter(endpoint({ maxConcurrency: 1 }))).taken).toBe(false);
+    expect((await capacity.enter(endpoint({ listingId: 'b', maxConcurrency: 1 }))).taken).toBe(true);
+  });
+
+  it('counts the calls of a minute, also those that have ended, and none that found no place', async () => {
+    let ms = 0;
+    const capacity = new SellerCapacity(new MemoryLimits(() => ms * 1000));
+    const limited = endpoint({ requestsPerMinute: 2, maxConcurrency: 1 });
+    const first = await capacity.enter(limited);
+    expect(await capacity.enter(limited)).toEqual({ taken: false, retryAfterSeconds: 1 });
+    leave(first);
+    ms = 10_000;
+    leave(await capacity.enter(limited));
+    expect(await capacity.enter(limited)).toEqual({ taken: false, retryAfterSeconds: 20 });
+    ms = 29_999;
+    expect((await capacity.enter(limited)).taken).toBe(false);
+    ms = 30_000;
+    expect((await capacity.enter(limited)).taken).toBe(true);
+  });
+
+  it('remembers no listing without calls under way', async () => {
+    const capacity = new SellerCapacity(new MemoryLimits());
+    const limited = endpoint({ requestsPerMinute: 1 });
+    leave(await capacity.enter(limited));
+    leave(await capacity.enter(limited));
+    leave(await capacity.enter(endpoint()));
+    expect(capacity.size).toBe(0);
   });
 });

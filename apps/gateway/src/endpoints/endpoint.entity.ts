@@ -17,6 +17,10 @@ export class EndpointEntity {
   @Column('int', { name: 'requests_per_minute', nullable: true }) requestsPerMinute: number | null;
   @Column('text') status: EndpointStatus;
   @Column('int', { name: 'consecutive_failures', default: 0 }) consecutiveFailures: number;
+  /** When the URL last proved itself by a first success or a passing test; null until it has. */
+  @Column('timestamptz', { name: 'verified_at', nullable: true }) verifiedAt: Date | null;
+  /** While it is failing: when the next paid call may try it. */
+  @Column('timestamptz', { name: 'probe_at', nullable: true }) probeAt: Date | null;
   @Column('timestamptz', { name: 'last_test_at', nullable: true }) lastTestAt: Date | null;
   @Column('boolean', { name: 'last_test_ok', nullable: true }) lastTestOk: boolean | null;
   @Column('int', { name: 'last_test_status_code', nullable: true }) lastTestStatusCode: number | null;

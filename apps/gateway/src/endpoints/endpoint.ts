@@ -14,6 +14,19 @@ export const DEFAULT_LIMITS = { maxRequestBytes: 262_144, maxResponseBytes: 1_04
 /** Whether calls may be sold; an endpoint that was never tested may. */
 export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean => status === 'active' || status === 'unverified';
 
+/** Another URL has to prove itself anew; the one it has already changes nothing. */
+export function moveTo(endpoint: EndpointEntity, url: string): void {
+  if (endpoint.url === url) return;
+  Object.assign(endpoint, { url, consecutiveFailures: 0, verifiedAt: null, probeAt: null, status: endpoint.status === 'paused' ? 'paused' : 'unverified' } satisfies Partial<EndpointEntity>);
+}
+
+/** Ends a pause, and nothing else: what was failing or unproven before it still is. */
+export function resume(endpoint: EndpointEntity, failingAfter: number): void {
+  if (endpoint.status !== 'paused') return;
+  endpoint.status = endpoint.consecutiveFailures >= failingAfter ? 'failing' : endpoint.verifiedAt ? 'active' : 'unverified';
+  if (endpoint.status === 'failing') endpoint.probeAt ??= new Date();
+}
+
 export const limitsOf = (endpoint: EndpointEntity): EndpointLimits => ({
   max_request_bytes: endpoint.maxRequestBytes,
   max_response_bytes: endpoint.maxResponseBytes,

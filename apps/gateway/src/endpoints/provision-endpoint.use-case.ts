@@ -8,7 +8,7 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
 import { newSigningSecret } from '../egress/signing-secret.js';
 import { EndpointSecretEntity } from './endpoint-secret.entity.js';
-import { DEFAULT_LIMITS, limitsOf, sealedFor } from './endpoint.js';
+import { DEFAULT_LIMITS, limitsOf, moveTo, sealedFor } from './endpoint.js';
 import { EndpointEntity } from './endpoint.entity.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
 
@@ -30,7 +30,7 @@ export class ProvisionEndpoint {
       const isNew = await this.create(tx, listingId, sellerId, checked.url.href);
       const endpoint = await tx.manager.findOneOrFail(EndpointEntity, { where: { listingId }, lock: { mode: 'pessimistic_write' } });
       invariant(endpoint.sellerId === sellerId, `the endpoint of ${listingId} belongs to the seller of the listing`);
-      if (!isNew) Object.assign(endpoint, { url: checked.url.href, status: endpoint.status === 'paused' ? 'paused' : 'unverified' });
+      moveTo(endpoint, checked.url.href);
       const saved = await this.owned.save(tx, endpoint, call);
       return { signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined, status: saved.status, limits: limitsOf(saved) };
     });

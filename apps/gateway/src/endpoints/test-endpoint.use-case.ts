@@ -1,37 +1,36 @@
-import { endpointTouched, testEndpoint } from '@market/contracts/gateway';
+import { testEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { Limits, type LimitRule } from '@market/limits';
+import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { SellerClient } from '../egress/seller-client.js';
 import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
 import { signRequest } from '../egress/sign-request.js';
 import { CallableEndpoints } from './callable-endpoints.js';
+import { EndpointHealth } from './endpoint-health.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
-import { EndpointEntity } from './endpoint.entity.js';
 
 type Output = OutputOf<typeof testEndpoint>;
 
-const TESTS_PER_MINUTE = 10;
-const MINUTE_MS = 60_000;
+const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
 /** A signed call to one's own endpoint with a body of ours. What went wrong is told coarsely: an endpoint test is no port scanner. */
 @Injectable()
 export class TestEndpoint {
-  private readonly recent = new Map<string, number[]>();
-
   constructor(
     private readonly database: Database,
     private readonly owned: OwnedEndpoint,
     private readonly endpoints: CallableEndpoints,
     private readonly sellers: SellerClient,
-    private readonly bus: MessageBus,
+    private readonly health: EndpointHealth,
+    private readonly limits: Limits,
   ) {}
 
   async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
     await this.database.read((manager) => this.owned.find(manager, listingId, call));
-    this.countTest(listingId);
+    await this.countTest(listingId);
     // What is tested is what was last configured, not what calls may use for another second.
     this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
@@ -52,7 +51,7 @@ export class TestEndpoint {
     });
     const outcome = await this.sellers.call({ url: target.endpoint.url, rawBody, headers, timeoutMs: Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000)), maxResponseBytes: target.endpoint.maxResponseBytes });
     const success = isBillable(outcome) && outcome.statusCode < 300;
-    await this.record(target.endpoint, success, outcome, call);
+    await this.health.tested(target.endpoint, { ok: success, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs }, call);
     return {
       success,
       seller_status_code: outcome.statusCode,
@@ -63,27 +62,9 @@ export class TestEndpoint {
     };
   }
 
-  /** What was tested is what the verdict is about: an URL that changed meanwhile still has to prove itself. */
-  private async record({ listingId, url }: EndpointEntity, ok: boolean, outcome: SellerOutcome, call: Call): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      const endpoint = await this.owned.find(tx.manager, listingId, call, true);
-      const tested: Partial<EndpointEntity> = { lastTestAt: new Date(), lastTestOk: ok, lastTestStatusCode: outcome.statusCode, lastTestLatencyMs: outcome.latencyMs };
-      if (endpoint.url !== url) return;
-      if (ok && (endpoint.status === 'unverified' || endpoint.status === 'failing')) {
-        await this.owned.save(tx, Object.assign(endpoint, tested, { status: 'active', consecutiveFailures: 0 }), call);
-        return;
-      }
-      await tx.manager.update(EndpointEntity, { listingId }, tested);
-      tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId }));
-    });
-  }
-
-  private countTest(listingId: string): void {
-    const now = Date.now();
-    const recent = (this.recent.get(listingId) ?? []).filter((at) => at > now - MINUTE_MS);
-    if (recent.length >= TESTS_PER_MINUTE) throw refuse(testEndpoint, 'too_many_tests', { retry_after_seconds: Math.ceil((recent[0]! + MINUTE_MS - now) / 1000) });
-    this.recent.set(listingId, [...recent, now]);
-    if (this.recent.size > 10_000) this.recent.delete(this.recent.keys().next().value!);
+  private async countTest(listingId: string): Promise<void> {
+    const { allowed, retryAfterSeconds } = await this.limits.consume(TESTS, listingId);
+    if (!allowed) throw refuse(testEndpoint, 'too_many_tests', { retry_after_seconds: retryAfterSeconds });
   }
 }
 

@@ -2,16 +2,17 @@ import { updateEndpoint } from '@market/contracts/gateway';
 import type { InputOf } from '@market/contracts';
 import { refuse, type Call } from '@market/messaging';
 import { Database, SealedBox } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
 import { refuseSellerAuthHeader } from '../egress/seller-auth-header.js';
-import { sealedFor, toView, type EndpointView } from './endpoint.js';
+import { moveTo, resume, sealedFor, toView, type EndpointView } from './endpoint.js';
 import type { EndpointEntity } from './endpoint.entity.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
 
 type Input = InputOf<typeof updateEndpoint>;
 
-/** Changes what is given and leaves the rest. A new URL has to prove itself again; `active` also ends a failing state. */
+/** Changes what is given and leaves the rest. A new URL has to prove itself again; `active` ends a pause, and no owner declares a failing endpoint healthy. */
 @Injectable()
 export class UpdateEndpoint {
   constructor(
@@ -19,6 +20,7 @@ export class UpdateEndpoint {
     private readonly box: SealedBox,
     private readonly policy: EndpointUrlPolicy,
     private readonly owned: OwnedEndpoint,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
   async execute(input: Input, call: Call): Promise<EndpointView> {
@@ -27,8 +29,8 @@ export class UpdateEndpoint {
       if (input.privateEndpointUrl !== undefined) this.changeUrl(endpoint, input.privateEndpointUrl);
       if (input.authHeader !== undefined) this.changeAuthHeader(endpoint, input.authHeader);
       if (input.timeoutMs !== undefined) endpoint.timeoutMs = input.timeoutMs;
-      if (input.status !== undefined) endpoint.status = input.status;
-      if (input.status === 'active') endpoint.consecutiveFailures = 0;
+      if (input.status === 'paused') endpoint.status = 'paused';
+      if (input.status === 'active') resume(endpoint, this.config.failingAfter);
       const { limits } = input;
       endpoint.maxRequestBytes = limits?.max_request_bytes ?? endpoint.maxRequestBytes;
       endpoint.maxResponseBytes = limits?.max_response_bytes ?? endpoint.maxResponseBytes;
@@ -42,8 +44,7 @@ export class UpdateEndpoint {
   private changeUrl(endpoint: EndpointEntity, url: string): void {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(updateEndpoint, 'endpoint_url_refused', { problem: checked.reason });
-    endpoint.url = checked.url.href;
-    if (endpoint.status !== 'paused') endpoint.status = 'unverified';
+    moveTo(endpoint, checked.url.href);
   }
 
   private changeAuthHeader(endpoint: EndpointEntity, header: NonNullable<Input['authHeader']> | null): void {

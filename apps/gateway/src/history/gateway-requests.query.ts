@@ -40,34 +40,50 @@ const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending')
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
   g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.created_at, g.completed_at`;
 
-const WHOSE = {
-  buyer: 'g.buyer_id = $1',
-  seller: 'g.seller_id = $1',
-  all: '(g.buyer_id = $1 OR g.seller_id = $1)',
-};
-const filters = `($2::text IS NULL OR ${statusNow} = $2) AND ($3::uuid IS NULL OR g.listing_id = $3)
-   AND ($4::timestamptz IS NULL OR g.created_at >= $4) AND ($5::timestamptz IS NULL OR g.created_at < $5)`;
-const statementsFor = (role: keyof typeof WHOSE) => ({
-  list: sql(`gateway-requests.list-${role}`, `SELECT ${columns} FROM gateway_requests g WHERE ${WHOSE[role]} AND ${filters} ORDER BY g.created_at DESC, g.id DESC LIMIT $6 OFFSET $7`),
-  count: sql(`gateway-requests.count-${role}`, `SELECT count(*)::int AS total FROM gateway_requests g WHERE ${WHOSE[role]} AND ${filters}`),
-});
-const statements = { buyer: statementsFor('buyer'), seller: statementsFor('seller'), all: statementsFor('all') };
-const find = sql('gateway-requests.find-own', `SELECT ${columns} FROM gateway_requests g WHERE g.id = $2 AND ${WHOSE.all}`);
+const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
+type Side = 'buyer' | 'seller';
 
-/** The history of calls, seen from the side the caller was on. `from` is inclusive, `to` exclusive. Two statements a page. */
+const find = sql('gateway-requests.find-own', `SELECT ${columns} FROM gateway_requests g WHERE g.id = $2 AND (g.buyer_id = $1 OR g.seller_id = $1)`);
+
+interface Asked {
+  name: string;
+  where: (side: Side) => string;
+  values: unknown[];
+}
+
+/** Only what is asked for becomes a condition, so that a page is cut, and a total counted, from an index alone where it can be. */
+function conditionsOf(accountId: string, { role, status, listingId, from, to }: InputOf<typeof listGatewayRequests>): Asked {
+  const conditions = { status: [status, (n: number) => `${statusNow} = $${n}`], listing: [listingId, (n: number) => `g.listing_id = $${n}`], from: [from, (n: number) => `g.created_at >= $${n}`], to: [to, (n: number) => `g.created_at < $${n}`] } as const;
+  const given = Object.entries(conditions).filter(([, [value]]) => value !== undefined);
+  const filters = given.map(([, [, condition]], index) => ` AND ${condition(index + 2)}`).join('');
+  return { name: [role, ...given.map(([name]) => name)].join('-'), where: (side) => `g.${side}_id = $1${filters}`, values: [accountId, ...given.map(([, [value]]) => value)] };
+}
+
+/** Nobody is both sides of one call, so what one side counts the other does not. */
+const countOf = (role: View['role'] | 'all', { name, where }: Asked) =>
+  sql(`gateway-requests.count-${name}`, `SELECT ${SIDES[role].map((side) => `(SELECT count(*) FROM gateway_requests g WHERE ${where(side)})`).join(' + ')} AS total`);
+
+/** The rows of a page are found by their ids first: those before it are skipped in the index, and never read. */
+function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
+  const [limit, offset] = [`$${values.length + 1}::int`, `$${values.length + 2}::int`];
+  const newestOf = (side: Side): string => `(SELECT g.id, g.created_at FROM gateway_requests g WHERE ${where(side)} ORDER BY g.created_at DESC, g.id DESC LIMIT ${limit} + ${offset})`;
+  const ids = `SELECT id FROM (${SIDES[role].map(newestOf).join(' UNION ALL ')}) newest ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`;
+  return sql(`gateway-requests.list-${name}`, `SELECT ${columns} FROM gateway_requests g WHERE g.id IN (${ids}) ORDER BY g.created_at DESC, g.id DESC`);
+}
+
+/** The history of calls, seen from the side the caller was on. `from` is inclusive, `to` exclusive. Two statements a page, one beyond the end. */
 @Injectable()
 export class GatewayRequestsQuery {
   constructor(private readonly database: Database) {}
 
   async list(input: InputOf<typeof listGatewayRequests>, call: Call): Promise<OutputOf<typeof listGatewayRequests>> {
     const { accountId } = principalOf(call);
-    const { list, count } = statements[input.role];
-    const filter = [accountId, input.status ?? null, input.listingId ?? null, input.from ?? null, input.to ?? null];
-    const [rows, [counted]] = await Promise.all([
-      this.database.query<RequestRow>(list, [...filter, input.limit, (input.page - 1) * input.limit]),
-      this.database.query<{ total: number }>(count, filter),
-    ]);
-    return { items: rows.map((row) => toView(row, accountId)), total: counted!.total };
+    const asked = conditionsOf(accountId, input);
+    const [counted] = await this.database.query<{ total: string }>(countOf(input.role, asked), asked.values);
+    const total = Number(counted!.total);
+    const offset = (input.page - 1) * input.limit;
+    const rows = offset < total ? await this.database.query<RequestRow>(pageOf(input.role, asked), [...asked.values, input.limit, offset]) : [];
+    return { items: rows.map((row) => toView(row, accountId)), total };
   }
 
   async get({ requestId }: InputOf<typeof getGatewayRequest>, call: Call): Promise<View> {
@@ -80,12 +96,13 @@ export class GatewayRequestsQuery {
 
 function toView(row: RequestRow, viewerId: string): View {
   const charged = row.billable === true;
+  const bought = row.buyer_id === viewerId;
   const cents = (micros: string): number => (charged ? centsNumber(BigInt(micros)) : 0);
   return {
     id: row.id,
     request_id: row.id,
     listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
-    role: row.buyer_id === viewerId ? 'buyer' : 'seller',
+    role: bought ? 'buyer' : 'seller',
     buyer_id: row.buyer_id,
     seller_id: row.seller_id,
     status: row.status,
@@ -95,7 +112,13 @@ function toView(row: RequestRow, viewerId: string): View {
     payment:
       row.relay_request_id === null
         ? null
-        : { provider: row.provider ?? '', scheme: row.scheme ?? '', network: row.network ?? '', relay_request_id: row.relay_request_id, transaction_hash: row.transaction_hash },
+        : {
+            provider: row.provider ?? '',
+            scheme: row.scheme ?? '',
+            network: row.network ?? '',
+            relay_request_id: bought ? row.relay_request_id : null,
+            transaction_hash: bought || charged ? row.transaction_hash : null,
+          },
     seller_status_code: row.seller_status_code,
     latency_ms: row.latency_ms,
     error_code: row.error_code,

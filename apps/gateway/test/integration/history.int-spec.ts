@@ -44,10 +44,17 @@ describe('the history of calls', () => {
     expect(brief(await world.history(bob))).toEqual(['seller expired', 'seller payment_pending', 'seller payment_required', 'seller payment_required', 'buyer succeeded', 'seller seller_failed', 'seller succeeded']);
   });
 
+  it("tells a seller no transaction of a buyer's wallet that did not pay for a call", async () => {
+    const failedFor = async (who: string): Promise<HistoryEntry> => (await world.history(who, { status: 'seller_failed' })).items[0]!;
+    expect((await failedFor(ada)).payment).toMatchObject({ relay_request_id: expect.stringMatching(/^0x/) as string, transaction_hash: expect.stringMatching(/^0x/) as string });
+    expect((await failedFor(bob)).payment).toMatchObject({ relay_request_id: null, transaction_hash: null });
+  });
+
   it('tells both sides the same of a call, and nothing of what was said in it', async () => {
     const [bought] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
     const [sold] = (await world.history(bob, { status: 'succeeded', role: 'seller' })).items;
-    expect(sold).toEqual({ ...bought, role: 'seller' });
+    // The payment's id is the buyer's own.
+    expect(sold).toEqual({ ...bought, role: 'seller', payment: { ...bought!.payment, relay_request_id: null } });
     expect(bought).toEqual({
       id: expect.any(String) as string,
       request_id: bought!.id,
@@ -108,7 +115,7 @@ describe('the history of calls', () => {
   it('shows a single call to its two sides and to nobody else', async () => {
     const [entry] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
     expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);
-    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({ ...entry, role: 'seller' });
+    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({ ...entry, role: 'seller', payment: { ...entry!.payment, relay_request_id: null } });
     expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(stranger)))).toBe('gateway_request_not_found');
     expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: newId() }, as(ada)))).toBe('gateway_request_not_found');
     expect((await world.history(newId())).total).toBe(0);

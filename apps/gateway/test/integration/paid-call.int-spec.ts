@@ -1,3 +1,4 @@
+import { getOffering } from '@market/contracts/catalog';
 import { listReceipts } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk';
@@ -139,7 +140,7 @@ describe('the paid call', () => {
     const relayRequestId = payment.relay_request_id;
     await world.pay(buyer, relayRequestId, 'underpaid');
     const outcome = expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
-    expect(outcome).toEqual({ outcome: 'payment_required', reason: 'underpaid', received: '0.125', missing: '0.125', payment: { ...payment, status: 'underpaid' } });
+    expect(outcome).toEqual({ outcome: 'payment_required', reason: 'underpaid', received: '0.125', missing: '0.125', payment: { ...payment, status: 'underpaid', x402: null } });
     await world.pay(buyer, relayRequestId);
     await world.answer(buyer, shop, BODY, { relayRequestId });
   });
@@ -195,8 +196,10 @@ describe('the paid call', () => {
     const [buyer, shop] = [newId(), await world.open()];
     const relayRequestId = await world.buy(buyer, shop);
     await world.configure(shop, { status: 'paused' });
-    await eventually(async () => expect((await refusalOf(world.call(buyer, shop, BODY, { relayRequestId }))).reason).toBe('endpoint_unavailable'));
-    expect((await refusalOf(world.call(buyer, shop, '{}'))).details).toEqual({ endpoint_status: 'paused' });
+    const refused = await eventually(() => refusalOf(world.call(buyer, shop, BODY, { relayRequestId })));
+    expect([refused.reason, refused.details]).toEqual(['delivery_postponed', { endpoint_status: 'paused', retry_after_seconds: 60 }]);
+    const unsold = await refusalOf(world.call(buyer, shop, '{}'));
+    expect([unsold.reason, unsold.details]).toEqual(['endpoint_unavailable', { endpoint_status: 'paused' }]);
     expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
     expect(shop.seller.requests).toEqual([]);
     await world.configure(shop, { status: 'active' });
@@ -219,9 +222,65 @@ describe('the paid call', () => {
     await Promise.all(running);
     await world.answer(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! });
     expect(shop.seller.requests).toHaveLength(3);
+    // What found no place was no attempt.
+    expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '1', '1']);
   });
 
-  it('is refused beyond the calls a minute that the seller allows, for as long as the minute lasts', async () => {
+  it('is told to its seller with the number of real attempts, whatever was refused in between', async () => {
+    const [buyer, shop] = [newId(), await world.open(undefined, answer(500, '{}'))];
+    const relayRequestId = await world.buy(buyer, shop);
+    const retry = (): ReturnType<GatewayWorld['call']> => world.call(buyer, shop, BODY, { relayRequestId });
+    const refusedWhile = async (status: 'paused' | 'active', reason: string): Promise<void> => {
+      await world.configure(shop, { status });
+      await eventually(async () => expect(await reasonOf(retry())).toBe(reason));
+    };
+    await refusedWhile('paused', 'delivery_postponed');
+    await world.configure(shop, { status: 'active' });
+    await eventually(() => retry());
+    await refusedWhile('paused', 'delivery_postponed');
+    await world.configure(shop, { status: 'active' });
+    await eventually(() => retry());
+    const attempts = shop.seller.requests.map(({ headers }) => Number(headers['x-market-attempt']));
+    expect(attempts).toEqual(attempts.map((_, index) => index + 1));
+    expect((await world.paymentOf(relayRequestId)).fence).toBeGreaterThan(attempts.length);
+    shop.seller.behave(() => '{"ok":true}');
+    await retry();
+  });
+
+  it('answers what was delivered while the catalog is away, by uuid and by slug, and delivers nothing else', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const [delivered, undelivered] = [await world.buy(buyer, shop), await world.buy(buyer, shop, '{"n":2}')];
+    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId: delivered, key: 'kept' });
+    const heal = world.transport.lose(getOffering, 'request');
+    world.catalog.offer(shop.offering);
+    await eventually(async () => expect(await reasonOf(world.call(newId(), shop))).toBe('dependency_unavailable'));
+    for (const ref of [shop.offering.listingId, shop.offering.slug]) expect((await world.answer(buyer, shop, BODY, { relayRequestId: delivered, ref })).dataJson).toBe(dataJson);
+    expect((await world.answer(buyer, shop, BODY, { key: 'kept' })).dataJson).toBe(dataJson);
+    expect(await reasonOf(world.call(buyer, shop, '{"n":2}', { relayRequestId: undelivered }))).toBe('dependency_unavailable');
+    expect(await reasonOf(world.call(newId(), shop, BODY, { relayRequestId: delivered, ref: shop.offering.slug }))).toBe('dependency_unavailable');
+    expect((await world.paymentOf(undelivered)).state).toBe('verified');
+    heal();
+    await world.answer(buyer, shop, '{"n":2}', { relayRequestId: undelivered });
+    expect(shop.seller.requests).toHaveLength(2);
+  });
+
+  it('takes the retry headers of its own offer, and no others', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const { payment } = await world.quote(buyer, shop);
+    const own = { paymentScheme: payment.retry_headers['X-Market-Payment-Scheme'], paymentNetwork: payment.retry_headers['X-Market-Payment-Network'] };
+    await world.pay(buyer, payment.relay_request_id);
+    for (const other of [{ paymentScheme: 'exact' }, { paymentNetwork: 'eip155:1' }, { ...own, paymentNetwork: 'solana:mainnet' }]) {
+      const refused = await refusalOf(world.call(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...other }));
+      expect([refused.reason, refused.details]).toEqual(['payment_route_mismatch', { scheme: own.paymentScheme, network: own.paymentNetwork }]);
+      expect(await reasonOf(world.call(buyer, shop, '{"unpaid":true}', other))).toBe('payment_route_mismatch');
+    }
+    expect((await world.paymentOf(payment.relay_request_id)).state).toBe('verified');
+    expect(shop.seller.requests).toEqual([]);
+    await world.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...own });
+    expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1']);
+  });
+
+  it('is refused beyond the calls a minute that the seller allows', async () => {
     const shop = await world.open();
     await world.configure(shop, { limits: { requests_per_minute: 1 } });
     const [first, second] = [newId(), newId()];
@@ -230,6 +289,7 @@ describe('the paid call', () => {
     const refused = await refusalOf(world.call(second, shop, BODY, { relayRequestId: ids[1]! }));
     expect(refused.reason).toBe('listing_busy');
     expect(refused.details.retry_after_seconds).toBeGreaterThan(50);
+    expect(shop.seller.requests).toHaveLength(1);
     expect((await world.paymentOf(ids[1]!)).state).toBe('verified');
   });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { findPayerWallet } from '../identity/wallets.js';
 import { claimPayment, createOffer, paymentOffer } from '../payments-ledger/offers.js';
 import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
 
@@ -41,7 +42,28 @@ export const executeCall = defineRequest({
     endpoint_unavailable: declareRefusal('invalid', 'The seller is not taking calls on this listing now', z.object({ endpoint_status: z.string() }), { nextAction: 'choose_another_listing' }),
     request_body_invalid: declareRefusal('invalid', 'The body must be one JSON object that the gateway can carry unchanged', z.object({ problem: z.string(), position: z.number().int().optional() }), { nextAction: 'fix_request' }),
     request_body_too_large: declareRefusal('too-large', "The body is larger than the listing's limit", z.object({ max_request_bytes: z.number().int() }), { nextAction: 'fix_request' }),
-    listing_busy: declareRefusal('rate-limited', 'The seller handles as many calls as it allows at once; the payment is untouched', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+    listing_busy: declareRefusal('rate-limited', 'The seller takes no more calls at this moment; a payment is untouched', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] }),
+    /** A paid call of an endpoint that is paused, gone, or failing and not due for the next try. */
+    delivery_postponed: declareRefusal(
+      'rate-limited',
+      'The seller is not taking this call now; the payment stays good for it, and is owed back if the call is not delivered in time',
+      z.object({ endpoint_status: z.string(), retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },
+    ),
+    result_not_kept: declareRefusal('not-found', 'This call was delivered and charged; its result is no longer kept', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-Market-Relay-Request-Id', 'Idempotency-Key'], useNewIdempotencyKey: true }),
+    payment_route_mismatch: declareRefusal(
+      'invalid',
+      "X-Market-Payment-Scheme or X-Market-Payment-Network is not that of this call's payment requirements; a payment is untouched",
+      z.object({ scheme: z.string(), network: z.string() }),
+      { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
+    ),
+    wallet_not_found: findPayerWallet.refusals.wallet_not_found,
+    wallet_chain_mismatch: declareRefusal(
+      'invalid',
+      'The wallet of X-Market-Origin-Wallet-Id cannot pay on the chain of this payment route',
+      z.object({ wallet_chain_type: z.string(), network: z.string() }),
+      { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Wallet-Id'] },
+    ),
     payment_not_found: claimPayment.refusals.payment_not_found,
     listing_mismatch: claimPayment.refusals.listing_mismatch,
     request_body_mismatch: claimPayment.refusals.request_body_mismatch,
@@ -52,7 +74,10 @@ export const executeCall = defineRequest({
 
 export const gatewayRequestStatus = z.enum(['payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'refunded', 'expired']);
 
-/** Parties by id; the edge adds their display names. */
+/**
+ * Parties by id; the edge adds their display names. The relay request id is the buyer's: its seller reads null. So is the
+ * transaction hash, which names the buyer's wallet, until there is a charge that it belongs to.
+ */
 export const gatewayRequestView = z.object({
   id,
   request_id: z.string(),
@@ -65,7 +90,7 @@ export const gatewayRequestView = z.object({
   charged_amount: z.object({ amount_cents: z.number(), currency: z.literal('USD') }),
   fees: z.object({ fee_rate: z.number(), fee_amount_cents: z.number(), seller_receives_cents: z.number() }),
   payment: z
-    .object({ provider: z.string(), scheme: z.string(), network: z.string(), relay_request_id: z.string(), transaction_hash: z.string().nullable() })
+    .object({ provider: z.string(), scheme: z.string(), network: z.string(), relay_request_id: z.string().nullable(), transaction_hash: z.string().nullable() })
     .nullable(),
   seller_status_code: z.number().int().nullable(),
   latency_ms: z.number().int().nullable(),

@@ -1,0 +1,58 @@
+import { Database, sql } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
+
+const BITE = 1_000;
+const BITES_A_RUN = 50;
+
+const forgetResults = sql(
+  'gateway-requests.forget-results',
+  `WITH forgotten AS (
+     UPDATE gateway_requests SET result_json = NULL WHERE id IN (
+       SELECT id FROM gateway_requests WHERE result_json IS NOT NULL AND settled_at IS NOT NULL AND completed_at < now() - $1 * interval '1 day'
+       ORDER BY completed_at LIMIT ${BITE} FOR UPDATE SKIP LOCKED)
+     RETURNING 1)
+   SELECT count(*)::int AS count FROM forgotten`,
+);
+/** Ids are UUIDv7, which begin with their time: the oldest calls are the first of the primary key. */
+const forgetCalls = sql(
+  'gateway-requests.forget-calls',
+  `WITH forgotten AS (
+     DELETE FROM gateway_requests WHERE id IN (
+       SELECT id FROM gateway_requests
+       WHERE id < (lpad(to_hex((extract(epoch FROM now() - $1 * interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid AND result_json IS NULL
+       ORDER BY id LIMIT ${BITE} FOR UPDATE SKIP LOCKED)
+     RETURNING 1)
+   SELECT count(*)::int AS count FROM forgotten`,
+);
+
+/**
+ * Forgets the results of delivered calls after `GATEWAY_RESULTS_KEPT_DAYS`, and calls after `GATEWAY_HISTORY_KEPT_DAYS`, in
+ * small bites. A repeat of a relay request id whose result is gone is told so, by the ledger's word that it was delivered.
+ * What is charged stays in the ledger and its receipts for good. A result that is not settled yet stays.
+ */
+@Injectable()
+export class PruneHistory implements OnApplicationBootstrap {
+  constructor(
+    private readonly database: Database,
+    private readonly jobs: Jobs,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.jobs.every('prune-history', this.config.pruneIntervalMs, () => this.run());
+  }
+
+  async run(): Promise<void> {
+    await this.inBites(forgetResults, this.config.resultsKeptDays);
+    await this.inBites(forgetCalls, this.config.historyKeptDays);
+  }
+
+  private async inBites(forget: typeof forgetCalls, days: number): Promise<void> {
+    for (let bites = 1; bites <= BITES_A_RUN; bites += 1) {
+      const [forgotten] = await this.database.query<{ count: number }>(forget, [days]);
+      if (forgotten!.count < BITE) return;
+    }
+  }
+}
