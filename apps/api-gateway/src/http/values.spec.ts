@@ -40,7 +40,7 @@ describe('isHttpUrl', () => {
     for (const url of ['https://a.example', 'http://a.example:8080/x?y#z', 'https://[2001:db8::1]/']) expect(isHttpUrl(url)).toBe(true);
   });
 
-  it.each(['', 'a.example', '//a.example', 'javascript:alert(1)', 'data:text/html,x', 'ftp://a.example', 'file:///etc/passwd', 'https://', 'https://user:secret@a.example', `https://a.example/${'x'.repeat(2048)}`])('refuses %p', (url) => {
+  it.each(['', 'a.example', '//a.example', 'javascript:alert(1)', 'data:text/html,x', 'ftp://a.example', 'file:///etc/passwd', 'https://', 'https://user:secret@a.example', ' https://a.example', 'https://a.example\n', 'ht\ttps://a.example', `https://a.example/${'x'.repeat(2048)}`])('refuses %p', (url) => {
     expect(isHttpUrl(url)).toBe(false);
   });
 });

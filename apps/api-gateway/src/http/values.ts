@@ -19,8 +19,9 @@ export function lengthOf(text: string): number {
   return length;
 }
 
+/** Absolute, without credentials, and without what a parser would silently leave out. */
 export function isHttpUrl(text: string): boolean {
-  if (text.length > 2048 || !URL.canParse(text)) return false;
+  if (text.length > 2048 || /[\s\p{Cc}]/u.test(text) || !URL.canParse(text)) return false;
   const { protocol, username, password } = new URL(text);
   return (protocol === 'https:' || protocol === 'http:') && username === '' && password === '';
 }

@@ -73,7 +73,7 @@ export class BrowseListingsHttpController {
   @OptionalKey()
   @Operation({
     summary: 'A listing in full',
-    description: 'By uuid or slug, current or former. Drafts and suspended listings are seen by their owner alone.',
+    description: 'By uuid or slug, current or former. Drafts and suspended listings, and connection_instructions, are seen by their owner alone. rating is null until the first review.',
     asks: [getListing],
     cacheable: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(listingDetail)), example: success(listingDetailExample) },

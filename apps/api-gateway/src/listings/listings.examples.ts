@@ -30,10 +30,10 @@ export const listingExample: OutputOf<typeof searchListings>['items'][number] = 
 export const listingDetailExample: OutputOf<typeof getListing> = {
   ...listingExample,
   docs: 'POST {"lat": 52.5, "lon": 13.4}',
-  connection_instructions: null,
   example_outputs: [{ label: 'Berlin', content: '{"hours":[{"at":"2026-11-21T15:00Z","celsius":6.5}]}' }],
   risk_disclaimers: null,
   sla: null,
+  rating: { average: 4.5, count: 12, accuracy: 4.75, reliability: 4.5, value: 4.25 },
   gateway_url: `https://market.example/api/v1/gateway/${LISTING_REF.id}`,
   gateway_limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
   endpoint_status: 'active',

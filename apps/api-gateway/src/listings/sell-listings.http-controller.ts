@@ -15,7 +15,9 @@ import { Operation } from '../openapi/operation.decorator.js';
 import { createdListingExample, createListingExample, listingChallengeExample, listingDetailExample } from './listings.examples.js';
 import { CreateListingBody, LISTING_PROOFS, toCreateListing, toListingChanges, UpdateListingBody } from './sell-listings.http-schema.js';
 
-const LISTING_BODY_LIMIT = 128 * 1024;
+/** Every text at its longest, all of it escaped, still fits. */
+const NEW_LISTING_BODY_LIMIT = 1024 * 1024;
+const CHANGE_BODY_LIMIT = 128 * 1024;
 
 @ApiTags('Catalog')
 @Controller('listings')
@@ -26,7 +28,7 @@ export class SellListingsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Get a listing proof-of-work',
-    description: 'Bound to the agent, good for one listing and ten minutes.',
+    description: 'Bound to the agent, good for one listing and ten minutes. Grows harder with the listings the agent made within the hour and the challenges it holds; one held too many takes the place of the oldest.',
     asks: [createListingChallenge],
     answer: { schema: envelopeSchema(jsonSchemaOf(createListingChallenge.output)), example: success(listingChallengeExample) },
   })
@@ -35,7 +37,7 @@ export class SellListingsHttpController {
   }
 
   @Post()
-  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
+  @RequireScope('write', { bodyLimitBytes: NEW_LISTING_BODY_LIMIT })
   @Operation({
     summary: 'Create a listing',
     description: 'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
@@ -53,10 +55,10 @@ export class SellListingsHttpController {
   }
 
   @Patch(':listingId')
-  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
+  @RequireScope('write', { bodyLimitBytes: CHANGE_BODY_LIMIT })
   @Operation({
     summary: 'Change a listing',
-    description: 'Fields left out stay as they are. A listing that becomes per_call answers with its gateway signing secret, shown once.',
+    description: 'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
     asks: [updateListing],
     body: { type: UpdateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateListing.output)), example: success(listingDetailExample) },
@@ -70,7 +72,7 @@ export class SellListingsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Remove a listing',
-    description: 'A draft is removed; an active listing is suspended.',
+    description: 'A draft is removed. An active listing is suspended, and comes back by way of draft: PATCH status draft, then active.',
     asks: [removeListing],
     answer: { schema: envelopeSchema(jsonSchemaOf(removeListing.output)), example: success({ id: LISTING_ID, deleted: true }) },
   })

@@ -1,12 +1,13 @@
 import { currency, deliveryType, pricingModel, type Currency, type InputOf, type PricingModel, type RequestOf } from '@market/contracts';
-import type { createListing } from '@market/contracts/catalog';
+import { authMethod, type createListing } from '@market/contracts/catalog';
 import { microsFromUsdNumber } from '@market/kernel';
 import { HttpUrl, ObjectsOf, OneOf, Text, TextList, UsdAmount, Uuid } from '../http/fields.js';
 
 type NewListing = InputOf<typeof createListing>;
 
 const EDITABLE_STATUS: NewListing['status'][] = ['draft', 'active'];
-const AUTH_METHODS: NewListing['authMethod'][] = ['api_key', 'oauth2', 'bearer_token', 'none'];
+/** Prices are charged in what they are shown in. */
+const DISPLAY_CURRENCIES = ['USD'];
 
 export class ExampleOutput {
   @Text({ max: 200 })
@@ -38,7 +39,7 @@ export class CreateListingBody {
   @UsdAmount({ optional: true, default: 0, description: 'US dollars, at most 6 decimals.' })
   pricing_amount?: number;
 
-  @Text({ min: 1, max: 10, optional: true, default: 'USD', description: 'Display currency.' })
+  @OneOf(DISPLAY_CURRENCIES, { optional: true, default: 'USD', description: 'Display currency; every price is in US dollars.' })
   pricing_currency?: string;
 
   @OneOf(currency.options, { optional: true, default: 'USDC', description: 'Payout currency.' })
@@ -47,7 +48,7 @@ export class CreateListingBody {
   @OneOf(deliveryType.options, { optional: true, default: 'api' })
   delivery_type?: NewListing['deliveryType'];
 
-  @OneOf(AUTH_METHODS, { optional: true, default: 'api_key' })
+  @OneOf(authMethod.options, { optional: true, default: 'api_key' })
   auth_method?: NewListing['authMethod'];
 
   @TextList({ maxItems: 20, maxLength: 50, optional: true, default: ['json'] })
@@ -56,7 +57,7 @@ export class CreateListingBody {
   @Text({ max: 50_000, optional: true })
   docs?: string;
 
-  @Text({ max: 10_000, optional: true })
+  @Text({ max: 10_000, optional: true, description: 'Shown to subscribers and to the owner alone.' })
   connection_instructions?: string;
 
   @ObjectsOf(ExampleOutput, { maxItems: 20, optional: true })

@@ -27,7 +27,7 @@ const audit: AdminCommand = {
       entries.push(...actions.map((action) => ({ ...action, service: name })));
     }
     const inOrder = entries.sort((a, b) => a.doneAt.getTime() - b.doneAt.getTime());
-    return inOrder.map(({ doneAt, operator, service, command, subject, reason }) => [doneAt.toISOString(), operator, service, command, subject, reason ?? ''].join('\t')).join('\n');
+    return inOrder.map(({ doneAt, operator, service, command, subject, reason }) => [doneAt.toISOString(), operator, service, command, subject, reason === null ? '' : JSON.stringify(reason)].join('\t')).join('\n');
   },
 };
 

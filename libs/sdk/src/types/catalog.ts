@@ -93,13 +93,25 @@ export interface Listing extends ListingRef {
   category: { id: string; name: string; slug: string } | null;
 }
 
+/** Means of all reviews, 1 to 5. */
+export interface ListingRating {
+  average: number;
+  count: number;
+  accuracy: number;
+  reliability: number;
+  value: number;
+}
+
 /** A listing in full; the last three fields only where it is per_call. */
 export interface ListingDetail extends Listing {
   docs: string | null;
-  connection_instructions: string | null;
+  /** Only to its owner. */
+  connection_instructions?: string | null;
   example_outputs: { label: string; content: string }[];
   risk_disclaimers: string | null;
   sla: string | null;
+  /** Null until the first review. */
+  rating: ListingRating | null;
   gateway_url?: string;
   gateway_limits?: EndpointLimits;
   endpoint_status?: EndpointStatus;
