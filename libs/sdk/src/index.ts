@@ -1,6 +1,7 @@
 export { Marketplace } from './marketplace.js';
 export type { Cancellable, Identified, MarketplaceOptions } from './marketplace.js';
 export type { CallOptions, CallResult } from './call.js';
+export type { SubscribeOptions } from './subscriptions.js';
 export { sandboxPayer } from './payer.js';
 export type { Payer } from './payer.js';
 export { MarketplaceError, SignatureError } from './errors.js';
@@ -21,4 +22,5 @@ export type * from './types/catalog.js';
 export type * from './types/envelope.js';
 export type * from './types/identity.js';
 export type * from './types/payments.js';
+export type * from './types/subscriptions.js';
 export type * from './types/reputation.js';

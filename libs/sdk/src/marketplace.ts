@@ -2,6 +2,7 @@ import { LogicalCall, type CallOptions, type CallResult } from './call.js';
 import { systemClock, type Clock } from './clock.js';
 import { HttpClient, type HttpAnswer, type Method, type RequestOptions } from './http.js';
 import { solveProofOfWork } from './proof-of-work.js';
+import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type {
   Category,
   CreatedListing,
@@ -36,11 +37,13 @@ import type {
   LedgerQuery,
   Receipt,
   ReceiptDetail,
+  ReceiptProof,
   ReceiptQuery,
   SandboxOutcome,
   SandboxPayment,
 } from './types/payments.js';
 import type { AgentScore, CreateReview, Review } from './types/reputation.js';
+import type { Subscription } from './types/subscriptions.js';
 import type { Wallet } from './wallets.js';
 
 export interface MarketplaceOptions {
@@ -237,7 +240,21 @@ export class Marketplace {
 
     get: (receipt: Identified, options?: Cancellable): Promise<ReceiptDetail> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}`, options),
+
+    /** Signed by the marketplace; checked with the keys at `/.well-known/jwks.json`. */
+    proof: (receipt: Identified, options?: Cancellable): Promise<ReceiptProof> =>
+      this.#http.data('GET', `/receipts/${idOf(receipt)}/proof`, options),
   };
+
+  /** Subscribes to a listing; of a paid one pays once, and waits until the payment is final. */
+  subscribe(listing: Identified, options: SubscribeOptions = {}): Promise<Subscription> {
+    return subscribe(this.#http, this.#options.clock ?? systemClock, listing, options);
+  }
+
+  readonly subscriptions = subscriptionOperations(() => this.#http);
+
+  /** What subscriptions are paid with; calls are paid by `call`. */
+  readonly payments = paymentOperations(() => this.#http);
 
   readonly reviews = {
     list: (listing: Identified, query?: PageQuery, options?: Cancellable): Promise<Page<Review>> =>

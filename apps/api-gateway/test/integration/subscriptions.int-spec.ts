@@ -23,7 +23,7 @@ describe('subscriptions and payments at the edge', () => {
   it('POST /subscribe answers 201, or 402 with the payment beside the error', async () => {
     const free = await post('/subscribe', { listing_id: LISTING_ID.toUpperCase(), origin_currency: 'SOL' });
     expect([free.status, free.json]).toEqual([201, { success: true, data: subscriptionExample }]);
-    world.bus.answers(subscribe, () => ({ outcome: 'payment_required', payment: subscriptionOfferExample }));
+    world.bus.answers(subscribe, () => ({ outcome: 'payment_required' as const, payment: subscriptionOfferExample }));
     const paid = await post('/subscribe', { listing_id: LISTING_ID });
     expect([paid.status, paid.json]).toEqual([
       402,
@@ -39,7 +39,7 @@ describe('subscriptions and payments at the edge', () => {
   it('POST /subscribe and POST /payments hand on an Idempotency-Key, and say when an answer is repeated', async () => {
     world.bus.answers(subscribe, (_input, call) => {
       call.reply.idempotencyReplayed = call.idempotency?.key === 'k';
-      return { outcome: 'subscribed', subscription: subscriptionExample };
+      return { outcome: 'subscribed' as const, subscription: subscriptionExample };
     });
     world.bus.answers(createPayment, (_input, call) => {
       call.reply.idempotencyReplayed = call.idempotency?.key === 'k';
@@ -69,7 +69,7 @@ describe('subscriptions and payments at the edge', () => {
   });
 
   it('POST /payments/verify answers 202 and when to come again while the payment is pending', async () => {
-    world.bus.answers(verifyPayment, () => ({ outcome: 'pending', paymentId: PAYMENT_ID, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3 }));
+    world.bus.answers(verifyPayment, () => ({ outcome: 'pending' as const, paymentId: PAYMENT_ID, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3 }));
     const { status, json, headers } = await post('/payments/verify', { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID });
     expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3 } }]);
   });

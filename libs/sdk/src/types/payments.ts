@@ -163,6 +163,12 @@ export interface ReceiptDetail extends Receipt {
   seller: Party & { avatar_url: string | null };
 }
 
+export interface ReceiptProof {
+  /** Compact JWS (EdDSA, typ `receipt+jwt`) over the claims. */
+  jws: string;
+  claims: Record<string, unknown>;
+}
+
 export interface ReceiptQuery extends PageQuery {
   role?: 'buyer' | 'seller';
 }

@@ -1,0 +1,130 @@
+import type { Clock } from './clock.js';
+import { MarketplaceError } from './errors.js';
+import { errorOf, type HttpClient } from './http.js';
+import type { Payer } from './payer.js';
+import type { PaymentCurrency } from './types/catalog.js';
+import type { Page } from './types/envelope.js';
+import type { PaymentOffer } from './types/payments.js';
+import type {
+  CancelledSubscription,
+  ListedSubscription,
+  Payment,
+  PaymentPending,
+  PaymentProof,
+  Subscription,
+  SubscriptionDetail,
+  SubscriptionOffer,
+  SubscriptionQuery,
+  VerifiedPayment,
+} from './types/subscriptions.js';
+
+interface Cancellable {
+  signal?: AbortSignal;
+}
+
+type Identified = string | { id: string };
+
+export interface SubscribeOptions extends Cancellable {
+  /** Without it a 402 is thrown, its offer in `error.payment`. */
+  pay?: Payer;
+  originCurrency?: PaymentCurrency;
+  idempotencyKey?: string;
+  /** How long to wait for the payment to be final; five minutes by default. */
+  timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 300_000;
+
+/** One logical subscription: asked for, paid at most once, and verified until the payment is final. */
+export async function subscribe(
+  http: HttpClient,
+  clock: Clock,
+  listing: Identified,
+  options: SubscribeOptions,
+): Promise<Subscription> {
+  const { originCurrency, signal, pay } = options;
+  const answer = await http.send('POST', '/subscribe', {
+    signal,
+    headers: idempotency(options),
+    body: { listing_id: rawIdOf(listing), origin_currency: originCurrency },
+  });
+  const data = (answer.json as { data?: unknown } | undefined)?.data;
+  if (answer.status === 201) return data as Subscription;
+  const refusal = errorOf(answer);
+  if (answer.status !== 402) throw refusal;
+  const offer = asPaymentOffer(data as SubscriptionOffer);
+  if (!pay) throw new MarketplaceError({ ...refusal, message: refusal.message, payment: offer });
+  if (offer.status !== 'verified') await pay.pay(offer, signal);
+  return (await untilFinal(http, clock, offer, options)).subscription;
+}
+
+async function untilFinal(
+  http: HttpClient,
+  clock: Clock,
+  offer: PaymentOffer & { payment_id: string },
+  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: SubscribeOptions,
+): Promise<VerifiedPayment> {
+  const deadline = clock.now() + timeoutMs;
+  const payments = paymentOperations(() => http);
+  for (;;) {
+    const { payment_id, relay_request_id } = offer;
+    const answer = await payments.verify({ payment_id, relay_request_id }, { signal });
+    if (!('status' in answer)) return answer;
+    const waitMs = answer.retry_after_seconds * 1000;
+    if (clock.now() + waitMs >= deadline) throw stillPending(offer, answer);
+    await clock.sleep(waitMs, signal);
+  }
+}
+
+export const subscriptionOperations = (http: () => HttpClient) => ({
+  list: (query?: SubscriptionQuery, options?: Cancellable): Promise<Page<ListedSubscription>> =>
+    http().page('/subscriptions', query, options?.signal),
+
+  get: (subscription: Identified, options?: Cancellable): Promise<SubscriptionDetail> =>
+    http().data('GET', `/subscriptions/${idOf(subscription)}`, options),
+
+  cancel: (subscription: Identified, options?: Cancellable): Promise<CancelledSubscription> =>
+    http().data('DELETE', `/subscriptions/${idOf(subscription)}`, options),
+});
+
+export const paymentOperations = (http: () => HttpClient) => ({
+  create: (
+    listing: Identified,
+    options: Cancellable & { idempotencyKey?: string } = {},
+  ): Promise<SubscriptionOffer> =>
+    http().data('POST', '/payments', {
+      signal: options.signal,
+      headers: idempotency(options),
+      body: { listing_id: rawIdOf(listing) },
+    }),
+
+  get: (payment: Identified, options?: Cancellable): Promise<Payment> =>
+    http().data('GET', `/payments/${idOf(payment)}`, options),
+
+  /** The subscription the payment started; or that it is not final, and when to ask again. */
+  verify: (proof: PaymentProof, options?: Cancellable): Promise<VerifiedPayment | PaymentPending> =>
+    http().data('POST', '/payments/verify', { ...options, body: proof }),
+});
+
+const rawIdOf = (resource: Identified): string => (typeof resource === 'string' ? resource : resource.id);
+
+const idOf = (resource: Identified): string => encodeURIComponent(rawIdOf(resource));
+
+const idempotency = ({ idempotencyKey }: { idempotencyKey?: string }): Record<string, string> =>
+  idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {};
+
+/** As payers know it. */
+function asPaymentOffer(offer: SubscriptionOffer): PaymentOffer & { payment_id: string } {
+  const { payment_id, status, requirements, fees, provider } = offer;
+  return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider };
+}
+
+function stillPending(payment: PaymentOffer, { retry_after_seconds }: PaymentPending): MarketplaceError {
+  return new MarketplaceError({
+    status: 202,
+    code: 'PAYMENT_PENDING',
+    message: 'The payment was not confirmed in the time given to the subscription.',
+    retryAfterSeconds: retry_after_seconds,
+    payment,
+  });
+}
