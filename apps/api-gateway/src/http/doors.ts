@@ -1,7 +1,7 @@
 import type { Principal } from '@market/contracts';
 import { newCall, Refusal, type Call } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { RouteRules } from './access.js';
+import type { RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';

@@ -1,6 +1,6 @@
 import type { Call } from '@market/messaging';
 import type { FastifyRequest } from 'fastify';
-import type { RouteRules } from './access.js';
+import type { RouteRules } from './route-rules.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -3,7 +3,7 @@ import { Limits, type LimitRule, type LimitVerdict } from '@market/limits';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
-import type { RouteRules } from './access.js';
+import type { RouteRules } from './route-rules.js';
 import { siteOf } from './client-address.js';
 import { rateLimited, tooManyInFlight } from './edge-refusals.js';
 import { RATE_NAMES, type RateName } from './rate-limits.js';

@@ -1,5 +1,5 @@
 import { ApiExtension } from '@nestjs/swagger';
-import type { RouteRules } from '../http/access.js';
+import type { RouteRules } from '../http/route-rules.js';
 
 /** Says in the document, as `x-access`, what the door before an operation asks for: `{credential: none | optional | required, scope?, account_types}`. */
 export function ApiAccess({ access, accounts }: Pick<RouteRules, 'access' | 'accounts'>): MethodDecorator {

@@ -1,0 +1,23 @@
+import type { AccountType, Scope } from '@market/contracts';
+import type { RateName } from './rate-limits.js';
+
+/** What opens a route: nothing, nothing but better with a key, any valid credential, or a key that holds the scope. */
+export type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
+
+/** What a route says of itself before its handler is asked. */
+export interface RouteRules {
+  access: Access;
+  /** Whose credentials open the route; agents have keys, humans have sessions. */
+  accounts: readonly AccountType[];
+  /** A public route whose handler wants to know who calls, if that can be told; it turns nobody away. */
+  recognizes?: boolean;
+  /** `json` (default) is parsed and checked, `opaque` stays the text it is, `ignored` is not even read. */
+  body?: 'json' | 'opaque' | 'ignored';
+  bodyLimitBytes?: number;
+  /** Waits as long as a seller may take, not only as long as the marketplace itself. */
+  waitsForSeller?: boolean;
+  /** What its requests count as; what is not said goes by account, or without one by address, and reads apart from writes. */
+  rate?: RateName | 'none';
+  /** Exists in sandbox mode alone. */
+  sandboxOnly?: boolean;
+}
