@@ -1,52 +1,68 @@
 import type { OutputOf } from '@market/contracts';
 import { searchListings } from '@market/contracts/catalog';
 import { refuse } from '@market/messaging';
-import { Database } from '@market/persistence';
+import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import type { Found, IndexQuery, PhrasePostings } from '../search/listing-index.js';
+import { LiveIndex, type Indexed } from '../search/live-index.js';
+import { TextQueries } from '../search/text-queries.js';
+import type { TextQuery } from '../search/text-query.js';
 import { textProblem } from './domain/listing-text.js';
 import { searchText } from './domain/search-text.js';
-import { toView, type Search, type ViewRow } from './infra/listing-views.js';
-import { RecentTotals } from './infra/recent-totals.js';
-import { countAll, filterOf, largePage, SMALL_RESULT, smallResult, type Filter } from './infra/search-statements.js';
+import { toView, VIEW_COLUMNS, VIEW_JOINS, type ListingView, type Search, type ViewRow } from './infra/listing-views.js';
 
 type Page = OutputOf<typeof searchListings>;
 
+// A listing that was taken off the market since the index looked is not shown.
+const shown = sql(
+  'listings.shown',
+  `SELECT ${VIEW_COLUMNS} FROM unnest($1::uuid[]) WITH ORDINALITY AS page (id, place) JOIN listings l ON l.id = page.id ${VIEW_JOINS} WHERE l.status = 'active' ORDER BY page.place`,
+);
+
 /**
- * Active listings that meet every filter, sorted, with their exact total.
- * Queries: 1; 2 when `q` finds nothing and names that resemble it are looked for, or when more than SMALL_RESULT
- * listings are found and their total was counted within the last second; 3 when it was not.
+ * Active listings that meet every filter, sorted, with their exact total: the index says which, PostgreSQL shows them.
+ * Queries: 2, the first of which is shared with searches that come at the same time; 1 more for a `q` that was not asked
+ * lately, and 1 for a new phrase in it.
  */
 @Injectable()
 export class SearchListings {
-  private readonly totals = new RecentTotals();
-
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly live: LiveIndex,
+    private readonly textQueries: TextQueries,
+  ) {}
 
   async execute(input: Search): Promise<Page> {
-    const text = textProblem({ q: input.q });
-    if (text) throw refuse(searchListings, 'text_invalid', text);
-    const search = { ...input, q: searchText(input.q) };
-    const found = await this.find(search, filterOf(search, 'words'));
-    if (found.total > 0 || !search.q) return found;
-    return this.find(search, filterOf(search, 'resemblance'));
+    const problem = textProblem({ q: input.q });
+    if (problem) throw refuse(searchListings, 'text_invalid', problem);
+    const q = searchText(input.q);
+    const [indexed, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
+    // Words that mean nothing to a search, such as "the", find nothing.
+    if (q !== undefined && !text) return { items: [], total: 0 };
+    const { ids, total } = await indexed.phrases.resolve(text, (phrases) => find(indexed, { ...queryOf(input), text }, phrases));
+    return { items: ids.length === 0 ? [] : await this.show(ids), total };
   }
 
-  private async find(search: Search, filter: Filter): Promise<Page> {
-    const offset = Math.min((search.page - 1) * search.limit, Number.MAX_SAFE_INTEGER);
-    const key = JSON.stringify([filter.name, filter.values]);
-    if (!this.totals.has(key)) {
-      const rows = await this.database.query<ViewRow & { total: number }>(smallResult(filter, search.sort), [...filter.values, search.limit, offset]);
-      const { total } = rows[0]!;
-      if (total <= SMALL_RESULT) return { items: rows.filter((row) => row.id !== null).map(toView), total };
-    }
-    const total = await this.totals.get(key, () => this.count(filter));
-    if (offset >= total) return { items: [], total };
-    const rows = await this.database.query<ViewRow>(largePage(filter, search.sort), [...filter.values, search.limit, offset]);
-    return { items: rows.map(toView), total };
-  }
-
-  private async count(filter: Filter): Promise<number> {
-    const [counted] = await this.database.query<{ total: number }>(countAll(filter), filter.values);
-    return counted!.total;
+  private async show(ids: string[]): Promise<ListingView[]> {
+    return (await this.database.query<ViewRow>(shown, [ids])).map(toView);
   }
 }
+
+/** What nothing matches may be misspelt. */
+function find({ index }: Indexed, query: IndexQuery & { text?: TextQuery }, phrases: PhrasePostings): Found {
+  const found = index.search(query, phrases);
+  const corrected = found.total === 0 && query.text ? index.corrected(query.text) : undefined;
+  return corrected ? index.search({ ...query, text: corrected }, phrases) : found;
+}
+
+/** Prices are integers below 2^53, and so is every bound that could tell them apart. */
+const queryOf = ({ minPriceMicros, maxPriceMicros, page, limit, categoryId, pricingModel, deliveryType, sort }: Search): IndexQuery => ({
+  categoryId,
+  pricingModel,
+  deliveryType,
+  sort,
+  ...(minPriceMicros !== undefined && { minPriceMicros: Number(minPriceMicros) }),
+  ...(maxPriceMicros !== undefined && { maxPriceMicros: Number(maxPriceMicros) }),
+  offset: (page - 1) * limit,
+  limit,
+});

@@ -73,8 +73,7 @@ describe('search', () => {
     await fc.assert(
       fc.asyncProperty(anySearch, async ({ categoryId, ...values }) => {
         const asked: Search = { ...values, ...(categoryId !== undefined && { categoryId: categoryIds[categoryId]! }) };
-        const resembling = asked.q === undefined ? [] : await service.sql<{ id: string }>('SELECT id FROM listings WHERE word_similarity($1, name) >= 0.45', [asked.q]);
-        const expected = naiveSearch(all, asked, ({ id }) => resembling.some((row) => row.id === id));
+        const expected = naiveSearch(all, asked);
         const found = await service.ask(searchListings, asked);
         expect({ ids: found.items.map(({ id }) => id), total: found.total }).toEqual(expected);
       }),

@@ -29,19 +29,18 @@ const SORTS: Record<NonNullable<Search['sort']>, (a: SeededListing, b: SeededLis
   price_high: (a, b) => compare(b.priceMicros, a.priceMicros) || compare(b.id, a.id),
 };
 
-/** Search as a reader of the design would write it over an array. `resembles` stands for the fallback of names. */
-export function naiveSearch(all: SeededListing[], search: Search, resembles: (listing: SeededListing) => boolean): { ids: string[]; total: number } {
-  const others = all.filter(
+/** Search as a reader of the design would write it over an array, for texts whose words are spelt as the listings spell them. */
+export function naiveSearch(all: SeededListing[], search: Search): { ids: string[]; total: number } {
+  const found = all.filter(
     (listing) =>
       listing.status === 'active' &&
+      (search.q === undefined || matches(search.q, listing)) &&
       (search.categoryId === undefined || listing.categoryId === search.categoryId) &&
       (search.pricingModel === undefined || listing.pricingModel === search.pricingModel) &&
       (search.deliveryType === undefined || listing.deliveryType === search.deliveryType) &&
       (search.minPriceMicros === undefined || listing.priceMicros >= BigInt(search.minPriceMicros)) &&
       (search.maxPriceMicros === undefined || listing.priceMicros <= BigInt(search.maxPriceMicros)),
   );
-  const byText = search.q === undefined ? others : others.filter((listing) => matches(search.q!, listing));
-  const found = byText.length > 0 || search.q === undefined ? byText : others.filter(resembles);
   const sorted = [...found].sort(SORTS[search.sort ?? 'newest']);
   const start = (search.page - 1) * search.limit;
   return { ids: sorted.slice(start, start + search.limit).map(({ id }) => id), total: sorted.length };

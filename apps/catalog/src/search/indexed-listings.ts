@@ -1,0 +1,71 @@
+import { sql, type Database } from '@market/persistence';
+import type { IndexedListing } from './listing-index.js';
+
+const COLUMNS = `l.id, (extract(epoch FROM l.created_at) * 1000)::float8 AS "createdAtMs", l.price_micros::float8 AS "priceMicros",
+  coalesce(popularity.completed_calls, 0)::float8 AS "completedCalls", l.category_id AS "categoryId", l.pricing_model AS "pricingModel",
+  l.delivery_type AS "deliveryType", array_to_string(tsvector_to_array(l.search), E'\\n') AS lexemes`;
+const FROM = 'listings l LEFT JOIN listing_popularity popularity ON popularity.listing_id = l.id';
+
+const after = sql('listing-search.after', `SELECT ${COLUMNS} FROM ${FROM} WHERE l.status = 'active' AND l.id > $1 ORDER BY l.id LIMIT $2`);
+const some = sql('listing-search.some', `SELECT ${COLUMNS} FROM ${FROM} WHERE l.status = 'active' AND l.id = ANY($1::uuid[])`);
+const counts = sql('listing-search.counts', `SELECT listing_id AS id, completed_calls::float8 AS "completedCalls" FROM listing_popularity WHERE listing_id = ANY($1::uuid[])`);
+const snapshot = sql('listing-search.snapshot', 'SELECT pg_current_snapshot()::text AS snapshot');
+const changes = sql(
+  'listing-search.changes',
+  `SELECT pg_current_snapshot()::text AS snapshot, change.*
+   FROM (SELECT) once LEFT JOIN LATERAL (
+     SELECT xid::text AS xid, listing_id AS "listingId", kind FROM listing_search_changes
+     WHERE (xid, listing_id, kind) > ($2::xid8, $3::uuid, $4) AND xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
+     ORDER BY listing_search_changes.xid, listing_id, kind LIMIT $5
+   ) change ON true`,
+);
+const forget = sql('listing-search.forget', 'DELETE FROM listing_search_changes WHERE changed_at < now() - make_interval(secs => $1)');
+
+type Row = Omit<IndexedListing, 'lexemes'> & { lexemes: string };
+
+/** One commit's word on one listing; also a mark of how far changes were read. */
+export interface Change {
+  xid: string;
+  listingId: string;
+  kind: 'listing' | 'popularity';
+}
+
+const BEFORE_ALL: Change = { xid: '0', listingId: '00000000-0000-0000-0000-000000000000', kind: 'listing' };
+
+/** What the index is made of, as PostgreSQL has it. Each method is one statement. */
+export class IndexedListings {
+  constructor(private readonly database: Database) {}
+
+  /** In the order of their ids. */
+  async after(id: string | undefined, limit: number): Promise<IndexedListing[]> {
+    return (await this.database.query<Row>(after, [id ?? BEFORE_ALL.listingId, limit])).map(toListing);
+  }
+
+  /** Those of the ids that are active. */
+  async some(ids: string[]): Promise<IndexedListing[]> {
+    return (await this.database.query<Row>(some, [ids])).map(toListing);
+  }
+
+  counts(ids: string[]): Promise<{ id: string; completedCalls: number }[]> {
+    return this.database.query(counts, [ids]);
+  }
+
+  /** Which transactions are to be seen now, for `changes`. */
+  async snapshot(): Promise<string> {
+    return (await this.database.query<{ snapshot: string }>(snapshot))[0]!.snapshot;
+  }
+
+  /** What was committed since a snapshot, in bites: the next one comes after the last change of this one. */
+  async changes(since: string, limit: number, behind = BEFORE_ALL): Promise<{ snapshot: string; changes: Change[] }> {
+    const rows = await this.database.query<Change & { snapshot: string }>(changes, [since, behind.xid, behind.listingId, behind.kind, limit]);
+    return { snapshot: rows[0]!.snapshot, changes: rows.filter(({ listingId }) => listingId !== null) };
+  }
+
+  /** Lets go of changes that every process has read since, or will read anew with everything. */
+  async forget(olderThanSeconds: number): Promise<void> {
+    await this.database.query(forget, [olderThanSeconds]);
+  }
+}
+
+// A lexeme holds no line break: PostgreSQL's parser ends every word at one.
+const toListing = ({ lexemes, ...row }: Row): IndexedListing => ({ ...row, lexemes: lexemes === '' ? [] : lexemes.split('\n') });

@@ -1,0 +1,74 @@
+const WORDS = 4;
+const EMPTY = -1;
+
+/** The id of each slot, 16 bytes each, and back: a hash table of slots, 8 bytes a slot, where strings would take 100. */
+export class ListingIds {
+  private words = new Uint32Array(WORDS * 1_024);
+  private table = new Int32Array(2_048).fill(EMPTY);
+  private slots = 0;
+  private taken = 0;
+
+  /** Gives an id its newest slot, the next one. */
+  add(id: string): number {
+    const slot = this.slots;
+    this.slots += 1;
+    if (this.slots * WORDS > this.words.length) this.words = grown(this.words);
+    for (let word = 0, digits = id.replaceAll('-', ''); word < WORDS; word += 1) this.words[slot * WORDS + word] = Number.parseInt(digits.slice(word * 8, word * 8 + 8), 16);
+    if (this.taken * 2 >= this.table.length) this.rehash();
+    this.place(slot);
+    return slot;
+  }
+
+  /** The newest slot of an id, which may have been given up since. */
+  slotOf(id: string): number | undefined {
+    const words = Uint32Array.from({ length: WORDS }, (_, word) => Number.parseInt(id.replaceAll('-', '').slice(word * 8, word * 8 + 8), 16));
+    const slot = this.table[this.positionOf(words, 0)]!;
+    return slot === EMPTY ? undefined : slot;
+  }
+
+  idOf(slot: number): string {
+    const digits = Array.from(this.words.subarray(slot * WORDS, slot * WORDS + WORDS), (word) => word.toString(16).padStart(8, '0')).join('');
+    return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
+  }
+
+  /** As PostgreSQL orders uuids. */
+  compare(a: number, b: number): number {
+    for (let word = 0; word < WORDS; word += 1) {
+      const difference = this.words[a * WORDS + word]! - this.words[b * WORDS + word]!;
+      if (difference !== 0) return difference;
+    }
+    return 0;
+  }
+
+  private place(slot: number): void {
+    const position = this.positionOf(this.words, slot * WORDS);
+    if (this.table[position] === EMPTY) this.taken += 1;
+    this.table[position] = slot;
+  }
+
+  /** Where the id that stands at `start` of `words` is in the table, or would be. */
+  private positionOf(words: Uint32Array, start: number): number {
+    const mask = this.table.length - 1;
+    // The last word of a UUIDv7 is random; the multiplication spreads ids that differ in a counter only.
+    let position = Math.imul(words[start + 3]! ^ words[start]!, 0x9e3779b1) >>> 0;
+    for (position &= mask; ; position = (position + 1) & mask) {
+      const slot = this.table[position]!;
+      if (slot === EMPTY) return position;
+      const at = slot * WORDS;
+      if (this.words[at + 3] === words[start + 3] && this.words[at + 2] === words[start + 2] && this.words[at + 1] === words[start + 1] && this.words[at] === words[start]) return position;
+    }
+  }
+
+  private rehash(): void {
+    const old = this.table;
+    this.table = new Int32Array(old.length * 2).fill(EMPTY);
+    this.taken = 0;
+    for (const slot of old) if (slot !== EMPTY) this.place(slot);
+  }
+}
+
+function grown(words: Uint32Array): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(words.length + Math.ceil(words.length / 8) * WORDS);
+  larger.set(words);
+  return larger;
+}

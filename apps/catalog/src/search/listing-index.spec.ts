@@ -1,0 +1,139 @@
+import { newId } from '@market/kernel';
+import fc from 'fast-check';
+import { ListingIndex, type IndexedListing, type IndexQuery } from './listing-index.js';
+import type { TextQuery } from './text-query.js';
+
+const WORDS = ['fjord', 'quilt', 'onyx', 'tundra'];
+const IDS = Array.from({ length: 40 }, () => newId());
+const noPhrases = (): never => {
+  throw new Error('there are no phrases here');
+};
+
+const anyListing: fc.Arbitrary<IndexedListing> = fc.record({
+  id: fc.constantFrom(...IDS),
+  createdAtMs: fc.integer({ min: 0, max: 5 }),
+  priceMicros: fc.constantFrom(0, 1, 1_000_000, 1_000_000_000_000),
+  completedCalls: fc.nat({ max: 3 }),
+  categoryId: fc.constantFrom(IDS[0]!, IDS[1]!, null),
+  pricingModel: fc.constantFrom('free', 'monthly'),
+  deliveryType: fc.constantFrom('api', 'file'),
+  lexemes: fc.subarray(WORDS),
+});
+
+const { text: anyText } = fc.letrec<{ text: TextQuery }>((tie) => ({
+  text: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom(...WORDS, 'unheard').map((lexeme) => ({ kind: 'word' as const, lexeme })),
+    fc.array(tie('text'), { minLength: 2, maxLength: 3 }).map((parts) => ({ kind: 'and' as const, parts })),
+    fc.array(tie('text'), { minLength: 2, maxLength: 3 }).map((parts) => ({ kind: 'or' as const, parts })),
+    tie('text').map((part) => ({ kind: 'not' as const, part })),
+  ),
+}));
+
+const anyQuery: fc.Arbitrary<IndexQuery> = fc.record(
+  {
+    text: anyText,
+    categoryId: fc.constantFrom(IDS[0]!, IDS[1]!, IDS[2]!),
+    pricingModel: fc.constantFrom('free', 'monthly'),
+    deliveryType: fc.constantFrom('api', 'file'),
+    minPriceMicros: fc.constantFrom(0, 1, 2, 1e18),
+    maxPriceMicros: fc.constantFrom(0, 1, 999_999, 1_000_000, 1e18),
+    sort: fc.constantFrom('newest', 'popular', 'price_low', 'price_high'),
+    offset: fc.oneof(fc.nat({ max: 40 }), fc.constant(1e11)),
+    limit: fc.integer({ min: 1, max: 20 }),
+  },
+  { requiredKeys: ['sort', 'offset', 'limit'] },
+);
+
+const anyChange = fc.oneof(
+  fc.record({ put: fc.uniqueArray(anyListing, { selector: ({ id }) => id, maxLength: 20 }), gone: fc.subarray(IDS, { maxLength: 6 }) }),
+  fc.uniqueArray(fc.record({ id: fc.constantFrom(...IDS), completedCalls: fc.nat({ max: 9 }) }), { selector: ({ id }) => id, maxLength: 10 }),
+);
+
+function holds(text: TextQuery, { lexemes }: IndexedListing): boolean {
+  if (text.kind === 'word') return lexemes.includes(text.lexeme);
+  if (text.kind === 'not') return !holds(text.part, { lexemes } as IndexedListing);
+  if (text.kind === 'phrase') return noPhrases();
+  return text.parts[text.kind === 'and' ? 'every' : 'some']((part) => holds(part, { lexemes } as IndexedListing));
+}
+
+function naive(all: IndexedListing[], { text, categoryId, pricingModel, deliveryType, minPriceMicros = 0, maxPriceMicros = Infinity, sort, offset, limit }: IndexQuery): { ids: string[]; total: number } {
+  const key = { newest: 'createdAtMs', popular: 'completedCalls', price_low: 'priceMicros', price_high: 'priceMicros' }[sort] as 'createdAtMs';
+  const found = all
+    .filter((listing) => !text || holds(text, listing))
+    .filter((listing) => (categoryId ?? listing.categoryId) === listing.categoryId && (pricingModel ?? listing.pricingModel) === listing.pricingModel && (deliveryType ?? listing.deliveryType) === listing.deliveryType)
+    .filter(({ priceMicros }) => priceMicros >= minPriceMicros && priceMicros <= maxPriceMicros)
+    .sort((a, b) => a[key] - b[key] || (a.id < b.id ? -1 : 1));
+  if (sort !== 'price_low') found.reverse();
+  return { ids: found.slice(offset, offset + limit).map(({ id }) => id), total: found.length };
+}
+
+describe('the index', () => {
+  it('finds what a reading of every listing finds, after any changes', () => {
+    fc.assert(
+      fc.property(fc.array(anyChange, { maxLength: 8 }), fc.array(anyQuery, { minLength: 1, maxLength: 20 }), (changes, queries) => {
+        const [index, model] = [new ListingIndex(), new Map<string, IndexedListing>()];
+        for (const change of changes) {
+          if (Array.isArray(change)) {
+            index.setCompletedCalls(change);
+            for (const { id, completedCalls } of change) if (model.has(id)) model.set(id, { ...model.get(id)!, completedCalls });
+          } else {
+            index.put(change.put, change.gone);
+            for (const id of change.gone) model.delete(id);
+            for (const listing of change.put) model.set(listing.id, listing);
+          }
+        }
+        expect(index.size).toBe(model.size);
+        for (const query of queries) expect(index.search(query, noPhrases)).toEqual(naive([...model.values()], query));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('pages through thousands from either end', () => {
+    const all = Array.from({ length: 5_000 }, (_, number): IndexedListing => ({
+      id: newId(number),
+      createdAtMs: number % 700,
+      priceMicros: (number * 31) % 500,
+      completedCalls: number % 3,
+      categoryId: null,
+      pricingModel: number % 2 ? 'free' : 'monthly',
+      deliveryType: 'api',
+      lexemes: number % 3 ? ['fjord'] : [],
+    }));
+    const index = new ListingIndex();
+    for (let start = 0; start < all.length; start += 1_000) index.put(all.slice(start, start + 1_000));
+    for (const sort of ['newest', 'popular', 'price_low', 'price_high'] as const) {
+      for (const more of [{}, { pricingModel: 'free' as const }, { text: { kind: 'word' as const, lexeme: 'fjord' } }, { minPriceMicros: 3, maxPriceMicros: 450 }, { maxPriceMicros: 2 }]) {
+        for (const offset of [0, 1, 600, 1_249, 1_666, 2_499, 2_500, 3_333, 4_990, 5_000]) {
+          const query: IndexQuery = { sort, offset, limit: 17, ...more };
+          expect(index.search(query, noPhrases)).toEqual(naive(all, query));
+        }
+      }
+    }
+  });
+
+  it('replaces words that no listing has by those most like them, except where they are unwanted', () => {
+    const index = new ListingIndex();
+    const [first] = fc.sample(anyListing, 1) as [IndexedListing];
+    index.put([{ ...first, lexemes: ['weather', 'station'] }]);
+    const read = (lexeme: string): TextQuery => ({ kind: 'word', lexeme });
+    const either = (lexeme: string): TextQuery => ({ kind: 'or', parts: [read(lexeme)] });
+    expect(index.corrected(read('weather'))).toBeUndefined();
+    expect(index.corrected({ kind: 'not', part: read('wether') })).toBeUndefined();
+    expect(index.corrected({ kind: 'and', parts: [read('wether'), read('station')] })).toEqual({ kind: 'and', parts: [either('weather'), read('station')] });
+    expect(index.corrected({ kind: 'phrase', tsquery: '', lexemes: ['weather', 'statin'] })).toEqual({ kind: 'and', parts: [read('weather'), either('station')] });
+    index.put([], [first.id]);
+    expect(index.corrected(read('wether'))).toBeUndefined();
+  });
+
+  it('says when it holds too much of what is gone', () => {
+    const index = new ListingIndex();
+    const listings = fc.sample(anyListing, 100).map((listing) => ({ ...listing, id: newId() }));
+    for (let turn = 0; turn < 120; turn += 1) {
+      expect(index.isWasteful).toBe(turn > 101);
+      index.put(listings);
+    }
+    expect(index.size).toBe(100);
+  });
+});
