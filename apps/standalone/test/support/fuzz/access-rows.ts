@@ -37,6 +37,8 @@ const hiddenListings = ({ draft, suspended }: Cast): string[] => [draft.id, susp
 const ownListing: OwnedId = { parameter: 'listingId', own: async (cast) => (await cast.listing()).id, unknown: 'listing_not_found', strangers: forbidden('not_owner'), hidden: hiddenListings };
 const ownEndpoint: OwnedId = { parameter: 'listingId', own: ({ perCall }) => perCall.id, unknown: 'endpoint_not_found', hidden: hiddenListings };
 
+const ownWallet: OwnedId = { parameter: 'id', own: ({ walletId }) => walletId, unknown: 'wallet_not_found' };
+
 /** What the OpenAPI document does not say of an operation: whose its resource is. Every operation has a row, also where there is nothing to say. */
 export const ACCESS_ROWS: Record<string, AccessRow> = {
   getHealth: {},
@@ -45,9 +47,15 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
 
   createChallenge: {},
   register: { granted: badRequest('challenge_invalid') },
+  recover: { granted: badRequest('challenge_invalid') },
   openSession: { granted: badRequest('challenge_invalid') },
   closeSession: { endsSession: true },
   getProfile: {},
+  listWallets: {},
+  linkWallet: { granted: badRequest('challenge_invalid') },
+  getWallet: { id: ownWallet },
+  updateWallet: { id: ownWallet, granted: badRequest('challenge_invalid') },
+  claimAgent: { id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: badRequest('challenge_invalid') } },
   listApiKeys: {},
   createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
   revokeApiKey: { id: { parameter: 'keyId', own: async (cast) => (await cast.spareKey()).id, unknown: 'api_key_not_found' } },
@@ -71,5 +79,10 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   listLedger: {},
   listReceipts: {},
   getReceipt: { id: { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' } },
+
+  listReviews: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: [200], slug: ({ free }) => free.slug, hidden: hiddenListings } },
+  createReview: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: forbidden('purchase_required'), slug: ({ free }) => free.slug, hidden: hiddenListings }, granted: forbidden('own_listing') },
+  getScore: { id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] } },
+
   paySandbox: { id: { parameter: 'relayRequestId', own: async (cast) => (await cast.unpaidOffer()).relay_request_id, unknown: 'payment_not_found' } },
 };

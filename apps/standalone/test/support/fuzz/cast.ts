@@ -39,6 +39,8 @@ export class Cast {
   readonly secrets: string[] = [];
   readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
   human: Operator;
+  /** The wallet the owner registered with. */
+  walletId: string;
   /** A session token that is good for nothing any more. */
   endedSession: string;
   free: CreatedListing;
@@ -49,6 +51,8 @@ export class Cast {
   shop: CreatedListing;
   receiptId: string;
   gatewayRequestId: string;
+  /** Of the call that the owner paid for and got. */
+  relayRequestId: string;
   offer: PaymentOffer;
   private servers: SellerServer[] = [];
 
@@ -83,6 +87,11 @@ export class Cast {
     return this.owner.market.listings.create({ name, description, connection_instructions: this.secret(), ...fields });
   }
 
+  /** Where an endpoint answers. */
+  get sellerUrl(): string {
+    return `${this.servers[0]!.url}/call`;
+  }
+
   /** A listing with an endpoint, of which the owner alone knows where it is and what opens it. */
   async perCallListing(fields: Partial<CreateListing> = {}): Promise<CreatedListing> {
     const url = new URL(`/${this.secret()}`, this.servers[0]!.url).href;
@@ -95,7 +104,7 @@ export class Cast {
   /** An offer that the owner has not paid. */
   async unpaidOffer(): Promise<PaymentOffer> {
     const offer = await quote(this.owner, this.shop, { ask: canary() });
-    this.secrets.push(offer.payment_id, offer.relay_request_id);
+    this.secrets.push(offer.payment_id!, offer.relay_request_id);
     return offer;
   }
 
@@ -122,6 +131,9 @@ export class Cast {
 
   private async takeSessions(): Promise<void> {
     this.human = await signIn(this.world);
+    const [wallet] = (await this.owner.market.me()).wallets;
+    this.walletId = wallet!.id;
+    this.secrets.push(wallet!.id, wallet!.address);
     const { token } = await signIn(this.world, this.human.wallet);
     await this.owner.market.authorizedBy(`Bearer ${token}`).request('DELETE', '/auth/session');
     this.endedSession = token;
@@ -147,14 +159,14 @@ export class Cast {
   }
 
   private async buy(): Promise<void> {
-    const relayRequestId = await payFor(this.owner, this.shop, BOUGHT_BODY);
-    const answer = await callOnce(this.owner, this.shop, BOUGHT_BODY, withRelayId(relayRequestId));
+    this.relayRequestId = await payFor(this.owner, this.shop, BOUGHT_BODY);
+    const answer = await callOnce(this.owner, this.shop, BOUGHT_BODY, withRelayId(this.relayRequestId));
     expect(answer.status).toBe(200);
     const [receipt] = (await this.owner.market.receipts.list({ role: 'buyer' })).data;
     const [call] = (await this.owner.market.gatewayRequests.list({ role: 'buyer', status: 'succeeded' })).data;
     this.receiptId = receipt!.id;
     this.gatewayRequestId = call!.id;
-    this.secrets.push(relayRequestId, receipt!.id, receipt!.transaction_hash, call!.id);
+    this.secrets.push(this.relayRequestId, receipt!.id, receipt!.transaction_hash!, call!.id);
     this.offer = await this.unpaidOffer();
   }
 }

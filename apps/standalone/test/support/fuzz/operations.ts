@@ -62,7 +62,7 @@ export interface Operation {
 
 interface DocumentedOperation {
   operationId: string;
-  parameters?: Parameter[];
+  parameters?: (Parameter | { $ref: string })[];
   requestBody?: { required?: boolean; content: Record<string, { schema: Schema; examples?: Record<string, { value: object }> }> };
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
   'x-access'?: Access;
@@ -70,7 +70,7 @@ interface DocumentedOperation {
 
 export interface OpenApiDocument {
   paths: Record<string, Record<string, DocumentedOperation>>;
-  components: { schemas: Record<string, Schema> };
+  components: { schemas: Record<string, Schema>; parameters: Record<string, Parameter> };
 }
 
 const PREFIX = '/api/v1';
@@ -112,7 +112,7 @@ export class ApiDescription {
       name,
       method,
       path: path.slice(PREFIX.length),
-      parameters: documented.parameters ?? [],
+      parameters: (documented.parameters ?? []).map((parameter) => ('$ref' in parameter ? this.document.components.parameters[parameter.$ref.split('/').at(-1)!]! : parameter)),
       body: this.bodyOf(documented),
       answers: new Map(Object.entries(documented.responses).map(([status, { content = {} }]) => [Number(status), Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, schema]))])),
       access,

@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import type { World } from '../world.js';
+import { AnswerCheck } from './answer-check.js';
+import { signIn, type Cast } from './cast.js';
+import { changedTables, type DatabaseWatch } from './database-digest.js';
+import { fuzzPlans, type Actor, type Plan } from './fuzz-requests.js';
+import { inParallel } from './in-parallel.js';
+import { knownValues } from './known-values.js';
+import { liveProof, PROVABLE } from './live-proofs.js';
+import type { ApiDescription, Operation } from './operations.js';
+import type { RawAnswer, RawClient, RawRequest } from './raw-client.js';
+
+const CHUNK = 500;
+/** So many refused writes are repeated between two looks at the database. */
+const REPEATED_AT_ONCE = 1_000;
+const MOST_REPORTED = 30;
+/** No text, however strange, keeps the marketplace busy; a busy machine may. */
+const SLOW_MS = 5_000;
+/** Endpoint tests and gateway calls take as long as a seller does. */
+const WAITS_FOR_SELLER = ['testEndpoint', 'executeCall'];
+
+export interface FuzzSettings {
+  seed: number;
+  requests: number;
+}
+
+/** How often which statuses were answered, by operation. */
+export type Tally = Map<string, Map<number, number>>;
+
+interface Sent {
+  plan: Plan;
+  number: number;
+  request: RawRequest;
+  answer: RawAnswer;
+}
+
+/** Sends what `fuzzPlans` thinks of, and gathers what is wrong with the answers and with what refused writes left behind. */
+export class FuzzRun {
+  readonly tally: Tally = new Map();
+  readonly problems: string[] = [];
+  repeatedWrites = 0;
+  private readonly check: AnswerCheck;
+  private readonly secrets: string[];
+  private token: string;
+
+  constructor(
+    private readonly world: World,
+    private readonly description: ApiDescription,
+    private readonly cast: Cast,
+    private readonly client: RawClient,
+    private readonly watch: DatabaseWatch,
+  ) {
+    this.check = new AnswerCheck(description);
+    this.secrets = Object.values(cast.keys);
+    this.token = cast.human.token;
+  }
+
+  async run({ seed, requests }: FuzzSettings): Promise<void> {
+    const plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
+    let refusedWrites: Sent[] = [];
+    for (let first = 0; first < requests && this.problems.length < MOST_REPORTED; first += CHUNK) {
+      const chunk = fc.sample(plans, { seed: seed + first, numRuns: Math.min(CHUNK, requests - first) });
+      const sent = await inParallel(chunk, (plan, index) => this.send(plan, first + index));
+      refusedWrites.push(...sent.filter(isRefusedWrite));
+      const isLast = first + CHUNK >= requests;
+      if (refusedWrites.length >= REPEATED_AT_ONCE || isLast) {
+        for (const culprit of await this.changersAmong(refusedWrites)) this.problems.push(culprit);
+        this.repeatedWrites += refusedWrites.length;
+        refusedWrites = [];
+      }
+    }
+  }
+
+  private async send(plan: Plan, number: number): Promise<Sent> {
+    const { operation, actor, isLive } = plan;
+    const { headers, ...rest } = plan.request(isLive ? await liveProof(operation.id, this.cast, this.world) : {});
+    const request = { ...rest, headers: { ...(await this.credentialOf(actor, operation)), ...headers } };
+    const answer = await this.client.send(request).catch((error: Error) => error);
+    const sent = { plan, number, request, answer: answer as RawAnswer };
+    if (answer instanceof Error) this.complain(sent, `there was no answer: ${answer.message}`);
+    else this.judge(sent);
+    return sent;
+  }
+
+  private judge(sent: Sent): void {
+    const { plan, request, answer } = sent;
+    const reached = operationAt(this.description, request);
+    for (const problem of this.check.problemsOf(reached, request.method, answer, this.secrets)) this.complain(sent, problem);
+    if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id)) this.complain(sent, `it took ${Math.round(answer.tookMs)} ms`);
+    const statuses = this.tally.get(plan.operation.name) ?? new Map<number, number>();
+    this.tally.set(plan.operation.name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
+  }
+
+  /** Signing out is for sessions that nobody needs any more. */
+  private async credentialOf(actor: Actor, operation: Operation): Promise<Record<string, string>> {
+    if (actor === 'anonymous') return {};
+    if (actor === 'agent') return { authorization: `Bearer ${this.cast.keys.all}` };
+    return { authorization: `Bearer ${operation.id === 'closeSession' ? (await signIn(this.world)).token : this.token}` };
+  }
+
+  /** @returns what is to be said of each request that changes something though it is refused. */
+  private async changersAmong(writes: Sent[]): Promise<string[]> {
+    const before = await this.watch.settledDigest();
+    const answers = await inParallel(writes, ({ request }) => this.client.send(request));
+    const changed = changedTables(before, await this.watch.settledDigest());
+    if (changed.length === 0) return [];
+    const stillRefused = writes.filter((_, index) => answers[index]!.status >= 400);
+    // What is accepted now that it comes a second time may change what it likes.
+    if (stillRefused.length < writes.length) return this.changersAmong(stillRefused);
+    if (writes.length === 1) return [told(writes[0]!, `is refused and changes ${changed.join(', ')}`)];
+    const half = Math.ceil(writes.length / 2);
+    return [...(await this.changersAmong(writes.slice(0, half))), ...(await this.changersAmong(writes.slice(half)))];
+  }
+
+  private complain(sent: Sent, problem: string): void {
+    this.problems.push(told(sent, problem));
+  }
+}
+
+/** A 402 writes down the offer it makes. */
+const isRefusedWrite = ({ request, answer }: Sent): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
+
+/** Which operation a request is routed to, as far as that can be said of it. */
+export function operationAt({ operations }: ApiDescription, { method, target }: RawRequest): Operation | undefined {
+  const path = decoded(target.split(/[?#]/)[0]!);
+  if (path === undefined) return undefined;
+  const candidates = operations.filter((operation) => operation.method === (method === 'HEAD' ? 'GET' : method) && new RegExp(`^/api/v1${operation.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]{0,200}')}$`, 'su').test(path));
+  // A path that is spelled out wins over one with an id in its place.
+  return candidates.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
+}
+
+/** Decoded like a router does it: an encoded slash stays within its segment. */
+function decoded(path: string): string | undefined {
+  try {
+    return path.split('/').map((segment) => decodeURIComponent(segment).replaceAll('/', '\u2044')).join('/');
+  } catch {
+    return undefined;
+  }
+}
+
+function told({ plan, number, request, answer }: Sent, problem: string): string {
+  const { method, target, headers, body } = request;
+  const shown = body === undefined ? '' : ` ${Buffer.from(body).toString().slice(0, 600)}`;
+  const { authorization: _secret, ...others } = headers;
+  return `#${number} ${plan.operation.id} as ${plan.actor} (${plan.done.join(', ') || 'as described'}): ${problem}\n    ${method} ${target.slice(0, 300)} ${JSON.stringify(others).slice(0, 400)}${shown}\n    -> ${answer.status ?? ''} ${answer.text?.slice(0, 400) ?? ''}`;
+}

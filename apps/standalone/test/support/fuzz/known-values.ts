@@ -1,0 +1,44 @@
+import type { Cast } from './cast.js';
+import type { Known } from './values.js';
+import { newId } from '@market/kernel';
+import { evmWallet, solanaWallet } from '@market/sdk';
+
+/** What the document cannot know: values that name something of the cast, by the name under which operations take them. */
+export async function knownValues(cast: Cast): Promise<Known> {
+  const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop } = cast;
+  // The ones with endpoints are worth asking for more often.
+  const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [id, id, slug]);
+  const spareKeys = await Promise.all(Array.from({ length: 8 }, () => cast.spareKey()));
+  const offers = await Promise.all(Array.from({ length: 8 }, () => cast.unpaidOffer()));
+  const relayRequestIds = [cast.relayRequestId, ...offers.map((offer) => offer.relay_request_id)];
+  const wallets = [owner.wallet, human.wallet, evmWallet(), solanaWallet()].map(({ address }) => address);
+  const accounts = [owner, outsider, merchant, human].map(({ id }) => id);
+  const categories = (await owner.market.categories()).map(({ id }) => id);
+  const urls = [cast.sellerUrl, `${cast.sellerUrl}?with=query`, 'http://127.0.0.1:1/closed'];
+  return {
+    listingId: [...listings, newId()],
+    listing_id: [...listings, newId()],
+    id: [...(await owner.market.me()).wallets.map((wallet) => wallet.id), newId()],
+    keyId: [...spareKeys.map(({ id }) => id), newId()],
+    requestId: [cast.gatewayRequestId, newId()],
+    receiptId: [cast.receiptId, newId()],
+    relayRequestId: relayRequestIds,
+    relay_request_id: relayRequestIds,
+    'X-Market-Relay-Request-Id': relayRequestIds,
+    'X-Market-Origin-Currency': ['USDC', 'ETH', 'SOL'],
+    'X-Market-Origin-Wallet-Id': [cast.walletId],
+    'X-Market-Origin-Chain-Id': ['eip155:84532', '84532'],
+    'X-Market-Payment-Scheme': ['deposit'],
+    'X-Market-Payment-Network': ['eip155:84532'],
+    'Idempotency-Key': ['one', 'two', 'three'],
+    'If-None-Match': ['*', 'W/"x"'],
+    payment_id: [...offers.map((offer) => offer.payment_id), newId()],
+    category: categories,
+    category_id: categories,
+    wallet_address: wallets,
+    agent_id: [...accounts, newId()],
+    agentId: [...accounts, newId()],
+    private_endpoint_url: urls,
+    q: ['shop', 'owned something', '"the owner"', '-shop'],
+  };
+}

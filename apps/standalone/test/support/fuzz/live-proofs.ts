@@ -1,0 +1,47 @@
+import { evmWallet, Marketplace, solanaWallet, solveProofOfWork, type ChallengePurpose, type ListingChallenge, type Wallet } from '@market/sdk';
+import type { World } from '../world.js';
+import type { Cast } from './cast.js';
+
+type Proof = (cast: Cast, anyone: Marketplace) => Promise<object>;
+
+async function walletProof(market: Marketplace, wallet: Wallet, purpose: ChallengePurpose, agentId?: string) {
+  const { message, nonce, pow } = await market.challenge({ wallet_address: wallet.address, purpose, agent_id: agentId });
+  return { proof: { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) }, pow };
+}
+
+/** Members of a body that are good once and for minutes: with them a request gets as far as a client's would. */
+const PROOFS: Record<string, Proof> = {
+  async register(_cast, anyone) {
+    const { proof, pow } = await walletProof(anyone, evmWallet(), 'registration');
+    return { ...proof, pow_nonce: await solveProofOfWork(pow) };
+  },
+  /** The merchant's keys are the ones that nobody misses. */
+  async recover({ merchant }, anyone) {
+    const { proof, pow } = await walletProof(anyone, merchant.wallet, 'recovery');
+    return { ...proof, pow_nonce: await solveProofOfWork(pow) };
+  },
+  openSession: async (_cast, anyone) => (await walletProof(anyone, evmWallet(), 'session')).proof,
+  async linkWallet({ owner }) {
+    const [existing, added] = await Promise.all([owner.wallet, solanaWallet()].map((wallet) => walletProof(owner.market, wallet, 'wallet_link')));
+    return { existing_wallet: existing!.proof, new_wallet: added!.proof };
+  },
+  updateWallet: async ({ owner }) => ({ proof: (await walletProof(owner.market, owner.wallet, 'wallet_update')).proof }),
+  async claimAgent({ owner, human }, anyone) {
+    const { nonce, signature } = (await walletProof(anyone.authorizedBy(`Bearer ${human.token}`), owner.wallet, 'claim', owner.id)).proof;
+    return { nonce, signature };
+  },
+  async createListing({ owner }) {
+    // An agent has so many unused ones at most, and spoilt requests use none up.
+    const answer = await owner.market.send('POST', '/listings/challenge');
+    if (answer.status !== 200) return {};
+    const puzzle = (answer.json as { data: ListingChallenge }).data;
+    return { challenge: puzzle.challenge, pow_nonce: await solveProofOfWork(puzzle) };
+  },
+};
+
+export const PROVABLE = Object.keys(PROOFS);
+
+/** A fresh proof for the operation. @throws Error when the operation takes none. */
+export function liveProof(operationId: string, cast: Cast, { baseUrl }: Pick<World, 'baseUrl'>): Promise<object> {
+  return PROOFS[operationId]!(cast, new Marketplace({ baseUrl }));
+}
