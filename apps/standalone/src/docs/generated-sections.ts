@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { commandTable } from './command-table.js';
 import { configurationTables } from './configuration-tables.js';
 import { refusalTable } from './refusal-table.js';
 
@@ -12,22 +13,27 @@ export interface Document {
   current: string;
 }
 
-const SECTIONS: Record<string, { file: string; write: () => string }> = {
-  configuration: { file: 'operations.md', write: configurationTables },
-  refusals: { file: 'errors.md', write: refusalTable },
+/** What is made from the code in each document: the content of each section by its name. */
+const SECTIONS: Record<string, Record<string, () => string>> = {
+  'operations.md': { configuration: configurationTables, commands: commandTable },
+  'errors.md': { refusals: refusalTable },
 };
 
-/** The documents that hold a section between `<!-- generated: name -->` and `<!-- /generated -->`. */
+/** The documents that hold sections between `<!-- generated: name -->` and `<!-- /generated -->`. */
 export function documentsWithGeneratedSections(): Promise<Document[]> {
   return Promise.all(
-    Object.entries(SECTIONS).map(async ([name, { file, write }]) => {
+    Object.entries(SECTIONS).map(async ([file, sections]) => {
       const path = fileURLToPath(new URL(`../../../../docs/${file}`, import.meta.url));
       const text = await readFile(path, 'utf8');
-      const [start, end] = [`<!-- generated: ${name} -->`, '<!-- /generated -->'];
-      const [head, rest] = text.split(start);
-      const tail = rest?.split(end)[1];
-      if (head === undefined || tail === undefined) throw new Error(`${path} has no section ${start} … ${end}`);
-      return { path, text, current: `${head}${start}\n\n${write()}\n\n${end}${tail}` };
+      return { path, text, current: Object.entries(sections).reduce((document, [name, write]) => withSection(document, name, write()), text) };
     }),
   );
+}
+
+function withSection(document: string, name: string, content: string): string {
+  const [start, end] = [`<!-- generated: ${name} -->`, '<!-- /generated -->'];
+  const from = document.indexOf(start);
+  const to = document.indexOf(end, from);
+  if (from < 0 || to < 0) throw new Error(`there is no section ${start} … ${end}`);
+  return `${document.slice(0, from + start.length)}\n\n${content}\n\n${document.slice(to)}`;
 }
