@@ -63,8 +63,8 @@ const addToListingTotals = batchSql(`
 // The row is written even when it is there: whoever is just computing this account's score must not take this mark for the one it answers.
 const markStale = sql(
   'stale-accounts.mark',
-  `INSERT INTO stale_accounts (account_id, since) SELECT account_id, now() FROM unnest($1::uuid[]) AS marked (account_id) GROUP BY account_id ORDER BY account_id
-   ON CONFLICT (account_id) DO UPDATE SET since = excluded.since`,
+  `INSERT INTO stale_accounts (account_id, cause, since) SELECT account_id, 'facts', now() FROM unnest($1::uuid[]) AS marked (account_id) GROUP BY account_id ORDER BY account_id
+   ON CONFLICT (account_id, cause) DO UPDATE SET since = excluded.since`,
 );
 
 /** What facts add up to, a row a pair of accounts and listing, so that a score reads none of the facts. */

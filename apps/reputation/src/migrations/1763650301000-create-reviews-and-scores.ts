@@ -128,7 +128,8 @@ export class CreateReviewsAndScores1763650301000 implements MigrationInterface {
         scored_at timestamptz NOT NULL
       )`);
     await runner.query('CREATE INDEX scores_version ON scores (version)');
-    await runner.query('CREATE TABLE stale_accounts (account_id uuid PRIMARY KEY, since timestamptz NOT NULL)');
+    // A mark a cause: what marks for one never waits for what marks for the other.
+    await runner.query("CREATE TABLE stale_accounts (account_id uuid NOT NULL, cause text NOT NULL CHECK (cause IN ('facts', 'customers')), since timestamptz NOT NULL, PRIMARY KEY (account_id, cause))");
     await runner.query('CREATE TABLE stale_scores (agent_id uuid PRIMARY KEY, since timestamptz NOT NULL)');
     await this.addUpFacts(runner);
   }
@@ -167,7 +168,7 @@ export class CreateReviewsAndScores1763650301000 implements MigrationInterface {
     await runner.query('INSERT INTO trades SELECT * FROM trades_from_facts');
     await runner.query('INSERT INTO listing_totals SELECT * FROM listing_totals_from_facts');
     await runner.query('INSERT INTO accounts SELECT account_id, account_id, spent_micros, earned_micros, first_purchase_at, last_purchase_at, last_active_at FROM accounts_from_facts');
-    await runner.query('INSERT INTO stale_accounts (account_id, since) SELECT account_id, now() FROM accounts');
+    await runner.query("INSERT INTO stale_accounts (account_id, cause, since) SELECT account_id, 'facts', now() FROM accounts");
   }
 
   async down(runner: QueryRunner): Promise<void> {

@@ -20,7 +20,7 @@ const rebuild = [
   'DELETE FROM scores WHERE agent_id NOT IN (SELECT account_id FROM accounts)',
 ].map((text) => batchSql(text));
 const nameParties = batchSql('UPDATE accounts SET party_id = named.party_id FROM unnest($1::uuid[], $2::uuid[]) AS named (account_id, party_id) WHERE accounts.account_id = named.account_id');
-const markAll = batchSql('INSERT INTO stale_accounts (account_id, since) SELECT account_id, now() FROM accounts RETURNING 1');
+const markAll = batchSql("INSERT INTO stale_accounts (account_id, cause, since) SELECT account_id, 'facts', now() FROM accounts RETURNING 1");
 
 /** Concludes everything again from the facts. New facts wait while they are added up; scores are served as they were until theirs is there. */
 @Injectable()

@@ -16,10 +16,12 @@ const markOutdated = sql(
 );
 const takeAccounts = sql(
   'stale-accounts.take',
-  `DELETE FROM stale_accounts WHERE account_id IN (SELECT account_id FROM stale_accounts ORDER BY since LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) RETURNING account_id`,
+  `DELETE FROM stale_accounts WHERE (account_id, cause) IN (SELECT account_id, cause FROM stale_accounts ORDER BY since LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) RETURNING account_id`,
 );
 const findParties = sql('accounts.find-parties', 'SELECT DISTINCT party_id FROM accounts WHERE account_id = ANY($1::uuid[]) ORDER BY party_id');
-const lockParty = sql('standings.lock', `SELECT pg_advisory_xact_lock(hashtextextended('reputation party|' || $1, 0))`);
+/** A step in the revenue of a seller that everyone buys of concerns nearly everyone. */
+const patiently = sql('standings.patiently', "SET LOCAL statement_timeout = '5min'");
+const takeTurns = sql('standings.take-turns', `SELECT pg_advisory_xact_lock(hashtextextended('reputation standings', 0))`);
 const markScores = sql(
   'stale-scores.mark-taken',
   'INSERT INTO stale_scores (agent_id, since) SELECT agent_id, now() FROM unnest($1::uuid[]) AS marked (agent_id) ORDER BY agent_id ON CONFLICT (agent_id) DO UPDATE SET since = excluded.since',
@@ -65,14 +67,15 @@ export class RefreshScores implements OnModuleInit {
     return false;
   }
 
+  /** Of all processes one at a time: what one sees of a party is what the next builds on. */
   private refreshStandings(): Promise<number> {
     return this.database.transaction(async (tx) => {
-      const taken = (await tx.query<{ account_id: string }>(takeAccounts)).map((row) => row.account_id);
+      await tx.query(patiently);
+      await tx.query(takeTurns);
+      const taken = [...new Set((await tx.query<{ account_id: string }>(takeAccounts)).map((row) => row.account_id))];
       if (taken.length === 0) return 0;
-      for (const { party_id } of await tx.query<{ party_id: string }>(findParties, [taken])) {
-        await tx.query(lockParty, [party_id]);
-        await this.standings.refresh(tx, party_id);
-      }
+      const parties = await tx.query<{ party_id: string }>(findParties, [taken]);
+      await this.standings.refresh(tx, parties.map((row) => row.party_id));
       await tx.query(markScores, [taken]);
       return taken.length;
     });

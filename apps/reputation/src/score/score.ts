@@ -16,7 +16,7 @@
  * (Douceur, The Sybil Attack, 2002; Cheng and Friedman, Sybilproof reputation mechanisms, 2005). What cannot be had for
  * nothing is standing elsewhere: a buyer is credible by what it pays to sellers that have nothing to do with this one.
  *
- *     independence of a seller t, as seen from seller s = (revenue(t) − 3 × paid to t by the buyers of s) / (revenue(t) + $10), at least 0;
+ *     independence of a seller t, as seen from seller s = (revenue(t) − 3 × paid to t by the buyers of s) / (revenue(t) + $50), at least 0;
  *                                                         0 where t buys of s or sells to it
  *     diversity = d / (1 + d), d = Σ independence of the sellers the buyer pays besides s
  *     stake     = log10(Σ independence × paid / $0.10) / 3, within 0 and 1: full at $100
@@ -206,7 +206,7 @@ interface Witness {
 }
 
 const OVERLAP_PENALTY = 3;
-const REVENUE_PRIOR = Number(10n * DOLLAR);
+const REVENUE_PRIOR = Number(50n * DOLLAR);
 const STAKE_DECADES = 3;
 const TENURE_FACTORS = [0, 1 / 3, 2 / 3, 1];
 

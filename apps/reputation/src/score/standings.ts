@@ -36,8 +36,12 @@ const findTies = sql(
    WHERE trade.buyer_id = ANY($2::uuid[]) AND seller.party_id <> $1
    GROUP BY seller.party_id HAVING sum(trade.paid_micros) >= ${NOTABLE_MICROS} ORDER BY paid DESC, seller.party_id LIMIT ${TIES}`,
 );
-const findKept = sql('parties.find', 'SELECT members, revenue_micros, is_net_payer, is_funded, tenure FROM parties WHERE party_id = $1');
-const findKeptTies = sql('ties.find', 'SELECT seller_party, paid_micros FROM ties WHERE buyer_party = $1 ORDER BY seller_party');
+const findKept = sql(
+  'parties.find',
+  `SELECT members, revenue_micros, is_net_payer, is_funded, tenure,
+     (SELECT coalesce(jsonb_object_agg(seller_party, paid_micros::text), '{}') FROM ties WHERE buyer_party = party_id) AS ties
+   FROM parties WHERE party_id = $1`,
+);
 const keep = sql(
   'parties.keep',
   `INSERT INTO parties (party_id, members, revenue_micros, is_net_payer, is_funded, tenure) VALUES ($1, $2, $3, $4, $5, $6)
@@ -46,16 +50,17 @@ const keep = sql(
 const dropTies = sql('ties.drop', 'DELETE FROM ties WHERE buyer_party = $1');
 const keepTies = sql('ties.keep', 'INSERT INTO ties (buyer_party, seller_party, paid_micros) SELECT $1, seller_party, paid FROM unnest($2::uuid[], $3::bigint[]) AS tie (seller_party, paid)');
 
-const AGAIN = 'ON CONFLICT (agent_id) DO UPDATE SET since = excluded.since';
-const rescore = sql('stale-scores.mark', `INSERT INTO stale_scores (agent_id, since) SELECT agent_id, now() FROM unnest($1::uuid[]) AS marked (agent_id) ORDER BY agent_id ${AGAIN}`);
-const rescoreSellersOf = batchSql(`INSERT INTO stale_scores (agent_id, since) SELECT DISTINCT seller_id, now() FROM trades WHERE buyer_id = ANY($1::uuid[]) ORDER BY seller_id ${AGAIN}`);
-const rescoreSellersOfCustomersOf = batchSql(`
+const markScores = batchSql(`
   INSERT INTO stale_scores (agent_id, since)
-  SELECT DISTINCT trade.seller_id, now() FROM ties JOIN accounts buyer ON buyer.party_id = ties.buyer_party JOIN trades trade ON trade.buyer_id = buyer.account_id
-  WHERE ties.seller_party = $1 ORDER BY trade.seller_id ${AGAIN}`);
-const lookAgainAtSellersOf = batchSql(`
-  INSERT INTO stale_accounts (account_id, since) SELECT DISTINCT seller_id, now() FROM trades WHERE buyer_id = ANY($1::uuid[]) AND NOT seller_id = ANY($1::uuid[]) ORDER BY seller_id
-  ON CONFLICT (account_id) DO UPDATE SET since = excluded.since`);
+  SELECT agent_id, now() FROM (
+    SELECT unnest($1::uuid[]) AS agent_id
+    UNION SELECT seller_id FROM trades WHERE buyer_id = ANY($2::uuid[])
+    UNION SELECT trade.seller_id FROM ties JOIN accounts buyer ON buyer.party_id = ties.buyer_party JOIN trades trade ON trade.buyer_id = buyer.account_id WHERE ties.seller_party = ANY($3::uuid[])
+  ) concerned ORDER BY agent_id ON CONFLICT (agent_id) DO UPDATE SET since = excluded.since`);
+const markAccounts = batchSql(`
+  INSERT INTO stale_accounts (account_id, cause, since)
+  SELECT DISTINCT seller_id, 'customers', now() FROM trades WHERE buyer_id = ANY($1::uuid[]) ORDER BY seller_id
+  ON CONFLICT (account_id, cause) DO UPDATE SET since = excluded.since`);
 
 interface MemberRow {
   account_id: string;
@@ -65,28 +70,39 @@ interface MemberRow {
   last_purchase_at: Date | null;
 }
 
+interface KeptRow {
+  members: string[];
+  revenue_micros: string;
+  is_net_payer: boolean;
+  is_funded: boolean;
+  tenure: number;
+  ties: Record<string, string>;
+}
+
 /**
  * What a party's trades say of it to its partners. It is kept beside the trades and rounded, so that it changes a few
  * times for each doubling of a party's trade and not with every call: only then do its partners' scores follow.
  */
 @Injectable()
 export class Standings {
-  /** Looks at a party anew, keeps what is seen, and marks every score that it changes. Queries: 5 to 7, and 2 to 7 when something changed. */
-  async refresh(tx: Pick<Tx, 'query'>, partyId: string): Promise<void> {
-    const kept = await this.kept(tx, partyId);
-    const current = await this.current(tx, partyId);
-    if (current.members.length === 0 || isDeepStrictEqual(current, kept)) return;
-    const { members, revenue, isNetPayer, isFunded, tenure, ties } = current;
-    await tx.query(keep, [partyId, members, revenue.toString(), isNetPayer, isFunded, tenure]);
-    await tx.query(rescore, [members]);
-    if (!isDeepStrictEqual(ties, kept.ties)) {
-      await tx.query(dropTies, [partyId]);
-      await tx.query(keepTies, [partyId, [...ties.keys()], [...ties.values()].map(String)]);
+  /** Looks at these parties anew, keeps what is seen, and marks every score that it changes. Queries: 2 to 5 a party, 0 to 3 more where it changed, and 2 for all. */
+  async refresh(tx: Pick<Tx, 'query'>, partyIds: string[]): Promise<void> {
+    const rescored: string[] = [];
+    const seenAsBuyers: string[] = [];
+    const seenAsSellers: string[] = [];
+    const seenAsNetPayers: string[] = [];
+    for (const partyId of partyIds) {
+      const kept = await this.kept(tx, partyId);
+      const current = await this.current(tx, partyId);
+      if (current.members.length === 0 || isDeepStrictEqual(current, kept)) continue;
+      await this.keep(tx, partyId, current, kept);
+      rescored.push(...current.members);
+      if (!isDeepStrictEqual(asBuyer(current), asBuyer(kept))) seenAsBuyers.push(...current.members);
+      if (current.revenue !== kept.revenue) seenAsSellers.push(partyId);
+      if (current.isNetPayer !== kept.isNetPayer) seenAsNetPayers.push(...current.members);
     }
-    if (revenue !== kept.revenue) await tx.query(rescoreSellersOfCustomersOf, [partyId]);
-    if (isNetPayer !== kept.isNetPayer) await tx.query(lookAgainAtSellersOf, [members]);
-    const asBuyer = ({ members, isFunded, tenure, ties }: PartyView): unknown => [members, isFunded, tenure, ties];
-    if (!isDeepStrictEqual(asBuyer(current), asBuyer(kept))) await tx.query(rescoreSellersOf, [members]);
+    if (rescored.length > 0) await tx.query(markScores, [rescored, seenAsBuyers, seenAsSellers]);
+    if (seenAsNetPayers.length > 0) await tx.query(markAccounts, [seenAsNetPayers]);
   }
 
   /** As the trades say it now. */
@@ -103,27 +119,34 @@ export class Standings {
     return {
       members,
       revenue: roundedDown(earned),
-      ties: new Map(ties.map(({ party_id, paid }): [string, bigint] => [party_id, roundedUp(BigInt(paid))]).sort(([a], [b]) => (a < b ? -1 : 1))),
+      ties: new Map(ties.map(({ party_id, paid }) => [party_id, roundedUp(BigInt(paid))])),
       ...standingOf({ spent, earned, sampledEarnings: { all: BigInt(earnings.all), circulating: BigInt(earnings.circulating) }, firstPurchaseAt: purchases[0] ?? null, lastPurchaseAt: purchases.at(-1) ?? null }),
     };
   }
 
   /** As others see it. */
   async kept(tx: Pick<Tx, 'query'>, partyId: string): Promise<PartyView> {
-    const [row] = await tx.query<{ members: string[]; revenue_micros: string; is_net_payer: boolean; is_funded: boolean; tenure: number }>(findKept, [partyId]);
+    const [row] = await tx.query<KeptRow>(findKept, [partyId]);
     if (!row) return NOBODY;
-    const ties = await tx.query<{ seller_party: string; paid_micros: string }>(findKeptTies, [partyId]);
     return {
       members: row.members,
       revenue: BigInt(row.revenue_micros),
-      ties: new Map(ties.map(({ seller_party, paid_micros }) => [seller_party, BigInt(paid_micros)])),
+      ties: new Map(Object.entries(row.ties).map(([seller, paid]) => [seller, BigInt(paid)])),
       isNetPayer: row.is_net_payer,
       isFunded: row.is_funded,
       tenure: row.tenure,
     };
   }
+
+  private async keep(tx: Pick<Tx, 'query'>, partyId: string, { members, revenue, isNetPayer, isFunded, tenure, ties }: PartyView, kept: PartyView): Promise<void> {
+    await tx.query(keep, [partyId, members, revenue.toString(), isNetPayer, isFunded, tenure]);
+    if (isDeepStrictEqual(ties, kept.ties)) return;
+    if (kept.ties.size > 0) await tx.query(dropTies, [partyId]);
+    await tx.query(keepTies, [partyId, [...ties.keys()], [...ties.values()].map(String)]);
+  }
 }
 
+const asBuyer = ({ members, isFunded, tenure, ties }: PartyView): unknown => [members, isFunded, tenure, ties];
 const NOBODY: PartyView = { members: [], revenue: 0n, ties: new Map(), ...UNKNOWN_STANDING };
 
 async function one<Row>(tx: Pick<Tx, 'query'>, statement: Statement, values: unknown[]): Promise<Row> {

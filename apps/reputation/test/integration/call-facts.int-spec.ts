@@ -31,6 +31,7 @@ const completed: fc.Arbitrary<Completed> = fc.record({
   feeMicros: amount,
   sellerStatusCode: fc.integer({ min: 200, max: 499 }),
   latencyMs: latency,
+  transactionHash: fc.constant(`0x${'cd'.repeat(32)}`),
   requestDigest: digest,
   responseDigest: digest,
   completedAt: instant,

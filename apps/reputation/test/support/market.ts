@@ -1,0 +1,101 @@
+import type { Offering } from '@market/contracts/catalog';
+import { callFailed } from '@market/contracts/gateway';
+import { agentClaimed, agentRegistered, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
+import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
+import { createReview, getScore } from '@market/contracts/reputation';
+import { newId } from '@market/kernel';
+import type { EventRecord } from '@market/messaging';
+import { eventOf, principal, type ReputationService } from './reputation-service.js';
+
+export const DAY_MS = 86_400_000;
+export const daysAgo = (days: number): Date => new Date(Date.now() - days * DAY_MS);
+
+/** A seller with one listing. */
+export interface Shop {
+  sellerId: string;
+  listingId: string;
+}
+
+export const newShop = (sellerId = newId()): Shop => ({ sellerId, listingId: newId() });
+
+export const offeringOf = ({ sellerId, listingId }: Shop, values: Partial<Offering> = {}): Offering => ({
+  listingId,
+  sellerId,
+  slug: `listing-${listingId}`,
+  name: 'A listing',
+  status: 'active',
+  pricingModel: 'per_call',
+  priceMicros: '10000',
+  preferredCurrency: 'USDC',
+  category: null,
+  ...values,
+});
+
+export interface Sale {
+  micros?: bigint;
+  at?: Date;
+  status?: number;
+}
+
+export const sale = ({ sellerId, listingId }: Shop, buyerId: string, { micros = 50_000n, at = new Date(), status = 200 }: Sale = {}): EventRecord =>
+  eventOf(paymentCompleted, {
+    paymentId: newId(),
+    relayRequestId: `0x${'ab'.repeat(32)}`,
+    gatewayRequestId: newId(),
+    buyerId,
+    sellerId,
+    listingId,
+    grossMicros: micros.toString(),
+    feeMicros: (micros / 20n).toString(),
+    sellerStatusCode: status,
+    latencyMs: 100,
+    transactionHash: `0x${'cd'.repeat(32)}`,
+    requestDigest: '0'.repeat(64),
+    responseDigest: '0'.repeat(64),
+    completedAt: at.toISOString(),
+  });
+
+export const failure = ({ sellerId, listingId }: Shop, buyerId: string, at = new Date()): EventRecord =>
+  eventOf(callFailed, { gatewayRequestId: newId(), attempt: 1, buyerId, sellerId, listingId, reason: 'timeout', sellerStatusCode: 504, latencyMs: 30_000, at: at.toISOString() });
+
+export const subscription = ({ sellerId, listingId }: Shop, consumerId: string, { micros = 0n, at = new Date() }: Sale = {}): EventRecord =>
+  eventOf(subscriptionStarted, { subscriptionId: newId(), paymentId: micros === 0n ? null : newId(), consumerId, sellerId, listingId, pricingModel: micros === 0n ? 'free' : 'monthly', grossMicros: micros.toString(), startedAt: at.toISOString() });
+
+export const registration = (id: string, at = new Date(), accountType: 'agent' | 'human' = 'agent'): EventRecord =>
+  eventOf(agentRegistered, { agent: { id, display_name: 'Somebody', avatar_url: null, account_type: accountType, is_verified: false }, registeredAt: at.toISOString() });
+
+export const claim = (agentId: string, humanId: string): EventRecord => eventOf(agentClaimed, { agentId, humanId, claimedAt: new Date().toISOString() });
+
+export const wallet = (accountId: string, address: string, chainType: 'evm' | 'solana' = 'evm'): EventRecord => eventOf(walletLinked, { accountId, address, chainType, linkedAt: new Date().toISOString() });
+
+export const solved = (accountId: string, solveMs: number, at = new Date()): EventRecord => eventOf(registrationWorkSolved, { accountId, difficulty: 4, solveMs, solvedAt: at.toISOString() });
+
+/** Writes a review as its reviewer would; whoever asks has bought. */
+export async function review(service: ReputationService, shop: Shop, reviewerId: string, stars: number): Promise<void> {
+  service.neighbours.offerings.set(shop.listingId, offeringOf(shop));
+  await service.ask(createReview, { listingRef: shop.listingId, accuracyRating: stars, reliabilityRating: stars, valueRating: stars }, { principal: principal(reviewerId) });
+}
+
+/** As many at once as the service has connections for. */
+export async function inTurns<T>(items: T[], work: (item: T) => Promise<unknown>): Promise<void> {
+  const waiting = [...items];
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await work(item);
+    }),
+  );
+}
+
+export const marketScore = async (service: ReputationService, agentId: string): Promise<number> => (await service.ask(getScore, { agentId })).market_score;
+
+/**
+ * A market that nobody arranged: `sellers` shops and `buyers` agents, each of whom buys of five shops for two months, two
+ * dollars at a time. @returns its shops.
+ */
+export async function openMarket(service: ReputationService, { sellers = 40, buyers = 200 } = {}): Promise<{ shops: Shop[]; buyers: string[] }> {
+  const shops = Array.from({ length: sellers }, () => newShop());
+  const agents = Array.from({ length: buyers }, () => newId());
+  const events = agents.flatMap((buyer, n) => Array.from({ length: 5 }, (_, k) => shops[(n * 7 + k * k * 3 + k) % sellers]!).flatMap((shop) => [70, 40, 2].map((days) => sale(shop, buyer, { micros: 2_000_000n, at: daysAgo(days) }))));
+  await service.deliver(events);
+  return { shops, buyers: agents };
+}

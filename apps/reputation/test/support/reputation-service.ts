@@ -1,0 +1,133 @@
+import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestContract, type RequestOf, type ServiceName } from '@market/contracts';
+import { getOffering, type Offering } from '@market/contracts/catalog';
+import { getAgents } from '@market/contracts/identity';
+import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
+import { listingRated } from '@market/contracts/reputation';
+import { newId } from '@market/kernel';
+import { HandleRequest, inProcessTransport, MessageBus, newCall, refuse, type Call, type EventRecord, type Link, type Transport } from '@market/messaging';
+import { runCommand, runProcess } from '@market/runtime';
+import { createDatabase, eventually } from '@market/testing';
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { reputation } from '../../src/service.js';
+
+type Evidence = OutputOf<typeof getPurchaseEvidence>;
+
+/** The services beside it, as a test wants them. */
+export interface Neighbours {
+  /** By uuid and by slug. */
+  readonly offerings: Map<string, Offering>;
+  /** Everyone bought a moment ago unless said otherwise. */
+  evidence: (input: InputOf<typeof getPurchaseEvidence>) => Evidence;
+  /** Accounts identity knows. */
+  readonly accounts: Map<string, 'agent' | 'human'>;
+}
+
+export interface ReputationService {
+  readonly neighbours: Neighbours;
+  /** Asks over the bus, as the edge does. */
+  ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
+  /** Delivers events as their emitters' outboxes would. */
+  deliver(events: EventRecord[], batch?: number): Promise<void>;
+  /** Waits until no score is stale. */
+  settled(): Promise<void>;
+  readonly rated: PayloadOf<typeof listingRated>[];
+  /** `npm run admin -- <name>`. */
+  command(name: string): Promise<string>;
+  /** One statement as the owner of the tables. */
+  sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
+  stop(): Promise<void>;
+}
+
+const DERIVED_AND_FACTS = 'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, parties, ties, scores, stale_accounts, stale_scores, inbox, outbox';
+
+/** Empties everything, so that the same facts can come once more. */
+export const forgetEverything = (service: ReputationService): Promise<unknown> => service.sql(`TRUNCATE ${DERIVED_AND_FACTS}`);
+
+/** The real service on an empty database and the in-process bus. */
+export async function startReputation(): Promise<ReputationService> {
+  const url = await createDatabase();
+  const transport = inProcessTransport();
+  const neighbours: Neighbours = {
+    offerings: new Map(),
+    evidence: () => ({ lastBillableCallAt: new Date().toISOString(), subscriptionStartedAt: null }),
+    accounts: new Map(),
+  };
+  const emitter = await neighbour(transport, 'catalog', new CatalogController(neighbours));
+  await neighbour(transport, 'payments-ledger', new LedgerController(neighbours));
+  await neighbour(transport, 'identity', new IdentityController(neighbours));
+  const edge = await transport.connect('api-gateway', topology['api-gateway']);
+  const rated: PayloadOf<typeof listingRated>[] = [];
+  await edge.consumeEvents(listingRated.subject, async (events) => void rated.push(...events.map((event) => listingRated.payload.parse(event.payload))));
+  const settings = { DATABASE_URL: url, ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal', REPUTATION_REFRESH_INTERVAL_MS: '20' };
+  const running = await runProcess([reputation], transport, settings);
+  const bus = new MessageBus(edge, topology['api-gateway']);
+  const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=reputation,public' });
+  const sql = async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]> => (await pool.query<Row>(statement, values)).rows;
+  return {
+    neighbours,
+    ask: (contract, input, as = {}) => bus.request(contract, input, newCall({ budgetMs: 60_000, ...as })),
+    async deliver(events, batch = 500) {
+      for (let from = 0; from < events.length; from += batch) await emitter.publishEvents(events.slice(from, from + batch));
+    },
+    settled: () => eventually(async () => expect(await sql('SELECT account_id FROM stale_accounts UNION ALL SELECT agent_id FROM stale_scores')).toEqual([]), { withinMs: 60_000 }),
+    rated,
+    command: (name) => runCommand(reputation, reputation.commands!.find((command) => command.name === name)!, { operator: 'test', arguments: [], options: {} }, settings),
+    sql,
+    async stop() {
+      await pool.end();
+      await running.stop();
+    },
+  };
+}
+
+interface Neighbour {
+  readonly answers: RequestContract;
+  answer(input: never, call: Call): Promise<unknown>;
+}
+
+/** Puts one handler on the bus without a container: its decorator has made it answer envelopes. */
+async function neighbour(transport: Transport, name: ServiceName, controller: Neighbour): Promise<Link> {
+  const link = await transport.connect(name, topology[name]);
+  link.server.getHandlers().set(controller.answers.subject, controller.answer.bind(controller));
+  link.server.listen(() => undefined);
+  return link;
+}
+
+class CatalogController {
+  readonly answers = getOffering;
+  constructor(private readonly neighbours: Neighbours) {}
+
+  @HandleRequest(getOffering)
+  async answer({ ref }: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
+    const offering = this.neighbours.offerings.get(ref);
+    if (!offering) throw refuse(getOffering, 'listing_not_found', {});
+    return offering;
+  }
+}
+
+class LedgerController {
+  readonly answers = getPurchaseEvidence;
+  constructor(private readonly neighbours: Neighbours) {}
+
+  @HandleRequest(getPurchaseEvidence)
+  async answer(input: InputOf<typeof getPurchaseEvidence>): Promise<Evidence> {
+    return this.neighbours.evidence(input);
+  }
+}
+
+class IdentityController {
+  readonly answers = getAgents;
+  constructor(private readonly neighbours: Neighbours) {}
+
+  @HandleRequest(getAgents)
+  async answer({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
+    const known = ids.flatMap((id) => (this.neighbours.accounts.has(id) ? [{ id, accountType: this.neighbours.accounts.get(id)! }] : []));
+    return { agents: known.map(({ id, accountType }) => ({ id, display_name: 'Somebody', avatar_url: null, account_type: accountType, is_verified: false })) };
+  }
+}
+
+export const eventOf = <C extends EventContract>(contract: C, payload: PayloadOf<C>, id = newId()): EventRecord => ({ id, subject: contract.subject, payload, requestId: id });
+
+/** A caller as the edge would resolve it. */
+export const principal = (accountId: string, values: Partial<Principal> = {}): Principal => ({ accountId, accountType: 'agent', role: 'both', displayName: 'Ada', keyId: newId(), scopes: ['read', 'write'], ...values });
