@@ -112,6 +112,34 @@ describe('the history of calls', () => {
     expect(pages.flatMap(({ items }) => items)).toEqual((await world.history(ada)).items);
   });
 
+  it('is counted and cut from indexes, however much there is', async () => {
+    const busy = newId();
+    await world.db.inspect(
+      `INSERT INTO gateway.gateway_requests (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps, created_at)
+       SELECT gen_random_uuid(), CASE n % 20 WHEN 0 THEN $1 ELSE gen_random_uuid() END, CASE n % 20 WHEN 1 THEN $1 ELSE gen_random_uuid() END, $2, 'Weather', 'weather',
+         CASE n % 40 WHEN 0 THEN 'seller_failed' ELSE 'refunded' END, sha256('body'), 0, 0, 0, 0, now() - n * interval '1 minute'
+       FROM generate_series(1, 40000) n`,
+      [busy, shop.offering.listingId],
+    );
+    await eventually(async () => {
+      await world.db.inspect('VACUUM ANALYZE gateway.gateway_requests');
+      expect(await world.db.inspect("SELECT 1 FROM pg_class WHERE oid = 'gateway.gateway_requests'::regclass AND relallvisible > relpages / 2")).toHaveLength(1);
+    });
+    const last = await world.history(busy, { page: 40, limit: 100 });
+    expect([last.total, last.items.length]).toEqual([4_000, 100]);
+    expect(last.items.map(({ created_at }) => created_at)).toEqual(last.items.map(({ created_at }) => created_at).toSorted().reverse());
+    expect((await world.history(busy, { role: 'seller', status: 'seller_failed' })).total).toBe(0);
+    expect((await world.history(busy, { role: 'buyer', status: 'seller_failed' })).total).toBe(1_000);
+    expect((await world.history(busy, { from: new Date(Date.now() - 60 * 60_000 - 30_000).toISOString() })).total).toBe(6);
+    const plans = await Promise.all(
+      [
+        `SELECT count(*) FROM gateway.gateway_requests g WHERE g.buyer_id = '${busy}'`,
+        `SELECT g.id, g.created_at FROM gateway.gateway_requests g WHERE g.seller_id = '${busy}' ORDER BY g.created_at DESC, g.id DESC LIMIT 100 + 5000`,
+      ].map(async (statement) => (await world.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`)).map((line) => line['QUERY PLAN']).join('\n')),
+    );
+    for (const plan of plans) expect(plan).toMatch(/Index Only Scan using gateway_requests_(buyer|seller)/);
+  });
+
   it('shows a single call to its two sides and to nobody else', async () => {
     const [entry] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
     expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);

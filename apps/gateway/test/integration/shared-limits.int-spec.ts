@@ -1,0 +1,57 @@
+import { testEndpoint } from '@market/contracts/gateway';
+import { newId } from '@market/kernel';
+import { startRedisServer, type RedisServer } from '@market/testing';
+import { as, BODY, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+
+/** Three processes of the gateway, which share nothing but their servers. */
+describe('limits of an endpoint, over all processes', () => {
+  let redis: RedisServer;
+  let world: GatewayWorld;
+  beforeAll(async () => {
+    redis = await startRedisServer();
+    world = await startGateway({ replicas: 3, env: { REDIS_URL: redis.url } });
+  });
+  afterAll(async () => {
+    await world.stop();
+    await redis.stop();
+  });
+
+  const delivered = async (shop: Shop, copies: number): Promise<number> => {
+    const bought = await Promise.all(
+      Array.from({ length: copies }, async () => {
+        const buyer = newId();
+        return { buyer, relayRequestId: await world.buy(buyer, shop) };
+      }),
+    );
+    const outcomes = await Promise.allSettled(bought.map(({ buyer, relayRequestId }) => world.answer(buyer, shop, BODY, { relayRequestId })));
+    return outcomes.filter(({ status }) => status === 'fulfilled').length;
+  };
+
+  it('let through as many calls a minute as the seller takes, to the call', async () => {
+    const shop = await world.open();
+    await world.configure(shop, { limits: { requests_per_minute: 6 } });
+    expect(await delivered(shop, 24)).toBe(6);
+    expect(shop.seller.requests).toHaveLength(6);
+  });
+
+  it('let through ten tests a minute', async () => {
+    const { offering, seller } = await world.open();
+    const tests = Array.from({ length: 20 }, () => world.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)));
+    const outcomes = await Promise.allSettled(tests);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
+    expect(seller.requests).toHaveLength(10);
+  });
+
+  it('are kept by each process for itself while Redis is gone, and no call waits or fails for it', async () => {
+    const [limited, unlimited] = [await world.open(), await world.open()];
+    await world.configure(limited, { limits: { requests_per_minute: 2 } });
+    await redis.kill();
+    const startedAt = performance.now();
+    const through = await delivered(limited, 24);
+    expect(through).toBeGreaterThanOrEqual(2);
+    expect(through).toBeLessThanOrEqual(3 * 2);
+    expect(await delivered(unlimited, 8)).toBe(8);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    await redis.restart();
+  });
+});
