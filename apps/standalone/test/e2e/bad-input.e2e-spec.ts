@@ -138,11 +138,4 @@ inEachMode('bad input', (world) => {
       expect((await fetch(`${world.baseUrl}/api/v1/health`)).status).toBe(200);
     });
   });
-
-  it.each(['/payments/setup', '/payments/setup-intents', '/payments/fund', '/payment-methods', '/wallet/deposit', '/wallet/balance'])('to what is retired is told where to go: %s', async (path) => {
-    for (const method of ['GET', 'POST', 'PUT', 'DELETE'] as const) {
-      const answer = await stranger(world).send(method, path);
-      expect(answer).toMatchObject({ status: 410, json: { success: false, error: { code: 'GONE', details: { replacement: 'POST /gateway/{listingId}' }, recovery: { next_action: 'use_direct_gateway' } } } });
-    }
-  });
 });
