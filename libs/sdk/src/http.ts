@@ -5,6 +5,14 @@ import type { PaymentOffer } from './types/payments.js';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 export type Query = object;
 
+/** A request that its signal cancels. */
+export interface Cancellable {
+  signal?: AbortSignal;
+}
+
+/** A resource or its id; listings are also named by their slug. */
+export type Identified = string | { id: string };
+
 export interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;

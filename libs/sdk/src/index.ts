@@ -1,12 +1,13 @@
 export { Marketplace } from './marketplace.js';
-export type { Cancellable, Identified, MarketplaceOptions } from './marketplace.js';
+export type { MarketplaceOptions } from './marketplace.js';
 export type { CallOptions, CallResult } from './call.js';
 export type { SubscribeOptions } from './subscriptions.js';
 export { sandboxPayer } from './payer.js';
 export type { Payer } from './payer.js';
 export { MarketplaceError, SignatureError } from './errors.js';
 export type { ClientErrorCode, SignatureFailure } from './errors.js';
-export type { HttpAnswer, Method, RequestOptions } from './http.js';
+export type { Cancellable, HttpAnswer, Identified, Method, RequestOptions } from './http.js';
+export type { Wallets } from './identity.js';
 export type { Clock } from './clock.js';
 export { evmWallet, solanaWallet } from './wallets.js';
 export type { ChainType, Wallet } from './wallets.js';

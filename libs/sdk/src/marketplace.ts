@@ -1,6 +1,7 @@
 import { LogicalCall, type CallOptions, type CallResult } from './call.js';
 import { systemClock, type Clock } from './clock.js';
-import { HttpClient, type HttpAnswer, type Method, type RequestOptions } from './http.js';
+import { type Cancellable, type HttpAnswer, HttpClient, type Identified, type Method, type RequestOptions } from './http.js';
+import { claimAgent, openSession, recoverAccount, Wallets } from './identity.js';
 import { solveProofOfWork } from './proof-of-work.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type {
@@ -25,10 +26,13 @@ import type {
   ApiKey,
   Challenge,
   ChallengeRequest,
+  Claim,
   CreateApiKey,
   CreatedApiKey,
+  RecoveredAccount,
   Registration,
   RevokedApiKey,
+  Session,
 } from './types/identity.js';
 import type {
   GatewayRequest,
@@ -60,14 +64,6 @@ export interface MarketplaceOptions {
   clock?: Clock;
 }
 
-/** A request that its signal cancels. */
-export interface Cancellable {
-  signal?: AbortSignal;
-}
-
-/** A resource or its id; listings are also named by their slug. */
-export type Identified = string | { id: string };
-
 const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
@@ -77,6 +73,7 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 export class Marketplace {
   readonly #options: MarketplaceOptions;
   readonly #http: HttpClient;
+  readonly wallets: Wallets;
 
   constructor(options: MarketplaceOptions) {
     this.#options = options;
@@ -87,6 +84,7 @@ export class Marketplace {
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       signal: options.signal,
     });
+    this.wallets = new Wallets(this.#http);
   }
 
   /** Ends in `/api/v1`. */
@@ -133,6 +131,34 @@ export class Marketplace {
       },
     });
     return { marketplace: this.authorizedBy(registration.authorization_header), registration };
+  }
+
+  /** A fresh key for an agent that lost its own; the new client acts with it. */
+  async recover(
+    wallet: Wallet,
+    options: Cancellable & { revokeExisting?: boolean } = {},
+  ): Promise<{ marketplace: Marketplace; recovery: RecoveredAccount }> {
+    const recovery = await recoverAccount(this.#http, wallet, options);
+    return { marketplace: this.authorizedBy(recovery.authorization_header), recovery };
+  }
+
+  /** Signs a human operator in, whose account the first time opens; the new client acts for that human. */
+  async signIn(
+    wallet: Wallet,
+    options: Cancellable = {},
+  ): Promise<{ marketplace: Marketplace; session: Session }> {
+    const session = await openSession(this.#http, wallet, options);
+    return { marketplace: this.authorizedBy(`Bearer ${session.session_token}`), session };
+  }
+
+  /** Ends the session this client acts with. */
+  signOut(options?: Cancellable): Promise<{ ended: true }> {
+    return this.#http.data('DELETE', '/auth/session', options);
+  }
+
+  /** Claims an agent for the human this client acts for. */
+  claim(agent: Identified, agentWallet: Wallet, options: Cancellable = {}): Promise<Claim> {
+    return claimAgent(this.#http, agent, agentWallet, options);
   }
 
   /** The same client with another credential, sent exactly as given. */

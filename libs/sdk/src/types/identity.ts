@@ -44,6 +44,53 @@ export interface WalletSummary {
   created_at: string;
 }
 
+export interface LinkedWallet extends WalletSummary {
+  verified_at: string;
+}
+
+export interface UpdateWallet {
+  /** Null takes it away. */
+  label?: string | null;
+  is_primary?: boolean;
+  is_default_payer?: boolean;
+  is_default_payout?: boolean;
+  capabilities?: WalletCapability[];
+  status?: 'active' | 'disabled';
+}
+
+/** A signed challenge. */
+export interface WalletProof {
+  wallet_address: string;
+  signature: string;
+  nonce: string;
+}
+
+export interface RecoveredAccount extends Registration {
+  /** How many keys worked until now and do no more. */
+  revoked_keys: number;
+}
+
+/** A human operator who is signed in. */
+export interface Session {
+  /** Shown once; sent as a Bearer token. */
+  session_token: string;
+  account: {
+    id: string;
+    display_name: string;
+    avatar_url: string | null;
+    account_type: 'human';
+    is_verified: boolean;
+    wallet_address: string;
+  };
+  expires_at: string;
+}
+
+export interface Claim {
+  agent_id: string;
+  claimed_by: string;
+  status: 'claimed';
+}
+
 export interface AgentProfile {
   id: string;
   display_name: string;

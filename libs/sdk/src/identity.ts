@@ -1,0 +1,114 @@
+import type { Cancellable, HttpClient, Identified } from './http.js';
+import { solveProofOfWork } from './proof-of-work.js';
+import type {
+  Challenge,
+  ChallengePurpose,
+  Claim,
+  LinkedWallet,
+  RecoveredAccount,
+  Session,
+  UpdateWallet,
+  WalletCapability,
+  WalletProof,
+} from './types/identity.js';
+import type { Wallet } from './wallets.js';
+
+/** What a challenge is about, beside the wallet and the purpose. */
+export interface ProofOptions extends Cancellable {
+  agentId?: string;
+  /** The EVM chain a contract wallet lives on. */
+  chainId?: number;
+}
+
+/** Asks for a challenge and signs it. */
+export async function proveWallet(
+  http: HttpClient,
+  wallet: Wallet,
+  purpose: ChallengePurpose,
+  { agentId, chainId, signal }: ProofOptions = {},
+): Promise<{ proof: WalletProof; challenge: Challenge }> {
+  const challenge = await http.data<Challenge>('POST', '/auth/challenge', {
+    signal,
+    body: { wallet_address: wallet.address, purpose, agent_id: agentId, chain_id: chainId },
+  });
+  const signature = await wallet.sign(challenge.message);
+  return { proof: { wallet_address: wallet.address, signature, nonce: challenge.nonce }, challenge };
+}
+
+/** Proves the wallet, pays with work, and gets a fresh key. */
+export async function recoverAccount(
+  http: HttpClient,
+  wallet: Wallet,
+  { revokeExisting, signal }: Cancellable & { revokeExisting?: boolean },
+): Promise<RecoveredAccount> {
+  const { proof, challenge } = await proveWallet(http, wallet, 'recovery', { signal });
+  const powNonce = await solveProofOfWork(challenge.pow, signal);
+  return http.data('POST', '/auth/recover', {
+    signal,
+    body: { ...proof, pow_nonce: powNonce, revoke_existing: revokeExisting },
+  });
+}
+
+export async function openSession(http: HttpClient, wallet: Wallet, { signal }: Cancellable): Promise<Session> {
+  const { proof } = await proveWallet(http, wallet, 'session', { signal });
+  return http.data('POST', '/auth/session', { signal, body: proof });
+}
+
+/** The agent's wallet agrees to the human whose client this is. */
+export async function claimAgent(
+  http: HttpClient,
+  agent: Identified,
+  agentWallet: Wallet,
+  { signal }: Cancellable,
+): Promise<Claim> {
+  const agentId = typeof agent === 'string' ? agent : agent.id;
+  const { proof } = await proveWallet(http, agentWallet, 'claim', { agentId, signal });
+  return http.data('POST', `/agents/${encodeURIComponent(agentId)}/claim`, {
+    signal,
+    body: { nonce: proof.nonce, signature: proof.signature },
+  });
+}
+
+/** The wallets of the account whose client this is. */
+export class Wallets {
+  readonly #http: HttpClient;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  list(options?: Cancellable): Promise<LinkedWallet[]> {
+    return this.#http.data('GET', '/me/wallets', options);
+  }
+
+  get(wallet: Identified, options?: Cancellable): Promise<LinkedWallet> {
+    return this.#http.data('GET', pathOf(wallet), options);
+  }
+
+  /** `existing` is a wallet of the account that may recover it. */
+  async link(
+    existing: Wallet,
+    added: Wallet,
+    { label, capabilities, signal }: Cancellable & { label?: string; capabilities?: WalletCapability[] } = {},
+  ): Promise<LinkedWallet> {
+    const [first, second] = await Promise.all(
+      [existing, added].map((wallet) => proveWallet(this.#http, wallet, 'wallet_link', { signal })),
+    );
+    const body = { existing_wallet: first!.proof, new_wallet: second!.proof, label, capabilities };
+    return this.#http.data('POST', '/me/wallets', { signal, body });
+  }
+
+  /** `prover` is a wallet of the account that may recover it. */
+  async update(
+    wallet: Identified,
+    prover: Wallet,
+    changes: UpdateWallet,
+    { signal }: Cancellable = {},
+  ): Promise<LinkedWallet> {
+    const { proof } = await proveWallet(this.#http, prover, 'wallet_update', { signal });
+    return this.#http.data('PATCH', pathOf(wallet), { signal, body: { proof, ...changes } });
+  }
+}
+
+const pathOf = (wallet: Identified): string =>
+  `/me/wallets/${encodeURIComponent(typeof wallet === 'string' ? wallet : wallet.id)}`;
