@@ -3,7 +3,7 @@ import type { verifyPayment } from '@market/contracts/payments-ledger';
 import { ApiProperty } from '@nestjs/swagger';
 import { Allow } from 'class-validator';
 import { requestInvalid, type FieldProblem } from '../http/edge-refusals.js';
-import { Text, Uuid } from '../http/fields.js';
+import { RelayRequestId, Text, Uuid } from '../http/fields.js';
 import { readPayload } from './payment-payload.js';
 
 export class CreatePaymentBody {
@@ -15,7 +15,7 @@ export class VerifyPaymentBody {
   @Uuid()
   payment_id: string;
 
-  @Text({ max: 66, optional: true, description: 'Of the payment, as its requirements name it; either this or payload.' })
+  @RelayRequestId({ optional: true, description: 'Of the payment, as its requirements name it; either this or payload.' })
   relay_request_id?: string;
 
   @Allow()
@@ -36,16 +36,12 @@ export class VerifyPaymentBody {
   transactionHash?: string;
 }
 
-const RELAY_REQUEST_ID = /^0x[0-9a-f]{64}$/;
-
 /** @throws Refusal naming what is wrong: both ways to prove, none, or one that cannot be read. */
 export function toVerifyPayment({ payment_id, relay_request_id, payload, scheme, network, transactionHash }: VerifyPaymentBody): RequestOf<typeof verifyPayment> {
   const problems: FieldProblem[] = [];
   if ((relay_request_id === undefined) === (payload === undefined)) problems.push({ field: 'relay_request_id', message: 'exactly one of relay_request_id and payload must be sent' });
-  const relayRequestId = relay_request_id?.toLowerCase();
-  if (relayRequestId !== undefined && !RELAY_REQUEST_ID.test(relayRequestId)) problems.push({ field: 'relay_request_id', message: 'must be 0x and 64 hex digits' });
   const read = payload === undefined ? { payload } : readPayload(payload);
   if ('problem' in read) problems.push({ field: 'payload', message: read.problem });
   if (problems.length > 0 || 'problem' in read) throw requestInvalid(problems);
-  return { paymentId: payment_id.toLowerCase(), relayRequestId, payload: read.payload, scheme, network, transactionHash };
+  return { paymentId: payment_id.toLowerCase(), relayRequestId: relay_request_id?.toLowerCase(), payload: read.payload, scheme, network, transactionHash };
 }
