@@ -1,5 +1,8 @@
-import { choice, defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
+import { choice, defineConfig, integer, optional, text, url, variable, type ConfigOf } from '@market/runtime';
+import { HDKey } from 'viem/accounts';
+import type { Hex } from 'viem';
 import { parseSigningKeys } from './books/receipt-signer.js';
+import { rpcUrls, tokenAddresses } from './rails/evm/evm-settings.js';
 
 const signingKeys = text().superRefine((value, context) => {
   try {
@@ -8,6 +11,17 @@ const signingKeys = text().superRefine((value, context) => {
     context.addIssue((error as Error).message);
   }
 });
+
+const xpub = text().refine((value) => {
+  try {
+    return HDKey.fromExtendedKey(value).privateKey === null;
+  } catch {
+    return false;
+  }
+}, 'must be an extended public key, and no private one');
+const privateKey = text()
+  .refine((value) => /^0x[0-9a-fA-F]{64}$/.test(value), 'must be 0x and 64 hex digits')
+  .transform((value) => value as Hex);
 
 export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   feeBps: variable('PAYMENTS_LEDGER_FEE_BPS', integer(0, 10_000, 500), 'marketplace fee in basis points of the gross price; kept on each offer'),
@@ -20,6 +34,16 @@ export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   ethPriceMicros: variable('PAYMENTS_LEDGER_ETH_USD_MICROS', integer(1, 1_000_000_000_000, 3_000_000_000), 'fixed price of one ETH in USD micros'),
   solPriceMicros: variable('PAYMENTS_LEDGER_SOL_USD_MICROS', integer(1, 1_000_000_000_000, 150_000_000), 'fixed price of one SOL in USD micros'),
   sandboxPendingSeconds: variable('PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS', integer(0, 3600, 2), 'how long a sandbox payment with outcome "pending" takes to become final'),
+  evmXpub: variable('PAYMENTS_LEDGER_EVM_XPUB', optional(xpub), 'extended public key (BIP-32) below which each on-chain offer gets its deposit address; turns the EVM rail on'),
+  evmRpcUrls: variable('PAYMENTS_LEDGER_EVM_RPC_URLS', optional(rpcUrls), 'chains of the EVM rail as eip155:8453=https://a|https://b,…; two servers of a chain must agree before money is credited'),
+  evmUsdc: variable('PAYMENTS_LEDGER_EVM_USDC', optional(tokenAddresses), 'USDC contracts as eip155:31337=0x…, where they are not the issuer\'s known ones'),
+  evmSafeUpToMicros: variable('PAYMENTS_LEDGER_EVM_SAFE_UP_TO_MICROS', integer(0, 1_000_000_000, 0), 'price in micros up to which a transfer is believed at the safe block; beyond it at the finalized one'),
+  evmRpcTimeoutMs: variable('PAYMENTS_LEDGER_EVM_RPC_TIMEOUT_MS', integer(100, 60_000, 5_000), 'how long an RPC server may take'),
+  evmMaxHeadAgeSeconds: variable('PAYMENTS_LEDGER_EVM_MAX_HEAD_AGE_SECONDS', integer(1, 86_400, 300), 'age of its newest block beyond which an RPC server is not believed'),
+  facilitatorUrl: variable('PAYMENTS_LEDGER_X402_FACILITATOR_URL', optional(url()), 'x402 facilitator that settles signed USDC payments of the EVM rail'),
+  facilitatorApiKey: variable('PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY', optional(text()), 'sent to the facilitator as Authorization: Bearer'),
+  facilitatorKey: variable('PAYMENTS_LEDGER_X402_FACILITATOR_KEY', optional(privateKey), 'private key that pays the gas when this process settles signed payments itself; instead of a facilitator URL'),
+  facilitatorTimeoutMs: variable('PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS', integer(100, 120_000, 30_000), 'how long a facilitator may take before its answer counts as unknown'),
   signingKeys: variable('PAYMENTS_LEDGER_SIGNING_KEYS', signingKeys, 'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published'),
   keepUnpaidDays: variable('PAYMENTS_LEDGER_KEEP_UNPAID_DAYS', integer(1, 3650, 30), 'how long an offer that brought no money is kept after its time'),
   sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments and ended subscriptions are looked for'),

@@ -7,6 +7,8 @@ import { ReceiptSigner } from './books/receipt-signer.js';
 import { ReceiptsQuery } from './books/receipts.query.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from './config.js';
 import { Journal } from './journal/journal.js';
+import { Authorizations } from './payments/authorizations.js';
+import { ChargeCalls } from './payments/charge-calls.js';
 import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
@@ -17,10 +19,13 @@ import { PaySandbox } from './payments/pay-sandbox.use-case.js';
 import { PaymentQuery } from './payments/payment.query.js';
 import { PaymentsMessageController } from './payments/payments.message-controller.js';
 import { ReleasePayment } from './payments/release-payment.use-case.js';
+import { SettleAuthorization } from './payments/settle-authorization.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
 import { PAYMENT_RAILS, type PaymentRail } from './rails/payment-rail.js';
 import { fixedPriceFeed, PRICE_FEED } from './rails/price-feed.js';
+import { configuredRails } from './rails/configured-rails.js';
 import { SandboxRail } from './rails/sandbox/sandbox.rail.js';
+import { SandboxFacilitator } from './rails/x402/sandbox-facilitator.js';
 import { CancelSubscription } from './subscriptions/cancel-subscription.use-case.js';
 import { CreatePayment } from './subscriptions/create-payment.use-case.js';
 import { ExpireSubscriptions } from './subscriptions/expire-subscriptions.job.js';
@@ -38,6 +43,9 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     Journal,
     Offers,
     CreateOffer,
+    Authorizations,
+    SettleAuthorization,
+    ChargeCalls,
     ObservePayment,
     ClaimPayment,
     SettlePayment,
@@ -59,6 +67,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     LedgerQuery,
     PurchaseEvidenceQuery,
     SandboxRail,
+    SandboxFacilitator,
     {
       provide: ReceiptSigner,
       useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),
@@ -66,8 +75,8 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     },
     {
       provide: PAYMENT_RAILS,
-      useFactory: (sandbox: SandboxRail, platform: ConfigOf<typeof platformConfig>): PaymentRail[] => (platform.paymentsMode === 'sandbox' ? [sandbox] : []),
-      inject: [SandboxRail, platformConfig.token],
+      useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig): PaymentRail[] => [...(paymentsMode === 'sandbox' ? [sandbox] : []), ...configuredRails(config)],
+      inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token],
     },
     {
       provide: PRICE_FEED,

@@ -4,9 +4,11 @@ import { formatDecimal } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Authorizations } from './authorizations.js';
 import { ObservePayment } from './observe-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
@@ -43,6 +45,8 @@ export class ClaimPayment {
   constructor(
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
+    private readonly authorizations: Authorizations,
+    private readonly settleAuthorization: SettleAuthorization,
   ) {}
 
   async execute(input: Input, call: Call): Promise<Output> {
@@ -50,9 +54,12 @@ export class ClaimPayment {
     const claimed = await this.claims.submit(request);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
-    if (!mayGetMoney(current.state)) return this.explain(current);
+    if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const observed = await this.observePayment.execute(current.id, call);
-    if (observed.state !== 'verified') return this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units });
+    if (observed.state === 'pending' && input.authorization !== undefined) {
+      const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
+      if (reason !== undefined) return { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
+    } else if (observed.state !== 'verified') return this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units });
     const second = await this.claims.submit(request);
     return second ? toClaimed(second) : this.explain(await this.findOwn(request));
   }
@@ -84,10 +91,10 @@ export class ClaimPayment {
     return row;
   }
 
-  private explain(row: CallPaymentRow & { as_of: Date }): Output {
+  private async explain(row: CallPaymentRow & { as_of: Date }): Promise<Output> {
     switch (row.state) {
       case 'completed':
-        return { outcome: 'completed', gatewayRequestId: row.gateway_request_id };
+        return { outcome: 'completed', gatewayRequestId: row.gateway_request_id, transfer: await this.settleAuthorization.transferOf(row) };
       case 'in_flight':
       case 'verified':
         return { outcome: 'in_flight', gatewayRequestId: row.gateway_request_id, retryAfterMs: Math.max(0, (row.lease_until?.getTime() ?? 0) - row.as_of.getTime()) };
@@ -96,7 +103,7 @@ export class ClaimPayment {
         return { outcome: 'pending', gatewayRequestId: row.gateway_request_id, retryAfterSeconds: NOT_SEEN_RETRY_SECONDS };
       case 'underpaid': {
         const received = BigInt(row.received_base_units);
-        return { outcome: 'underpaid', offer: toOffer(row), received: formatDecimal(received, row.decimals), missing: formatDecimal(BigInt(row.amount_base_units) - received, row.decimals) };
+        return { outcome: 'underpaid', offer: toOffer(row, null), received: formatDecimal(received, row.decimals), missing: formatDecimal(BigInt(row.amount_base_units) - received, row.decimals) };
       }
       case 'expired':
         return { outcome: 'not_payable', reason: 'offer_expired' };

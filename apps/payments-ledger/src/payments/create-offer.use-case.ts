@@ -3,13 +3,17 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { principalOf, type Call } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
+import { Authorizations } from './authorizations.js';
 import { Offers } from './offers.js';
 import { isForCall, moneyOf, toOffer } from './payment.js';
 
 /** The offer of a gateway call. One statement and one shared commit. */
 @Injectable()
 export class CreateOffer {
-  constructor(private readonly offers: Offers) {}
+  constructor(
+    private readonly offers: Offers,
+    private readonly authorizations: Authorizations,
+  ) {}
 
   async execute(input: InputOf<typeof createOffer>, call: Call): Promise<OutputOf<typeof createOffer>> {
     const row = await this.offers.make(
@@ -24,6 +28,6 @@ export class CreateOffer {
       call,
     );
     invariant(isForCall(row), 'the offer of a call is for a call');
-    return { offer: toOffer(row), money: moneyOf(row), gatewayRequestId: row.gateway_request_id, isNew: row.gateway_request_id === input.gatewayRequestId };
+    return { offer: toOffer(row, this.authorizations.requirementsOf(row)), money: moneyOf(row), gatewayRequestId: row.gateway_request_id, isNew: row.gateway_request_id === input.gatewayRequestId };
   }
 }

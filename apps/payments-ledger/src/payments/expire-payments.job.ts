@@ -3,6 +3,7 @@ import { Database, sql, type Statement } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { Authorizations } from './authorizations.js';
 import { ObservePayment } from './observe-payment.js';
 
 const PAGE = 200;
@@ -26,7 +27,8 @@ const abandoned = sql(
 );
 
 /**
- * Ends what time has ended: unpaid offers expire after a last look at their rail, undelivered payments are owed back, once;
+ * Ends what time has ended: unpaid offers expire after a last look at their rail, undelivered payments are owed back, once, or were
+ * only authorized and lapse;
  * a claim whose holder is long gone is given back, so that it too can be repeated or owed back.
  */
 @Injectable()
@@ -36,6 +38,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
   constructor(
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
+    private readonly authorizations: Authorizations,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
@@ -64,6 +67,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     await this.database.transaction(async (tx) => {
       const payment = await this.observePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
+      if (payment.authorization_id !== null) return this.authorizations.lapse(tx, paymentId);
       const received = { receivedBaseUnits: BigInt(payment.received_base_units), transactionHash: payment.transaction_hash };
       await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), newCall());
     });

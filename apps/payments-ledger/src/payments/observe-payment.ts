@@ -8,7 +8,7 @@ import { Journal } from '../journal/journal.js';
 import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
-import { paymentColumns, worthMicros, type PaymentRow } from './payment.js';
+import { paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
 const lock = sql('payments.lock', `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`);
@@ -85,15 +85,7 @@ export class ObservePayment {
 
   private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {
     try {
-      return await rail.observe({
-        paymentId: payment.id,
-        relayRequestId: payment.relay_request_id,
-        route: payment,
-        amountBaseUnits: BigInt(payment.amount_base_units),
-        priceMicros: BigInt(payment.gross_micros),
-        depositAddress: payment.deposit_address,
-        createdAt: payment.created_at,
-      });
+      return await rail.observe(watchedOffer(payment));
     } catch (error) {
       this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${error instanceof Error ? error.message : String(error)}`);
       return null;

@@ -25,7 +25,7 @@ export interface Order {
 }
 
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer };
+type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',

@@ -9,9 +9,10 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   /** Straight to refund_due where a part payment is first seen after the offer's time. */
   pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
-  /** A call is claimed first; a subscription starts at once. */
-  verified: ['in_flight', 'completed', 'refund_due'],
-  in_flight: ['completed', 'verified', 'in_flight'],
+  /** A call is claimed first; a subscription starts at once. A signed authorization that ran out unused is cancelled: nothing was paid. */
+  verified: ['in_flight', 'completed', 'refund_due', 'cancelled'],
+  /** A signed authorization is handed in before it is charged for: until its rail has answered the outcome is unknown. */
+  in_flight: ['completed', 'verified', 'in_flight', 'indeterminate'],
   completed: [],
   /** Money that arrives late is owed back. */
   expired: ['refund_due'],
@@ -20,7 +21,7 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   refund_due: ['refunded'],
   refunded: [],
   /** A rail's answer is unknown; only its reconciler decides. */
-  indeterminate: ['verified', 'failed', 'expired'],
+  indeterminate: ['verified', 'failed', 'expired', 'completed', 'pending'],
 };
 
 /** An offer in one of these is the only one of its buyer, listing, thing and route; the index `payments_live_offer` holds them to it. */

@@ -1,6 +1,7 @@
 import type { Currency } from '@market/contracts';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
+import type { WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
 /** What a paid subscription may be sold under. */
@@ -37,6 +38,8 @@ export interface PaymentRow {
   amount_base_units: string;
   received_base_units: string;
   transaction_hash: string | null;
+  /** The signed authorization that pays, where one does: held until the answer is there, or charged. */
+  authorization_id: string | null;
   fence: number;
   lease_until: Date | null;
   created_at: Date;
@@ -86,6 +89,7 @@ export const PAYMENT_COLUMNS = [
   'amount_base_units',
   'received_base_units',
   'transaction_hash',
+  'authorization_id',
   'fence',
   'lease_until',
   'created_at',
@@ -106,6 +110,17 @@ export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] =>
   expiresAt: row.expires_at.toISOString(),
 });
 
+/** What its rail must know to look for its money. */
+export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
+  paymentId: row.id,
+  relayRequestId: row.relay_request_id,
+  route: row,
+  amountBaseUnits: BigInt(row.amount_base_units),
+  priceMicros: BigInt(row.gross_micros),
+  depositAddress: row.deposit_address,
+  createdAt: row.created_at,
+});
+
 /** In US dollars. */
 export const feesOf = (row: PaymentRow): PaymentOffer['fees'] => ({
   gross_amount: usdNumber(BigInt(row.gross_micros)),
@@ -115,7 +130,7 @@ export const feesOf = (row: PaymentRow): PaymentOffer['fees'] => ({
 });
 
 /** A payment for a call, as its buyer is asked for it. */
-export function toOffer(row: PaymentRow): PaymentOffer {
+export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOffer {
   return {
     payment_id: row.id,
     relay_request_id: row.relay_request_id,
@@ -128,6 +143,7 @@ export function toOffer(row: PaymentRow): PaymentOffer {
       'X-Market-Payment-Scheme': row.scheme,
       'X-Market-Payment-Network': row.network,
     },
+    x402,
   };
 }
 

@@ -1,5 +1,7 @@
 import type { Currency } from '@market/contracts';
 import type { Observation } from '../payments/payment-state.js';
+import type { ExactRequirements } from './x402/exact-payment.js';
+import type { Facilitator } from './x402/facilitator.js';
 
 /** One way money can take: a currency on a chain. */
 export interface Route {
@@ -36,6 +38,8 @@ export interface PaymentRail {
   routes(): Route[];
   depositAddress(offer: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string;
   observe(offer: WatchedOffer): Promise<Observation>;
+  /** Offers that can also be paid by a signed authorization (x402 `exact`): what is signed, null where not, and who settles it. */
+  readonly exact?: { requirements(offer: WatchedOffer): ExactRequirements | null; facilitator: Facilitator };
 }
 
 export const PAYMENT_RAILS = Symbol('payment rails');

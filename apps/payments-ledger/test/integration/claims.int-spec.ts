@@ -35,6 +35,8 @@ describe('a paid payment', () => {
       attempt: 1,
       retryUntil: expect.stringMatching(/Z$/) as string,
       transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+      scheme: 'deposit',
+      network: 'eip155:84532',
       money: offered.money,
       listing: order.listing,
     });
@@ -95,7 +97,7 @@ describe('a paid payment', () => {
     expect(new Set(settled.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(await world.settle(claim)).toEqual(settled[0]);
     expect(await world.settle({ ...claim, fence: 99 }, { responseDigest: digestOf('late') })).toEqual(settled[0]);
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId });
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId, transfer: null });
     expect(await reasonOf(world.release(claim))).toBe('claim_lost');
 
     const events = (await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId);
@@ -113,6 +115,7 @@ describe('a paid payment', () => {
         latencyMs: 12,
         requestDigest: digestOf('request'),
         responseDigest: digestOf('response'),
+        transactionHash: claim.transactionHash,
         completedAt: settled[0]!.completedAt,
       },
     ]);

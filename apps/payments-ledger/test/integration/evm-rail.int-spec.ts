@@ -171,7 +171,7 @@ describe('the EVM rail on a real chain', () => {
       try {
         await expect(railOf({ rpcUrls: [world.node.url, liar.url] }).observe(offer)).rejects.toThrow('disagree about what arrived');
       } finally {
-        liar.server.close();
+        liar.server.close().closeAllConnections();
       }
       const other = await startEvmWorld();
       try {

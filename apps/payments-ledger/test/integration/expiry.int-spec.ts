@@ -1,14 +1,9 @@
 import { paymentRefundDue } from '@market/contracts/payments-ledger';
-import { Outbox } from '@market/persistence';
-import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
-import { Journal } from '../../src/journal/journal.js';
-import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
 import { ForgetUnpaid } from '../../src/payments/forget-unpaid.job.js';
-import { ObservePayment } from '../../src/payments/observe-payment.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
-import { paymentsLedgerConfig } from '../../src/config.js';
 import { as, asClaimed, newOrder, reasonOf, startLedger, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+import { ledgerParts } from '../support/parts.js';
 
 describe('time', () => {
   let world: LedgerWorld;
@@ -157,15 +152,15 @@ describe('a rail that does not know', () => {
     const world = await startLedger();
     const { database } = world.db;
     const silent: PaymentRail = { id: 'sandbox', routes: () => [], depositAddress: () => '', observe: () => Promise.reject(new Error('502 from the chain')) };
-    const observe = new ObservePayment(database, new Journal(), new Outbox(), [silent], paymentsLedgerConfig.parse({}, []));
+    const { observe, claimPayment, jobs, config } = ledgerParts(database, [silent]);
     const order = newOrder();
     const offered = await world.quote(order);
     await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
-    const claim = await new ClaimPayment(database, observe).execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 }, as(order.buyer));
+    const claim = await claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 }, as(order.buyer));
     expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2 });
     expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
     await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'");
-    await new ForgetUnpaid(database, observe, new Jobs(), [{ ...silent, forgets: true }], paymentsLedgerConfig.parse({}, [])).run();
+    await new ForgetUnpaid(database, observe, jobs, [{ ...silent, forgets: true }], config).run();
     expect(await world.stateOf(offered.offer.payment_id)).toBe('expired');
     await world.stop();
   });

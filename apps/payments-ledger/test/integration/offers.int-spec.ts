@@ -34,6 +34,15 @@ describe('createOffer', () => {
       },
       fees: { gross_amount: 0.25, fee_rate: 0.05, fee_amount: 0.0125, provider_receives: 0.2375 },
       retry_headers: { 'X-Market-Relay-Request-Id': offer.relay_request_id, 'X-Market-Payment-Scheme': 'deposit', 'X-Market-Payment-Network': 'eip155:84532' },
+      x402: {
+        scheme: 'exact',
+        network: 'eip155:84532',
+        amount: '250000',
+        asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+        payTo: offer.requirements.depositAddress,
+        maxTimeoutSeconds: 600,
+        extra: { name: 'USDC', version: '2', relayRequestId: offer.relay_request_id },
+      },
     });
     expect(new Date(offer.requirements.expiresAt).getTime() - Date.now()).toBeGreaterThan(890_000);
   });

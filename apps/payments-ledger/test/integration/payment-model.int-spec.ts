@@ -2,15 +2,9 @@ import { as, newOrder, startLedger, digestOf, type Claimed, type LedgerWorld, ty
 import { claimPayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { Refusal } from '@market/messaging';
-import { Outbox } from '@market/persistence';
-import { Jobs } from '@market/runtime';
 import fc from 'fast-check';
-import { paymentsLedgerConfig } from '../../src/config.js';
-import { Journal } from '../../src/journal/journal.js';
-import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
-import { ObservePayment } from '../../src/payments/observe-payment.js';
 import type { PaymentState } from '../../src/payments/payment-state.js';
-import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
+import { ledgerParts } from '../support/parts.js';
 
 const PRICE = 400_000n;
 const runs = Number(process.env.TEST_RUNS ?? 60);
@@ -210,13 +204,10 @@ describe('a payment', () => {
   afterAll(() => world.stop());
 
   it(`is always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`, async () => {
-    const { database } = world.db;
-    const config = paymentsLedgerConfig.parse({}, []);
-    const observe = new ObservePayment(database, new Journal(), new Outbox(), [new SandboxRail(database, config)], config);
-    const job = new ExpirePayments(database, observe, new Jobs(), config);
+    const { expirePayments } = ledgerParts(world.db.database);
     await fc.assert(
       fc.asyncProperty(steps, async (commands) => {
-        await fc.asyncModelRun(() => ({ model: { offers: [] }, real: { world, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => job.run() } }), commands);
+        await fc.asyncModelRun(() => ({ model: { offers: [] }, real: { world, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => expirePayments.run() } }), commands);
       }),
       { seed, numRuns: runs },
     );

@@ -52,7 +52,7 @@ describe('a sandbox payment', () => {
   it('says what is missing, and is verified by the part that was', async () => {
     const [order, offered] = await quoted();
     expect(await world.pay(order, offered, 'underpaid')).toMatchObject({ status: 'underpaid', received_amount: '0.2' });
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'underpaid', offer: { ...offered.offer, status: 'underpaid' }, received: '0.2', missing: '0.2' });
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'underpaid', offer: { ...offered.offer, status: 'underpaid', x402: null }, received: '0.2', missing: '0.2' });
     await world.pay(order, offered, 'underpaid');
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'underpaid', received: '0.3', missing: '0.1' });
     expect(await world.pay(order, offered, 'failed')).toMatchObject({ status: 'underpaid', received_amount: '0.3' });

@@ -1,17 +1,11 @@
 import type { Offering } from '@market/contracts/catalog';
 import { Refusal } from '@market/messaging';
-import { Outbox } from '@market/persistence';
-import { Jobs } from '@market/runtime';
 import fc from 'fast-check';
-import { paymentsLedgerConfig } from '../../src/config.js';
-import { Journal } from '../../src/journal/journal.js';
-import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
-import { ObservePayment } from '../../src/payments/observe-payment.js';
 import type { PaymentState } from '../../src/payments/payment-state.js';
-import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { ExpireSubscriptions } from '../../src/subscriptions/expire-subscriptions.job.js';
 import { startLedger, type LedgerWorld, type Outcome } from '../support/ledger-world.js';
 import { offered, subscriberOf, type Subscriber, type SubscriptionOffer } from '../support/subscriber.js';
+import { ledgerParts } from '../support/parts.js';
 
 const PRICE = 400_000n;
 const runs = Number(process.env.TEST_RUNS ?? 60);
@@ -261,11 +255,9 @@ describe('a subscription and its payments', () => {
 
   it(`are always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`, async () => {
     const { database } = world.db;
-    const config = paymentsLedgerConfig.parse({}, []);
-    const observe = new ObservePayment(database, new Journal(), new Outbox(), [new SandboxRail(database, config)], config);
-    const payments = new ExpirePayments(database, observe, new Jobs(), config);
-    const subscriptions = new ExpireSubscriptions(database, new Jobs(), config);
-    const sweepAll = async (): Promise<void> => void (await Promise.all([payments.run(), subscriptions.run()]));
+    const { expirePayments, jobs, config } = ledgerParts(database);
+    const subscriptions = new ExpireSubscriptions(database, jobs, config);
+    const sweepAll = async (): Promise<void> => void (await Promise.all([expirePayments.run(), subscriptions.run()]));
     await fc.assert(
       fc.asyncProperty(preludes, steps, async (prelude, commands) => {
         const model: Model = { payments: [], subscriptions: [], isOffered: true };

@@ -25,7 +25,7 @@ const wrongPayments = sql(
         WHERE t.payment_id = p.id AND o.account = 'agent:' || p.seller_id || ':earnings') AS earned,
       (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds') AS owed,
       coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id ), 0) AS received,
-      p.amount_base_units
+      p.amount_base_units, p.authorization_id IS NOT NULL AND p.state <> 'completed' AS only_authorized
     FROM payments p
   )
   SELECT * FROM facts WHERE
@@ -33,7 +33,7 @@ const wrongPayments = sql(
     OR (state <> 'completed' AND (charges <> 0 OR receipts <> 0 OR charged <> 0 OR earned <> 0))
     OR (owed <> CASE
         WHEN state = 'refund_due' THEN floor(received * gross_micros / amount_base_units)
-        WHEN state IN ('verified', 'in_flight', 'completed') THEN floor((received - amount_base_units) * gross_micros / amount_base_units)
+        WHEN state IN ('verified', 'in_flight', 'completed') AND NOT only_authorized THEN floor((received - amount_base_units) * gross_micros / amount_base_units)
         ELSE 0 END)`,
 );
 

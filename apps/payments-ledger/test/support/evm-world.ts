@@ -1,8 +1,8 @@
 import { startEvmNode, type EvmNode } from '@market/testing';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createWalletClient, http, parseAbi, publicActions, type Abi, type Address, type Hash, type Hex } from 'viem';
-import { mnemonicToAccount } from 'viem/accounts';
+import { createWalletClient, erc20Abi, http, parseAbi, publicActions, type Abi, type Address, type Hash, type Hex } from 'viem';
+import { mnemonicToAccount, type HDAccount } from 'viem/accounts';
 
 interface SolidityCompiler {
   compile(input: string): string;
@@ -12,12 +12,15 @@ interface Compiled {
   errors?: { severity: string; formattedMessage: string }[];
 }
 
-export type TestContract = 'Token' | 'FeeToken' | 'LyingToken' | 'RefusingToken' | 'Payer';
+export type TestContract = 'Token' | 'SignedToken' | 'FeeToken' | 'LyingToken' | 'RefusingToken' | 'Payer';
 
 /** A chain with a payer who has coin, and contracts compiled from `contracts/tokens.sol`. */
 export interface EvmWorld {
   node: EvmNode;
   payer: Address;
+  /** Of the payer. */
+  payerAccount: HDAccount;
+  balanceOf(token: Address, owner: Address): Promise<bigint>;
   deploy(contract: TestContract): Promise<Address>;
   mint(token: Address, to: Address, value: bigint): Promise<void>;
   sendToken(token: Address, to: Address, value: bigint): Promise<Hash>;
@@ -42,6 +45,8 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
   return {
     node,
     payer: account.address,
+    payerAccount: account,
+    balanceOf: (token, owner) => client.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
     async deploy(contract) {
       const { abi, evm } = compiled().contracts['tokens.sol']![contract]!;
       const hash = await client.deployContract({ abi, bytecode: `0x${evm.bytecode.object}` as Hex });

@@ -15,6 +15,20 @@ export const paymentRequirements = z.object({
 
 export const feesView = z.object({ gross_amount: z.number(), fee_rate: z.number(), fee_amount: z.number(), provider_receives: z.number() });
 
+/** What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact` on an EVM chain. */
+export const exactRequirements = z.object({
+  scheme: z.literal('exact'),
+  network: z.string(),
+  amount: z.string(),
+  asset: z.string(),
+  payTo: z.string(),
+  maxTimeoutSeconds: z.number().int(),
+  extra: z.object({ name: z.string(), version: z.string(), relayRequestId }),
+});
+
+/** A transfer that a signed authorization brought about. */
+export const authorizedTransfer = z.object({ transaction: z.string(), network: z.string(), payer: z.string() });
+
 /** A payment as a buyer is asked for it: `data.payment` of a 402. */
 export const paymentOffer = z.object({
   payment_id: id,
@@ -24,6 +38,8 @@ export const paymentOffer = z.object({
   requirements: paymentRequirements,
   fees: feesView,
   retry_headers: z.record(z.string(), z.string()),
+  /** Null where the route takes no signed authorization. */
+  x402: exactRequirements.nullable().default(null),
 });
 export type PaymentOffer = z.output<typeof paymentOffer>;
 
@@ -77,11 +93,20 @@ export const createOffer = defineRequest({
  */
 export const claimPayment = defineRequest({
   subject: 'rpc.payments-ledger.claim-payment.v1',
-  input: z.object({ relayRequestId, listingId: id, bodyDigest: sha256Hex, leaseMs: z.number().int().min(1000).max(300_000) }),
+  input: z.object({
+    relayRequestId,
+    listingId: id,
+    bodyDigest: sha256Hex,
+    leaseMs: z.number().int().min(1000).max(300_000),
+    /** A decoded `PAYMENT-SIGNATURE` as JSON text: pays an offer that no money came for. It is charged when the answer is settled, and not before. */
+    authorization: z.string().max(16_384).optional(),
+  }),
   output: z.discriminatedUnion('outcome', [
-    z.object({ outcome: z.literal('claimed'), paymentId: id, gatewayRequestId: id, fence: z.number().int(), attempt: z.number().int(), retryUntil: timestamp, transactionHash: z.string().nullable(), money: callMoney, listing: soldListing }),
+    z.object({ outcome: z.literal('claimed'), paymentId: id, gatewayRequestId: id, fence: z.number().int(), attempt: z.number().int(), retryUntil: timestamp, transactionHash: z.string().nullable(), scheme: z.string(), network: z.string(), money: callMoney, listing: soldListing }),
     /** Already charged: the stored result of this call is the answer. */
-    z.object({ outcome: z.literal('completed'), gatewayRequestId: id }),
+    z.object({ outcome: z.literal('completed'), gatewayRequestId: id, transfer: authorizedTransfer.nullable().default(null) }),
+    /** The authorization does not pay this offer; nothing was charged, and the offer stands. */
+    z.object({ outcome: z.literal('rejected'), reason: z.string(), offer: paymentOffer }),
     /** Another attempt holds the claim. */
     z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id, retryAfterMs: z.number().int() }),
     /** Not seen yet, or not final. */
@@ -109,9 +134,13 @@ export const settlePayment = defineRequest({
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
   }),
-  output: z.object({ paymentId: id, completedAt: timestamp }),
+  output: z.object({ paymentId: id, completedAt: timestamp, transfer: authorizedTransfer.nullable().default(null) }),
   refusals: {
     claim_lost: declareRefusal('conflict', 'Another attempt took this payment over', z.object({})),
+    /** Nothing was charged; the offer can be paid again. */
+    settlement_refused: declareRefusal('conflict', 'The authorization could not be settled', z.object({ reason: z.string() })),
+    /** It may be charged or not; asking again settles it. */
+    settlement_unknown: declareRefusal('conflict', 'Whether the authorization was settled is not known yet', z.object({ retry_after_seconds: z.number().int() })),
   },
 });
 

@@ -3,6 +3,9 @@ import { invariant } from '@market/kernel';
 import { getAddress, type Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
 import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
+import type { Facilitator } from '../x402/facilitator.js';
+import { usdcDomain } from '../x402/usdc-domain.js';
 import { DepositAddresses } from './deposit-addresses.js';
 import { EvmChain, type ChainLimits } from './evm-chain.js';
 import type { EvmChainSettings } from './evm-settings.js';
@@ -13,6 +16,8 @@ export interface EvmRailSettings extends ChainLimits {
   minimumMicros: Record<'USDC' | 'ETH', bigint>;
   /** Up to this price a payment may be believed at `safe`; beyond it at `finalized`. 0: always `finalized`. */
   safeUpToMicros: bigint;
+  /** Settles signed authorizations of USDC; without one the rail takes plain transfers alone. */
+  facilitator?: Facilitator;
 }
 
 const DECIMALS = { USDC: 6, ETH: 18 } as const;
@@ -23,8 +28,11 @@ export class EvmRail implements PaymentRail {
   private readonly addresses: DepositAddresses;
   private readonly chains: Map<string, EvmChain>;
 
+  readonly exact?: PaymentRail['exact'];
+
   constructor(private readonly settings: EvmRailSettings) {
     this.addresses = new DepositAddresses(settings.extendedPublicKey);
+    if (settings.facilitator) this.exact = { requirements: (offer) => this.requirementsOf(offer), facilitator: settings.facilitator };
     this.chains = new Map(settings.chains.map((chain) => [chain.network, new EvmChain(chain, settings)]));
   }
 
@@ -41,6 +49,13 @@ export class EvmRail implements PaymentRail {
     invariant(chain, `${route.network} is configured`);
     const { baseUnits, transactionHash, arriving } = await chain.arrived(getAddress(depositAddress), this.tokenOf(route), priceMicros <= this.settings.safeUpToMicros ? 'safe' : 'finalized', createdAt);
     return { receivedBaseUnits: baseUnits, arriving, transactionHash };
+  }
+
+  private requirementsOf({ route, amountBaseUnits, depositAddress, relayRequestId }: WatchedOffer): ExactRequirements | null {
+    const asset = this.tokenOf(route);
+    if (!asset) return null;
+    const { network } = route;
+    return { scheme: 'exact', network, amount: amountBaseUnits.toString(), asset, payTo: getAddress(depositAddress), maxTimeoutSeconds: AUTHORIZATION_SECONDS, extra: { ...usdcDomain(network), relayRequestId } };
   }
 
   private tokenOf({ currency, network }: WatchedOffer['route']): Address | null {

@@ -6,6 +6,9 @@ import { getAddress } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js';
 import type { Observation } from '../../payments/payment-state.js';
 import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
+import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
+import { usdcDomain } from '../x402/usdc-domain.js';
 
 /** By the clock and not by `now()`, which for a transaction that waited its turn is before the transfer it waited for. */
 const transfersTo = sql(
@@ -16,6 +19,7 @@ const transfersTo = sql(
 );
 
 const BASE_SEPOLIA = 'eip155:84532';
+const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 
 /** Money without a chain: its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything behind it is real. */
@@ -26,6 +30,7 @@ export class SandboxRail implements PaymentRail {
 
   constructor(
     private readonly database: Database,
+    private readonly facilitator: SandboxFacilitator,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
@@ -42,6 +47,15 @@ export class SandboxRail implements PaymentRail {
     const digest = createHash('sha256').update(`sandbox deposit ${relayRequestId}`).digest();
     return route.currency === 'SOL' ? bs58.encode(digest) : getAddress(`0x${digest.subarray(0, 20).toString('hex')}`);
   }
+
+  /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
+  readonly exact = {
+    requirements: ({ route, amountBaseUnits, depositAddress, relayRequestId }: WatchedOffer): ExactRequirements | null =>
+      route.currency === 'USDC'
+        ? { scheme: 'exact', network: BASE_SEPOLIA, amount: amountBaseUnits.toString(), asset: USDC, payTo: getAddress(depositAddress), maxTimeoutSeconds: AUTHORIZATION_SECONDS, extra: { ...usdcDomain(BASE_SEPOLIA), relayRequestId } }
+        : null,
+    facilitator: this.facilitator,
+  };
 
   observe({ paymentId }: WatchedOffer): Promise<Observation> {
     return this.look(this.database, paymentId);

@@ -52,3 +52,42 @@ contract Payer {
         to.transfer(msg.value);
     }
 }
+
+/// Moves by the payer's signature (EIP-3009), as USDC does.
+contract SignedToken is Token {
+    string public constant version = "2";
+    mapping(address => mapping(bytes32 => bool)) public authorizationState;
+    event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
+    bytes32 constant TRANSFER = keccak256("TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)");
+
+    function DOMAIN_SEPARATOR() public view returns (bytes32) {
+        return keccak256(abi.encode(keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"), keccak256(bytes(name)), keccak256(bytes(version)), block.chainid, address(this)));
+    }
+
+    function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s) public {
+        require(block.timestamp > validAfter, "FiatTokenV2: authorization is not yet valid");
+        require(block.timestamp < validBefore, "FiatTokenV2: authorization is expired");
+        require(!authorizationState[from][nonce], "FiatTokenV2: authorization is used or canceled");
+        require(balanceOf[from] >= value, "ERC20: transfer amount exceeds balance");
+        bytes32 digest = keccak256(abi.encodePacked("\x19\x01", DOMAIN_SEPARATOR(), keccak256(abi.encode(TRANSFER, from, to, value, validAfter, validBefore, nonce))));
+        require(ecrecover(digest, v, r, s) == from, "FiatTokenV2: invalid signature");
+        authorizationState[from][nonce] = true;
+        balanceOf[from] -= value;
+        balanceOf[to] += value;
+        emit AuthorizationUsed(from, nonce);
+        emit Transfer(from, to, value);
+    }
+
+    function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes memory signature) external {
+        require(signature.length == 65, "signature");
+        bytes32 r;
+        bytes32 s;
+        uint8 v;
+        assembly {
+            r := mload(add(signature, 32))
+            s := mload(add(signature, 64))
+            v := byte(0, mload(add(signature, 96)))
+        }
+        transferWithAuthorization(from, to, value, validAfter, validBefore, nonce, v, r, s);
+    }
+}

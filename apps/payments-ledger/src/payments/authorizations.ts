@@ -1,0 +1,119 @@
+import { newId } from '@market/kernel';
+import { Database, sql, type Tx } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { exactPayload, judgeExact, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import type { Facilitator } from '../rails/x402/facilitator.js';
+import { ObservePayment } from './observe-payment.js';
+import { watchedOffer, type PaymentRow } from './payment.js';
+
+const nowSeconds = sql('authorizations.now', 'SELECT extract(epoch FROM clock_timestamp())::bigint AS now');
+const insert = sql(
+  'authorizations.insert',
+  `INSERT INTO authorizations (id, payment_id, state, network, asset, payer, nonce, valid_before, payload)
+   VALUES ($1, $2, 'held', $3, lower($4), lower($5), $6, to_timestamp($7), $8) ON CONFLICT ON CONSTRAINT authorizations_nonce_once DO NOTHING RETURNING id`,
+);
+const find = sql(
+  'authorizations.find-by-nonce',
+  `SELECT a.id, a.payment_id, a.state FROM authorizations a WHERE a.network = $1 AND a.asset = lower($2) AND a.payer = lower($3) AND a.nonce = $4`,
+);
+/** Good for another try of the call as long as it can still be settled after it. */
+const verify = sql(
+  'payments.authorize',
+  `UPDATE payments SET state = 'verified', authorization_id = $2, verified_at = now(), retry_until = to_timestamp($3) - $4 * interval '1 millisecond' WHERE id = $1`,
+);
+const lapse = sql(
+  'authorizations.lapse',
+  `WITH payment AS (UPDATE payments SET state = 'cancelled' WHERE id = $1 AND state = 'verified' RETURNING authorization_id)
+   UPDATE authorizations a SET state = 'lapsed' FROM payment p WHERE a.id = p.authorization_id`,
+);
+
+/** Far more than a chain takes to include a transaction; the facilitator's own limit comes first. */
+const LARGEST_TIMESTAMP = 253_402_300_799n;
+
+export interface SignedPayment {
+  payload: ExactPayload;
+  requirements: ExactRequirements;
+  facilitator: Facilitator;
+}
+
+/**
+ * Payments by a signed authorization (x402 `exact`): nothing moves while the seller is called. One is held for a payment,
+ * settled when the answer is there, and lapses unused when it can no longer be.
+ */
+@Injectable()
+export class Authorizations {
+  constructor(
+    private readonly database: Database,
+    private readonly observePayment: ObservePayment,
+    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+  ) {}
+
+  /** What an x402 client signs to pay this offer; null where its route takes no signed authorization. */
+  requirementsOf(payment: PaymentRow): ExactRequirements | null {
+    return this.railOf(payment)?.exact?.requirements(watchedOffer(payment)) ?? null;
+  }
+
+  read(payment: PaymentRow, payload: unknown): SignedPayment {
+    const exact = this.railOf(payment)?.exact;
+    const requirements = this.requirementsOf(payment);
+    if (!exact || !requirements) throw new Error(`payments of ${payment.rail} take no authorization any more`);
+    return { payload: exactPayload.parse(payload), requirements, facilitator: exact.facilitator };
+  }
+
+  /**
+   * Holds an authorization for a payment that waits for money, which is then as good as paid. Statements: 5 and a commit,
+   * beside the facilitator's look, which no transaction waits for.
+   * @returns why it does not pay this offer, in the protocol's words; undefined when it is held.
+   */
+  async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
+    const exact = this.railOf(payment)?.exact;
+    const requirements = this.requirementsOf(payment);
+    if (!exact || !requirements) return 'unsupported_scheme';
+    const parsed = exactPayload.safeParse(parse(text));
+    if (!parsed.success) return 'invalid_payload';
+    const judged = await judgeExact(parsed.data, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
+    if (!judged.valid) return judged.reason;
+    const { authorization } = judged;
+    const verified = await exact.facilitator.verify(parsed.data, requirements);
+    if (!verified.valid) return verified.reason;
+    return this.database.transaction((tx) => this.store(tx, payment.id, requirements, authorization, text, leaseMs));
+  }
+
+  /** Nothing was charged, and nothing will be: the call was not delivered while it could have been settled. */
+  async lapse(tx: Tx, paymentId: string): Promise<void> {
+    await tx.query(lapse, [paymentId]);
+  }
+
+  private async store(tx: Tx, paymentId: string, { network, asset }: ExactRequirements, { payer, nonce, validBefore }: Authorization, text: string, leaseMs: number): Promise<string | undefined> {
+    const payment = await this.observePayment.lock(tx, paymentId);
+    // Another authorization, or money, came first: the claim goes on from there.
+    if (payment.state !== 'pending') return undefined;
+    if (payment.is_expired) return 'offer_expired';
+    const until = validBefore < LARGEST_TIMESTAMP ? validBefore : LARGEST_TIMESTAMP;
+    const [held] = await tx.query<{ id: string }>(insert, [newId(), paymentId, network, asset, payer, nonce, until, text]);
+    if (!held) {
+      const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
+      return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';
+    }
+    await tx.query(verify, [paymentId, held.id, until, leaseMs]);
+    return undefined;
+  }
+
+  private async now(): Promise<bigint> {
+    const [row] = await this.database.query<{ now: string }>(nowSeconds);
+    return BigInt(row!.now);
+  }
+
+  private railOf(payment: PaymentRow): PaymentRail | undefined {
+    return this.rails.find(({ id }) => id === payment.rail);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,168 @@
+import { settlePayment } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { invariant } from '@market/kernel';
+import { newCall, Refusal, refuse, type Call } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import type { Hash } from 'viem';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import type { Settlement } from '../rails/x402/facilitator.js';
+import { Authorizations } from './authorizations.js';
+import { ChargeCalls } from './charge-calls.js';
+import { ObservePayment } from './observe-payment.js';
+import { isForCall, paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
+
+type Input = InputOf<typeof settlePayment>;
+type Output = OutputOf<typeof settlePayment>;
+
+interface AuthorizationRow {
+  id: string;
+  payment_id: string;
+  state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
+  network: string;
+  payer: string;
+  payload: unknown;
+  settlement: Input | null;
+  attempts: number;
+  /** By PostgreSQL's clock: nothing that a facilitator has sent can be included any more. */
+  is_dead: boolean;
+}
+
+const DEAD_AFTER = `interval '10 minutes'`;
+const COLUMNS = `a.id, a.payment_id, a.state, a.network, a.payer, a.payload, a.settlement, a.attempts, a.valid_before + ${DEAD_AFTER} < clock_timestamp() AS is_dead`;
+const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
+const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
+/** What is charged for is written down before anyone is asked to move money, so that any process can finish it. */
+const begin = sql(
+  'authorizations.begin',
+  `WITH payment AS (UPDATE payments SET state = 'indeterminate', lease_until = NULL WHERE id = $1)
+   UPDATE authorizations a SET state = 'settling', settlement = $3, attempts = a.attempts + 1, tried_at = now() WHERE a.id = $2 RETURNING ${COLUMNS}`,
+);
+const takeAgain = sql(
+  'authorizations.take-again',
+  `UPDATE authorizations a SET attempts = a.attempts + 1, tried_at = now()
+   WHERE a.id IN (SELECT id FROM authorizations WHERE state = 'settling' AND tried_at < now() - $1 * interval '1 millisecond' ORDER BY tried_at LIMIT 50 FOR UPDATE SKIP LOCKED)
+   RETURNING ${COLUMNS}`,
+);
+const settled = sql(
+  'authorizations.settled',
+  `WITH payment AS (UPDATE payments SET transaction_hash = $3, received_base_units = amount_base_units WHERE id = $1)
+   UPDATE authorizations SET state = 'settled' WHERE id = $2`,
+);
+const refused = sql(
+  'authorizations.refused',
+  `WITH payment AS (UPDATE payments SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL WHERE id = $1 AND state = 'indeterminate')
+   UPDATE authorizations SET state = 'refused', reason = $3 WHERE id = $2`,
+);
+
+const RETRY_SECONDS = 2;
+
+/**
+ * Has the facilitator move the money of a held authorization, then charges for the call. Three commits: intent, then after
+ * the facilitator's answer the charge. Between them the payment is `indeterminate`, and whoever comes next, a retry or the
+ * job, asks again with the same payload: it moves once. Not knowing ends only when the chain shows the money, or when the
+ * authorization is long past its time and the chain shows none.
+ */
+@Injectable()
+export class SettleAuthorization implements OnApplicationBootstrap {
+  private readonly logger = new Logger('SettleAuthorization');
+
+  constructor(
+    private readonly database: Database,
+    private readonly authorizations: Authorizations,
+    private readonly observePayment: ObservePayment,
+    private readonly charge: ChargeCalls,
+    private readonly jobs: Jobs,
+    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.jobs.every('settle-authorizations', this.config.sweepIntervalMs, () => this.run());
+  }
+
+  /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
+  async execute(input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
+    const begun = await this.database.transaction((tx) => this.begin(tx, input));
+    return 'paymentId' in begun ? begun : this.finish(begun, call);
+  }
+
+  /** Those whose outcome nobody learned. Several replicas share them. */
+  async run(): Promise<void> {
+    const rows = await this.database.query<AuthorizationRow>(takeAgain, [this.config.facilitatorTimeoutMs + this.config.sweepIntervalMs]);
+    await Promise.all(
+      rows.map((row) =>
+        this.finish(row, newCall()).catch((error: unknown) => {
+          if (!(error instanceof Refusal)) this.logger.warn(`authorization ${row.id} stays open: ${error instanceof Error ? error.message : String(error)}`);
+        }),
+      ),
+    );
+  }
+
+  /** The transfer that completed a payment by authorization. */
+  async transferOf(payment: PaymentRow): Promise<Output['transfer']> {
+    if (payment.authorization_id === null || payment.transaction_hash === null) return null;
+    const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
+    return row ? { transaction: payment.transaction_hash, network: row.network, payer: row.payer } : null;
+  }
+
+  private async begin(tx: Tx, input: Input): Promise<AuthorizationRow | Output> {
+    const payment = await this.observePayment.lock(tx, input.paymentId);
+    if (payment.state === 'completed') return { paymentId: payment.id, completedAt: payment.completed_at!.toISOString(), transfer: await this.transferOf(payment) };
+    if (payment.state === 'indeterminate') throw unknown();
+    if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null) throw refuse(settlePayment, 'claim_lost', {});
+    const [row] = await tx.query<AuthorizationRow>(begin, [payment.id, payment.authorization_id, JSON.stringify(input)]);
+    invariant(row, `authorization ${payment.authorization_id} exists`);
+    return row;
+  }
+
+  private async finish(row: AuthorizationRow, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
+    const [payment] = await this.database.query<PaymentRow>(payments, [row.payment_id]);
+    invariant(payment, `payment ${row.payment_id} exists`);
+    const outcome = await this.settle(row, payment);
+    if (!outcome) throw unknown();
+    if (outcome.settled) return this.database.transaction((tx) => this.complete(tx, row, outcome.transactionHash, call));
+    await this.database.query(refused, [row.payment_id, row.id, outcome.reason]);
+    throw refuse(settlePayment, 'settlement_refused', { reason: outcome.reason });
+  }
+
+  /** @returns null while it is not known. */
+  private async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
+    const { payload, requirements, facilitator } = this.authorizations.read(payment, row.payload);
+    try {
+      const outcome = await facilitator.settle(payload, requirements);
+      // Only at the first time nothing can be under way from before.
+      if (outcome.settled || row.attempts === 1) return outcome;
+    } catch (error) {
+      this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    return this.look(row, payment);
+  }
+
+  private async look(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
+    const rail = this.rails.find(({ id }) => id === payment.rail);
+    invariant(rail, `the rail of payment ${payment.id} is configured`);
+    try {
+      const seen = await rail.observe(watchedOffer(payment));
+      if (seen.receivedBaseUnits >= BigInt(payment.amount_base_units) && seen.transactionHash !== null) return { settled: true, transactionHash: seen.transactionHash as Hash };
+      return row.is_dead && !seen.arriving ? { settled: false, reason: 'authorization_expired' } : null;
+    } catch (error) {
+      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${error instanceof Error ? error.message : String(error)}`);
+      return null;
+    }
+  }
+
+  private async complete(tx: Tx, row: AuthorizationRow, transactionHash: Hash, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
+    const payment = await this.observePayment.lock(tx, row.payment_id);
+    const transfer = { transaction: transactionHash, network: row.network, payer: row.payer };
+    if (payment.state === 'completed') return { paymentId: payment.id, completedAt: payment.completed_at!.toISOString(), transfer };
+    invariant(payment.state === 'indeterminate' && isForCall(payment) && row.settlement, `payment ${payment.id} waits for its settlement`);
+    await tx.query(settled, [payment.id, row.id, transactionHash]);
+    await this.charge.execute(tx, [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash } }], payment.as_of);
+    return { paymentId: payment.id, completedAt: payment.as_of.toISOString(), transfer };
+  }
+}
+
+const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });

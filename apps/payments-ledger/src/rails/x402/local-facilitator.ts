@@ -1,0 +1,41 @@
+import { x402Facilitator } from '@x402/core/facilitator';
+import { toFacilitatorEvmSigner } from '@x402/evm';
+import { registerExactEvmScheme } from '@x402/evm/exact/facilitator';
+import { createWalletClient, http, publicActions, type Hash, type Hex } from 'viem';
+import { nonceManager, privateKeyToAccount } from 'viem/accounts';
+import type { ExactPayload, ExactRequirements } from './exact-payment.js';
+import { Facilitator, onTheWire, refusedOrThrow, type Settlement, type Verification } from './facilitator.js';
+
+/** A chain it settles on, through the first of its servers. */
+export interface SettledChain {
+  /** CAIP-2. */
+  network: string;
+  chainId: number;
+  rpcUrls: string[];
+}
+
+/** The public facilitator packages in this process: no third party between the marketplace and the chains. */
+export class LocalFacilitator extends Facilitator {
+  private readonly facilitator = new x402Facilitator();
+
+  /** @param privateKey pays the gas, and can spend nothing else. */
+  constructor(chains: SettledChain[], privateKey: Hex) {
+    super();
+    for (const { network, chainId, rpcUrls } of chains) {
+      const chain = { id: chainId, name: network, nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: rpcUrls } } };
+      const account = privateKeyToAccount(privateKey, { nonceManager });
+      const client = createWalletClient({ account, chain, transport: http(rpcUrls[0]) }).extend(publicActions);
+      registerExactEvmScheme(this.facilitator, { signer: toFacilitatorEvmSigner(Object.assign(client, { address: account.address }) as never), networks: network as `eip155:${number}` });
+    }
+  }
+
+  async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
+    const { isValid, invalidReason } = await this.facilitator.verify(...onTheWire(payload, requirements));
+    return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
+  }
+
+  async settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
+    const { success, errorReason, transaction } = await this.facilitator.settle(...onTheWire(payload, requirements));
+    return success ? { settled: true, transactionHash: transaction as Hash } : refusedOrThrow(errorReason);
+  }
+}

@@ -1,0 +1,231 @@
+import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import type { Hash } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import type { PaymentRail } from '../../src/rails/payment-rail.js';
+import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
+import { Facilitator, type Settlement } from '../../src/rails/x402/facilitator.js';
+import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
+import { as, asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claimed, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+import { ledgerParts } from '../support/parts.js';
+
+const payer = privateKeyToAccount(generatePrivateKey());
+
+/** What the stock client sends for an offer, as JSON text. */
+async function signed({ offer }: Offered, changes: Record<string, unknown> = {}, account = payer): Promise<string> {
+  const accepted = { ...offer.x402!, ...changes };
+  const { payload } = await new ExactEvmScheme(account).createPaymentPayload(2, accepted as never);
+  return JSON.stringify({ x402Version: 2, accepted, payload, resource: { url: 'https://market.example/' } });
+}
+
+describe('a payment by signed authorization', () => {
+  let world: LedgerWorld;
+  beforeAll(async () => {
+    world = await startLedger({ replicas: 2 });
+  });
+  afterAll(async () => {
+    await world.reconcile();
+    await world.stop();
+  });
+
+  const claimWith = async (order: Order, offered: Offered, authorization: string) => world.claim(order, offered, { authorization });
+  const held = async (order = newOrder()): Promise<{ order: Order; offered: Offered; claim: Claimed; authorization: string }> => {
+    const offered = await world.quote(order);
+    const authorization = await signed(offered);
+    return { order, offered, claim: asClaimed(await claimWith(order, offered, authorization)), authorization };
+  };
+  const transfersFor = async (paymentId: string): Promise<number> => (await world.db.inspect(`SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`)).length;
+
+  it('is claimed without any money moved, and moves it when the answer is settled, once', async () => {
+    const { order, offered, claim } = await held();
+    expect(claim).toMatchObject({ fence: 1, transactionHash: null });
+    expect(await transfersFor(claim.paymentId)).toBe(0);
+    const settled = await world.settle(claim);
+    expect(settled.transfer).toEqual({ transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: payer.address.toLowerCase() });
+    expect(await world.settle(claim)).toEqual(settled);
+    expect(await transfersFor(claim.paymentId)).toBe(1);
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId, transfer: settled.transfer });
+    expect((await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId)).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
+  });
+
+  it('is held once by 32 who hand it in together, over two processes', async () => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    const authorization = await signed(offered);
+    const claims = await Promise.all(Array.from({ length: 32 }, () => claimWith(order, offered, authorization)));
+    expect(claims.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
+    expect(claims.every(({ outcome }) => outcome === 'claimed' || outcome === 'in_flight')).toBe(true);
+  });
+
+  it('settles once for 32 who settle together, and those who come meanwhile are told to come again', async () => {
+    const { claim } = await held();
+    const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => world.settle(claim)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(1);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ reason: 'settlement_unknown' });
+    expect(await transfersFor(claim.paymentId)).toBe(1);
+    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+  });
+
+  it('stays good for another try of a call that was not delivered, and costs nothing when none succeeds', async () => {
+    const { order, offered, claim } = await held();
+    await world.release(claim);
+    const second = asClaimed(await world.claim(order, offered));
+    expect(second.fence).toBe(2);
+    await world.release(second);
+    await world.db.inspect(`UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`);
+    await ledgerParts(world.db.database).expirePayments.run();
+    expect(await world.stateOf(claim.paymentId)).toBe('cancelled');
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'cancelled' });
+    expect(await transfersFor(claim.paymentId)).toBe(0);
+    expect((await world.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
+  });
+
+  it('is good for another try only while it can still be settled after it', async () => {
+    const { claim, authorization } = await held();
+    const { validBefore } = (JSON.parse(authorization) as { payload: { authorization: { validBefore: string } } }).payload.authorization;
+    expect(new Date(claim.retryUntil).getTime()).toBe(Number(validBefore) * 1000 - 60_000);
+  });
+
+  it('gives way to money that came by transfer', async () => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    const authorization = await signed(offered);
+    await world.pay(order, offered);
+    const claim = asClaimed(await claimWith(order, offered, authorization));
+    expect(claim.transactionHash).not.toBeNull();
+    expect((await world.settle(claim)).transfer).toBeNull();
+    expect(await transfersFor(claim.paymentId)).toBe(1);
+  });
+
+  it.each<[string, (offered: Offered) => Promise<string>, string | RegExp]>([
+    ['is no JSON', () => Promise.resolve('{'), 'invalid_payload'],
+    ['is of version 1', async (offered) => JSON.stringify({ ...(JSON.parse(await signed(offered)) as object), x402Version: 1 }), 'invalid_payload'],
+    ['pays less', (offered) => signed(offered, { amount: '1' }), 'accepted_mismatch'],
+    ['pays another address', (offered) => signed(offered, { payTo: payer.address }), 'accepted_mismatch'],
+    ['pays with another token', (offered) => signed(offered, { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }), 'accepted_mismatch'],
+    ['pays on another chain', (offered) => signed(offered, { network: 'eip155:8453' }), 'invalid_network'],
+    ['would run out before the seller has answered', (offered) => signed(offered, { maxTimeoutSeconds: 30 }), 'accepted_mismatch'],
+  ])('is refused where it %s, and the offer stands', async (_what, make, reason) => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    expect(await claimWith(order, offered, await make(offered))).toEqual({ outcome: 'rejected', reason, offer: offered.offer });
+    expect(asClaimed(await claimWith(order, offered, await signed(offered))).fence).toBe(1);
+  });
+
+  it('pays one offer: what was signed for it opens no other, in any of 100 at once', async () => {
+    const mine = newOrder();
+    const authorization = await signed(await world.quote(mine));
+    const others = await Promise.all(Array.from({ length: 100 }, async () => newOrder()).map(async (order) => ({ order: await order, offered: await world.quote(await order) })));
+    const claims = await Promise.all(others.map(({ order, offered }) => claimWith(order, offered, authorization)));
+    expect(claims.every((claim) => claim.outcome === 'rejected' && claim.reason === 'accepted_mismatch')).toBe(true);
+  });
+
+  it("opens nothing to a stranger who has seen it: the offer is the buyer's", async () => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    expect(await reasonOf(claimWith({ ...order, buyer: newOrder().buyer }, offered, await signed(offered)))).toBe('payment_not_found');
+  });
+});
+
+/** A facilitator that does as it is told, before or after the money has moved. */
+class Scripted extends Facilitator {
+  calls = 0;
+  script: ('move' | 'move-and-break' | 'break' | 'refuse')[] = [];
+  constructor(private readonly sandbox: SandboxFacilitator) {
+    super();
+  }
+  verify() {
+    return Promise.resolve({ valid: true } as const);
+  }
+  async settle(...args: Parameters<Facilitator['settle']>): Promise<Settlement> {
+    this.calls += 1;
+    const step = this.script.shift() ?? 'move';
+    if (step === 'refuse') return { settled: false, reason: 'insufficient_funds' };
+    if (step === 'break') throw new Error('502');
+    const settled = await this.sandbox.settle(...args);
+    if (step === 'move-and-break') throw new Error('connection reset');
+    return settled;
+  }
+}
+
+describe('a facilitator that fails', () => {
+  let world: LedgerWorld;
+  let scripted: Scripted;
+  let parts: ReturnType<typeof ledgerParts>;
+  beforeAll(async () => {
+    world = await startLedger();
+    const { database } = world.db;
+    scripted = new Scripted(new SandboxFacilitator(database));
+    const rail: PaymentRail = Object.assign(Object.create(new SandboxRail(database, scripted as never, ledgerParts(database).config)) as SandboxRail, {});
+    parts = ledgerParts(database, [rail]);
+  });
+  afterAll(async () => {
+    await world.reconcile();
+    await world.stop();
+  });
+
+  const settleWith = async (...script: Scripted['script']) => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    const claim = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    scripted.script = script;
+    const input = { paymentId: claim.paymentId, fence: claim.fence, gatewayRequestId: claim.gatewayRequestId, sellerStatusCode: 200, latencyMs: 5, requestDigest: digestOf('request'), responseDigest: digestOf('response') };
+    return { order, offered, claim, settled: parts.settleAuthorization.execute(input, as(order.buyer)) };
+  };
+  /** As if the time in which the first process might still answer had passed. */
+  const resume = async (): Promise<void> => {
+    await world.db.inspect(`UPDATE payments_ledger.authorizations SET tried_at = now() - interval '1 hour' WHERE state = 'settling'`);
+    await parts.settleAuthorization.run();
+  };
+  const transfers = async (paymentId: string) => world.db.inspect<{ transaction_hash: Hash }>(`SELECT transaction_hash FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`);
+
+  it('to answer after it moved the money charges once, as soon as the chain shows it', async () => {
+    const { order, offered, claim, settled } = await settleWith('move-and-break');
+    const { transfer } = await settled;
+    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await transfers(claim.paymentId)).toEqual([{ transaction_hash: transfer!.transaction }]);
+    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('before it moved the money leaves the outcome unknown, never a new offer, until it is asked again', async () => {
+    const { order, offered, claim, settled } = await settleWith('break', 'break', 'move');
+    expect(await reasonOf(settled)).toBe('settlement_unknown');
+    expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
+    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'pending' });
+    expect((await world.quote(order)).offer.relay_request_id).toBe(offered.offer.relay_request_id);
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await transfers(claim.paymentId)).toHaveLength(1);
+  });
+
+  it('to settle for good charges nothing, and the offer can be paid again', async () => {
+    const { order, offered, claim, settled } = await settleWith('refuse');
+    expect(await reasonOf(settled)).toBe('settlement_refused');
+    expect(await world.stateOf(claim.paymentId)).toBe('pending');
+    const again = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    expect(again.fence).toBe(2);
+    expect((await world.settle(again)).transfer).not.toBeNull();
+    expect(await transfers(claim.paymentId)).toHaveLength(1);
+  });
+
+  it('is not believed when it refuses what it may have sent before', async () => {
+    const { claim, settled } = await settleWith('break', 'refuse', 'move-and-break');
+    expect(await reasonOf(settled)).toBe('settlement_unknown');
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await transfers(claim.paymentId)).toHaveLength(1);
+  });
+
+  it('for so long that nothing can come of it any more charges nothing', async () => {
+    const { claim, settled } = await settleWith('break', 'refuse');
+    expect(await reasonOf(settled)).toBe('settlement_unknown');
+    await world.db.inspect(`UPDATE payments_ledger.authorizations SET valid_before = now() - interval '1 hour' WHERE state = 'settling'`);
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe('pending');
+    expect(await transfers(claim.paymentId)).toHaveLength(0);
+  });
+});

@@ -1,0 +1,34 @@
+import type { Database } from '@market/persistence';
+import { Outbox } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import { paymentsLedgerConfig } from '../../src/config.js';
+import { Journal } from '../../src/journal/journal.js';
+import { Authorizations } from '../../src/payments/authorizations.js';
+import { ChargeCalls } from '../../src/payments/charge-calls.js';
+import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
+import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
+import { ObservePayment } from '../../src/payments/observe-payment.js';
+import { SettleAuthorization } from '../../src/payments/settle-authorization.js';
+import type { PaymentRail } from '../../src/rails/payment-rail.js';
+import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
+import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
+
+/** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
+export function ledgerParts(database: Database, rails?: PaymentRail[]) {
+  const config = paymentsLedgerConfig.parse({}, []);
+  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), config)];
+  const journal = new Journal();
+  const outbox = new Outbox();
+  const jobs = new Jobs();
+  const observe = new ObservePayment(database, journal, outbox, used, config);
+  const authorizations = new Authorizations(database, observe, used);
+  const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), jobs, used, config);
+  return {
+    config,
+    jobs,
+    observe,
+    settleAuthorization,
+    claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization),
+    expirePayments: new ExpirePayments(database, observe, authorizations, jobs, config),
+  };
+}
