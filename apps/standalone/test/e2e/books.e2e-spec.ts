@@ -1,8 +1,11 @@
 import { sandboxPayer, type LedgerEntry, type Page } from '@market/sdk';
+import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { randomBytes } from 'node:crypto';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Cents with up to four decimals, as an integer count of micros; exact where adding the numbers would not be. */
 const micros = (cents: number): bigint => BigInt(Math.round(cents * 10_000));
@@ -29,7 +32,7 @@ inEachMode('the books', (world) => {
   });
 
   describe('receipts', () => {
-    it('are one for each side of each charged call, with the same numbers, to the micro', async () => {
+    it('are one for each side of each charged call, with the same numbers, to the micro [spec: GET /receipts, receipt]', async () => {
       const [bought, sold] = await Promise.all([buyer.market.receipts.list({ role: 'buyer', limit: 50 }), seller.market.receipts.list({ role: 'seller', limit: 50 })]);
       expect(bought.pagination).toEqual({ page: 1, limit: 50, total: 12, totalPages: 1 });
       expect(sold.pagination.total).toBe(12);
@@ -40,20 +43,24 @@ inEachMode('the books', (world) => {
         const gross = BigInt(Math.round(shop.listing.pricing_amount * 1_000_000));
         const fee = (gross * 500n) / 10_000n;
         expect([receipt.gross_amount, receipt.fee_amount, receipt.net_amount].map((usd) => BigInt(Math.round(usd * 1_000_000)))).toEqual([gross, fee, gross - fee]);
-        expect(receipt).toMatchObject({ recipient_type: 'buyer', fee_rate: 0.05, transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/), listing: { name: shop.listing.name, slug: shop.listing.slug } });
+        expect(receipt).toMatchObject({ id: expect.stringMatching(UUID), payment_id: expect.stringMatching(UUID), currency: 'USDC', created_at: expect.stringMatching(/^\d{4}-.*Z$/), recipient_type: 'buyer', fee_rate: 0.05, transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/), listing: { id: shop.listing.id, name: shop.listing.name, slug: shop.listing.slug } });
       }
     });
 
-    it('name both parties in full, to them alone', async () => {
+    it('name both parties in full, to them alone [spec: GET /receipts/{receiptId}, receipt.detail-view]', async () => {
       const { data } = await buyer.market.receipts.list({ role: 'buyer', limit: 1 });
       const detail = await buyer.market.receipts.get(data[0]!);
       expect(detail).toMatchObject({ ...data[0], relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/), payer: { id: buyer.id, display_name: 'Buyer', avatar_url: null }, seller: { id: seller.id, display_name: 'Seller', avatar_url: null } });
       for (const stranger of [outsider, seller]) await expect(stranger.market.receipts.get(data[0]!)).rejects.toMatchObject({ status: 404 });
       await expect(buyer.market.receipts.get('not-a-uuid')).rejects.toMatchObject({ status: 404 });
+      for (const path of ['/receipts', `/receipts/${data[0]!.id}`]) expect((await stranger(world).send('GET', path)).status).toBe(401);
       expect((await outsider.market.receipts.list()).data).toEqual([]);
     });
 
-    it('come in pages, newest first, each once', async () => {
+    it('come in pages of 20 unless asked otherwise and of 50 at most, newest first, each once [spec: GET /receipts, GET /receipts and GET /reviews/{listingId} limit, limit.page]', async () => {
+      expect((await buyer.market.receipts.list()).pagination).toEqual({ page: 1, limit: 20, total: 12, totalPages: 1 });
+      for (const query of ['limit=51', 'limit=0', 'page=0', 'role=both', 'role=']) expect((await buyer.market.send('GET', `/receipts?${query}`)).status).toBe(400);
+      expect((await buyer.market.receipts.list({ role: 'seller' })).data).toEqual([]);
       const pages = await Promise.all([1, 2, 3].map((page) => buyer.market.receipts.list({ page, limit: 5 })));
       expect(pages.map(({ data }) => data.length)).toEqual([5, 5, 2]);
       const all = pages.flatMap(({ data }) => data);
@@ -62,10 +69,50 @@ inEachMode('the books', (world) => {
     });
   });
 
+  describe('proofs of receipts', () => {
+    const keys = async () => (await (await fetch(`${world.baseUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
+    /** The same JWS with one claim, or one byte of its header or signature, another. */
+    const forged = (jws: string, change: (parts: [string, string, string]) => [string, string, string]): string => change(jws.split('.') as [string, string, string]).join('.');
+
+    it('are checked offline with the published keys, and hold what the receipt says', async () => {
+      const [receipt] = (await seller.market.receipts.list({ role: 'seller', limit: 1 })).data;
+      const { jws, claims } = await seller.market.receipts.proof(receipt!);
+      const { payload, protectedHeader } = await jwtVerify(jws, createLocalJWKSet(await keys()), { typ: 'receipt+jwt', algorithms: ['EdDSA'] });
+      expect(payload).toEqual(claims);
+      expect(protectedHeader.kid).toBe(await calculateJwkThumbprint((await keys()).keys[0]!));
+      const { id: receipt_id, created_at, ...shown } = receipt!;
+      const detail = await seller.market.receipts.get(receipt!);
+      expect(payload).toMatchObject({ iss: expect.stringMatching(/^http/), iat: Math.floor(Date.parse(created_at) / 1000), receipt_id, ...shown, buyer_id: buyer.id, seller_id: seller.id, relay_request_id: detail.relay_request_id });
+      const request = await seller.market.gatewayRequests.get(payload.gateway_request_id as string);
+      expect(payload).toMatchObject({ request_digest: request.request_digest, response_digest: request.response_digest, seller_status_code: 200 });
+      expect((await seller.market.receipts.proof(receipt!)).jws).toBe(jws);
+    });
+
+    it('break when any claim is changed, or header or signature', async () => {
+      const [receipt] = (await buyer.market.receipts.list({ role: 'buyer', limit: 1 })).data;
+      const { jws, claims } = await buyer.market.receipts.proof(receipt!);
+      const keySet = createLocalJWKSet(await keys());
+      const others = Object.keys(claims).map((claim) => forged(jws, ([header, , signature]) => [header, Buffer.from(JSON.stringify({ ...claims, [claim]: typeof claims[claim] === 'number' ? (claims[claim] as number) + 1 : 'other' })).toString('base64url'), signature]));
+      others.push(forged(jws, ([, body, signature]) => [Buffer.from('{"alg":"none"}').toString('base64url'), body, signature]));
+      others.push(forged(jws, ([header, body]) => [header, body, '']));
+      others.push(forged(jws, ([header, body, signature]) => [header, body, `${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`]));
+      expect(others.length).toBeGreaterThan(20);
+      for (const other of others) await expect(jwtVerify(other, keySet)).rejects.toThrow();
+    });
+
+    it('are given to the side they belong to alone', async () => {
+      const [receipt] = (await buyer.market.receipts.list({ role: 'buyer', limit: 1 })).data;
+      for (const other of [seller, outsider]) await expect(other.market.receipts.proof(receipt!)).rejects.toMatchObject({ status: 404 });
+      expect((await stranger(world).send('GET', `/receipts/${receipt!.id}/proof`)).status).toBe(401);
+      const { headers } = await fetch(`${world.baseUrl}/.well-known/jwks.json`);
+      expect(headers.get('cache-control')).toBe('public, max-age=300');
+    });
+  });
+
   describe('ledger', () => {
     const everything = async (agent: Agent): Promise<LedgerEntry[]> => (await agent.market.ledger.list({ limit: 100 })).data;
 
-    it('adds up on both sides: what the buyer paid is what the seller earned and the marketplace took', async () => {
+    it('adds up on both sides: what the buyer paid is what the seller earned and the marketplace took [spec: GET /ledger]', async () => {
       const [paid, earned] = await Promise.all([everything(buyer), everything(seller)]);
       const total = (entries: LedgerEntry[], type: string): bigint => sum(entries.filter((entry) => entry.type === type).map((entry) => micros(entry.amount_cents)));
       const gross = sum(PRICES.map((price) => BigInt(Math.round(price * 1_000_000)) * BigInt(CALLS)));
@@ -106,6 +153,16 @@ inEachMode('the books', (world) => {
       const csv = await seller.market.send('GET', '/ledger', { query: { format: 'csv', limit: 100 } });
       expect(csv.headers.get('content-type')).toContain('text/csv');
       expect(csv.text.trim().split('\r\n').length).toBe(25);
+      for (const query of ['type=refund', 'direction=both', 'listing_id=x', 'from=yesterday', 'format=xml', 'limit=101', 'page=0']) expect((await seller.market.send('GET', `/ledger?${query}`)).status).toBe(400);
+      expect((await stranger(world).send('GET', '/ledger')).status).toBe(401);
+    });
+
+    it('lets no listing write formulas into the CSV of its buyers', async () => {
+      const trap = await openShop(seller, () => ({ ok: true }), { name: '=HYPERLINK("http://evil","pay, here")' });
+      await buyer.market.call(trap.listing, {}, { pay: sandboxPayer(buyer.market) });
+      const csv = await buyer.market.send('GET', '/ledger', { query: { format: 'csv', listing_id: trap.listing.id } });
+      expect(csv.text).toContain(`,"'=HYPERLINK(""http://evil"",""pay, here"")",`);
+      await trap.close();
     });
 
     it('is empty for whoever has no part in it', async () => {
@@ -129,7 +186,8 @@ inEachMode('the books', (world) => {
             billable: true,
             charged_amount: { amount_cents: 25, currency: 'USD' },
             fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
-            payment: { provider: 'sandbox', relay_request_id: result.relayRequestId, transaction_hash: expect.any(String) },
+            // By the relay id the buyer's payment is used: it is the buyer's alone.
+            payment: { provider: 'sandbox', relay_request_id: role === 'buyer' ? result.relayRequestId : null, transaction_hash: expect.any(String) },
             seller_status_code: 200,
             error_code: null,
             request_digest: expect.stringMatching(/^[0-9a-f]{64}$/),

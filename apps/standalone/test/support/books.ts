@@ -16,9 +16,15 @@ const NEVER: Record<string, string> = {
     SELECT sequence FROM (SELECT sequence, row_number() OVER (ORDER BY sequence) AS n, count(*) OVER (PARTITION BY hash) AS same FROM payments_ledger.journal_transactions) j WHERE sequence <> n OR same > 1`,
   'a charge without a completed payment, or a completed payment without exactly one charge of its price': `
     SELECT p.relay_request_id FROM payments_ledger.payments p
-    LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason = 'call_completed'
+    LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason = CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END
     LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.type = 'direct_payment'
     GROUP BY p.id HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
+  'a subscription that was not paid for, at its price, by its consumer, or a payment that started none or two': `
+    SELECT p.id, s.id FROM (SELECT * FROM payments_ledger.payments WHERE purpose = 'subscription' AND state = 'completed') p
+    FULL JOIN (SELECT * FROM payments_ledger.subscriptions WHERE price_micros > 0) s ON s.payment_id = p.id AND s.consumer_id = p.buyer_id AND s.listing_id = p.listing_id AND s.price_micros = p.gross_micros
+    WHERE p.id IS NULL OR s.id IS NULL`,
+  'two active subscriptions of one consumer to one listing': `
+    SELECT consumer_id, listing_id FROM payments_ledger.subscriptions WHERE status = 'active' GROUP BY consumer_id, listing_id HAVING count(*) > 1`,
   'a completed payment without one receipt a side, or a receipt without one': `
     SELECT p.id FROM payments_ledger.payments p LEFT JOIN payments_ledger.receipts r ON r.payment_id = p.id
     GROUP BY p.id HAVING count(r.id) FILTER (WHERE r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
@@ -30,11 +36,11 @@ const NEVER: Record<string, string> = {
     SELECT r.id FROM payments_ledger.receipts r JOIN payments_ledger.payments p ON p.id = r.payment_id JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id
     WHERE g.response_digest IS DISTINCT FROM r.response_digest OR g.body_digest <> r.request_digest OR g.seller_status_code <> r.seller_status_code`,
   'a completed payment whose answer is not kept': `
-    SELECT p.id FROM payments_ledger.payments p LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id WHERE p.state = 'completed' AND g.result_json IS NULL`,
+    SELECT p.id FROM payments_ledger.payments p LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id WHERE p.state = 'completed' AND p.purpose = 'call' AND g.result_json IS NULL`,
   'a completed payment that was not paid in full': `SELECT id FROM payments_ledger.payments WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units`,
   'more owed back than was received': `
     SELECT p.id FROM payments_ledger.payments p
-    JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason <> 'call_completed'
+    JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason NOT IN ('call_completed', 'subscription_started')
     JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.direction = 'credit'
     GROUP BY p.id HAVING sum(o.amount_micros) > (p.received_base_units * p.gross_micros) / p.amount_base_units`,
   'an event that no consumer can take': `
@@ -52,7 +58,7 @@ const SOON_GONE: Record<string, string> = {
   'an event that is tried again': ['catalog', 'gateway', 'reputation'].map((schema) => `SELECT subject, event_id FROM ${schema}.parked_events`).join(' UNION ALL '),
   'a charged call that reputation has not heard of exactly once': `
     SELECT p.gateway_request_id FROM payments_ledger.payments p LEFT JOIN reputation.call_facts f ON f.gateway_request_id = p.gateway_request_id AND f.outcome = 'delivered'
-    WHERE p.state = 'completed' GROUP BY p.gateway_request_id HAVING count(f.event_id) <> 1`,
+    WHERE p.state = 'completed' AND p.purpose = 'call' GROUP BY p.gateway_request_id HAVING count(f.event_id) <> 1`,
 };
 
 /**

@@ -1,0 +1,56 @@
+import { MarketplaceError, type CreatedListing, type CreateListing, type HttpAnswer, type SandboxOutcome, type SubscriptionOffer } from '@market/sdk';
+import { withClient } from '@market/testing';
+import { bodyOf } from './buyer.js';
+import type { Agent, World } from './world.js';
+
+let feeds = 0;
+
+/** A listing that is subscribed to, not called. */
+export function listFeed(seller: Agent, listing: Partial<CreateListing> = {}): Promise<CreatedListing> {
+  return seller.market.listings.create({
+    name: `Feed ${(feeds += 1)} of a test`,
+    description: 'Sends what it has, for the tests of subscriptions.',
+    pricing_model: 'monthly',
+    pricing_amount: 9.99,
+    ...listing,
+  });
+}
+
+export const freeFeed: Partial<CreateListing> = { pricing_model: 'free', pricing_amount: 0 };
+
+/** One POST /subscribe, as it is. */
+export const subscribeOnce = (agent: Agent, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> => agent.market.send('POST', '/subscribe', { body, headers });
+
+/** The payment that a 402 asks for, which must be what was asked for. */
+export async function offerOf(agent: Agent, listing: { id: string }, wish: object = {}): Promise<SubscriptionOffer> {
+  const answer = await subscribeOnce(agent, { listing_id: listing.id, ...wish });
+  expect(answer).toMatchObject({ status: 402, json: { success: false, error: { code: 'PAYMENT_REQUIRED' }, data: { payment_required: true } } });
+  return bodyOf(answer).data as SubscriptionOffer;
+}
+
+/** @returns the offer, paid as told. */
+export async function paidOffer(agent: Agent, listing: { id: string }, outcome: SandboxOutcome = 'paid'): Promise<SubscriptionOffer> {
+  const offer = await offerOf(agent, listing);
+  await agent.market.sandbox.pay(offer.requirements.relayRequestId, { outcome });
+  return offer;
+}
+
+/** One POST /payments/verify, as it is. */
+export function verifyOnce(agent: Agent, offer: SubscriptionOffer, proof: object = { relay_request_id: offer.requirements.relayRequestId }): Promise<HttpAnswer> {
+  return agent.market.send('POST', '/payments/verify', { body: { payment_id: offer.payment_id, ...proof } });
+}
+
+/** As if the time had passed. */
+export const letTimePass = (world: Pick<World, 'databaseUrl'>, what: { period?: string; offer?: string; window?: string }): Promise<unknown> =>
+  withClient(world.databaseUrl, async (client) => {
+    if (what.period) await client.query("UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 second' WHERE id = $1", [what.period]);
+    if (what.offer) await client.query("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [what.offer]);
+    if (what.window) await client.query("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [what.window]);
+  });
+
+/** The status of a refusal, and its reason. */
+export async function refusal(outcome: Promise<unknown>): Promise<[number, string | undefined]> {
+  const error: unknown = await outcome.then((value) => new Error(`it was not refused: ${JSON.stringify(value)}`), (reason: unknown) => reason);
+  if (error instanceof MarketplaceError) return [error.status, error.details?.reason as string | undefined];
+  throw error;
+}
