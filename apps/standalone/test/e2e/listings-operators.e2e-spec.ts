@@ -104,5 +104,5 @@ describe('an operator of a marketplace in a directory', () => {
     expect((await market().listings.get(id)).status).toBe('active');
     await running!.stop('SIGKILL');
     expect((await operate('listing', 'suspend', id, '--reason', 'after it was killed')).output).toMatch('active -> held_as_active');
-  });
+  }, 240_000);
 });

@@ -1,12 +1,9 @@
-import { solveProofOfWork, type CreateListing, type Listing } from '@market/sdk';
+import { solveProofOfWork, type Category, type CreateListing, type Listing } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { bodyOf, reasonOf } from '../support/buyer.js';
+import { attemptListing, ENDPOINT, free, perCall } from '../support/listings.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
-
-const ENDPOINT = 'http://127.0.0.1:48123/call';
-const free = (more: Partial<CreateListing> = {}): CreateListing => ({ name: 'Some things', description: 'Things for the tests of the marketplace.', ...more });
-const perCall = (more: Partial<CreateListing> = {}): CreateListing => free({ pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT, ...more });
 
 inEachMode('a listing', (world) => {
   let seller: Agent;
@@ -17,13 +14,30 @@ inEachMode('a listing', (world) => {
     [seller, other] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world)]);
   });
 
-  const attempt = async (body: object) => {
-    const { challenge, difficulty } = await seller.market.listings.challenge();
-    return seller.market.send('POST', '/listings', { body: { challenge, pow_nonce: await solveProofOfWork({ challenge, difficulty }), ...body } });
-  };
+  const attempt = (body: object) => attemptListing(seller, body);
+
+  it('belongs to a category, of which all are told in their order [spec: GET /categories, category]', async () => {
+    const answer = await stranger(world).send('GET', '/categories');
+    expect(answer).toMatchObject({ status: 200, json: { success: true } });
+    const categories = bodyOf(answer).data as Category[];
+    expect(categories.length).toBeGreaterThanOrEqual(12);
+    for (const category of categories) {
+      expect(category).toEqual({
+        id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/) as string,
+        name: expect.stringMatching(/\S/) as string,
+        slug: expect.stringMatching(/^[a-z0-9]+(-[a-z0-9]+)*$/) as string,
+        description: expect.stringMatching(/\S/) as string,
+        sort_order: expect.any(Number) as number,
+      });
+      expect(Number.isInteger(category.sort_order)).toBe(true);
+    }
+    const orders = categories.map(({ sort_order }) => sort_order);
+    expect(orders).toEqual([...orders].sort((a, b) => a - b));
+    for (const key of ['id', 'slug', 'name', 'sort_order'] as const) expect(new Set(categories.map((category) => category[key])).size).toBe(categories.length);
+  });
 
   describe('is created', () => {
-    it('with what the contract says, and shows its secret once', async () => {
+    it('with what the contract says, and shows its secret once [spec: POST /listings, listing.private-endpoint-url]', async () => {
       const created = await seller.market.listings.create(perCall({ name: 'Weather & Tides', tags: ['weather'], docs: 'How to call it.', sla: 'None.' }));
       expect(created).toEqual({
         id: expect.any(String),
