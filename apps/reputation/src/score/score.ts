@@ -37,10 +37,11 @@
  *     reputation   = the same over the mean of all three ratings
  *     volume       = log2(1 + n) / log2(101), at most 1
  *     longevity    = log2(1 + days from the first to the latest sale) / log2(366), at most 1
- *     market_score = 1000 × n / (n + 5) × (0.30 reliability + 0.25 accuracy + 0.20 volume + 0.10 longevity + 0.15 reputation)
+ *     market_score = 1000 × n / (n + 5) × (0.20 reliability + 0.35 accuracy + 0.15 volume + 0.10 longevity + 0.20 reputation)
  *
  * reliability is Laplace's rule of succession, with accuracy and reputation the mean of a Beta distribution that starts at
- * Beta(1, 1) (Jøsang and Ismail, The Beta Reputation System, 2002): who has little evidence is in the middle. n / (n + 5) is the
+ * Beta(1, 1) (Jøsang and Ismail, The Beta Reputation System, 2002): who has little evidence is in the middle. What buyers
+ * say of the answers weighs more than that there were answers, which junk would be too. n / (n + 5) is the
  * credibility factor of Bühlmann (Experience Rating and Credibility, 1967): a score is earned by evidence. One buyer's
  * calls and reviews are one voice each, so that neither a machine gun of calls nor a crowd of reviews by fresh agents
  * moves it. A category's score is the same over the sales of its listings.
@@ -270,7 +271,7 @@ function assess(witnesses: Witness[]): Assessment {
     longevity: buyers > 0 ? logShare((lastAt - firstAt) / DAY_MS, FULL_DAYS) : 0,
     reputation: reputation.value,
   };
-  const quality = 0.3 * shares.reliability + 0.25 * shares.accuracy + 0.2 * shares.volume + 0.1 * shares.longevity + 0.15 * shares.reputation;
+  const quality = 0.2 * shares.reliability + 0.35 * shares.accuracy + 0.15 * shares.volume + 0.1 * shares.longevity + 0.2 * shares.reputation;
   return {
     buyers,
     score: onScale((buyers / (buyers + CREDIBILITY_HALF)) * quality),

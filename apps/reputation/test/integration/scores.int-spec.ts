@@ -1,0 +1,205 @@
+import { listingChanged, listingWorkSolved } from '@market/contracts/catalog';
+import { getScore } from '@market/contracts/reputation';
+import { newId } from '@market/kernel';
+import { Refusal, type EventRecord } from '@market/messaging';
+import { eventually } from '@market/testing';
+import fc from 'fast-check';
+import { claim, DAY_MS, daysAgo, failure, marketScore, newShop, offeringOf, openMarket, registration, review, sale, solved, subscription, wallet, type Shop } from '../support/market.js';
+import { eventOf, forgetEverything, startReputation, type ReputationService } from '../support/reputation-service.js';
+
+const SEED = 20_261_121;
+const CATEGORY = { id: newId(), name: 'Data', slug: 'data' };
+
+const inCategory = (shop: Shop, version: number, category: typeof CATEGORY | null = CATEGORY): EventRecord =>
+  eventOf(listingChanged, { ...offeringOf(shop), category, version, changedAt: new Date().toISOString() });
+
+describe('a wrong score', () => {
+  let service: ReputationService;
+
+  beforeAll(async () => {
+    service = await startReputation();
+  });
+  afterAll(() => service.stop());
+
+  const scoreOf = async (agentId: string) => {
+    await service.settled();
+    return service.ask(getScore, { agentId });
+  };
+
+  describe('of an agent', () => {
+    it('that nobody knows is refused, and so is that of a human', async () => {
+      const human = newId();
+      service.neighbours.accounts.set(human, 'human');
+      await service.deliver([claim(newId(), human)]);
+      await service.settled();
+      for (const agentId of [newId(), human]) await expect(service.ask(getScore, { agentId })).rejects.toMatchObject({ reason: 'agent_not_found' } satisfies Partial<Refusal>);
+    });
+
+    it('whose registration has not arrived is unscored', async () => {
+      const agentId = newId();
+      service.neighbours.accounts.set(agentId, 'agent');
+      expect(await scoreOf(agentId)).toEqual({
+        agent_id: agentId,
+        status: 'unscored',
+        market_score: 0,
+        score_tier: 'unrated',
+        provisional: { reason: 'no_transactions', transactions: 0, required: 10 },
+        components: { reliability: 0, accuracy: 0, volume: 0, longevity: 0, reputation: 0 },
+        categories: [],
+        capability: { avg_pow_solve_ms: null, best_pow_solve_ms: null },
+        meta: { total_events: 0, total_transactions: 0, last_active_at: null, freshness: 'stale', scored_at: null },
+      });
+    });
+
+    it('that only registered and bought is unscored, and fresh', async () => {
+      const agentId = newId();
+      await service.deliver([registration(agentId, daysAgo(40)), solved(agentId, 250, daysAgo(40)), sale(newShop(), agentId, { at: daysAgo(1) })]);
+      expect(await scoreOf(agentId)).toMatchObject({ status: 'unscored', score_tier: 'unrated', capability: { avg_pow_solve_ms: 250, best_pow_solve_ms: 250 }, meta: { total_events: 0, freshness: 'fresh', scored_at: null } });
+    });
+
+    it('that sold is scored, provisionally until ten transactions by independent buyers', async () => {
+      const shop = newShop();
+      const buyer = newId();
+      await service.deliver([inCategory(shop, 1), registration(shop.sellerId), sale(shop, buyer), failure(shop, buyer), subscription(shop, newId())]);
+      const score = await scoreOf(shop.sellerId);
+      expect(score).toMatchObject({
+        agent_id: shop.sellerId,
+        status: 'scored',
+        score_tier: 'bronze',
+        provisional: { reason: 'few_transactions', transactions: 2, required: 10 },
+        categories: [{ category_id: CATEGORY.id, category: { name: 'Data', slug: 'data' }, transaction_count: 2, avg_review_rating: null, success_rate: 0.5 }],
+        meta: { total_events: 3, total_transactions: 2, freshness: 'fresh', scored_at: expect.stringMatching(/^\d{4}-.*Z$/) },
+      });
+      await service.deliver(Array.from({ length: 8 }, () => sale(shop, buyer)));
+      expect((await scoreOf(shop.sellerId)).provisional).toEqual({ reason: 'few_independent_buyers', transactions: 10, required: 10 });
+    });
+
+    it('that was silent for long is inactive, and worth less with time', async () => {
+      const { shops, buyers } = await openMarket(service, { sellers: 20, buyers: 100 });
+      const [lively, silent] = [newShop(), newShop()];
+      const salesOf = (shop: Shop, ago: number): EventRecord[] => buyers.slice(0, 15).flatMap((buyer) => [60, 1].map((days) => sale(shop, buyer, { micros: 1_000_000n, at: daysAgo(days + ago) })));
+      await service.deliver([...salesOf(lively, 0), ...salesOf(silent, 210)]);
+      const [now, then] = [await scoreOf(lively.sellerId), await scoreOf(silent.sellerId)];
+      expect([now.status, now.provisional, now.meta.freshness]).toEqual(['scored', null, 'fresh']);
+      expect([then.status, then.meta.freshness]).toEqual(['inactive', 'stale']);
+      expect(then.market_score / now.market_score).toBeCloseTo(0.5, 1);
+      expect(shops).toHaveLength(20);
+    });
+  });
+
+  it('counts a listing where its latest version says it is, in whatever order the versions come', async () => {
+    const shop = newShop();
+    const elsewhere = { id: newId(), name: 'Elsewhere', slug: 'elsewhere' };
+    await service.deliver([inCategory(shop, 3, elsewhere)]);
+    await service.deliver([inCategory(shop, 1, null), sale(shop, newId()), inCategory(shop, 2)]);
+    expect((await scoreOf(shop.sellerId)).categories.map(({ category_id }) => category_id)).toEqual([elsewhere.id]);
+  });
+
+  it('shows how fast proofs of work were solved without what is no measure of it, and does not change with it', async () => {
+    const shop = newShop();
+    await service.deliver([sale(shop, newId())]);
+    const before = await scoreOf(shop.sellerId);
+    const usual = Array.from({ length: 40 }, (_, n) => eventOf(listingWorkSolved, { accountId: shop.sellerId, difficulty: 4, solveMs: 400 + 5 * n, solvedAt: daysAgo(2).toISOString() }));
+    await service.deliver([...usual, solved(shop.sellerId, 0), solved(shop.sellerId, 599_000)]);
+    const after = await scoreOf(shop.sellerId);
+    expect(after.capability.best_pow_solve_ms).toBe(400);
+    expect(after.capability.avg_pow_solve_ms).toBeCloseTo(498, -1);
+    await service.deliver(Array.from({ length: 10_000 }, (_, n) => solved(shop.sellerId, n % 7)));
+    const farmed = await scoreOf(shop.sellerId);
+    expect([farmed.market_score, farmed.components, after.market_score]).toEqual([before.market_score, before.components, before.market_score]);
+  }, 60_000);
+
+  it(`is the same however often and in whatever order and batches the facts come (seed ${SEED})`, async () => {
+    const accounts = Array.from({ length: 14 }, () => newId());
+    const shops = accounts.slice(0, 6).map((sellerId) => newShop(sellerId));
+    const account = fc.constantFrom(...accounts);
+    const at = fc.integer({ min: 0, max: 200 * DAY_MS }).map((ms) => new Date(Date.now() - ms));
+    const trade = fc
+      .record({ shop: fc.constantFrom(...shops), buyer: account, at, micros: fc.bigInt(0n, 200_000_000n), kind: fc.constantFrom('sale', 'sale', 'sale', 'failure', 'subscription') })
+      .filter(({ shop, buyer }) => shop.sellerId !== buyer)
+      .map(({ shop, buyer, kind, ...terms }) => (kind === 'sale' ? sale(shop, buyer, terms) : kind === 'failure' ? failure(shop, buyer, terms.at) : subscription(shop, buyer, terms)));
+    const other = fc.oneof(
+      fc.tuple(account, fc.constantFrom(newId(), newId())).map(([agent, human]) => claim(agent, human)),
+      fc.tuple(account, fc.constantFrom('0xAb00', '0xaB00', '0xcd00')).map(([holder, address]) => wallet(holder, address)),
+      fc.tuple(account, at).map(([agent, when]) => registration(agent, when)),
+      fc.tuple(account, fc.nat(600_000), at).map(([agent, ms, when]) => solved(agent, ms, when)),
+    );
+    const facts = fc.tuple(fc.array(trade, { minLength: 30, maxLength: 200 }), fc.uniqueArray(other, { maxLength: 12, selector: (event) => `${event.subject} ${JSON.stringify(event.payload).slice(0, 60)}` })).map(([trades, others]) => [...trades, ...others]);
+    const told = facts.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray([...all, ...all], { minLength: all.length }), fc.integer({ min: 1, max: 40 })));
+
+    const kept = async () => {
+      await service.settled();
+      return service.sql('SELECT agent_id, score FROM scores ORDER BY agent_id');
+    };
+    let scored = 0;
+    await fc.assert(
+      fc.asyncProperty(told, async ([all, shuffled, batch]) => {
+        await forgetEverything(service);
+        await service.deliver([...all, ...shops.map((shop) => inCategory(shop, 2))]);
+        const once = await kept();
+        await forgetEverything(service);
+        await service.deliver(shops.map((shop) => inCategory(shop, 2)));
+        await service.deliver(shuffled, batch);
+        await service.settled();
+        await service.sql('DELETE FROM inbox');
+        await Promise.all([service.deliver([...all].reverse()), service.deliver([...shops.map((shop) => inCategory(shop, 1, null)), ...all], batch)]);
+        expect(await kept()).toEqual(once);
+        expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
+        scored += once.filter(({ score }) => (score as { market_score: number }).market_score > 0).length;
+      }),
+      { seed: SEED, numRuns: 8 },
+    );
+    expect(scored).toBeGreaterThan(0);
+    expect(await service.sql('SELECT * FROM dead_letters')).toEqual([]);
+  }, 120_000);
+
+  describe('is held against the facts', () => {
+    let shop: Shop;
+
+    beforeEach(async () => {
+      await forgetEverything(service);
+      const { shops, buyers } = await openMarket(service, { sellers: 10, buyers: 40 });
+      shop = shops[0]!;
+      await service.deliver([...buyers, ...shops.map(({ sellerId }) => sellerId)].map((id) => registration(id, daysAgo(80))));
+      await service.deliver([claim(buyers[0]!, newId()), wallet(buyers[1]!, '0x01'), wallet(buyers[2]!, '0x01')]);
+      await review(service, shop, buyers[0]!, 4);
+      await service.settled();
+    });
+
+    it.each([
+      ['a wrong score', `UPDATE scores SET score = jsonb_set(score, '{market_score}', '999') WHERE agent_id = $1`],
+      ['a missing score', 'DELETE FROM scores WHERE agent_id = $1'],
+      ['a wrong sum of trades', 'UPDATE trades SET delivered = delivered + 1 WHERE seller_id = $1'],
+      ['a trade that never was', 'INSERT INTO trades SELECT seller_id, gen_random_uuid(), listing_id, 1, 0, 0, 1, now(), now() FROM trades WHERE seller_id = $1 LIMIT 1'],
+      ['a wrong sum of a listing', 'UPDATE listing_totals SET accuracy_sum = accuracy_sum + 1 WHERE seller_id = $1'],
+      ['a wrong account', 'UPDATE accounts SET earned_micros = 0 WHERE account_id = $1'],
+      ['a wrong party', 'UPDATE accounts SET party_id = (SELECT buyer_id FROM trades WHERE seller_id = $1 LIMIT 1) WHERE account_id = $1'],
+      ['a wrong view of a party', 'UPDATE parties SET revenue_micros = 0 WHERE party_id = $1'],
+      ['a missing tie', 'DELETE FROM ties WHERE seller_party = $1'],
+    ])('and %s is found and mended', async (_what, tamper) => {
+      const before = await service.sql('SELECT agent_id, score FROM scores ORDER BY agent_id');
+      await service.sql(tamper, [shop.sellerId]);
+      await expect(service.command('scores verify')).rejects.toThrow(/^\d+ differences between what is served and what the facts say:\n/);
+      expect(await service.command('scores recompute')).toMatch(/^\d+ accounts were computed from the facts$/);
+      await service.settled();
+      expect(await service.sql('SELECT agent_id, score FROM scores ORDER BY agent_id')).toEqual(before);
+      expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
+    }, 30_000);
+
+    it('while facts keep coming, and none is lost', async () => {
+      const facts = Array.from({ length: 600 }, (_, n) => sale(shop, newId(), { at: daysAgo(n % 50) }));
+      const [, verified, recomputed] = await Promise.all([service.deliver(facts, 20), service.command('scores verify'), service.command('scores recompute')]);
+      expect([verified, recomputed]).toEqual([expect.stringContaining('as the facts say'), expect.stringContaining('from the facts')]);
+      expect((await scoreOf(shop.sellerId)).meta.total_transactions).toBeGreaterThanOrEqual(600);
+      expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
+    }, 60_000);
+  });
+
+  it('of a newer formula replaces those of an older one by itself', async () => {
+    const shop = newShop();
+    await service.deliver([sale(shop, newId())]);
+    await service.settled();
+    await service.sql(`UPDATE scores SET version = 0, score = jsonb_set(score, '{market_score}', '999') WHERE agent_id = $1`, [shop.sellerId]);
+    await eventually(async () => expect(await marketScore(service, shop.sellerId)).toBeLessThan(25));
+  });
+});
