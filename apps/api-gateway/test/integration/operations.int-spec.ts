@@ -90,7 +90,7 @@ describe('the operations of the edge', () => {
         challenge: 'c'.repeat(64),
         category_id: CATEGORY_ID,
         pricing_amount: 0.123457,
-        pricing_currency: 'EUR',
+        pricing_currency: 'USD',
         delivery_type: 'batch',
         auth_method: 'none',
         formats: ['json', 'csv'],
@@ -108,7 +108,7 @@ describe('the operations of the edge', () => {
       const { status, json } = await send(world, 'POST', '/listings', { key, body: everything });
       expect([status, Object.keys(json.data!)]).toEqual([201, ['id', 'name', 'slug', 'provider_id', 'status', 'pricing_model', 'pricing_amount', 'created_at', 'gateway_signing_secret']]);
       const [asked] = world.bus.asked(createListing);
-      expect(asked).toMatchObject({ pricingAmountMicros: '123457', pricingCurrency: 'EUR', exampleOutputs: [{ label: 'l', content: 'c' }], status: 'draft', powNonce: '8f21c', privateEndpointUrl: createListingExample.private_endpoint_url });
+      expect(asked).toMatchObject({ pricingAmountMicros: '123457', pricingCurrency: 'USD', exampleOutputs: [{ label: 'l', content: 'c' }], status: 'draft', powNonce: '8f21c', privateEndpointUrl: createListingExample.private_endpoint_url });
       expect(Object.values(asked!).every((value) => value !== undefined)).toBe(true);
     });
 
