@@ -51,6 +51,7 @@ function expectedOf(cell: Cell): Expected {
   const granted = row.granted ?? successOf(operation);
   if (row.id === undefined) return granted;
   const unknown: Expected = [404, 'NOT_FOUND', row.id.unknown];
+  if ((form === 'malformed' || (form === 'slug' && !row.id.slug)) && row.id.malformed) return row.id.malformed;
   const isNamed = form === 'own' || (form === 'slug' && row.id.slug !== undefined);
   if (!isNamed) return unknown;
   return isOwner(operation, credential) ? granted : (row.id.strangers ?? unknown);
@@ -105,18 +106,25 @@ inEachMode('access', (world) => {
     }
   }
 
+  async function bodyFor({ operation, row }: Cell, id: string): Promise<object | undefined> {
+    if (!operation.body) return undefined;
+    const body = (await row.body?.(cast)) ?? operation.body.examples[0]!;
+    const isInBody = row.id && !operation.path.includes(`{${row.id.parameter}}`);
+    return isInBody ? { ...body, [row.id!.parameter]: id } : body;
+  }
+
   /** @returns what is wrong with the answers to a cell, and the answers. */
   async function tried(cell: Cell): Promise<{ problems: string[]; answers: RawAnswer[] }> {
     const { operation, row, credential, form } = cell;
     const expected = expectedOf(cell);
     const isRefused = expected[0] >= 400 && expected[0] !== 402;
     const authorization = await authorizationOf(credential, row);
-    const body = operation.body && ((await row.body?.(cast)) ?? operation.body.examples[0]);
     const ids = row.id ? await idOf(cell, isRefused) : [''];
     const problems: string[] = [];
     const answers: RawAnswer[] = [];
     for (const id of ids) {
       const target = `/api/v1${row.id ? operation.path.replace(`{${row.id.parameter}}`, id) : operation.path}`;
+      const body = await bodyFor(cell, id);
       const answer = await client.send({
         method: operation.method,
         target,
@@ -147,7 +155,7 @@ inEachMode('access', (world) => {
   it('is declared for every operation of the document, and for none that is not there', () => {
     const inPath = (operation: Operation): string[] => operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
     const missing = description.operations.filter(({ id }) => !(id in ACCESS_ROWS)).map(({ name, id }) => `${name}: add a row ${id} to apps/standalone/test/support/fuzz/access-rows.ts`);
-    const incomplete = description.operations.filter((operation) => operation.id in ACCESS_ROWS && String(inPath(operation)) !== String(ACCESS_ROWS[operation.id]!.id?.parameter ?? '')).map(({ name, id }) => `${name}: the row ${id} must say whose ${inPath(description.operation(id)).join()} names`);
+    const incomplete = description.operations.filter((operation) => operation.id in ACCESS_ROWS && inPath(operation).some((name) => name !== ACCESS_ROWS[operation.id]!.id?.parameter)).map(({ name, id }) => `${name}: the row ${id} must say whose resource its ${inPath(description.operation(id)).join()} names`);
     const gone = Object.keys(ACCESS_ROWS).filter((id) => !description.operations.some((operation) => operation.id === id));
     expect([missing, incomplete, gone]).toEqual([[], [], []]);
     expect(description.operations.length).toBeGreaterThan(25);

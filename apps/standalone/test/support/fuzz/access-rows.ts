@@ -3,8 +3,9 @@ import type { Cast } from './cast.js';
 /** An exact answer: the status, and for a refusal its code and reason. */
 export type Expected = readonly [status: number, code?: string, reason?: string];
 
-/** What an id in a path names, and what is answered to whom. */
+/** What an id in a path or a body names, and what is answered to whom. */
 export interface OwnedId {
+  /** Of the path, or else the field of the body. */
   parameter: string;
   /** One that the owner may use up. */
   own(cast: Cast): string | Promise<string>;
@@ -12,6 +13,8 @@ export interface OwnedId {
   unknown: string;
   /** To accounts that do not own it; as unknown where nothing is said. */
   strangers?: Expected;
+  /** To what is no id at all; as unknown where nothing is said. */
+  malformed?: Expected;
   /** Of the same resource, where the operation takes slugs; others say that it is unknown. */
   slug?(cast: Cast): string;
   /** Ids of the same kind that only their owner can see at all. */
@@ -37,7 +40,11 @@ const hiddenListings = ({ draft, suspended }: Cast): string[] => [draft.id, susp
 const ownListing: OwnedId = { parameter: 'listingId', own: async (cast) => (await cast.listing()).id, unknown: 'listing_not_found', strangers: forbidden('not_owner'), hidden: hiddenListings };
 const ownEndpoint: OwnedId = { parameter: 'listingId', own: ({ perCall }) => perCall.id, unknown: 'endpoint_not_found', hidden: hiddenListings };
 
+const ownReceipt: OwnedId = { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' };
 const ownWallet: OwnedId = { parameter: 'id', own: ({ walletId }) => walletId, unknown: 'wallet_not_found' };
+
+/** In a body, what is no uuid is refused as such. */
+const listingInBody = { parameter: 'listing_id', unknown: 'listing_not_found', malformed: badRequest('request_invalid'), hidden: hiddenListings };
 
 /** What the OpenAPI document does not say of an operation: whose its resource is. Every operation has a row, also where there is nothing to say. */
 export const ACCESS_ROWS: Record<string, AccessRow> = {
@@ -78,7 +85,20 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   getGatewayRequest: { id: { parameter: 'requestId', own: ({ gatewayRequestId }) => gatewayRequestId, unknown: 'gateway_request_not_found' } },
   listLedger: {},
   listReceipts: {},
-  getReceipt: { id: { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' } },
+  subscribe: { id: { ...listingInBody, own: async (cast) => (await cast.merchantsListing()).id, strangers: [201] } },
+  listSubscriptions: {},
+  getSubscription: { id: { parameter: 'subscriptionId', own: ({ subscriptionId }) => subscriptionId, unknown: 'subscription_not_found' } },
+  cancelSubscription: { id: { parameter: 'subscriptionId', own: async (cast) => cast.freshSubscription(), unknown: 'subscription_not_found' } },
+  createPayment: { id: { ...listingInBody, own: ({ feed }) => feed.id, strangers: [200] } },
+  verifyPayment: {
+    id: { parameter: 'payment_id', own: ({ pendingPayment }) => pendingPayment.payment_id, unknown: 'payment_not_found', malformed: badRequest('request_invalid') },
+    granted: [202],
+    body: ({ pendingPayment }) => ({ relay_request_id: pendingPayment.requirements.relayRequestId }),
+  },
+  getPayment: { id: { parameter: 'paymentId', own: ({ pendingPayment }) => pendingPayment.payment_id, unknown: 'payment_not_found' } },
+
+  getReceipt: { id: ownReceipt },
+  getReceiptProof: { id: ownReceipt },
 
   listReviews: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: [200], slug: ({ free }) => free.slug, hidden: hiddenListings } },
   createReview: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: forbidden('purchase_required'), slug: ({ free }) => free.slug, hidden: hiddenListings }, granted: forbidden('own_listing') },

@@ -1,9 +1,10 @@
 import type { Scope } from '@market/contracts';
 import { apiKeyOf, BASE62, CREDENTIAL_SECRET_LENGTH } from '@market/contracts/identity';
-import { evmWallet, Marketplace, sellerServer, type CreatedListing, type CreateListing, type PaymentOffer, type SellerServer, type Wallet } from '@market/sdk';
+import { evmWallet, Marketplace, sellerServer, type SubscriptionOffer, type CreatedListing, type CreateListing, type PaymentOffer, type SellerServer, type Wallet } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { randomBytes, randomInt } from 'node:crypto';
-import { callOnce, payFor, quote, withRelayId } from '../buyer.js';
+import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
+import { freeFeed, listFeed, offerOf, subscribeOnce } from '../subscriber.js';
 import { registerAgent, type Agent, type World } from '../world.js';
 
 /** A word that is in no answer by chance. */
@@ -49,6 +50,11 @@ export class Cast {
   suspended: CreatedListing;
   /** The merchant's; what the owner buys. */
   shop: CreatedListing;
+  /** The merchant's, sold by the month. */
+  feed: CreatedListing;
+  /** For the feed; the owner has not paid it. */
+  pendingPayment: SubscriptionOffer;
+  subscriptionId: string;
   receiptId: string;
   gatewayRequestId: string;
   /** Of the call that the owner paid for and got. */
@@ -106,6 +112,20 @@ export class Cast {
     const offer = await quote(this.owner, this.shop, { ask: canary() });
     this.secrets.push(offer.payment_id!, offer.relay_request_id);
     return offer;
+  }
+
+  /** One that costs nothing. */
+  merchantsListing(): Promise<CreatedListing> {
+    return listFeed(this.merchant, freeFeed);
+  }
+
+  /** A subscription of the owner. @returns its id. */
+  async freshSubscription(): Promise<string> {
+    const answer = await subscribeOnce(this.owner, { listing_id: (await this.merchantsListing()).id });
+    expect(answer.status).toBe(201);
+    const { id } = bodyOf(answer).data as { id: string };
+    this.secrets.push(id);
+    return id;
   }
 
   async close(): Promise<void> {
@@ -168,5 +188,9 @@ export class Cast {
     this.gatewayRequestId = call!.id;
     this.secrets.push(this.relayRequestId, receipt!.id, receipt!.transaction_hash!, call!.id);
     this.offer = await this.unpaidOffer();
+    this.feed = await listFeed(this.merchant);
+    this.pendingPayment = await offerOf(this.owner, this.feed);
+    this.subscriptionId = await this.freshSubscription();
+    this.secrets.push(this.pendingPayment.payment_id, this.pendingPayment.requirements.relayRequestId);
   }
 }

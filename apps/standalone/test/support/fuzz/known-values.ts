@@ -5,19 +5,21 @@ import { evmWallet, solanaWallet } from '@market/sdk';
 
 /** What the document cannot know: values that name something of the cast, by the name under which operations take them. */
 export async function knownValues(cast: Cast): Promise<Known> {
-  const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop } = cast;
+  const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = cast;
   // The ones with endpoints are worth asking for more often.
   const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [id, id, slug]);
   const spareKeys = await Promise.all(Array.from({ length: 8 }, () => cast.spareKey()));
   const offers = await Promise.all(Array.from({ length: 8 }, () => cast.unpaidOffer()));
-  const relayRequestIds = [cast.relayRequestId, ...offers.map((offer) => offer.relay_request_id)];
+  const relayRequestIds = [cast.relayRequestId, cast.pendingPayment.requirements.relayRequestId, ...offers.map((offer) => offer.relay_request_id)];
   const wallets = [owner.wallet, human.wallet, evmWallet(), solanaWallet()].map(({ address }) => address);
   const accounts = [owner, outsider, merchant, human].map(({ id }) => id);
   const categories = (await owner.market.categories()).map(({ id }) => id);
   const urls = [cast.sellerUrl, `${cast.sellerUrl}?with=query`, 'http://127.0.0.1:1/closed'];
   return {
     listingId: [...listings, newId()],
-    listing_id: [...listings, newId()],
+    listing_id: [...listings, feed.id, feed.id, (await cast.merchantsListing()).id, newId()],
+    subscriptionId: [cast.subscriptionId, await cast.freshSubscription(), newId()],
+    paymentId: [cast.pendingPayment.payment_id, newId()],
     id: [...(await owner.market.me()).wallets.map((wallet) => wallet.id), newId()],
     keyId: [...spareKeys.map(({ id }) => id), newId()],
     requestId: [cast.gatewayRequestId, newId()],
@@ -32,7 +34,7 @@ export async function knownValues(cast: Cast): Promise<Known> {
     'X-Market-Payment-Network': ['eip155:84532'],
     'Idempotency-Key': ['one', 'two', 'three'],
     'If-None-Match': ['*', 'W/"x"'],
-    payment_id: [...offers.map((offer) => offer.payment_id), newId()],
+    payment_id: [cast.pendingPayment.payment_id, cast.pendingPayment.payment_id, ...offers.map((offer) => offer.payment_id), newId()],
     category: categories,
     category_id: categories,
     wallet_address: wallets,
