@@ -1,8 +1,12 @@
-import { evmWallet, Marketplace, MarketplaceError, solanaWallet, solveProofOfWork, type HttpAnswer, type Wallet } from '@market/sdk';
+import { evmWallet, Marketplace, MarketplaceError, solanaWallet, solveProofOfWork, type AgentProfile, type ApiKey, type Challenge, type CreatedApiKey, type HttpAnswer, type Registration, type Wallet } from '@market/sdk';
 import { eventually } from '@market/testing';
+import { createHash } from 'node:crypto';
 import { request } from 'undici';
 import { bodyOf, callOnce, reasonOf } from '../support/buyer.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 inEachMode('an agent', (world) => {
   const anyone = stranger(world);
@@ -17,24 +21,85 @@ inEachMode('an agent', (world) => {
     ['EVM', evmWallet],
     ['Solana', solanaWallet],
   ])('with an %s wallet', (_chain, newWallet: () => Wallet) => {
-    it('registers by proving it, and sees itself with the key it gets', async () => {
+    it('is given a challenge to sign and work to do, for as long as expires_in says [spec: POST /auth/challenge, limit.auth-challenge-lifetime]', async () => {
+      const { address } = newWallet();
+      const answer = await anyone.send('POST', '/auth/challenge', { body: { wallet_address: address } });
+      expect(answer.status).toBe(200);
+      const challenge = bodyOf(answer).data as Challenge;
+      expect(challenge).toEqual({
+        message: expect.stringContaining(address),
+        nonce: expect.stringMatching(/^[0-9A-Za-z]{8,}$/),
+        expires_in: 300,
+        pow: { challenge: expect.stringMatching(/^[0-9a-f]{64}$/), difficulty: 1, algorithm: 'sha256' },
+      });
+      const [issued, expires] = ['Issued At', 'Expiration Time'].map((name) => Date.parse(new RegExp(`^${name}: (.*)$`, 'm').exec(challenge.message)![1]!));
+      expect(expires! - issued!).toBe(challenge.expires_in * 1_000);
+      for (const body of [{}, { wallet_address: 7 }, { wallet_address: '0x123' }, { wallet_address: 'vitalik.eth' }, { wallet_address: address, purpose: 'theft' }, { wallet_address: address, more: 1 }]) {
+        const refused = await anyone.send('POST', '/auth/challenge', { body });
+        expect([refused.status, bodyOf(refused).error!.code]).toEqual([400, 'BAD_REQUEST']);
+      }
+    });
+
+    it('registers by signing the message and solving the puzzle, and is shown its key once [spec: POST /register, registration-result, authentication-rule.3]', async () => {
       const wallet = newWallet();
-      const challenge = await challengeFor(wallet);
-      expect(challenge).toMatchObject({ message: expect.stringContaining(wallet.address), nonce: expect.any(String), expires_in: 300, pow: { challenge: expect.stringMatching(/^[0-9a-f]{64}$/), difficulty: 1, algorithm: 'sha256' } });
-      const answer = await register({ ...(await proofOf(wallet)), display_name: 'Ada 🦀' });
+      const { message, nonce, pow } = await challengeFor(wallet);
+      const powNonce = await solveProofOfWork(pow);
+      expect(createHash('sha256').update(pow.challenge + powNonce).digest('hex').startsWith('0'.repeat(pow.difficulty))).toBe(true);
+      const body = { wallet_address: wallet.address, signature: await wallet.sign(message), nonce, pow_nonce: powNonce, display_name: 'Ada 🦀' };
+      for (const missing of ['wallet_address', 'signature', 'nonce', 'pow_nonce']) expect((await register({ ...body, [missing]: undefined })).status).toBe(400);
+      const answer = await register(body);
       expect(answer.status).toBe(201);
-      const registration = bodyOf(answer).data as Record<string, string>;
+      const registration = bodyOf(answer).data as Registration;
       expect(registration).toEqual({
-        user_id: expect.any(String),
+        user_id: expect.stringMatching(UUID),
         wallet_address: wallet.address,
         account_type: 'agent',
         api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/),
         authorization_header: `Bearer ${registration.api_key}`,
       });
-      const me = await new Marketplace({ baseUrl: world.baseUrl, authorization: registration.authorization_header }).me();
-      expect(me).toMatchObject({ id: registration.user_id, display_name: 'Ada 🦀', wallet_address: wallet.address, account_type: 'agent', role: 'both', is_verified: false, bio: null, avatar_url: null, website: null });
-      expect(me.wallets).toMatchObject([{ address: wallet.address, chain_type: wallet.chainType, is_primary: true, status: 'active' }]);
-      expect(me.wallets[0]).not.toHaveProperty('verified_at');
+      const market = new Marketplace({ baseUrl: world.baseUrl, authorization: registration.authorization_header });
+      for (const path of ['/me', '/api-keys', '/me/wallets']) {
+        const shown = await market.send('GET', path);
+        expect([shown.status, shown.text.includes(registration.api_key.slice(12))]).toEqual([200, false]);
+      }
+    });
+
+    it('sees itself with the key it gets [spec: GET /me, authentication-rule.7, profile.id, profile.display-name, profile.wallet-address, profile.account-type, profile.role, profile.is-verified, profile.bio-avatar-url-website, profile.created-at]', async () => {
+      const wallet = newWallet();
+      const before = Date.now() - 5_000;
+      const { registration } = await registerAgent(world, { wallet, displayName: 'Grace 🐞' });
+      const answer = await new Marketplace({ baseUrl: world.baseUrl, authorization: registration.authorization_header }).send('GET', '/me');
+      expect(answer.status).toBe(200);
+      const me = bodyOf(answer).data as AgentProfile;
+      expect(me).toEqual({
+        id: registration.user_id,
+        display_name: 'Grace 🐞',
+        wallet_address: wallet.address,
+        account_type: 'agent',
+        role: 'both',
+        is_verified: false,
+        bio: null,
+        avatar_url: null,
+        website: null,
+        created_at: expect.stringMatching(TIMESTAMP),
+        wallets: [
+          {
+            id: expect.stringMatching(UUID),
+            address: wallet.address,
+            chain_type: wallet.chainType,
+            label: null,
+            is_primary: true,
+            is_default_payer: true,
+            is_default_payout: true,
+            capabilities: ['login', 'recovery', 'payer', 'payout'],
+            status: 'active',
+            created_at: expect.stringMatching(TIMESTAMP),
+          },
+        ],
+      });
+      expect(me.id).toMatch(UUID);
+      expect(Date.parse(me.created_at)).toBeGreaterThan(before);
+      expect(Date.parse(me.created_at)).toBeLessThan(Date.now() + 5_000);
     });
 
     it('registers once, also when it tries many times at once', async () => {
@@ -98,23 +163,70 @@ inEachMode('an agent', (world) => {
       agent = await registerAgent(world);
     });
 
-    it('creates, lists and revokes them; the key itself is shown once, and is dead within a second', async () => {
-      const created = await agent.market.apiKeys.create({ name: 'reader', scopes: ['read'] });
-      expect(created).toMatchObject({ name: 'reader', scopes: ['read'], is_active: true, expires_at: null, key: expect.stringMatching(/^am_k_/) });
-      expect(created.key.startsWith(created.key_prefix)).toBe(true);
-      expect(created.key_prefix.length).toBe(12);
-      const listed = await agent.market.apiKeys.list();
-      expect(listed.map(({ name }) => name)).toContain('reader');
-      expect(JSON.stringify(listed)).not.toContain(created.key);
-
-      const reader = withKey(created.key);
-      expect((await reader.me()).id).toBe(agent.id);
-      expect(await agent.market.apiKeys.revoke(created)).toEqual({ id: created.id, revoked: true });
-      await eventually(async () => expect((await reader.send('GET', '/me')).status).toBe(401), { withinMs: 1_000 });
-      expect((await reader.send('GET', '/me')).status).toBe(401);
+    it('creates them, each shown once [spec: POST /api-keys, api-key.id, api-key.name, api-key.key-prefix, api-key.scopes, api-key.is-active, api-key.created-at, api-key.key]', async () => {
+      const answer = await agent.market.send('POST', '/api-keys', { body: { name: 'reader 📖', scopes: ['subscribe', 'read'] } });
+      expect(answer.status).toBe(201);
+      const created = bodyOf(answer).data as CreatedApiKey;
+      expect(created).toEqual({
+        id: expect.stringMatching(UUID),
+        name: 'reader 📖',
+        key_prefix: created.key.slice(0, 12),
+        scopes: ['read', 'subscribe'],
+        is_active: true,
+        created_at: expect.stringMatching(TIMESTAMP),
+        expires_at: null,
+        key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/),
+      });
+      expect((await withKey(created.key).me()).id).toBe(agent.id);
+      expect((await withKey(created.key_prefix).send('GET', '/me')).status).toBe(401);
+      expect((await anyone.send('POST', '/api-keys', { body: { name: 'x', scopes: ['read'] } })).status).toBe(401);
     });
 
-    it('is kept to the scopes of the key', async () => {
+    it('lists what they are and never what they open with [spec: GET /api-keys, api-key.last-used-at, api-key.expires-at]', async () => {
+      const owner = await registerAgent(world);
+      const end = new Date(Date.now() + 3_600_000).toISOString();
+      const unused = await owner.market.apiKeys.create({ name: 'unused', scopes: ['write'] });
+      const mortal = await owner.market.apiKeys.create({ name: 'mortal', scopes: ['read'], expires_at: end });
+      await withKey(mortal.key).me();
+      const list = async (): Promise<ApiKey[]> => {
+        const answer = await owner.market.send('GET', '/api-keys');
+        expect(answer.status).toBe(200);
+        for (const key of [unused.key, mortal.key, owner.registration.api_key]) expect(answer.text).not.toContain(key.slice(12));
+        return bodyOf(answer).data as ApiKey[];
+      };
+      const listed = await list();
+      const { key: _unused, ...unusedView } = unused;
+      expect(listed.find(({ id }) => id === unused.id)).toEqual({ ...unusedView, last_used_at: null, expires_at: null });
+      expect(listed.find(({ id }) => id === mortal.id)).toMatchObject({ name: 'mortal', scopes: ['read'], is_active: true, expires_at: end });
+      expect(listed.map(({ name }) => name).sort()).toEqual(['Registration key', 'mortal', 'unused']);
+      await eventually(async () => expect((await list()).find(({ id }) => id === mortal.id)!.last_used_at).toMatch(TIMESTAMP), { withinMs: 30_000, everyMs: 500 });
+      expect((await anyone.send('GET', '/api-keys')).status).toBe(401);
+    });
+
+    it('revokes them, and they are dead within a second [spec: DELETE /api-keys/{keyId}]', async () => {
+      const created = await agent.market.apiKeys.create({ name: 'doomed', scopes: ['read'] });
+      const doomed = withKey(created.key);
+      expect((await doomed.me()).id).toBe(agent.id);
+      const revoked = await agent.market.send('DELETE', `/api-keys/${created.id}`);
+      expect([revoked.status, bodyOf(revoked).data]).toEqual([200, { id: created.id, revoked: true }]);
+      await eventually(async () => expect((await doomed.send('GET', '/me')).status).toBe(401), { withinMs: 1_000 });
+      expect((await doomed.send('GET', '/me')).status).toBe(401);
+      expect((await agent.market.apiKeys.list()).find(({ id }) => id === created.id)!.is_active).toBe(false);
+      expect((await agent.market.send('DELETE', `/api-keys/${agent.id}`)).status).toBe(404);
+      expect((await anyone.send('DELETE', `/api-keys/${created.id}`)).status).toBe(401);
+    });
+
+    it('hands down no more than a key has, in scopes and in time', async () => {
+      const end = new Date(Date.now() + 3_600_000).toISOString();
+      const mortal = withKey((await agent.market.apiKeys.create({ name: 'mortal', scopes: ['write'], expires_at: end })).key);
+      expect((await mortal.apiKeys.create({ name: 'heir', scopes: ['write'] })).expires_at).toBe(end);
+      const later = await mortal.send('POST', '/api-keys', { body: { name: 'heir', scopes: ['write'], expires_at: new Date(Date.parse(end) + 1_000).toISOString() } });
+      expect([later.status, reasonOf(later), bodyOf(later).error!.details!.latest_expires_at]).toEqual([403, 'expiry_beyond_own', end]);
+      const wider = await mortal.send('POST', '/api-keys', { body: { name: 'heir', scopes: ['write', 'read'] } });
+      expect([wider.status, reasonOf(wider)]).toEqual([403, 'scope_not_held']);
+    });
+
+    it('is kept to the scopes chosen when the key was made [spec: authentication-rule.5]', async () => {
       const [read, write, subscribe] = await Promise.all((['read', 'write', 'subscribe'] as const).map(async (scope) => ({ ...agent, market: withKey((await agent.market.apiKeys.create({ name: scope, scopes: [scope] })).key) })));
       const attempts: [Agent, string, () => Promise<HttpAnswer>][] = [
         [write!, 'read', () => write!.market.send('GET', '/receipts')],
@@ -166,7 +278,7 @@ inEachMode('an agent', (world) => {
     });
   });
 
-  it('is nobody with anything but exactly one well-formed Bearer key', async () => {
+  it('is nobody with anything but exactly one well-formed Bearer key [spec: authentication-rule.1]', async () => {
     const agent = await registerAgent(world);
     const key = agent.registration.api_key;
     const url = `${world.baseUrl}/api/v1/me`;
