@@ -294,6 +294,20 @@ inEachMode('the edge', (world) => {
     });
   });
 
+  it.each([
+    ['/.well-known/api-catalog', 'application/linkset+json'],
+    ['/.well-known/agent-card.json', 'application/json'],
+    ['/.well-known/jwks.json', 'application/json'],
+    ['/llms.txt', 'text/plain'],
+    ['/docs', 'text/html'],
+  ])('shows strangers %s, where they look first, as %s', async (path, type) => {
+    const { status, headers, text } = await sendRaw(world.baseUrl, 'GET', path);
+    expect([status, headers['content-type']!.split(';')[0]]).toEqual([200, type]);
+    expect(text.length).toBeGreaterThan(100);
+    expect(text).not.toMatch(/undefined|\[object Object\]/);
+    expect((await sendRaw(world.baseUrl, 'GET', '/.well-known/nothing')).status).toBe(404);
+  });
+
   it('opens a guarded path to a stranger under no other spelling of it', async () => {
     const guarded = ['/me', '/api-keys', '/receipts', '/ledger', '/gateway-requests', `/listings/${shop.listing.id}/endpoint`, `/receipts/${NOBODY}`];
     const spellings = (path: string): string[] => {
