@@ -49,7 +49,7 @@ inEachMode('a human', (world) => {
     expect([refused.status, reasonOf(refused)]).toEqual([409, 'wallet_is_an_agents']);
     const human = await signIn();
     await expect(anyone.register(human.wallet)).rejects.toMatchObject({ status: 409, details: { reason: 'wallet_is_a_humans' } });
-    await expect(anyone.recover(human.wallet)).rejects.toMatchObject({ status: 403, details: { reason: 'wallet_is_a_humans' } });
+    await expect(anyone.recover(human.wallet)).rejects.toMatchObject({ status: 409, details: { reason: 'wallet_is_a_humans' } });
   });
 
   it('is not let in with a proof that is wrong in any part', async () => {

@@ -28,6 +28,8 @@ export const publicProfile = z.object({
 });
 export type PublicProfile = z.output<typeof publicProfile>;
 
+const walletIsAHumans = declareRefusal('conflict', "This wallet is a human operator's, who signs in and has no keys; an agent has a wallet of its own", z.object({}), { nextAction: 'fix_request' });
+
 export const register = defineRequest({
   subject: 'rpc.identity.register.v1',
   input: walletProof.extend({ powNonce: z.string(), displayName: z.string().optional() }),
@@ -43,7 +45,7 @@ export const register = defineRequest({
     ...workProofRefusals,
     display_name_invalid: declareRefusal('invalid', 'display_name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
     wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), { nextAction: 'recover_key' }),
-    wallet_is_a_humans: declareRefusal('conflict', "This wallet is a human operator's; an agent registers a wallet of its own", z.object({}), { nextAction: 'fix_request' }),
+    wallet_is_a_humans: walletIsAHumans,
   },
 });
 
@@ -57,7 +59,7 @@ export const recover = defineRequest({
     ...workProofRefusals,
     wallet_not_registered: declareRefusal('not-found', 'No agent has this wallet; register it', z.object({}), { nextAction: 'register' }),
     wallet_cannot_recover: declareRefusal('forbidden', 'This wallet is disabled or lacks the capability recovery; use another wallet of the account', z.object({})),
-    wallet_is_a_humans: declareRefusal('forbidden', "This wallet is a human operator's; humans sign in and have no keys", z.object({}), { nextAction: 'authenticate' }),
+    wallet_is_a_humans: walletIsAHumans,
   },
 });
 
