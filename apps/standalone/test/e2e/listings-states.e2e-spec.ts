@@ -90,6 +90,14 @@ inEachMode('the state of a listing', (world) => {
       ['PATCH', (agent, { id }) => patch(agent, id, 'active')],
       ['DELETE', (agent, { id }) => remove(agent, id)],
       ['a call by id', (agent, { id }) => agent.market.send('POST', `/gateway/${id}`, { body: {} })],
+      ['GET endpoint', (agent, { id }) => agent.market.send('GET', `/listings/${id}/endpoint`)],
+      ['PUT endpoint', (agent, { id }) => agent.market.send('PUT', `/listings/${id}/endpoint`, { body: { timeout_ms: 5_000 } })],
+      ['an endpoint test', (agent, { id }) => agent.market.send('POST', `/listings/${id}/endpoint/test`)],
+      ['a rotation', (agent, { id }) => agent.market.send('POST', `/listings/${id}/endpoint/rotate-secret`, { body: {} })],
+      ['a subscription', (agent, { id }) => agent.market.send('POST', '/subscribe', { body: { listing_id: id } })],
+      ['a payment', (agent, { id }) => agent.market.send('POST', '/payments', { body: { listing_id: id } })],
+      ['its reviews', (agent, { id }) => agent.market.send('GET', `/reviews/${id}`)],
+      ['a review', (agent, { id }) => agent.market.send('POST', `/reviews/${id}`, { body: { accuracy_rating: 5, reliability_rating: 5, value_rating: 5 } })],
       ['a call by slug', (agent, { slug }) => agent.market.send('POST', `/gateway/${slug}`, { body: {} })],
     ];
 
@@ -98,7 +106,7 @@ inEachMode('the state of a listing', (world) => {
       if (state.startsWith('withdrawn')) await remove(seller, listing.id);
       if (state.startsWith('suspended')) expect((await operate('listing', 'suspend', listing.id, '--reason', 'spam')).code).toBe(0);
       await soon(async () => {
-        for (const [, request] of requests) expect(await request(other, listing)).toMatchObject({ status: 404, json: { error: { code: 'NOT_FOUND' } } });
+        for (const [what, request] of requests) expect({ what, ...(await request(other, listing)) }).toMatchObject({ what, status: 404, json: { error: { code: 'NOT_FOUND' } } });
       });
       const { data } = await anyone.listings.search({ q: `Hidden while ${state}`, limit: 100 });
       expect(data.map(({ id }) => id)).not.toContain(listing.id);
