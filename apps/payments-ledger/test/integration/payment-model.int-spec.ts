@@ -212,5 +212,5 @@ describe('a payment', () => {
       { seed, numRuns: runs },
     );
     await world.reconcile();
-  });
+  }, 60_000 + runs * 1_000);
 });
