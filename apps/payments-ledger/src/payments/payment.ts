@@ -161,6 +161,9 @@ export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
 /** What of the money that came the buyer is owed back: all of it where it bought nothing, else what was too much. */
 export function owedMicros(row: PaymentRow): Micros {
   const received = BigInt(row.received_base_units);
+  const price = BigInt(row.amount_base_units);
   if (row.state === 'refund_due') return worthMicros(row, received);
-  return row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed' ? worthMicros(row, received - BigInt(row.amount_base_units)) : 0n;
+  const isSold = row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed';
+  // What a signed authorization pays has not come before it is charged.
+  return isSold && received > price ? worthMicros(row, received - price) : 0n;
 }
