@@ -50,7 +50,7 @@ inEachMode('a private endpoint', (world) => {
   };
 
   describe('when it is called', () => {
-    it('gets the bytes of the buyer, signed so that a stock library verifies them, and nothing else of the buyer', async () => {
+    it('gets the bytes of the buyer, signed so that a stock library verifies them, and nothing else of the buyer [spec: gateway-rule.4, events.signed-request]', async () => {
       const body = '{ "b":2,\r\n\t"a":1.0, "text":"\\u0041/\\/ €" }';
       const relayRequestId = await payFor(buyer, listing, body);
       const answer = await callOnce(buyer, listing, body, { ...withRelayId(relayRequestId), cookie: 'session=of-the-buyer', 'x-secret-header': 'of-the-buyer', traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` });
@@ -107,7 +107,7 @@ inEachMode('a private endpoint', (world) => {
   });
 
   describe('as its owner sees it', () => {
-    it('shows its settings and no secret, path or credential', async () => {
+    it('shows its settings and no secret, path or credential [spec: GET /listings/{id}/endpoint]', async () => {
       const own = await listServer(seller, `${server.url}/a-secret-path?token=hidden`);
       const endpoint = await seller.market.endpoint.get(own);
       expect(endpoint).toEqual({
@@ -127,7 +127,7 @@ inEachMode('a private endpoint', (world) => {
       expect(everywhere).not.toMatch(/secret-path|hidden|whsec_/);
     });
 
-    it('is nobody else\'s to see or change', async () => {
+    it('is nobody else\'s to see or change [spec: GET /listings/{id}/endpoint, PUT /listings/{id}/endpoint, POST /listings/{id}/endpoint/test, POST /listings/{id}/endpoint/rotate-secret]', async () => {
       for (const request of [
         () => buyer.market.endpoint.get(listing),
         () => buyer.market.endpoint.update(listing, { status: 'paused' }),
@@ -138,6 +138,23 @@ inEachMode('a private endpoint', (world) => {
       }
       await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({ status: 404 });
       expect(await sell({ still: 'open' })).toMatchObject({ billable: true });
+    });
+
+    it('changes what it is given and leaves the rest [spec: PUT /listings/{id}/endpoint]', async () => {
+      const own = await listServer(seller, server.url);
+      const before = await seller.market.endpoint.get(own);
+      const changed = { ...before, updated_at: expect.any(String) };
+      const put = async (change: object) => (await seller.market.send('PUT', `/listings/${own.id}/endpoint`, { body: change })).json;
+      expect(await put({ private_endpoint_url: server.url.replace('/call', '/elsewhere') })).toEqual({ success: true, data: changed });
+      expect(await put({ auth_header: { name: 'X-Token', value: 'v' } })).toEqual({ success: true, data: Object.assign(changed, { auth_header_name: 'X-Token', has_auth_header: true }) });
+      expect(await put({ timeout_ms: 1_000 })).toEqual({ success: true, data: Object.assign(changed, { timeout_ms: 1_000 }) });
+      expect(await put({ timeout_ms: 120_000 })).toEqual({ success: true, data: Object.assign(changed, { timeout_ms: 120_000 }) });
+      const limits = { max_request_bytes: 1_048_576, max_response_bytes: 4_194_304, max_concurrency: 256, requests_per_minute: 60_000 };
+      expect(await put({ limits })).toEqual({ success: true, data: Object.assign(changed, { limits }) });
+      expect(await put({ limits: { requests_per_minute: null } })).toEqual({ success: true, data: Object.assign(changed, { limits: { ...limits, requests_per_minute: null } }) });
+      expect(await put({ status: 'paused' })).toEqual({ success: true, data: Object.assign(changed, { status: 'paused' }) });
+      expect(await put({ status: 'active', auth_header: null })).toEqual({ success: true, data: Object.assign(changed, { status: 'unverified', auth_header_name: null, has_auth_header: false }) });
+      expect(await seller.market.endpoint.get(own)).toEqual(changed);
     });
 
     it.each([
@@ -163,10 +180,10 @@ inEachMode('a private endpoint', (world) => {
   });
 
   describe('when it is tested', () => {
-    it('is called signed, and becomes active by passing', async () => {
+    it('is called signed, and becomes active by passing [spec: POST /listings/{id}/endpoint/test, events.signed-request]', async () => {
       const own = await listServer(seller, server.url);
       const test = await seller.market.endpoint.test(own);
-      expect(test).toMatchObject({ success: true, seller_status_code: 200, request_id: expect.any(String), seller_response: { ok: true } });
+      expect(test).toEqual({ success: true, seller_status_code: 200, latency_ms: expect.any(Number), request_id: expect.any(String), checks: expect.any(Array), seller_response: { ok: true } });
       expect(test.checks.every(({ ok }) => ok)).toBe(true);
       expect(seen[0]!.headers).toMatchObject({ 'x-market-event': 'endpoint.test', 'x-market-request-id': test.request_id });
       expect(verifies(seen[0]!, own.gateway_signing_secret!)).toBe(true);
@@ -192,10 +209,11 @@ inEachMode('a private endpoint', (world) => {
   });
 
   describe('whose secret is rotated', () => {
-    it('signs with both while they overlap, and shows the new one once', async () => {
+    it('signs with both while they overlap, and shows the new one once [spec: POST /listings/{id}/endpoint/rotate-secret]', async () => {
       const own = await listServer(seller, server.url);
       const rotated = await seller.market.endpoint.rotateSecret(own, { overlapSeconds: 60 });
-      expect(rotated).toMatchObject({ gateway_signing_secret: expect.stringMatching(/^whsec_/), key_id: expect.any(String), previous_key_id: expect.any(String) });
+      expect(rotated).toEqual({ gateway_signing_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/), key_id: expect.any(String), previous_key_id: expect.any(String), previous_secret_expires_at: expect.stringMatching(/Z$/) });
+      expect(JSON.stringify(await seller.market.endpoint.get(own))).not.toContain('whsec_');
       expect(rotated.gateway_signing_secret).not.toBe(own.gateway_signing_secret);
       await eventually(async () => {
         await buyer.market.call(own, { rotated: seen.length }, { pay: sandboxPayer(buyer.market) });

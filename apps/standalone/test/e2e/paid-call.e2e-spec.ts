@@ -22,14 +22,20 @@ inEachMode('a paid call', (world) => {
   });
 
   describe('unpaid', () => {
-    it('is answered with what to pay, in the shape of the contract, and reaches no seller', async () => {
+    it('is answered with what to pay, in the shape of the contract, and reaches no seller [spec: call-sequence-rule.1, gateway-rule.1, error.402 PAYMENT_REQUIRED]', async () => {
       const before = shop.requests.length;
       const answer = await callOnce(buyer, shop.listing, { city: 'Berlin' });
       expect(answer.status).toBe(402);
       expect(answer.headers.get('cache-control')).toBe('no-store');
-      const { error, data } = bodyOf(answer);
-      expect(error).toMatchObject({ code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key'] } });
-      const { payment } = data as { payment: PaymentOffer };
+      const { error, data, ...envelope } = bodyOf(answer);
+      expect(envelope).toEqual({ success: false });
+      expect(error).toEqual({
+        code: 'PAYMENT_REQUIRED',
+        message: expect.any(String),
+        recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key'], drop: [], links: { docs: expect.any(String), openapi: expect.any(String), llms: expect.any(String) } },
+      });
+      const { payment, ...beside } = data as { payment: PaymentOffer };
+      expect(beside).toEqual({});
       expect(payment).toMatchObject({
         relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/),
         provider: 'sandbox',
@@ -57,19 +63,20 @@ inEachMode('a paid call', (world) => {
   });
 
   describe('paid', () => {
-    it('is forwarded signed, with the very bytes of the buyer, and answered with what the seller said', async () => {
+    it('is forwarded signed, with the very bytes of the buyer, and answered with what the seller said [spec: call-sequence-rule.2, gateway-rule.2, gateway-rule.5, gateway-result]', async () => {
       const body = '{ "q": "naïve \\u00e9 🦀", "n": 1.50, "big": 1e2 }';
       const relayRequestId = await payFor(buyer, shop.listing, body);
       const answer = await callOnce(buyer, shop.listing, body, withRelayId(relayRequestId));
       expect(answer.status).toBe(200);
       const result = resultOf(answer);
-      expect(result).toMatchObject({
+      expect(bodyOf(answer)).toEqual({ success: true, data: result });
+      expect(result).toEqual({
         request_id: expect.any(String),
         billable: true,
         charged_amount: { amount_cents: 25, currency: 'USD' },
         fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
         seller_status_code: 200,
-        seller_response: { echo: { q: 'naïve é 🦀', n: 1.5, big: 100 } },
+        seller_response: { echo: { q: 'naïve é 🦀', n: 1.5, big: 100 }, at: expect.any(String) },
       });
       const seen = shop.requests.at(-1)!;
       expect(seen.call).toMatchObject({ requestId: result.request_id, event: 'gateway.call', listingId: shop.listing.id, buyerId: buyer.id, attempt: 1 });
@@ -100,7 +107,7 @@ inEachMode('a paid call', (world) => {
       }
     });
 
-    it('carries any answer of the seller that is JSON with 2xx or 4xx, as it is', async () => {
+    it('carries any answer of the seller that is JSON with 2xx or 4xx, as it is [spec: gateway-rule.5]', async () => {
       const shelf: unknown[] = [reply(404, { error: 'no such city' }), reply(201, []), reply(200, 'a string'), reply(422, null), reply(200, { number: 1.1e-7 })];
       const odd = await openShop(seller, () => shelf[0]);
       for (const [status, response] of [[404, { error: 'no such city' }], [201, []], [200, 'a string'], [422, null], [200, { number: 1.1e-7 }]] as const) {
@@ -156,8 +163,14 @@ inEachMode('a paid call', (world) => {
     });
   });
 
+  /** The payment that was named buys nothing any more; another is asked for. */
+  const expectNewPayment = (answer: Awaited<ReturnType<typeof callOnce>>, reason: string): void => {
+    expect(answer.status).toBe(402);
+    expect(bodyOf(answer).error).toMatchObject({ code: 'PAYMENT_REQUIRED', details: { reason }, recovery: { next_action: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: expect.arrayContaining(['X-Market-Relay-Request-Id']) } });
+  };
+
   describe('whose payment', () => {
-    it('has not come is pending', async () => {
+    it('has not come is pending [spec: call-sequence-rule.3, gateway-rule.3, error.202]', async () => {
       const offer = await quote(buyer, shop.listing, { waiting: 1 });
       const answer = await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id));
       expect(answer.status).toBe(202);
@@ -165,7 +178,7 @@ inEachMode('a paid call', (world) => {
       expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
     });
 
-    it('is not final yet is pending, and good once it is', async () => {
+    it('is not final yet is pending, and good once it is, on the same id [spec: call-sequence-rule.3, gateway-rule.3]', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { waiting: 2 }, 'pending');
       expect((await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId))).status).toBe(202);
       const answer = await eventually(async () => {
@@ -199,13 +212,15 @@ inEachMode('a paid call', (world) => {
       expect(answer.status).toBe(402);
       const { payment } = bodyOf(answer).data as { payment: PaymentOffer };
       expect(payment.relay_request_id).not.toBe(relayRequestId);
-      expect(reasonOf(answer)).toBe('refund_due');
+      expectNewPayment(answer, 'refund_due');
+      expect(bodyOf(answer).error!.message).toContain('owed back');
+      expect((await callOnce(buyer, shop.listing, { late: 1 }, withRelayId(payment.relay_request_id))).status).toBe(202);
     });
 
     it('failed is quoted anew', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { failed: 1 }, 'failed');
       const answer = await callOnce(buyer, shop.listing, { failed: 1 }, withRelayId(relayRequestId));
-      expect([answer.status, reasonOf(answer)]).toEqual([402, 'payment_failed']);
+      expectNewPayment(answer, 'payment_failed');
       expect((bodyOf(answer).data as { payment: PaymentOffer }).payment.relay_request_id).not.toBe(relayRequestId);
     });
 
@@ -248,7 +263,14 @@ inEachMode('a paid call', (world) => {
       await paused.close();
     });
 
-    it('refuses a body the listing does not take, before it asks for money', async () => {
+    it.each(['[]', '"text"', '1', 'null', '', '{', '{"a":1,"a":2}', '{"n":9007199254740993}'])('refuses a body that is no JSON object it can carry unchanged, before it asks for money: %s [spec: gateway.body]', async (body) => {
+      const calls = shop.requests.length;
+      const answer = await callOnce(buyer, shop.listing, body);
+      expect([answer.status, bodyOf(answer).error?.code, bodyOf(answer).data]).toEqual([400, 'BAD_REQUEST', undefined]);
+      expect(shop.requests.length).toBe(calls);
+    });
+
+    it('refuses a body the listing does not take, before it asks for money [spec: gateway.body]', async () => {
       const narrow = await openShop(seller);
       await seller.market.endpoint.update(narrow.listing, { limits: { max_request_bytes: 1024 } });
       await eventually(async () => expect(await refused(buyer, narrow.listing, { text: 'x'.repeat(1100) })).toEqual([413, 'request_body_too_large']));
@@ -256,7 +278,7 @@ inEachMode('a paid call', (world) => {
       await narrow.close();
     });
 
-    it('refuses an explicit route that does not carry so low a price, as the contract says it, and never calls the seller', async () => {
+    it('refuses an explicit route that does not carry so low a price, as the contract says it, and never calls the seller; the recommended one is paid and answered [spec: gateway-rule.6, error.400 PAYMENT_ROUTE_MINIMUM_NOT_MET]', async () => {
       const cheap = await openShop(seller, undefined, { pricing_amount: 0.02, preferred_currency: 'USDC' });
       const answer = await callOnce(buyer, cheap.listing, { cheap: 1 }, { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': 'cheap-call' });
       expect(answer.status).toBe(400);
@@ -266,12 +288,19 @@ inEachMode('a paid call', (world) => {
         details: { seller_endpoint_called: false, recommended_origin_currency: 'SOL', recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' } },
         recovery: { next_action: 'retry_with_solana_payment_route', retry_same_route: false, use_new_idempotency_key: true },
       });
-      const sol = await quote(buyer, cheap.listing, { cheap: 1 }, { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': 'cheap-call-on-sol' });
+      const reused = await callOnce(buyer, cheap.listing, { cheap: 1 }, { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': 'cheap-call' });
+      expect([reused.status, reasonOf(reused)]).toEqual([409, 'idempotency_key_reused']);
+      const recommended = { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': 'cheap-call-on-sol' };
+      const sol = await quote(buyer, cheap.listing, { cheap: 1 }, recommended);
       expect(sol.requirements.currency).toBe('SOL');
+      expect(cheap.requests.length).toBe(0);
+      await buyer.market.sandbox.pay(sol.relay_request_id);
+      const paid = await callOnce(buyer, cheap.listing, { cheap: 1 }, { ...recommended, ...(sol.retry_headers as Record<string, string>) });
+      expect([paid.status, resultOf(paid).charged_amount.amount_cents]).toEqual([200, 2]);
       expect((await quote(buyer, cheap.listing, { cheap: 2 })).requirements.currency).toBe('SOL');
       const result = await buyer.market.call(cheap.listing, { cheap: 3 }, { originCurrency: 'USDC', pay: sandboxPayer(buyer.market) });
       expect(result.charged_amount.amount_cents).toBe(2);
-      expect(cheap.requests.length).toBe(1);
+      expect(cheap.requests.length).toBe(2);
       await cheap.close();
     });
   });
@@ -297,7 +326,7 @@ inEachMode('a paid call', (world) => {
   describe('with an Idempotency-Key', () => {
     const key = (name: string): Record<string, string> => ({ 'Idempotency-Key': `${world.mode}-${name}` });
 
-    it('may use it on the unpaid and on the paid attempt, and again after: the kept answer says that it is one', async () => {
+    it('may use it on the unpaid and on the paid attempt, and again after: the kept answer says that it is one [spec: gateway.header-idempotency-key]', async () => {
       const offer = await quote(buyer, shop.listing, { key: 1 }, key('one'));
       await buyer.market.sandbox.pay(offer.relay_request_id);
       const paid = await callOnce(buyer, shop.listing, { key: 1 }, { ...key('one'), ...withRelayId(offer.relay_request_id) });
@@ -306,7 +335,7 @@ inEachMode('a paid call', (world) => {
       expect([replayed.status, replayed.text, replayed.headers.get('idempotency-replayed')]).toEqual([200, paid.text, 'true']);
     });
 
-    it('refuses it for another body or listing, whatever is paid', async () => {
+    it('refuses it for another body or listing, whatever is paid [spec: gateway.header-idempotency-key]', async () => {
       const offer = await quote(buyer, shop.listing, { key: 2 }, key('two'));
       await buyer.market.sandbox.pay(offer.relay_request_id);
       for (const [listing, body] of [[shop.listing, { key: 3 }], [otherShop.listing, { key: 2 }]] as const) {

@@ -89,7 +89,9 @@ export interface GatewayRequest {
     provider: string;
     scheme: string;
     network: string;
-    relay_request_id: string;
+    /** Null where it was sold: the payment is the buyer's. */
+    relay_request_id: string | null;
+    /** Null where it was sold and not charged for. */
     transaction_hash: string | null;
   } | null;
   seller_status_code: number | null;

@@ -1,0 +1,119 @@
+import { Marketplace } from '@market/sdk';
+import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
+import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
+import { openShop, reply, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+/** Two processes of the gateway where there can be two; a day of failing takes two seconds. */
+const SETTINGS = { GATEWAY_FAILING_AFTER: '3', GATEWAY_PROBE_INTERVAL_MS: '500', CATALOG_FAILING_GRACE_SECONDS: '2', CATALOG_SWEEP_INTERVAL_MS: '100' };
+
+inEachMode('the health of an endpoint', ({ mode }) => {
+  let marketplace: RunningMarketplace;
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+  let works: boolean;
+
+  beforeAll(async () => {
+    marketplace = await startMarketplace({ mode, env: SETTINGS, replicas: { gateway: 2 } });
+    [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
+  }, 120_000);
+  beforeEach(async () => {
+    works = true;
+    shop = await openShop(seller, () => (works ? { ok: true } : reply(503, { busy: true })));
+  });
+  afterEach(() => shop.close());
+  afterAll(() => marketplace?.stop(), 60_000);
+
+  const health = async (): Promise<[string, number]> => {
+    const { status, consecutive_failures } = await seller.market.endpoint.get(shop.listing);
+    return [status, consecutive_failures];
+  };
+  const buy = async (n: number): Promise<() => ReturnType<typeof callOnce>> => {
+    const relayRequestId = await payFor(buyer, shop.listing, { n });
+    return () => callOnce(buyer, shop.listing, { n }, withRelayId(relayRequestId));
+  };
+  /** The listing as anyone sees it, also without a key. */
+  const look = async (): Promise<[number, unknown, unknown]> => {
+    const { status, json } = await new Marketplace({ baseUrl: marketplace.baseUrl }).send('GET', `/listings/${shop.listing.id}`);
+    const { data } = json as { data?: { status: string; endpoint_status: string } };
+    return [status, data?.status, data?.endpoint_status];
+  };
+
+  it('is shown with every failure in a row, breaks, sells no more, and is mended by the first paid call that is delivered', async () => {
+    const [first, failing, waiting] = [await buy(1), await buy(2), await buy(3)];
+    expect(await health()).toEqual(['unverified', 0]);
+    await first();
+    expect(await health()).toEqual(['active', 0]);
+    works = false;
+    for (const expected of [['active', 1], ['active', 2], ['failing', 3]]) {
+      expect(resultOf(await failing()).billable).toBe(false);
+      expect(await health()).toEqual(expected);
+    }
+    await eventually(async () => {
+      const refused = await callOnce(buyer, shop.listing, { n: 4 });
+      expect([refused.status, bodyOf(refused).error?.details, bodyOf(refused).data]).toEqual([400, { reason: 'endpoint_unavailable', endpoint_status: 'failing' }, undefined]);
+    });
+    const calls = shop.requests.length;
+    const postponed = await eventually(async () => {
+      const answer = await failing();
+      expect(answer.status).toBe(429);
+      return answer;
+    });
+    expect(bodyOf(postponed).error).toMatchObject({
+      code: 'RATE_LIMITED',
+      details: { reason: 'delivery_postponed', endpoint_status: 'failing', retry_after_seconds: 1 },
+      recovery: { next_action: 'retry_after_delay', keep: expect.arrayContaining(['X-Market-Relay-Request-Id']) },
+    });
+    expect(postponed.headers.get('retry-after')).toBe('1');
+    expect(shop.requests.length).toBeLessThanOrEqual(calls + 1);
+    works = true;
+    for (const deliver of [failing, waiting]) {
+      await eventually(async () => {
+        const answer = await deliver();
+        expect([answer.status, answer.status === 200 && resultOf(answer).billable]).toEqual([200, true]);
+      });
+    }
+    expect(await health()).toEqual(['active', 0]);
+    await eventually(() => quote(buyer, shop.listing, { n: 4 }));
+  });
+
+  it('takes its listing off the market when it fails for long, and a passing test brings both back', async () => {
+    const failing = await buy(1);
+    works = false;
+    for (let failures = 1; failures <= 3; failures += 1) await failing();
+    expect(await health()).toEqual(['failing', 3]);
+    await eventually(async () => expect(await look()).toEqual([200, 'active', 'failing']));
+    await eventually(async () => expect((await look())[0]).toBe(404), { withinMs: 15_000 });
+    expect((await seller.market.listings.get(shop.listing)).status).toBe('suspended');
+    await eventually(async () => expect(reasonOf(await callOnce(buyer, shop.listing, { n: 2 }))).toBe('listing_not_found'));
+    expect([(await failing()).status, reasonOf(await failing())]).toEqual([409, 'listing_unavailable']);
+
+    // Its owner's word is not enough, nor is a failing test.
+    await seller.market.endpoint.update(shop.listing, { status: 'active' });
+    expect((await seller.market.endpoint.test(shop.listing)).success).toBe(false);
+    expect(await health()).toEqual(['failing', 3]);
+    expect((await seller.market.listings.get(shop.listing)).status).toBe('suspended');
+
+    works = true;
+    expect((await seller.market.endpoint.test(shop.listing)).success).toBe(true);
+    expect(await health()).toEqual(['active', 0]);
+    await eventually(async () => expect(await look()).toEqual([200, 'active', 'active']));
+    await eventually(async () => expect(resultOf(await failing()).billable).toBe(true));
+    await eventually(() => quote(buyer, shop.listing, { n: 2 }));
+  });
+
+  it('is judged by no call that found it paused or busy', async () => {
+    const paid = await buy(1);
+    await seller.market.endpoint.update(shop.listing, { status: 'paused' });
+    await eventually(async () => expect([(await paid()).status, reasonOf(await paid())]).toEqual([429, 'delivery_postponed']));
+    await seller.market.endpoint.update(shop.listing, { status: 'active', limits: { requests_per_minute: 1 } });
+    await eventually(async () => expect((await paid()).status).toBe(200));
+    const next = await buy(2);
+    const refused = await next();
+    expect([refused.status, reasonOf(refused)]).toEqual([429, 'listing_busy']);
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(30);
+    expect(shop.requests.map(({ call }) => call.attempt)).toEqual([1]);
+    expect(await health()).toEqual(['active', 0]);
+  });
+});

@@ -1,0 +1,165 @@
+import type { GatewayRequest, GatewayRequestQuery } from '@market/sdk';
+import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
+import { expectBooksInOrder } from '../support/books.js';
+import { bodyOf, callOnce, payFor, quote, resultOf, withRelayId } from '../support/buyer.js';
+import { openShop, reply, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+/** Offers run out, and payments that bought nothing are owed back, while a test waits for it. */
+const SETTINGS = { PAYMENTS_LEDGER_OFFER_TTL_SECONDS: '3', PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS: '2', PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', GATEWAY_RESUME_INTERVAL_MS: '100' };
+const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
+
+inEachMode('the history of calls', ({ mode }) => {
+  let marketplace: RunningMarketplace;
+  let buyer: Agent;
+  let seller: Agent;
+  let stranger: Agent;
+  let shop: Shop;
+  let broken: Shop;
+  let bought: Shop;
+  let relayOf: Record<string, string>;
+  const began = new Date();
+
+  beforeAll(async () => {
+    marketplace = await startMarketplace({ mode, env: SETTINGS });
+    [buyer, seller, stranger] = await Promise.all([registerAgent(marketplace, { displayName: 'Buyer' }), registerAgent(marketplace, { displayName: 'Seller' }), registerAgent(marketplace)]);
+    shop = await openShop(seller, () => ({ secret: 'of the seller' }));
+    broken = await openShop(seller, () => reply(500, { secret: 'of the seller' }));
+    bought = await openShop(buyer);
+    const deliver = async (agent: Agent, { listing }: Shop, body: object): Promise<string> => {
+      const relayRequestId = await payFor(agent, listing, body);
+      expect((await callOnce(agent, listing, body, withRelayId(relayRequestId))).status).toBe(200);
+      return relayRequestId;
+    };
+    // One after the other, so that their order is known; those that wait for time first.
+    relayOf = {
+      expired: (await quote(buyer, shop.listing, { secret: 'expired' })).relay_request_id,
+      refunded: await deliver(buyer, broken, { secret: 'refunded' }),
+    };
+    await statusOf('refunded', 'refunded');
+    await statusOf('expired', 'expired');
+    relayOf.succeeded = await deliver(buyer, shop, { secret: 'succeeded' });
+    await deliver(seller, bought, { secret: 'sold' });
+  }, 120_000);
+  afterAll(async () => {
+    await expectBooksInOrder(marketplace, [shop, bought]);
+    await Promise.all([shop, broken, bought].map((each) => each?.close()));
+    await marketplace?.stop();
+  }, 60_000);
+
+  const list = async (agent: Agent, query: GatewayRequestQuery = {}): Promise<GatewayRequest[]> => (await agent.market.gatewayRequests.list(query)).data;
+  const find = async (agent: Agent, relayRequestId: string | undefined): Promise<GatewayRequest> => (await list(agent, { role: 'buyer' })).find(({ payment }) => payment!.relay_request_id === relayRequestId)!;
+  const statusOf = (name: string, status: string): Promise<void> => eventually(async () => expect((await find(buyer, relayOf[name])).status).toBe(status), { withinMs: 15_000 });
+  const brief = (requests: GatewayRequest[]): string[] => requests.map(({ role, status }) => `${role} ${status}`);
+
+  it('shows what was bought and what was sold, newest first, by role [spec: GET /gateway-requests]', async () => {
+    expect(brief(await list(buyer))).toEqual(['seller succeeded', 'buyer succeeded', 'buyer refunded', 'buyer expired']);
+    expect(brief(await list(buyer, { role: 'all' }))).toEqual(brief(await list(buyer)));
+    expect(brief(await list(buyer, { role: 'buyer' }))).toEqual(['buyer succeeded', 'buyer refunded', 'buyer expired']);
+    expect(brief(await list(buyer, { role: 'seller' }))).toEqual(['seller succeeded']);
+    expect(brief(await list(seller, { role: 'seller' }))).toEqual(['seller succeeded', 'seller refunded', 'seller expired']);
+    expect(await list(stranger)).toEqual([]);
+  });
+
+  it('tells what a call was, to both sides, and neither body nor answer [spec: GET /gateway-requests]', async () => {
+    const own = await find(buyer, relayOf.succeeded);
+    expect(own).toEqual({
+      id: own.id,
+      request_id: own.id,
+      listing: { id: shop.listing.id, name: shop.listing.name, slug: shop.listing.slug },
+      role: 'buyer',
+      buyer: { id: buyer.id, display_name: 'Buyer' },
+      seller: { id: seller.id, display_name: 'Seller' },
+      status: 'succeeded',
+      billable: true,
+      charged_amount: { amount_cents: 25, currency: 'USD' },
+      fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
+      payment: { provider: 'sandbox', scheme: 'deposit', network: expect.stringMatching(/^eip155:/), relay_request_id: relayOf.succeeded, transaction_hash: expect.stringMatching(/^0x/) },
+      seller_status_code: 200,
+      latency_ms: expect.any(Number),
+      error_code: null,
+      request_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      response_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+      created_at: expect.stringMatching(/Z$/),
+      completed_at: expect.stringMatching(/Z$/),
+    });
+    expect(shop.requests.at(-1)!.call.requestId).toBe(own.id);
+    // A seller learns who bought, and nothing of how it pays but the transaction of a charge.
+    const [sold] = await list(seller, { role: 'seller', status: 'succeeded' });
+    expect(sold).toEqual({ ...own, role: 'seller', payment: { ...own.payment, relay_request_id: null } });
+    expect(JSON.stringify([await list(buyer), await list(seller)])).not.toContain('secret');
+  });
+
+  it('shows a call that was paid and not delivered as refunded, and an offer nobody paid as expired, free of charge [spec: GET /gateway-requests]', async () => {
+    const nothing = { charged_amount: { amount_cents: 0, currency: 'USD' }, fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 }, response_digest: null };
+    expect(await find(buyer, relayOf.refunded)).toMatchObject({ ...nothing, status: 'refunded', billable: false, seller_status_code: 500, error_code: 'seller_error' });
+    expect(await find(buyer, relayOf.expired)).toMatchObject({ ...nothing, status: 'expired', billable: null, seller_status_code: null, latency_ms: null, error_code: null, completed_at: null });
+    const [unpaid] = await list(seller, { status: 'refunded' });
+    expect(unpaid!.payment).toMatchObject({ relay_request_id: null, transaction_hash: null });
+  });
+
+  it('of what can no longer be bought says so, and asks for another payment', async () => {
+    for (const [name, reason, listing] of [['expired', 'offer_expired', shop.listing], ['refunded', 'refund_due', broken.listing]] as const) {
+      const answer = await callOnce(buyer, listing, { secret: name }, withRelayId(relayOf[name]!));
+      expect(answer.status).toBe(402);
+      expect(bodyOf(answer)).toMatchObject({
+        error: { code: 'PAYMENT_REQUIRED', details: { reason }, recovery: { next_action: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: expect.arrayContaining(['X-Market-Relay-Request-Id']) } },
+        data: { payment: { relay_request_id: expect.not.stringMatching(relayOf[name]!), status: 'pending' } },
+      });
+    }
+  });
+
+  it('shows a call as it goes on: asked for, pending, forwarded, failed, delivered [spec: GET /gateway-requests]', async () => {
+    let letGo = (): void => {};
+    const gate = new Promise<void>((resolve) => (letGo = resolve));
+    const answers: (() => unknown)[] = [() => gate.then(() => reply(503, {})), () => ({ ok: true })];
+    const slow = await openShop(seller, () => answers.shift()!());
+    const own = async (): Promise<GatewayRequest> => (await list(buyer, { listing_id: slow.listing.id }))[0]!;
+    const body = { slow: true };
+    const { relay_request_id: relayRequestId } = await quote(buyer, slow.listing, body);
+    const call = (): ReturnType<typeof callOnce> => callOnce(buyer, slow.listing, body, withRelayId(relayRequestId));
+    expect(await own()).toMatchObject({ status: 'payment_required', billable: null });
+    expect((await call()).status).toBe(202);
+    expect(await own()).toMatchObject({ status: 'payment_pending', billable: null });
+    await buyer.market.sandbox.pay(relayRequestId);
+    const failed = call();
+    await eventually(async () => expect(await own()).toMatchObject({ status: 'forwarding', billable: null }));
+    letGo();
+    expect(resultOf(await failed).billable).toBe(false);
+    expect(await own()).toMatchObject({ status: 'seller_failed', billable: false, seller_status_code: 503, error_code: 'seller_error' });
+    expect(resultOf(await call()).billable).toBe(true);
+    expect(await own()).toMatchObject({ status: 'succeeded', billable: true, seller_status_code: 200, error_code: null });
+    await slow.close();
+  });
+
+  it('is filtered, and cut into pages that add up [spec: GET /gateway-requests]', async () => {
+    const totalOf = async (query: GatewayRequestQuery): Promise<number> => (await buyer.market.gatewayRequests.list(query)).pagination.total;
+    const to = (await find(buyer, relayOf.succeeded)).created_at;
+    expect(await totalOf({ status: 'refunded' })).toBe(1);
+    expect(await totalOf({ status: 'expired', role: 'seller' })).toBe(0);
+    expect(await totalOf({ listing_id: broken.listing.id, to })).toBe(1);
+    expect(await totalOf({ listing_id: NOBODY })).toBe(0);
+    expect(await totalOf({ to: began.toISOString() })).toBe(0);
+    // `to` is exclusive, `from` inclusive.
+    const all = await totalOf({});
+    const before = await totalOf({ to });
+    expect([before, await totalOf({ from: to })]).toEqual([2, all - 2]);
+    const pages = await Promise.all([1, 2, 3].map((page) => buyer.market.gatewayRequests.list({ page, limit: 2 })));
+    expect(pages.map(({ pagination }) => pagination)).toEqual([1, 2, 3].map((page) => ({ page, limit: 2, total: all, totalPages: Math.ceil(all / 2) })));
+    expect(pages.flatMap(({ data }) => data)).toEqual((await list(buyer)).slice(0, 6));
+    expect((await buyer.market.gatewayRequests.list({ page: 1_000 })).data).toEqual([]);
+    for (const query of ['role=both', 'status=done', 'listing_id=1', 'from=yesterday', 'to=2026', 'page=0', 'limit=0', 'limit=101', 'limit=x', 'unknown=1']) {
+      const answer = await buyer.market.send('GET', `/gateway-requests?${query}`);
+      expect([query, answer.status, bodyOf(answer).error?.code]).toEqual([query, 400, 'BAD_REQUEST']);
+    }
+  });
+
+  it('shows one call to its two sides and to nobody else', async () => {
+    const own = await find(buyer, relayOf.succeeded);
+    expect(await buyer.market.gatewayRequests.get(own)).toEqual(own);
+    expect((await seller.market.gatewayRequests.get(own)).role).toBe('seller');
+    for (const [agent, id] of [[stranger, own.id], [buyer, NOBODY], [buyer, 'nothing']] as const) {
+      await expect(agent.market.gatewayRequests.get({ id })).rejects.toMatchObject({ status: 404, details: { reason: 'gateway_request_not_found' } });
+    }
+  });
+});
