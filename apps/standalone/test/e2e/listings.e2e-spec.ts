@@ -1,8 +1,9 @@
 import { solveProofOfWork, type Category, type CreateListing, type Listing } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { randomBytes } from 'node:crypto';
-import { bodyOf, reasonOf } from '../support/buyer.js';
+import { bodyOf, callOnce, payFor, reasonOf, withRelayId } from '../support/buyer.js';
 import { attemptListing, ENDPOINT, free, perCall } from '../support/listings.js';
+import { openShop } from '../support/seller.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
 
 inEachMode('a listing', (world) => {
@@ -205,14 +206,14 @@ inEachMode('a listing', (world) => {
       });
     });
 
-    it('newest first, with an exact count, and no draft among them', async () => {
+    it('newest first, with an exact count, and no draft among them [spec: GET /listings]', async () => {
       expect(shelf.map(({ name }) => name.split(' ')[0])).toEqual(['Eggs', 'Data', 'Calls', 'Books', 'Apples']);
       expect((await search({})).pagination).toEqual({ page: 1, limit: 100, total: 5, totalPages: 1 });
       expect(shelf[0]).toMatchObject({ provider: { id: seller.id }, category: { slug: expect.any(String) } });
       expect(shelf[0]).not.toHaveProperty('gateway_url');
     });
 
-    it('by every filter, and by all of them together', async () => {
+    it('by every filter, and by all of them together [spec: GET /listings]', async () => {
       const [, , calls] = shelf;
       const category = shelf.find(({ category_id }) => category_id !== null)!.category_id!;
       expect(await names({ category })).toEqual(['Eggs', 'Apples']);
@@ -224,10 +225,19 @@ inEachMode('a listing', (world) => {
       expect(await names({ category, pricing_model: 'monthly' })).toEqual([]);
     });
 
-    it('in the order asked for', async () => {
+    it('in the order asked for [spec: GET /listings]', async () => {
       expect((await names({ sort: 'price_high' })).slice(0, 3)).toEqual(['Eggs', 'Calls', 'Data']);
       expect((await names({ sort: 'price_low' })).slice(-3)).toEqual(['Data', 'Calls', 'Eggs']);
       expect(new Set(await names({ sort: 'popular' })).size).toBe(5);
+    });
+
+    it('before the rest when more calls of it were bought, where the popular are asked for [spec: GET /listings]', async () => {
+      const [often, seldom] = [await openShop(seller, undefined, { name: `Often ${mark}2` }), await openShop(seller, undefined, { name: `Seldom ${mark}2` })];
+      const buyer = await registerAgent(world);
+      await callOnce(buyer, often.listing, {}, withRelayId(await payFor(buyer, often.listing, {})));
+      await eventually(async () => expect((await anyone.search({ q: `${mark}2`, sort: 'popular' })).data.map(({ id }) => id)).toEqual([often.listing.id, seldom.listing.id]), { withinMs: 15_000 });
+      expect((await anyone.search({ q: `${mark}2` })).data.map(({ id }) => id)).toEqual([seldom.listing.id, often.listing.id]);
+      await Promise.all([often.close(), seldom.close()]);
     });
 
     it('page by page, each once, and past the end there is nothing', async () => {
