@@ -1,5 +1,5 @@
 import { withClient } from '@market/testing';
-import { Cast } from '../support/fuzz/cast.js';
+import { canary, Cast } from '../support/fuzz/cast.js';
 import { DatabaseWatch } from '../support/fuzz/database-digest.js';
 import { FuzzRun, type Tally } from '../support/fuzz/fuzz-run.js';
 import { ApiDescription } from '../support/fuzz/operations.js';
@@ -27,7 +27,10 @@ inEachMode('a fuzzer that knows the OpenAPI document', (world) => {
 
   it('gets documented answers from every operation, and changes nothing where it is refused [spec: envelope.error, error.400 BAD_REQUEST]', async () => {
     await withClient(world.databaseUrl, async (database) => {
-      const run = new FuzzRun(world, description, cast, client, await DatabaseWatch.over(database));
+      const watch = await DatabaseWatch.over(database);
+      // It does see a change where there is one.
+      expect(await watch.changedBy(async () => cast.owner.market.listings.update(cast.free, { tags: [canary()] }))).toContain('catalog.listings');
+      const run = new FuzzRun(world, description, cast, client, watch);
       const startedAt = performance.now();
       await run.run({ seed: SEED, requests: REQUESTS });
       process.stdout.write(report(run.tally, run.repeatedWrites, (performance.now() - startedAt) / 1_000));

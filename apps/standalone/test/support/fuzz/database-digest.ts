@@ -11,13 +11,16 @@ const BOOKKEEPING: Record<string, { why: string; columns?: string[] }> = {
   idempotency_keys: { why: 'a definitive refusal is kept under its Idempotency-Key' },
   call_keys: { why: 'the same, of gateway calls' },
   inbox: { why: 'events of earlier changes still arrive' },
+  scores: { why: 'a job computes them from facts, which are watched' },
+  stale_accounts: { why: 'whose scores that job has still to compute' },
+  stale_scores: { why: 'which of them it has still to compute' },
   outbox: { why: 'they are marked when they were sent', columns: ['published_at'] },
   api_keys: { why: 'a key notes when it was used', columns: ['last_used_at'] },
   sessions: { why: 'as keys do', columns: ['last_used_at'] },
 };
 
 /** Rows and digest of each table, by `schema.table`. */
-export type Digest = Map<string, string>;
+type Digest = Map<string, string>;
 
 /** Sees whether anything that matters changed in the database of a whole marketplace. */
 export class DatabaseWatch {
@@ -37,27 +40,40 @@ export class DatabaseWatch {
     return new DatabaseWatch(client, watched.map(digestOf).join(' UNION ALL '));
   }
 
-  async digest(): Promise<Digest> {
+  private async digest(): Promise<Digest> {
     const { rows } = await this.client.query<{ name: string; digest: string }>(this.statement);
     return new Map(rows.map(({ name, digest }) => [name, digest]));
   }
 
+  /** The tables that the work changes whenever it is done: what changes once is what a job or an earlier event does meanwhile. */
+  async changedBy(work: () => Promise<unknown>): Promise<string[]> {
+    const changed = await this.changedDuring(work);
+    if (changed.length === 0) return changed;
+    const again = await this.changedDuring(work);
+    return changed.filter((table) => again.includes(table));
+  }
+
+  private async changedDuring(work: () => Promise<unknown>): Promise<string[]> {
+    const before = await this.settledDigest();
+    await work();
+    const after = await this.settledDigest();
+    return [...after].filter(([name, digest]) => before.get(name) !== digest).map(([name]) => name);
+  }
+
   /** The digest once nothing moves any more: no event is on its way, no sweeper at work. */
-  settledDigest(): Promise<Digest> {
+  private settledDigest(): Promise<Digest> {
     let last: Digest | undefined;
     return eventually(
       async () => {
         const before = last;
         last = await this.digest();
-        if (before === undefined || changedTables(before, last).length > 0) throw new Error('the database does not come to rest');
+        if (JSON.stringify([...(before ?? [])]) !== JSON.stringify([...last])) throw new Error('the database does not come to rest');
         return last;
       },
       { withinMs: 30_000, everyMs: 300 },
     );
   }
 }
-
-export const changedTables = (before: Digest, after: Digest): string[] => [...after].filter(([name, digest]) => before.get(name) !== digest).map(([name]) => name);
 
 function digestOf({ schema, table, columns }: { schema: string; table: string; columns: string[] }): string {
   const fields = columns.filter((column) => !BOOKKEEPING[table]?.columns?.includes(column)).map((column) => `t.${column}`);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { World } from '../world.js';
 import { AnswerCheck } from './answer-check.js';
 import { signIn, type Cast } from './cast.js';
-import { changedTables, type DatabaseWatch } from './database-digest.js';
+import type { DatabaseWatch } from './database-digest.js';
 import { fuzzPlans, type Actor, type Plan } from './fuzz-requests.js';
 import { inParallel } from './in-parallel.js';
 import { knownValues } from './known-values.js';
@@ -100,13 +100,15 @@ export class FuzzRun {
 
   /** @returns what is to be said of each request that changes something though it is refused. */
   private async changersAmong(writes: Sent[]): Promise<string[]> {
-    const before = await this.watch.settledDigest();
-    const answers = await inParallel(writes, ({ request }) => this.client.send(request));
-    const changed = changedTables(before, await this.watch.settledDigest());
+    const accepted = new Set<Sent>();
+    const changed = await this.watch.changedBy(() =>
+      inParallel(writes, async (write) => {
+        if ((await this.client.send(write.request)).status < 400) accepted.add(write);
+      }),
+    );
     if (changed.length === 0) return [];
-    const stillRefused = writes.filter((_, index) => answers[index]!.status >= 400);
-    // What is accepted now that it comes a second time may change what it likes.
-    if (stillRefused.length < writes.length) return this.changersAmong(stillRefused);
+    // What is accepted when it comes again may change what it likes.
+    if (accepted.size > 0) return this.changersAmong(writes.filter((write) => !accepted.has(write)));
     if (writes.length === 1) return [told(writes[0]!, `is refused and changes ${changed.join(', ')}`)];
     const half = Math.ceil(writes.length / 2);
     return [...(await this.changersAmong(writes.slice(0, half))), ...(await this.changersAmong(writes.slice(half)))];
