@@ -1,16 +1,16 @@
 import { guidanceLinks } from '../http/error-body.js';
 import { paymentRequiredBody, pendingData } from './call-answer.js';
-import { offerExample } from './gateway.examples.js';
+import { offerExample, x402Example } from './gateway.examples.js';
 
 const LINKS = guidanceLinks('https://market.test');
-const required = (more: object = {}) => paymentRequiredBody({ outcome: 'payment_required', payment: offerExample, ...more }, LINKS);
+const required = (more: object = {}) => paymentRequiredBody({ outcome: 'payment_required', payment: offerExample, ...more }, x402Example, LINKS);
 
 describe('a call that has to be paid', () => {
   it('carries the payment beside the error', () => {
     expect(required()).toEqual({
       success: false,
       error: { code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key'], drop: [], links: LINKS } },
-      data: { payment: offerExample },
+      data: { payment: { ...offerExample, x402: x402Example } },
     });
   });
 
@@ -18,6 +18,12 @@ describe('a call that has to be paid', () => {
     const { error } = required({ reason: 'underpaid', received: '0.01', missing: '0.01' });
     expect(error.details).toEqual({ reason: 'underpaid', received: '0.01', missing: '0.01' });
     expect(error.recovery).toMatchObject({ keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] });
+  });
+
+  it('asks for another signature where the one sent does not pay, on the same offer', () => {
+    const { error } = required({ rejection: { reason: 'invalid_exact_evm_signature', at: 'verification' } });
+    expect(error.details).toEqual({ reason: 'invalid_exact_evm_signature' });
+    expect(error.recovery).toMatchObject({ next_action: 'pay_and_retry', keep: ['Idempotency-Key'], drop: ['PAYMENT-SIGNATURE'] });
   });
 
   it.each(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])('asks for another payment after %s, without the headers of the old one', (reason) => {

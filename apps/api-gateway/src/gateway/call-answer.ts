@@ -2,13 +2,17 @@ import type { OutputOf, RecoveryHint } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
 import { recoveryOf, type ErrorBody, type GuidanceLinks } from '../http/error-body.js';
 import { HTTP_BY_KIND } from '../http/http-status-by-kind.js';
+import type { PaymentRequired } from './x402.js';
 
 type Outcome = OutputOf<typeof executeCall>;
-type PaymentRequired = Extract<Outcome, { outcome: 'payment_required' }>;
+export type PaymentRequiredOutcome = Extract<Outcome, { outcome: 'payment_required' }>;
+/** With what an x402 client needs, where the route takes one. */
+type PublicOffer = Omit<PaymentRequiredOutcome['payment'], 'x402'> & { x402: PaymentRequired | null };
 type Pending = Extract<Outcome, { outcome: 'pending' }>;
 
-const MESSAGES: Record<NonNullable<PaymentRequired['reason']> | 'unpaid', string> = {
+const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'unpaid' | 'rejected', string> = {
   unpaid: 'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
+  rejected: 'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay them another way',
   underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
   offer_expired: 'The offer expired before it was paid; here is a new one',
   payment_failed: 'The payment failed; here is a new offer',
@@ -20,20 +24,23 @@ const MESSAGES: Record<NonNullable<PaymentRequired['reason']> | 'unpaid', string
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
 /** The old payment buys nothing; the requirements beside the error are new ones, with retry headers of their own. */
 const PAY_ANEW: RecoveryHint = { nextAction: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'] };
+/** Another signature is needed, for the same offer. */
+const SIGN_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['PAYMENT-SIGNATURE'] };
 const PAY_THE_REST: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
 /** The body of a 402: an error that says what to do, and beside it the payment to make. */
-export function paymentRequiredBody({ payment, reason, received, missing }: PaymentRequired, links: GuidanceLinks): ErrorBody & { data: { payment: PaymentRequired['payment'] } } {
-  const hint = reason === undefined ? PAY_AND_RETRY : reason === 'underpaid' ? PAY_THE_REST : PAY_ANEW;
+export function paymentRequiredBody({ payment, reason, received, missing, rejection }: PaymentRequiredOutcome, x402: PaymentRequired | null, links: GuidanceLinks): ErrorBody & { data: { payment: PublicOffer } } {
+  const hint = rejection ? SIGN_AGAIN : reason === undefined ? PAY_AND_RETRY : reason === 'underpaid' ? PAY_THE_REST : PAY_ANEW;
+  const details = rejection ? { reason: rejection.reason } : reason && { reason, ...(received === undefined ? {} : { received }), ...(missing === undefined ? {} : { missing }) };
   return {
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: MESSAGES[reason ?? 'unpaid'],
-      ...(reason ? { details: { reason, ...(received === undefined ? {} : { received }), ...(missing === undefined ? {} : { missing }) } } : {}),
+      message: MESSAGES[rejection ? 'rejected' : (reason ?? 'unpaid')],
+      ...(details ? { details } : {}),
       recovery: recoveryOf(hint, links),
     },
-    data: { payment },
+    data: { payment: { ...payment, x402 } },
   };
 }
 

@@ -6,13 +6,16 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
+import { pathOf } from '../http/edge-request.js';
 import { guidanceLinks } from '../http/error-body.js';
 import { idempotencyKeyOf } from '../http/idempotency.js';
 import { refOr } from '../http/values.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
-import { paymentRequiredBody, pendingData } from './call-answer.js';
+import { paymentRequiredBody, pendingData, type PaymentRequiredOutcome } from './call-answer.js';
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
-import { gatewayResultExample, offerExample } from './gateway.examples.js';
+import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
+import { readPaymentSignature } from './payment-signature.js';
+import { headerOf, notSettledOf, paymentRequiredOf, settledOf } from './x402.js';
 import { gatewayResultSchema, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
 
 const MAX_BODY_BYTES = 1_048_576;
@@ -22,11 +25,13 @@ const MAX_BODY_BYTES = 1_048_576;
 export class ExecuteCallHttpController {
   private readonly links;
   private readonly guidance: string;
+  private readonly publicUrl: string;
 
   constructor(
     private readonly bus: MessageBus,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
+    this.publicUrl = publicUrl;
     this.links = guidanceLinks(publicUrl);
     this.guidance = `<${this.links.openapi}>; rel="service-desc", <${this.links.llms}>; rel="describedby"`;
   }
@@ -41,30 +46,41 @@ export class ExecuteCallHttpController {
   @Operation({
     summary: 'Call a listing, paying per call',
     description:
-      'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 hex digits is 400, one that is unknown or of another buyer 404.',
+      'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once the seller has answered: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 hex digits is 400, one that is unknown or of another buyer 404.',
     asks: [executeCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
     answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
   })
   @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
-  @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, guidanceLinks('https://market.example')), description: 'Pay and repeat.' })
+  @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, x402Example, guidanceLinks('https://market.example')), description: 'Pay and repeat.' }, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.', schema: { type: 'string' } } })
   @ApiCallHeaders()
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const callHeaders = readCallHeaders(request.headers);
     const outcome = await this.bus.request(
       executeCall,
-      { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...readCallHeaders(request.headers) },
+      { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...readPaymentSignature(request.headers, callHeaders.relayRequestId) },
       callOf(request),
     );
     switch (outcome.outcome) {
       case 'answered':
         if (outcome.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
+        if (outcome.transfer) reply.header('payment-response', headerOf(settledOf(outcome.transfer)));
         return void reply.type(JSON_TYPE).send(successOfJson(outcome.dataJson));
       case 'pending':
         return void reply.status(202).header('retry-after', outcome.retryAfterSeconds).send(success(pendingData(outcome)));
       case 'payment_required':
-        return void reply.status(402).header('link', this.guidance).send(paymentRequiredBody(outcome, this.links));
+        return this.askToPay(outcome, `${this.publicUrl}${pathOf(request)}`, reply);
     }
+  }
+
+  /** In the body for those who read, in headers for stock x402 clients. */
+  private askToPay(outcome: PaymentRequiredOutcome, url: string, reply: FastifyReply): void {
+    const { payment, rejection } = outcome;
+    const x402 = payment.x402 && paymentRequiredOf(payment.x402, url, rejection?.reason);
+    if (x402) reply.header('payment-required', headerOf(x402));
+    if (rejection?.at === 'settlement') reply.header('payment-response', headerOf(notSettledOf(rejection.reason, payment.requirements.network)));
+    reply.status(402).header('link', this.guidance).send(paymentRequiredBody(outcome, x402, this.links));
   }
 }
 

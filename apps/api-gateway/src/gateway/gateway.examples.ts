@@ -1,6 +1,7 @@
 import type { OutputOf } from '@market/contracts';
 import type { getGatewayRequest } from '@market/contracts/gateway';
 import type { PaymentOffer } from '@market/contracts/payments-ledger';
+import { paymentRequiredOf } from './x402.js';
 import { BUYER_ID, GATEWAY_REQUEST_ID, LATER, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 
 const DIGEST = '7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a';
@@ -21,7 +22,18 @@ export const offerExample: PaymentOffer = {
   },
   fees: { gross_amount: 0.02, fee_rate: 0.05, fee_amount: 0.001, provider_receives: 0.019 },
   retry_headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Payment-Scheme': 'deposit', 'X-Market-Payment-Network': 'eip155:84532' },
+  x402: {
+    scheme: 'exact',
+    network: 'eip155:84532',
+    amount: '20000',
+    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    payTo: '0x52908400098527886E0F7030069857D2E4169EE7',
+    maxTimeoutSeconds: 600,
+    extra: { name: 'USDC', version: '2', relayRequestId: RELAY_REQUEST_ID },
+  },
 };
+
+export const x402Example = paymentRequiredOf(offerExample.x402!, `https://market.example/api/v1/gateway/${LISTING_REF.slug}`);
 
 const money = { charged_amount: { amount_cents: 2, currency: 'USD' as const }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
 

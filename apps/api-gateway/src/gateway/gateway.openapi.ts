@@ -1,4 +1,5 @@
-import { paymentOffer } from '@market/contracts/payments-ledger';
+import { exactRequirements, paymentOffer } from '@market/contracts/payments-ledger';
+import { z } from 'zod';
 import { ERROR_SCHEMA_NAME } from '../openapi/refusal-responses.js';
 import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
 
@@ -26,9 +27,17 @@ export const gatewayResultSchema = envelopeSchema(
 
 export const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, relay_request_id: { type: ['string', 'null'] }, retry_after_seconds: integer }));
 
+/** As the header PAYMENT-REQUIRED carries it in base64. */
+const paymentRequired = z.object({
+  x402Version: z.literal(2),
+  error: z.string(),
+  resource: z.object({ url: z.string(), description: z.string(), mimeType: z.string() }),
+  accepts: z.array(exactRequirements),
+});
+
 export const paymentRequiredSchema: JsonSchema = {
   allOf: [
     { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
-    object({ data: object({ payment: jsonSchemaOf(paymentOffer) }) }),
+    object({ data: object({ payment: jsonSchemaOf(paymentOffer.extend({ x402: paymentRequired.nullable() })) }) }),
   ],
 };

@@ -23,6 +23,7 @@ import { SETTLE_BUDGET_MS } from './seller-call.js';
 
 type Input = InputOf<typeof executeCall>;
 type Output = OutputOf<typeof executeCall>;
+type Transfer = Extract<Output, { outcome: 'answered' }>['transfer'];
 type PaidInput = Input & { relayRequestId: string };
 type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | (CallEnd & { gatewayRequestId: string });
 
@@ -41,7 +42,7 @@ interface Checked extends Listed {
   keyOf: string | null;
   isReplay: boolean;
 }
-type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing'>;
+type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing' | 'rejection'>;
 
 const FIRST_LOOK_MS = 50;
 /** A pause ends when its seller says so. */
@@ -101,6 +102,10 @@ export class ExecuteCall {
       const result = await (joined ? Promise.race([joined, nothingUntil(waitUntil)]) : this.lead(identity, input, checked, call));
       if (!result) return pending(relayRequestId, 1);
       if ('answer' in result) {
+        if (result.answer === null && result.refused !== undefined) {
+          const { offering } = await this.assertCallable(checked, input, call);
+          return this.quote(input, offering, digest, fingerprint, { rejection: { reason: result.refused, at: 'settlement' } }, call);
+        }
         if (result.answer !== null && checked.keyOf !== result.gatewayRequestId) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
       }
@@ -108,6 +113,8 @@ export class ExecuteCall {
         case 'pending':
           await this.records.markPending(result.gatewayRequestId);
           return pending(relayRequestId, result.retryAfterSeconds);
+        case 'rejected':
+          return { outcome: 'payment_required', payment: result.offer, rejection: { reason: result.reason, at: 'verification' } };
         case 'underpaid':
           return { outcome: 'payment_required', payment: result.offer, reason: 'underpaid', received: result.received, missing: result.missing };
         case 'not_payable': {
@@ -133,11 +140,11 @@ export class ExecuteCall {
     const { listingId, digest } = checked;
     const target = await this.endpoints.find(listingId);
     const leaseMs = Math.min((target?.endpoint.timeoutMs ?? this.config.sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
-    const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs }, call);
+    const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs, authorization: input.authorization }, call);
     if (claim.outcome === 'completed') {
       const result = await this.records.findResult(claim.gatewayRequestId);
       if (!result) throw refuse(executeCall, 'result_not_kept', {});
-      return { answer: result.answer, gatewayRequestId: claim.gatewayRequestId };
+      return { answer: result.answer, transfer: claim.transfer, gatewayRequestId: claim.gatewayRequestId };
     }
     if (claim.outcome !== 'claimed') return claim;
     const { leave, callable } = await this.holdPlace(claim, checked, target, input, call);
@@ -175,7 +182,7 @@ export class ExecuteCall {
   private async quote(input: Input, offering: Offering, digest: Buffer, fingerprint: Buffer, notPaid: NotPaid, call: Call): Promise<Output> {
     const { listingId, name, slug, sellerId, preferredCurrency } = offering;
     const listing = { listingId, name, slug, sellerId, preferredCurrency };
-    const wallet = input.originWalletId && (await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call));
+    const wallet = input.originWalletId === undefined ? undefined : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call);
     try {
       const { offer, money, gatewayRequestId, isNew } = await this.bus.request(
         createOffer,
@@ -184,7 +191,7 @@ export class ExecuteCall {
           listing,
           priceMicros: offering.priceMicros,
           bodyDigest: digest.toString('hex'),
-          originCurrency: input.originCurrency,
+          originCurrency: input.originCurrency ?? currencyOf(wallet, input),
           originChainId: input.originChainId,
           originWalletId: input.originWalletId,
         },
@@ -243,9 +250,13 @@ function assertFits(target: CallableEndpoint, { body }: Input): CallableEndpoint
 }
 
 /** The retry headers are optional; where they are sent, they are those of the offer. */
-function assertRoute({ paymentScheme, paymentNetwork }: Input, { scheme, network }: Pick<Claimed, 'scheme' | 'network'>): void {
-  if ((paymentScheme ?? scheme) !== scheme || (paymentNetwork ?? network) !== network) throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
+function assertRoute({ paymentScheme, paymentNetwork, authorization }: Input, { scheme, network }: Pick<Claimed, 'scheme' | 'network'>): void {
+  const isSigned = authorization !== undefined && paymentScheme === 'exact';
+  if ((!isSigned && (paymentScheme ?? scheme) !== scheme) || (paymentNetwork ?? network) !== network) throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
 }
+
+/** A wallet that names no route asks for one it can pay. */
+const currencyOf = (wallet: { chainType: string } | undefined, { originChainId }: Input): 'SOL' | undefined => (wallet?.chainType === 'solana' && originChainId === undefined ? 'SOL' : undefined);
 
 function assertSameChain(chainType: string, network: string): void {
   if (CHAIN_TYPES[network.split(':')[0]!] !== chainType) throw refuse(executeCall, 'wallet_chain_mismatch', { wallet_chain_type: chainType, network });
@@ -268,11 +279,11 @@ function listingIdOf({ listingRef }: Input): string {
   throw refuse(executeCall, 'listing_not_found', {});
 }
 
-const answered = (dataJson: string, idempotencyReplayed: boolean): Output => ({ outcome: 'answered', dataJson, idempotencyReplayed });
+const answered = (dataJson: string, idempotencyReplayed: boolean, transfer?: Transfer | null): Output => ({ outcome: 'answered', dataJson, idempotencyReplayed, ...(transfer ? { transfer } : {}) });
 
 const pending = (relayRequestId: string | undefined, retryAfterSeconds: number): Output => ({ outcome: 'pending', relayRequestId, retryAfterSeconds });
 
-const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output => (end.answer === null ? pending(relayRequestId, 1) : answered(end.answer, isReplay));
+const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output => (end.answer === null ? pending(relayRequestId, 1) : answered(end.answer, isReplay, end.transfer));
 
 async function nothingUntil(at: number): Promise<null> {
   await delay(Math.max(0, at - Date.now()), undefined, { ref: false });

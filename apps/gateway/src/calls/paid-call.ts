@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { releasePayment, settlePayment, type claimPayment } from '@market/contracts/payments-ledger';
 import type { OutputOf } from '@market/contracts';
-import { MessageBus, Refusal, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, Refusal, type Call } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
@@ -11,8 +11,12 @@ import { SellerCall } from './seller-call.js';
 
 export type Claimed = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
 
-/** `answer` is the gateway result as JSON text; without one the outcome is not known yet and the caller comes back. */
-export type CallEnd = { answer: string } | { answer: null };
+type Transfer = OutputOf<typeof settlePayment>['transfer'];
+
+/** `answer` is the gateway result as JSON text; without one the outcome is not known yet and the caller comes back, or its authorization was refused. */
+export type CallEnd = { answer: string; transfer?: Transfer } | { answer: null; refused?: string };
+
+export type Charge = { charged: true; transfer: Transfer } | { charged: false; refused?: string };
 
 /**
  * From the claim to the answer: forward, store, settle, and only then answer. Each step may be the last one a crash
@@ -47,17 +51,19 @@ export class PaidCall {
   }
 
   private async answer(claimed: Claimed, result: Result | null, bodyDigest: Buffer, call: Call): Promise<CallEnd> {
-    const isCharged = result !== null && (await this.settle(claimed, result, bodyDigest, call));
-    return { answer: isCharged ? result.answer : null };
+    const charge = result && (await this.settle(claimed, result, bodyDigest, call));
+    if (charge?.charged) return { answer: result!.answer, transfer: charge.transfer };
+    return { answer: null, ...(charge?.refused === undefined ? {} : { refused: charge.refused }) };
   }
 
   /**
    * Charges for a stored result.
-   * @returns false when the ledger does not confirm it: the outcome is unknown, never undone, and the caller comes back.
+   * @returns not charged when the ledger does not confirm it: the outcome is unknown, never undone, and the caller comes back;
+   * or refused for good, when the payment's signed authorization could not be settled.
    */
-  async settle(claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>, result: Result, bodyDigest: Buffer, call: Call): Promise<boolean> {
+  async settle(claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>, result: Result, bodyDigest: Buffer, call: Call): Promise<Charge> {
     try {
-      await this.bus.request(
+      const { transfer } = await this.bus.request(
         settlePayment,
         {
           paymentId: claimed.paymentId,
@@ -70,9 +76,10 @@ export class PaidCall {
         },
         call,
       );
-      return true;
+      return { charged: true, transfer };
     } catch (error) {
-      if (error instanceof Refusal) return false;
+      if (isRefusal(error, settlePayment, 'settlement_refused')) return { charged: false, refused: error.details.reason as string };
+      if (error instanceof Refusal) return { charged: false };
       throw error;
     }
   }

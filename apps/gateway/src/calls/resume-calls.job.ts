@@ -63,14 +63,14 @@ export class ResumeCalls implements OnApplicationBootstrap {
     const result = { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms };
     const call = newCall({ principal: onBehalfOf(row.buyer_id) });
     const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
-    if (await this.paidCall.settle(held, result, row.body_digest, call)) return void (await this.database.query(markSettled, [row.id]));
+    if ((await this.paidCall.settle(held, result, row.body_digest, call)).charged) return void (await this.database.query(markSettled, [row.id]));
     const claim = await this.bus.request(
       claimPayment,
       { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS },
       call,
     );
     if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id]);
-    if (claim.outcome === 'claimed' && (await this.paidCall.settle(claim, result, row.body_digest, call))) await this.database.query(markSettled, [row.id]);
+    if (claim.outcome === 'claimed' && (await this.paidCall.settle(claim, result, row.body_digest, call)).charged) await this.database.query(markSettled, [row.id]);
   }
 }
 

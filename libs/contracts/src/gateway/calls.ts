@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
-import { claimPayment, createOffer, paymentOffer } from '../payments-ledger/offers.js';
+import { authorizedTransfer, claimPayment, createOffer, paymentOffer } from '../payments-ledger/offers.js';
 import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
 
 /**
@@ -20,6 +20,8 @@ export const executeCall = defineRequest({
     originWalletId: id.optional(),
     paymentScheme: z.string().max(64).optional(),
     paymentNetwork: z.string().max(128).optional(),
+    /** A decoded `PAYMENT-SIGNATURE` as JSON text; its offer is named by `relayRequestId`. */
+    authorization: z.string().max(16_384).optional(),
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({
@@ -29,10 +31,12 @@ export const executeCall = defineRequest({
       reason: z.enum(['underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']).optional(),
       received: z.string().optional(),
       missing: z.string().optional(),
+      /** Why the signed authorization that was sent does not pay: before the call, or when its answer was to be settled. Nothing was charged. */
+      rejection: z.object({ reason: z.string(), at: z.enum(['verification', 'settlement']) }).optional(),
     }),
     z.object({ outcome: z.literal('pending'), relayRequestId: relayRequestId.optional(), retryAfterSeconds: z.number().int() }),
     /** `dataJson` is the gateway result as JSON text, the same bytes each time it is asked for. */
-    z.object({ outcome: z.literal('answered'), dataJson: z.string(), idempotencyReplayed: z.boolean() }),
+    z.object({ outcome: z.literal('answered'), dataJson: z.string(), idempotencyReplayed: z.boolean(), /** Of a signed authorization, where one pays the call. */ transfer: authorizedTransfer.optional() }),
   ]),
   refusals: {
     listing_not_found: declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' }),

@@ -1,0 +1,45 @@
+import { Refusal } from '@market/messaging';
+import fc from 'fast-check';
+import { readPaymentSignature } from './payment-signature.js';
+
+const ID = `0x${'ab'.repeat(32)}`;
+const encode = (value: unknown): string => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64');
+const payload = (relayRequestId: unknown = ID): object => ({ x402Version: 2, accepted: { scheme: 'exact', extra: { relayRequestId } }, payload: { signature: '0x00' } });
+const read = (header: string, relayRequestId?: string) => readPaymentSignature({ 'payment-signature': header }, relayRequestId);
+
+describe('PAYMENT-SIGNATURE', () => {
+  it('names its offer, and goes on as the text it is', () => {
+    expect(read(encode(payload()))).toEqual({ relayRequestId: ID, authorization: JSON.stringify(payload()) });
+    expect(read(encode(payload(ID.toUpperCase().replace('0X', '0x'))), ID)?.relayRequestId).toBe(ID);
+    expect(readPaymentSignature({}, ID)).toBeUndefined();
+  });
+
+  it.each([
+    ['is empty', ''],
+    ['is base64url', `${encode(payload())}-_`],
+    ['is no JSON', encode('{')],
+    ['is null', encode('null')],
+    ['names no offer', encode({ x402Version: 2 })],
+    ['names an odd one', encode(payload('0x12'))],
+    ['is too long', encode({ ...payload(), filler: 'x'.repeat(20_000) })],
+  ])('is refused where it %s', (_what, header) => {
+    expect(() => read(header)).toThrow(Refusal);
+  });
+
+  it('pays the offer that X-Market-Relay-Request-Id names, where both are sent', () => {
+    expect(() => read(encode(payload()), `0x${'cd'.repeat(32)}`)).toThrow(Refusal);
+  });
+
+  it('never fails otherwise, whatever is sent', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json().map(encode), fc.base64String()), (header) => {
+        try {
+          const result = read(header);
+          expect(result?.relayRequestId).toMatch(/^0x[0-9a-f]{64}$/);
+        } catch (error) {
+          expect(error).toBeInstanceOf(Refusal);
+        }
+      }),
+    );
+  });
+});

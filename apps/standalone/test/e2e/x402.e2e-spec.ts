@@ -1,0 +1,104 @@
+import { reply } from '@market/sdk';
+import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
+import { wrapAxiosWithPayment } from '@x402/axios';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import axios from 'axios';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { expectBooksInOrder } from '../support/books.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+/** Clients as their packages ship them: no code of ours takes part on their side. */
+inEachMode('a stock x402 client', (world) => {
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+  let failing = false;
+  const payer = privateKeyToAccount(generatePrivateKey());
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(payer));
+  const paying = wrapFetchWithPayment(fetch, client);
+
+  beforeAll(async () => {
+    [seller, buyer] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { displayName: 'Buyer' })]);
+    shop = await openShop(seller, ({ body }) => (failing ? reply(503, { sorry: true }) : { echo: body }), { pricing_amount: 0.25 });
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world, [shop]);
+    await shop.close();
+  });
+
+  const request = (body: object, headers: Record<string, string> = {}): [string, RequestInit] => [
+    `${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
+    { method: 'POST', headers: { authorization: buyer.registration.authorization_header, 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) },
+  ];
+
+  it('pays a listing with fetch: asked, signed, answered, charged once, with both receipts', async () => {
+    const before = shop.requests.length;
+    const response = await paying(...request({ city: 'Bern' }, { 'idempotency-key': 'x402-bern' }));
+    expect(response.status).toBe(200);
+    const { data } = (await response.json()) as { data: { billable: boolean; charged_amount: object; seller_response: object } };
+    expect(data).toMatchObject({ billable: true, charged_amount: { amount_cents: 25, currency: 'USD' }, seller_response: { echo: { city: 'Bern' } } });
+    expect(shop.requests).toHaveLength(before + 1);
+
+    const paid = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
+    expect(paid).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: payer.address.toLowerCase() });
+    const receipts = await Promise.all([buyer.market.receipts.list({ role: 'buyer' }), seller.market.receipts.list({ role: 'seller' })]);
+    for (const { data: list } of receipts) expect(list[0]).toMatchObject({ transaction_hash: paid.transaction, gross_amount: 0.25 });
+
+    // The same key again: the kept answer, and nothing to pay.
+    const again = await fetch(...request({ city: 'Bern' }, { 'idempotency-key': 'x402-bern' }));
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+    expect(shop.requests).toHaveLength(before + 1);
+  });
+
+  it('pays a listing with axios', async () => {
+    const api = wrapAxiosWithPayment(axios.create({ baseURL: `${world.baseUrl}/api/v1`, headers: { authorization: buyer.registration.authorization_header } }), client as never);
+    const { status, data, headers } = await api.post<{ data: { seller_response: object } }>(`/gateway/${shop.listing.slug}`, { city: 'Oslo' });
+    expect(status).toBe(200);
+    expect(data.data.seller_response).toEqual({ echo: { city: 'Oslo' } });
+    expect(headers['payment-response']).toBeDefined();
+  });
+
+  it('is not charged where the seller fails, and what it signed is good for the next try', async () => {
+    failing = true;
+    const failed = await paying(...request({ city: 'Rome' }));
+    expect(failed.status).toBe(200);
+    expect(failed.headers.get('payment-response')).toBeNull();
+    const { data } = (await failed.json()) as { data: { billable: boolean; recovery: { keep: string[] } } };
+    expect(data.billable).toBe(false);
+    failing = false;
+    const receipts = await buyer.market.receipts.list({ role: 'buyer', limit: 50 });
+    const second = await paying(...request({ city: 'Rome' }));
+    expect(second.status).toBe(200);
+    expect((await buyer.market.receipts.list({ role: 'buyer', limit: 50 })).pagination.total).toBe(receipts.pagination.total + 1);
+  });
+
+  it('is told in its own words why a signature does not pay, and the offer stands', async () => {
+    const [url, init] = request({ city: 'Graz' });
+    const asked = await fetch(url, init);
+    const required = new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
+    const payload = await client.createPaymentPayload(required);
+    const { signature } = payload.payload as { signature: string };
+    const forged = { ...payload, payload: { ...payload.payload, signature: `${signature.slice(0, -4)}0000` } };
+    const send = (value: object): Promise<Response> => fetch(url, { ...init, headers: { ...(init.headers as object), 'payment-signature': Buffer.from(JSON.stringify(value)).toString('base64') } });
+    const refused = await send(forged);
+    expect(refused.status).toBe(402);
+    expect(await refused.json()).toMatchObject({ error: { code: 'PAYMENT_REQUIRED', details: { reason: 'invalid_exact_evm_signature' }, recovery: { next_action: 'pay_and_retry', drop: ['PAYMENT-SIGNATURE'] } } });
+    const again = new x402HTTPClient(client).getPaymentRequiredResponse((name) => refused.headers.get(name));
+    expect(again).toMatchObject({ error: 'invalid_exact_evm_signature', accepts: required.accepts });
+
+    expect((await send(payload)).status).toBe(200);
+    // And again, by 16 at once: the same answer, charged once.
+    const replays = await Promise.all(Array.from({ length: 16 }, () => send(payload)));
+    expect(new Set(await Promise.all(replays.map((replay) => replay.text()))).size).toBe(1);
+    const other = await fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`, { ...init, body: '{"city":"Linz"}', headers: { ...(init.headers as object), 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') } });
+    expect([other.status, ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'request_body_mismatch']);
+  });
+
+  it.each(['', 'not base64!', Buffer.from('{}').toString('base64'), Buffer.from('null').toString('base64')])('that sends %p as its signature is told what it must be', async (signature) => {
+    const [url, init] = request({ city: 'Lima' });
+    const response = await fetch(url, { ...init, headers: { ...(init.headers as object), 'payment-signature': signature } });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { code: 'BAD_REQUEST', details: { fields: [{ field: 'PAYMENT-SIGNATURE' }] } } });
+  });
+});
