@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { randomBytes } from 'node:crypto';
-import { parseEncryptionKeys, SealedBox } from './sealed-box.js';
+import { ClosedBox, parseEncryptionKeys, SealedBox } from './sealed-box.js';
 
 const key = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
 
@@ -48,6 +48,12 @@ describe('SealedBox', () => {
     const sealed = new SealedBox(key('k1')).seal('secret', 'row');
     expect(() => new SealedBox(key('k1')).open(sealed, 'row')).toThrow();
   });
+});
+
+it('neither seals nor opens without keys', () => {
+  const closed = new ClosedBox();
+  expect(() => closed.seal()).toThrow('ENCRYPTION_KEYS');
+  expect(() => closed.open()).toThrow('ENCRYPTION_KEYS');
 });
 
 describe('parseEncryptionKeys', () => {

@@ -43,4 +43,11 @@ describe('Jobs', () => {
     await stopped;
     expect(runs).toBe(1);
   });
+
+  it('starts nothing once it has stopped', async () => {
+    const jobs = new Jobs();
+    await jobs.stop();
+    jobs.every('late', 0, () => Promise.reject(new Error('must not run')));
+    expect(jobs).toMatchObject({ timers: new Set() });
+  });
 });
