@@ -1,20 +1,10 @@
-import type { HttpAnswer, Method } from '@market/sdk';
-import fc from 'fast-check';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { badRequests, type BadRequest, type OpenApiDocument } from '../support/bad-requests.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, quote } from '../support/buyer.js';
+import { OURS } from '../support/fuzz/answer-check.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
-
-/** Another run: FUZZ_SEED=<number> FUZZ_RUNS=<number>. */
-const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
-const RUNS = Number(process.env.FUZZ_RUNS ?? 3_000);
-
-const CODES = ['BAD_REQUEST', 'PAYMENT_ROUTE_MINIMUM_NOT_MET', 'UNAUTHORIZED', 'PAYMENT_REQUIRED', 'FORBIDDEN', 'NOT_FOUND', 'METHOD_NOT_ALLOWED', 'CONFLICT', 'GONE', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE', 'RATE_LIMITED'];
-/** What no answer may hold: traces, names of parts, words of SQL. */
-const OURS = /\bat [\w.<>]+ \(|node_modules|\/src\/|\.ts:\d|SELECT |INSERT INTO|violates|relation "|syntax error|rpc\.|payments_ledger/;
 
 inEachMode('bad input', (world) => {
   let agent: Agent;
@@ -28,32 +18,6 @@ inEachMode('bad input', (world) => {
     await expectBooksInOrder(world, [shop]);
     await shop.close();
   });
-
-  function expectDecent({ method }: Pick<BadRequest, 'method'>, answer: Pick<HttpAnswer, 'status' | 'headers' | 'text'>): void {
-    expect(answer.status).toBeLessThan(500);
-    expect(answer.headers.get('x-request-id')).toBeTruthy();
-    expect(answer.text).not.toMatch(OURS);
-    if (answer.status < 400 || method === 'HEAD') return;
-    const body = JSON.parse(answer.text) as { success: boolean; error: { code: string; message: string; recovery?: { next_action: string } } };
-    expect(body).toMatchObject({ success: false, error: { code: expect.any(String), message: expect.any(String), recovery: { next_action: expect.any(String) } } });
-    expect(CODES).toContain(body.error.code);
-  }
-
-  it('of any kind, to any operation, is answered in the shape of the contract and never with a failure of ours', async () => {
-    const document = await stranger(world).send('GET', '/openapi.json');
-    const paths = Object.fromEntries(Object.entries((document.json as OpenApiDocument).paths).map(([path, item]) => [path.replace(/^\/api\/v1/, ''), item]));
-    expect(Object.keys(paths).length).toBeGreaterThan(15);
-    await fc.assert(
-      fc.asyncProperty(badRequests({ paths }), fc.boolean(), async (bad, isKnown) => {
-        const client = isKnown ? agent.market : stranger(world);
-        const body = bad.body === undefined || ['GET', 'HEAD', 'OPTIONS'].includes(bad.method) ? {} : { rawBody: bad.body };
-        expectDecent(bad, await client.send(bad.method as Method, bad.path, { headers: bad.headers, ...body }));
-      }),
-      { seed: SEED, numRuns: RUNS },
-    );
-    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
-    expect((await agent.market.me()).id).toBe(agent.id);
-  }, 120_000 + RUNS * 20);
 
   describe('as the body of a paid call', () => {
     const REFUSED: [string, string][] = [

@@ -11,7 +11,7 @@ const CODES = [
 /** What a request is answered that reaches no operation: the path, the method or the bytes are wrong. */
 const UNROUTED = [400, 404, 405, 408, 413, 414, 415, 417, 431];
 /** What no answer may hold: traces, places and parts of ours, words of SQL. */
-const OURS = /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
+export const OURS = /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
