@@ -4,7 +4,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, quote } from '../support/buyer.js';
 import { OURS } from '../support/fuzz/answer-check.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
 inEachMode('bad input', (world) => {
   let agent: Agent;
