@@ -17,6 +17,7 @@ describe('the site of an address', () => {
     ['64:ff9b::203.0.113.7', '64:ff9b:0:0::/64'],
     ['unknown', 'unknown'],
     ['_hidden:1', '_hidden:1'],
+    [undefined, 'gone'],
   ])('of %s is %s', (address, site) => {
     expect(siteOf(address)).toBe(site);
   });

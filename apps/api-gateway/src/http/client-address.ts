@@ -6,7 +6,9 @@ const GROUPS_OF_A_SITE = 4;
  * What a client's address is counted by: an IPv4 address itself, of an IPv6 address its /64, since one site has all of
  * that. Text that is no address, as a proxy might hand on, is counted by itself.
  */
-export function siteOf(address: string): string {
+export function siteOf(address: string | undefined): string {
+  // Of a connection that has ended already nobody knows where it came from.
+  if (address === undefined) return 'gone';
   if (!address.includes(':')) return address;
   const withoutPort = /^(\d+(?:\.\d+){3}):\d+$/.exec(address)?.[1] ?? /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address;
   const [bare = ''] = withoutPort.split('%');
