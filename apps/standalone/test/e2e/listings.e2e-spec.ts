@@ -129,6 +129,24 @@ inEachMode('a listing', (world) => {
     });
   });
 
+  it('shows its connection instructions to its owner, and to nobody who has not subscribed', async () => {
+    const { id } = await seller.market.listings.create(free({ connection_instructions: 'Ask for the blue door.' }));
+    expect(await seller.market.listings.get(id)).toMatchObject({ connection_instructions: 'Ask for the blue door.' });
+    for (const viewer of [anyone, other.market.listings]) expect(await viewer.get(id)).not.toHaveProperty('connection_instructions');
+    for (const found of (await seller.market.listings.search({ limit: 100 })).data) expect(found).not.toHaveProperty('connection_instructions');
+    expect(await seller.market.listings.update(id, { tags: [] })).toMatchObject({ connection_instructions: 'Ask for the blue door.' });
+  });
+
+  it('grows popular with its subscribers', async () => {
+    const mark = `popular${randomBytes(5).toString('hex')}`;
+    const first = await seller.market.listings.create(free({ name: `First ${mark}` }));
+    await seller.market.listings.create(free({ name: `Second ${mark}` }));
+    const names = async () => (await anyone.search({ q: mark, sort: 'popular' })).data.map(({ name }) => name.split(' ')[0]);
+    expect(await names()).toEqual(['Second', 'First']);
+    expect(await other.market.send('POST', '/subscribe', { body: { listing_id: first.id } })).toMatchObject({ status: 201 });
+    await eventually(async () => expect(await names()).toEqual(['First', 'Second']));
+  });
+
   describe('changes', () => {
     it('as its owner says, keeps its slug, and is found under its new name', async () => {
       const created = await seller.market.listings.create(free({ name: 'Before the change' }));
