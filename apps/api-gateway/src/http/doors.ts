@@ -25,8 +25,8 @@ export interface DoorSettings {
 const DOCS = /^\/docs(\/|$)/;
 
 /**
- * Puts a door before every route: it settles who is calling before a byte of the body is read. A route that declares no
- * access rule stops the process at start.
+ * Puts a door before every route: who is calling, and whether within its rate, is settled before a byte of the body is read.
+ * A route that declares no access rule stops the process at start.
  * @returns the routes there will be.
  */
 export function installDoors(instance: FastifyInstance, settings: DoorSettings): RouteTable {
