@@ -22,7 +22,12 @@ export const testOutcomeExample: OutputOf<typeof testEndpoint> = {
   seller_status_code: 200,
   latency_ms: 84,
   request_id: '019a9f4c-5a10-7c3e-8b7d-1f2e3d4c5b88',
-  checks: [{ name: 'signature', ok: true, message: 'The endpoint refused a request with a wrong signature' }],
+  checks: [
+    { name: 'reachable', ok: true, message: 'The endpoint was reached' },
+    { name: 'in_time', ok: true, message: 'Answered in 84 ms' },
+    { name: 'json', ok: true, message: 'The answer is JSON within the limits' },
+    { name: 'status', ok: true, message: 'The answer has a 2xx status' },
+  ],
   seller_response_json: '{"hours":[]}',
 };
 

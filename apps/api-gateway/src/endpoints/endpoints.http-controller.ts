@@ -37,7 +37,7 @@ export class EndpointsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Change the private endpoint of an own listing',
-    description: 'Fields left out stay as they are.',
+    description: 'Fields left out stay as they are. `status: active` ends a pause; an endpoint that is failing becomes active by delivering a call or passing a test, and one at another URL is unverified again.',
     asks: [updateEndpoint],
     body: {
       type: UpdateEndpointBody,
@@ -61,7 +61,7 @@ export class EndpointsHttpController {
   @RequireScope('write', { waitsForSeller: true })
   @Operation({
     summary: 'Send a signed test call to the private endpoint',
-    description: 'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails.',
+    description: 'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails. A passing test makes an unverified or failing endpoint active.',
     asks: [testEndpoint],
     answer: { schema: testSchema, example: success(testExample) },
   })

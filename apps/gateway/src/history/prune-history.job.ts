@@ -10,7 +10,7 @@ const forgetResults = sql(
   'gateway-requests.forget-results',
   `WITH forgotten AS (
      UPDATE gateway_requests SET result_json = NULL WHERE id IN (
-       SELECT id FROM gateway_requests WHERE result_json IS NOT NULL AND settled_at IS NOT NULL AND completed_at < now() - $1 * interval '1 day'
+       SELECT id FROM gateway_requests WHERE result_json IS NOT NULL AND (settled_at IS NOT NULL OR NOT billable) AND completed_at < now() - $1 * interval '1 day'
        ORDER BY completed_at LIMIT ${BITE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
    SELECT count(*)::int AS count FROM forgotten`,

@@ -213,6 +213,27 @@ describe('a private endpoint', () => {
       expect([second.gateway_signing_secret, last.gateway_signing_secret].map((secret) => verifies(after, secret))).toEqual([false, true]);
     });
 
+    it('is verified by a seller that follows, for every call through many rotations', async () => {
+      const known: string[] = [];
+      let refused = 0;
+      const shop = await world.open(undefined, (request) => {
+        // A call may be on its way while two rotations pass: a seller forgets no secret so soon.
+        if (!known.slice(-4).some((secret) => verifies(request, secret))) refused += 1;
+        return '{"ok":true}';
+      });
+      known.push(shop.secret);
+      let rotating = true;
+      const calls = Array.from({ length: 4 }, async () => {
+        while (rotating) await callOnce(shop);
+      });
+      for (let rotations = 0; rotations < 25; rotations += 1) known.push((await rotate(shop, 600)).gateway_signing_secret);
+      rotating = false;
+      await Promise.all(calls);
+      expect(shop.seller.requests.length).toBeGreaterThan(4);
+      expect(refused).toBe(0);
+      await eventually(async () => expect(verifies(await callOnce(shop), known.at(-1)!)).toBe(true));
+    });
+
     it('has one current secret after many rotations at once', async () => {
       const shop = await world.open();
       const rotations = await Promise.all(Array.from({ length: 8 }, () => rotate(shop)));

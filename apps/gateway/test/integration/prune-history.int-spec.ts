@@ -59,6 +59,14 @@ describe('what is kept of calls', () => {
     expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: older }, as(call.buyer)))).toBe('gateway_request_not_found');
   });
 
+  it('is no longer the result of a call that was refunded, once its month is over', async () => {
+    const call = await delivered();
+    await isSettled(call.id);
+    await world.db.inspect(`UPDATE gateway.gateway_requests SET status = 'refunded', billable = false, settled_at = NULL WHERE id = $1`, [call.id]);
+    await completedDaysAgo(call.id, 31);
+    await eventually(async () => expect(await kept(call.id)).toEqual({ row: true, result: false }));
+  });
+
   it('is a result that is not settled, however old', async () => {
     const [unsettled, settled] = [await delivered(), await delivered()];
     await Promise.all([unsettled.id, settled.id].map(isSettled));
