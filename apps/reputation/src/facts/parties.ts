@@ -6,7 +6,7 @@ import { Trades } from './trades.js';
 export type Kinship = readonly [accountId: string, otherId: string];
 
 const takeTurns = sql('parties.take-turns', `SELECT pg_advisory_xact_lock(hashtextextended('reputation parties', 0))`);
-const introduce = sql('accounts.introduce', 'INSERT INTO accounts (account_id, party_id) SELECT id, id FROM unnest($1::uuid[]) AS new (id) GROUP BY id ORDER BY id ON CONFLICT DO NOTHING');
+const introduce = sql('accounts.introduce', 'INSERT INTO accounts (account_id, party_id) SELECT id, id FROM unnest($1::uuid[]) AS new (id) GROUP BY id ORDER BY id ON CONFLICT DO NOTHING RETURNING account_id');
 const partiesOf = sql('accounts.parties-of', 'SELECT account_id, party_id FROM accounts WHERE account_id = ANY($1::uuid[])');
 const move = sql(
   'accounts.move',
@@ -31,9 +31,10 @@ export class Parties {
     await tx.query(takeTurns);
   }
 
-  /** Within a turn. Accounts that are not known yet are from now on. Queries: 2; 6 and more when parties become one. */
+  /** Within a turn. Accounts that are not known yet are from now on. Queries: 2 and 1 a pair; 6 more when parties become one. */
   async unite(tx: Tx, kinships: Kinship[]): Promise<void> {
-    await tx.query(introduce, [kinships.flat()]);
+    const introduced = await tx.query<{ account_id: string }>(introduce, [kinships.flat()]);
+    await this.trades.markStale(tx, introduced.map((row) => row.account_id));
     for (const pair of kinships) await this.unitePair(tx, pair);
   }
 

@@ -161,7 +161,7 @@ describe('a wrong score', () => {
       const { shops, buyers } = await openMarket(service, { sellers: 10, buyers: 40 });
       shop = shops[0]!;
       await service.deliver([...buyers, ...shops.map(({ sellerId }) => sellerId)].map((id) => registration(id, daysAgo(80))));
-      await service.deliver([claim(buyers[0]!, newId()), wallet(buyers[1]!, '0x01'), wallet(buyers[2]!, '0x01')]);
+      await service.deliver([claim(buyers[0]!, newId()), wallet(buyers[1]!, '0x01'), wallet(buyers[2]!, '0x01'), wallet(newId(), '0x02')]);
       await review(service, shop, buyers[0]!, 4);
       await service.settled();
     });
