@@ -16,7 +16,7 @@ export class CallsMessageController {
    * Listing and endpoint come from caches at most a second old (one hop, three queries when they are not).
    * Quote: one hop to the ledger, one statement there and one here, a shared commit each.
    * Paid retry: two hops (claim, settle); a shared commit for the claim, the stored result and the settlement.
-   * An Idempotency-Key adds one query, and one commit when it is new.
+   * An Idempotency-Key adds one query, and one commit when it is new; a wallet named as the payer one hop to a quote.
    */
   @HandleRequest(executeCall)
   executeCall(input: InputOf<typeof executeCall>, call: Call): Promise<OutputOf<typeof executeCall>> {
