@@ -26,7 +26,7 @@ describe('what is kept of calls', () => {
   };
   const kept = async (id: string): Promise<{ row: boolean; result: boolean }> => {
     const [found] = await world.db.inspect<{ result_json: string | null }>('SELECT result_json FROM gateway.gateway_requests WHERE id = $1', [id]);
-    return { row: found !== undefined, result: found?.result_json != null };
+    return { row: found !== undefined, result: typeof found?.result_json === 'string' };
   };
 
   it('is the result for a month, in which its relay id is answered with it; then that is said, and nobody is called or charged again', async () => {

@@ -127,7 +127,7 @@ inEachMode('a private endpoint', (world) => {
       expect(everywhere).not.toMatch(/secret-path|hidden|whsec_/);
     });
 
-    it('is nobody else\'s to see or change [spec: GET /listings/{id}/endpoint, PUT /listings/{id}/endpoint, POST /listings/{id}/endpoint/test, POST /listings/{id}/endpoint/rotate-secret]', async () => {
+    it('belongs to its owner alone, to see and to change [spec: GET /listings/{id}/endpoint, PUT /listings/{id}/endpoint, POST /listings/{id}/endpoint/test, POST /listings/{id}/endpoint/rotate-secret]', async () => {
       for (const request of [
         () => buyer.market.endpoint.get(listing),
         () => buyer.market.endpoint.update(listing, { status: 'paused' }),
