@@ -1,11 +1,10 @@
 import { topology } from '@market/contracts';
-import { callFailed } from '@market/contracts/gateway';
 import { paymentCompleted } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { HandleEvent, inProcessTransport, type EventRecord, type ReceivedEvent } from '@market/messaging';
+import { HandleEvent, HandleRequest, inProcessTransport, type EventRecord, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { createDatabase, eventually, withClient } from '@market/testing';
-import { Injectable, Logger, Module } from '@nestjs/common';
+import { Controller, Injectable, Logger, Module } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { ConfigError, defineConfig, integer, variable } from './define-config.js';
@@ -34,13 +33,36 @@ class Listener {
     if (Listener.failures-- > 0) throw new Error('not yet');
     await tx.query(remember, [events.map(({ payload }) => payload.latencyMs)]);
   }
-
-  @HandleEvent(callFailed)
-  async onCallFailed(): Promise<void> {}
 }
 
-@Module({ providers: [Listener] })
+/** All else that the service's contract and topology ask of it: served and heard, and nothing done. */
+@Controller()
+class Rest {}
+
+const idleMethod = (target: object, name: string): TypedPropertyDescriptor<() => Promise<never>> => {
+  Object.defineProperty(target, name, { value: () => Promise.reject(new Error(`${name} is not asked here`)), writable: true, configurable: true });
+  return Object.getOwnPropertyDescriptor(target, name)!;
+};
+const serveAll = (target: object): void =>
+  Object.entries(topology.reputation.serves).forEach(([name, contract]) => {
+    const descriptor = idleMethod(target, name);
+    HandleRequest(contract)(target, name, descriptor);
+    Object.defineProperty(target, name, descriptor);
+  });
+serveAll(Rest.prototype);
+topology.reputation.consumes
+  .filter((contract) => contract !== paymentCompleted)
+  .forEach((contract) => HandleEvent(contract)(Rest.prototype, contract.subject, idleMethod(Rest.prototype, contract.subject)));
+
+@Controller()
+class Deaf {}
+serveAll(Deaf.prototype);
+
+@Module({ providers: [Listener], controllers: [Rest] })
 class ListeningModule {}
+
+@Module({ controllers: [Deaf] })
+class DeafModule {}
 
 @Module({})
 class IdleModule {}
@@ -98,7 +120,7 @@ describe('runProcess', () => {
   });
 
   it('does not start while it hears other events than its topology says', async () => {
-    const deaf = defineService({ name: 'reputation', module: IdleModule, config });
+    const deaf = defineService({ name: 'reputation', module: DeafModule, config });
     await expect(runProcess([deaf], inProcessTransport(), settings)).rejects.toThrow(/reputation consumes nothing, its topology says evt\./);
   });
 
