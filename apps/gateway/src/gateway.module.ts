@@ -21,6 +21,7 @@ import { EndpointsMessageController } from './endpoints/endpoints.message-contro
 import { OwnedEndpoint } from './endpoints/owned-endpoint.js';
 import { ProvisionEndpoint } from './endpoints/provision-endpoint.use-case.js';
 import { RotateEndpointSecret } from './endpoints/rotate-endpoint-secret.use-case.js';
+import { SealEndpointUrls } from './endpoints/seal-endpoint-urls.js';
 import { TestEndpoint } from './endpoints/test-endpoint.use-case.js';
 import { UpdateEndpoint } from './endpoints/update-endpoint.use-case.js';
 import { GatewayRequestsQuery } from './history/gateway-requests.query.js';
@@ -51,6 +52,7 @@ import { Offerings } from './offerings/offerings.js';
     UpdateEndpoint,
     TestEndpoint,
     RotateEndpointSecret,
+    SealEndpointUrls,
     Offerings,
     CallKeys,
     CallRecords,

@@ -73,7 +73,7 @@ const storeDeliveries = sql(
   'gateway-requests.store-deliveries',
   `WITH answered AS (
      UPDATE endpoints SET consecutive_failures = 0
-     WHERE listing_id = ANY($20::uuid[]) AND url = ANY($21::text[]) AND (consecutive_failures > 0 OR status IN ('unverified', 'failing'))
+     WHERE listing_id = ANY($20::uuid[]) AND url_digest = ANY($21::bytea[]) AND (consecutive_failures > 0 OR status IN ('unverified', 'failing'))
      RETURNING listing_id, status
    ), stored AS (
    INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
@@ -279,7 +279,7 @@ export class CallRecords {
       deliveries.map(({ answer }) => answer),
       deliveries.map(({ answerDigest }) => answerDigest),
       deliveries.map(({ endpoint }) => endpoint.listingId),
-      deliveries.map(({ endpoint }) => endpoint.url),
+      deliveries.map(({ endpoint }) => endpoint.urlDigest),
     ]);
     const stored = new Set(rows.map((row) => row.stored_id));
     const recovering = new Set(rows.map((row) => row.recovering_id));

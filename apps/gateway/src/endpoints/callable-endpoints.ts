@@ -13,6 +13,7 @@ import { EndpointEntity } from './endpoint.entity.js';
 /** An endpoint with all that a call of it needs, unsealed; never leaves the process. */
 export interface CallableEndpoint {
   endpoint: EndpointEntity;
+  url: string;
   authHeader: SellerAuthHeader | null;
   secrets: [SigningSecret, ...SigningSecret[]];
 }
@@ -53,6 +54,6 @@ export class CallableEndpoints {
     const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({ keyId, secret: this.box.open(secretSealed, sealedFor.secret(keyId)) }));
     if (!endpoint || !current) return null;
     const authHeader = endpoint.authHeaderSealed && { name: endpoint.authHeaderName!, value: this.box.open(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)) };
-    return { endpoint, authHeader, secrets: [current, ...previous] };
+    return { endpoint, url: this.box.open(endpoint.urlSealed, sealedFor.url(listingId)), authHeader, secrets: [current, ...previous] };
   }
 }

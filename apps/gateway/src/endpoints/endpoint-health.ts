@@ -7,7 +7,7 @@ import type { CallableEndpoint } from './callable-endpoints.js';
 import type { EndpointStatus } from './endpoint.entity.js';
 
 /** An URL that was called; what came of it says nothing about another one that the listing has by now. */
-export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'url'>;
+export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'urlDigest'>;
 
 /** Whether a paid call may try an endpoint now, or when to ask again. */
 export type Probe = { granted: true } | { granted: false; retryAfterSeconds: number };
@@ -16,7 +16,7 @@ const columns = 'e.listing_id, e.version, e.status, e.max_request_bytes, e.max_r
 
 const countFailure = sql(
   'endpoints.count-failure',
-  `WITH was AS (SELECT listing_id, status IN ('active', 'unverified') AND consecutive_failures + 1 >= $3 AS breaks FROM endpoints WHERE listing_id = $1 AND url = $2 FOR UPDATE)
+  `WITH was AS (SELECT listing_id, status IN ('active', 'unverified') AND consecutive_failures + 1 >= $3 AS breaks FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE)
    UPDATE endpoints e SET consecutive_failures = e.consecutive_failures + 1,
      status = CASE WHEN was.breaks THEN 'failing' ELSE e.status END,
      probe_at = CASE WHEN was.breaks OR e.status = 'failing' THEN now() + $4 * interval '1 millisecond' ELSE e.probe_at END,
@@ -29,12 +29,12 @@ const countFailure = sql(
 const recover = sql(
   'endpoints.recover',
   `UPDATE endpoints e SET status = 'active', verified_at = now(), probe_at = NULL, version = e.version + 1, updated_at = now()
-   WHERE e.listing_id = $1 AND e.url = $2 AND e.status IN ('unverified', 'failing') AND e.consecutive_failures < $3
+   WHERE e.listing_id = $1 AND e.url_digest = $2 AND e.status IN ('unverified', 'failing') AND e.consecutive_failures < $3
    RETURNING ${columns}, true AS changed`,
 );
 const recordTest = sql(
   'endpoints.record-test',
-  `WITH was AS (SELECT listing_id, $3 AND status IN ('unverified', 'failing') AS heals FROM endpoints WHERE listing_id = $1 AND url = $2 FOR UPDATE)
+  `WITH was AS (SELECT listing_id, $3 AND status IN ('unverified', 'failing') AS heals FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE)
    UPDATE endpoints e SET last_test_at = now(), last_test_ok = $3, last_test_status_code = $4, last_test_latency_ms = $5,
      consecutive_failures = CASE WHEN $3 THEN 0 ELSE e.consecutive_failures END,
      status = CASE WHEN was.heals THEN 'active' ELSE e.status END,
@@ -83,19 +83,19 @@ export class EndpointHealth {
   ) {}
 
   /** A call was not billable; counted with what is written down of it. */
-  async failed(tx: Tx, { listingId, url }: CalledEndpoint, call: Call): Promise<void> {
+  async failed(tx: Tx, { listingId, urlDigest }: CalledEndpoint, call: Call): Promise<void> {
     const { failingAfter, probeIntervalMs } = this.config;
-    await this.tell(tx, await tx.query<HealthRow>(countFailure, [listingId, url, failingAfter, probeIntervalMs]), call);
+    await this.tell(tx, await tx.query<HealthRow>(countFailure, [listingId, urlDigest, failingAfter, probeIntervalMs]), call);
   }
 
   /** A call was billable, and the endpoint not `active`. One statement in a transaction of its own. */
-  async recovered({ listingId, url }: CalledEndpoint, call: Call): Promise<void> {
-    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recover, [listingId, url, this.config.failingAfter]), call));
+  async recovered({ listingId, urlDigest }: CalledEndpoint, call: Call): Promise<void> {
+    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), call));
   }
 
   /** What came of an endpoint test, unless the URL changed meanwhile: what was tested is what the verdict is about. */
-  async tested({ listingId, url }: CalledEndpoint, test: { ok: boolean; statusCode: number; latencyMs: number }, call: Call): Promise<void> {
-    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recordTest, [listingId, url, test.ok, test.statusCode, test.latencyMs]), call));
+  async tested({ listingId, urlDigest }: CalledEndpoint, test: { ok: boolean; statusCode: number; latencyMs: number }, call: Call): Promise<void> {
+    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recordTest, [listingId, urlDigest, test.ok, test.statusCode, test.latencyMs]), call));
   }
 
   /** Grants one call of a failing endpoint an interval, over all processes; and any call, once it fails no longer. */

@@ -7,7 +7,13 @@ export type EndpointStatus = 'unverified' | 'active' | 'paused' | 'failing';
 export class EndpointEntity {
   @PrimaryColumn('uuid', { name: 'listing_id' }) listingId: string;
   @Column('uuid', { name: 'seller_id' }) sellerId: string;
-  @Column('text') url: string;
+  /** As an earlier version stored it; empty, and the three below filled, once the service has started (`SealEndpointUrls`). */
+  @Column('text', { name: 'url', nullable: true }) readableUrl: null;
+  /** Sealed, because its path or query may be all that keeps strangers out. */
+  @Column('bytea', { name: 'url_sealed', nullable: true }) urlSealed: Buffer;
+  /** By which a URL is known again without opening it. */
+  @Column('bytea', { name: 'url_digest', nullable: true }) urlDigest: Buffer;
+  @Column('text', { name: 'url_host', nullable: true }) urlHost: string;
   @Column('text', { name: 'auth_header_name', nullable: true }) authHeaderName: string | null;
   @Column('bytea', { name: 'auth_header_sealed', nullable: true }) authHeaderSealed: Buffer | null;
   @Column('int', { name: 'timeout_ms' }) timeoutMs: number;

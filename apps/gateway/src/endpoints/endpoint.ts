@@ -4,6 +4,8 @@ import type { getEndpoint } from '@market/contracts/gateway';
 import type { EndpointSecretEntity } from './endpoint-secret.entity.js';
 import type { EndpointEntity } from './endpoint.entity.js';
 import type { gatewayLimits } from '@market/contracts/gateway';
+import type { SealedBox } from '@market/persistence';
+import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 
 export type EndpointLimits = z.output<typeof gatewayLimits>;
@@ -14,10 +16,18 @@ export const DEFAULT_LIMITS = { maxRequestBytes: 262_144, maxResponseBytes: 1_04
 /** Whether calls may be sold; an endpoint that was never tested may. */
 export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean => status === 'active' || status === 'unverified';
 
+/** A URL as it is stored. */
+export const urlColumns = (listingId: string, url: string, box: SealedBox): Pick<EndpointEntity, 'urlSealed' | 'urlDigest' | 'urlHost'> => ({
+  urlSealed: box.seal(url, sealedFor.url(listingId)),
+  urlDigest: createHash('sha256').update(`${listingId} ${url}`).digest(),
+  urlHost: new URL(url).host,
+});
+
 /** Another URL has to prove itself anew; the one it has already changes nothing. */
-export function moveTo(endpoint: EndpointEntity, url: string): void {
-  if (endpoint.url === url) return;
-  Object.assign(endpoint, { url, consecutiveFailures: 0, verifiedAt: null, probeAt: null, status: endpoint.status === 'paused' ? 'paused' : 'unverified' } satisfies Partial<EndpointEntity>);
+export function moveTo(endpoint: EndpointEntity, url: string, box: SealedBox): void {
+  const columns = urlColumns(endpoint.listingId, url, box);
+  if (endpoint.urlDigest.equals(columns.urlDigest)) return;
+  Object.assign(endpoint, { ...columns, consecutiveFailures: 0, verifiedAt: null, probeAt: null, status: endpoint.status === 'paused' ? 'paused' : 'unverified' } satisfies Partial<EndpointEntity>);
 }
 
 /** Ends a pause, and nothing else: what was failing or unproven before it still is. */
@@ -41,7 +51,7 @@ export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]
   return {
     listing_id: endpoint.listingId,
     status: endpoint.status,
-    url_host: new URL(endpoint.url).host,
+    url_host: endpoint.urlHost,
     auth_header_name: endpoint.authHeaderName,
     has_auth_header: endpoint.authHeaderSealed !== null,
     timeout_ms: endpoint.timeoutMs,
@@ -65,6 +75,7 @@ export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]
 
 /** To what a sealed value is bound: table, column, row. */
 export const sealedFor = {
+  url: (listingId: string): string => `endpoints|url_sealed|${listingId}`,
   authHeader: (listingId: string): string => `endpoints|auth_header_sealed|${listingId}`,
   secret: (keyId: string): string => `endpoint_secrets|secret_sealed|${keyId}`,
 };

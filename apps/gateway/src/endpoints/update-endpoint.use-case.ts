@@ -44,7 +44,7 @@ export class UpdateEndpoint {
   private changeUrl(endpoint: EndpointEntity, url: string): void {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(updateEndpoint, 'endpoint_url_refused', { problem: checked.reason });
-    moveTo(endpoint, checked.url.href);
+    moveTo(endpoint, checked.url.href, this.box);
   }
 
   private changeAuthHeader(endpoint: EndpointEntity, header: NonNullable<Input['authHeader']> | null): void {
