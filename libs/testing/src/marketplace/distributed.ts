@@ -10,7 +10,7 @@ import { AppProcess } from './app-process.js';
 import type { MarketplaceOptions, ProcessName, RunningMarketplace } from './running-marketplace.js';
 
 /** A process a service, against servers of its own: PostgreSQL, Redis, and a NATS that holds each service to its topology. */
-export async function startDistributed(env: Record<string, string>, replicas: MarketplaceOptions['replicas'] = {}): Promise<RunningMarketplace> {
+export async function startDistributed(env: Record<string, string>, { replicas = {}, traceBus = false }: Pick<MarketplaceOptions, 'replicas' | 'traceBus'> = {}): Promise<RunningMarketplace> {
   const cleanup: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const step of cleanup.splice(0).reverse()) await step();
@@ -20,7 +20,7 @@ export async function startDistributed(env: Record<string, string>, replicas: Ma
     const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
     const postgres = await PostgresServer.start();
     cleanup.push(() => postgres.remove());
-    const nats = await startNatsServer({ config: (place) => natsServerConfig(publicKeys, place) });
+    const nats = await startNatsServer({ config: (place) => natsServerConfig(publicKeys, place) + (traceBus ? 'trace: true\n' : '') });
     cleanup.push(() => nats.stop());
     const redis = await startRedisServer();
     cleanup.push(() => redis.stop());
@@ -71,7 +71,8 @@ export async function startDistributed(env: Record<string, string>, replicas: Ma
         await processOf(name).stop();
         await processOf(name).start();
       },
-      logs: (name) => processOf(name).logs(),
+      redisUrl: redis.url,
+      logs: (name) => (name === 'nats' ? nats.logs() : processOf(name).logs()),
       pid: (name) => processOf(name).pid,
       stop,
     };

@@ -19,7 +19,9 @@ export interface RunningMarketplace {
   kill(name: ProcessName, signal?: NodeJS.Signals): Promise<number | null>;
   /** Starts a process that was killed, or stops one in order first; waits until it is ready. */
   restart(name: ProcessName): Promise<void>;
-  /** What a process wrote so far, over all its lives. */
+  /** Where a distributed one counts rates. */
+  readonly redisUrl?: string;
+  /** What a process wrote so far, over all its lives; of the servers, NATS tells what it carried, where it is traced. */
   logs(name: ProcessName): string;
   pid(name: ProcessName): number | undefined;
   /** Stops it in order and removes what it stored. */
@@ -30,6 +32,8 @@ export interface MarketplaceOptions {
   mode: 'standalone' | 'distributed';
   /** Beside and instead of the settings of a test, for every process. */
   env?: Record<string, string>;
+  /** Lets NATS write down every message it carries. */
+  traceBus?: boolean;
   /** How many processes of a service run where each service has its own; one by default. The edge has one. */
   replicas?: Partial<Record<Exclude<ServiceName, 'api-gateway'>, number>>;
 }

@@ -19,9 +19,9 @@ const TEST_SETTINGS = {
  * Starts what `npm run build` built, on free ports and with data of its own, and waits until it takes requests.
  * @throws Error with the output of the process that did not start.
  */
-export async function startMarketplace({ mode, env = {}, replicas = {} }: MarketplaceOptions): Promise<RunningMarketplace> {
+export async function startMarketplace({ mode, env = {}, ...options }: MarketplaceOptions): Promise<RunningMarketplace> {
   const settings = { ...TEST_SETTINGS, ...env };
-  const marketplace = await (mode === 'standalone' ? startStandalone(settings) : startDistributed(settings, replicas));
+  const marketplace = await (mode === 'standalone' ? startStandalone(settings) : startDistributed(settings, options));
   // Ready is what a process says of itself; this is what a client sees.
   await eventually(() => assertHealthy(marketplace.baseUrl), { withinMs: 10_000 }).catch(async (error: unknown) => {
     await marketplace.stop();

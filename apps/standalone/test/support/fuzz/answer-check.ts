@@ -8,8 +8,10 @@ const CODES = [
   ...['BAD_REQUEST', 'PAYMENT_ROUTE_MINIMUM_NOT_MET', 'UNAUTHORIZED', 'PAYMENT_REQUIRED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
   ...['GONE', 'METHOD_NOT_ALLOWED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'],
 ];
+/** What a connection is answered that has not brought a request yet. */
+const UNREAD = [408, 431];
 /** What a request is answered that reaches no operation: the path, the method or the bytes are wrong. */
-const UNROUTED = [400, 404, 405, 408, 413, 414, 415, 417, 431];
+const UNROUTED = [...UNREAD, 400, 404, 405, 413, 415, 417];
 /** What no answer may hold: traces, places and parts of ours, words of SQL. */
 export const OURS = /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
@@ -49,7 +51,7 @@ export class AnswerCheck {
       if (status < 400) return problems;
     }
     const documented = operation?.answers.get(status);
-    complain(documented === undefined && (operation !== undefined || !UNROUTED.includes(status)), operation ? `${status} is not a documented answer of ${operation.name}` : `${status} is no answer to what reaches no operation`);
+    complain(documented === undefined && !(operation ? UNREAD : UNROUTED).includes(status), operation ? `${status} is not a documented answer of ${operation.name}` : `${status} is no answer to what reaches no operation`);
     if (method === 'HEAD') return problems;
     return [...problems, ...this.bodyProblems(answer, documented)];
   }
