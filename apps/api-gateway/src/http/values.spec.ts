@@ -54,6 +54,6 @@ describe('ids in paths', () => {
 
   it('may be slugs where both are allowed, of at most 150 characters', () => {
     expect(refOr('hourly-weather', unauthorized)).toBe('hourly-weather');
-    for (const text of ['', 'x'.repeat(151), 'a\0', '\ud800']) expect(() => refOr(text, unauthorized)).toThrow();
+    for (const text of ['', 'x'.repeat(151), 'a\0', '\ud800', 'Weather', 'a b', 'a/b', 'a.b', 'am_k_0', 'wetter-für-alle']) expect(() => refOr(text, unauthorized)).toThrow();
   });
 });

@@ -1,6 +1,5 @@
 import { isUuid } from '@market/kernel';
 import type { Refusal } from '@market/messaging';
-import { isFitText } from './fit-text.js';
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const EARLIEST_MS = Date.UTC(1970, 0, 1);
@@ -32,10 +31,11 @@ export function uuidOr(text: string, notFound: () => Refusal): string {
   return text.toLowerCase();
 }
 
-const MAX_REF_LENGTH = 150;
+const SLUG = /^[a-z0-9-]{1,150}$/;
 
-/** A uuid or a slug out of a path. */
+/** A uuid or a slug out of a path. What is neither goes no further: it may be anything, a key that was pasted there by mistake too. */
 export function refOr(text: string, notFound: () => Refusal): string {
-  if (text === '' || text.length > MAX_REF_LENGTH || !isFitText(text)) throw notFound();
-  return isUuid(text) ? text.toLowerCase() : text;
+  if (isUuid(text)) return text.toLowerCase();
+  if (!SLUG.test(text)) throw notFound();
+  return text;
 }
