@@ -16,7 +16,7 @@ const removeEndpoints = sql('endpoints.remove', 'DELETE FROM endpoints WHERE lis
 export class CallEvents {
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
-    await tx.query(markSettled, [events.map(({ payload }) => payload.gatewayRequestId), events.map(({ payload }) => payload.completedAt), events.map(({ payload }) => payload.transactionHash)]);
+    await tx.query(markSettled, [events.map(({ payload }) => payload.gatewayRequestId), events.map(({ payload }) => payload.completedAt), events.map(({ payload }) => payload.transactionHash ?? null)]);
   }
 
   /** A surplus that is owed back says nothing of the call it came with. */

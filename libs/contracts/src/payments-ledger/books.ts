@@ -138,7 +138,7 @@ export const paymentCompleted = defineEvent({
     latencyMs: z.number().int(),
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
-    transactionHash: z.string().nullable().default(null),
+    transactionHash: z.string().nullable().optional(),
     completedAt: timestamp,
   }),
 });
