@@ -169,6 +169,8 @@ inEachMode('secrets', ({ mode }) => {
     const messages = messagesIn(marketplace.logs('nats'));
     expect(messages.filter(({ subject }) => subject.startsWith('evt.')).length).toBeGreaterThan(10);
     expect(messages.filter(({ isAnswer }) => isAnswer).length).toBeGreaterThan(100);
+    // What must be carried is seen: the tap hears requests and answers.
+    for (const kind of SHOWN_ONCE) expect([kind, messages.some(({ subject, isAnswer, payload }) => isAnswer && CARRIERS[kind].test(subject) && foundIn(secrets.filter((secret) => secret.kind === kind), payload).length > 0)]).toEqual([kind, true]);
     const carried = messages.flatMap(({ subject, payload }) => told(subject, foundIn(secrets.filter(({ kind }) => !CARRIERS[kind].test(subject)), payload)));
     expect([...new Set(carried)]).toEqual([]);
     expect(told('Redis', foundIn(secrets, redis!.text()))).toEqual([]);
