@@ -46,6 +46,7 @@ export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   facilitatorTimeoutMs: variable('PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS', integer(100, 120_000, 30_000), 'how long a facilitator may take before its answer counts as unknown'),
   signingKeys: variable('PAYMENTS_LEDGER_SIGNING_KEYS', signingKeys, 'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published'),
   keepUnpaidDays: variable('PAYMENTS_LEDGER_KEEP_UNPAID_DAYS', integer(1, 3650, 30), 'how long an offer that brought no money is kept after its time'),
+  lateMoneyDays: variable('PAYMENTS_LEDGER_LATE_MONEY_DAYS', integer(1, 365, 7), 'how long after its time the deposit address of an on-chain offer is looked at again, at widening intervals; what came is owed back'),
   sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments and ended subscriptions are looked for'),
 });
 

@@ -13,11 +13,13 @@ import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
 import { ForgetUnpaid } from './payments/forget-unpaid.job.js';
+import { FindLateMoney } from './payments/find-late-money.job.js';
 import { ObservePayment } from './payments/observe-payment.js';
 import { Offers } from './payments/offers.js';
 import { PaySandbox } from './payments/pay-sandbox.use-case.js';
 import { PaymentQuery } from './payments/payment.query.js';
 import { PaymentsMessageController } from './payments/payments.message-controller.js';
+import { QuoteExact } from './payments/quote-exact.query.js';
 import { ReleasePayment } from './payments/release-payment.use-case.js';
 import { SettleAuthorization } from './payments/settle-authorization.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
@@ -43,6 +45,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     Journal,
     Offers,
     CreateOffer,
+    QuoteExact,
     Authorizations,
     SettleAuthorization,
     ChargeCalls,
@@ -53,6 +56,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     PaySandbox,
     ExpirePayments,
     ForgetUnpaid,
+    FindLateMoney,
     PaymentQuery,
     OfferedListing,
     Subscriptions,
@@ -73,9 +77,10 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
       useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),
       inject: [paymentsLedgerConfig.token],
     },
+    // A real rail comes first: on a network that both serve it is the one that was asked for.
     {
       provide: PAYMENT_RAILS,
-      useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig): PaymentRail[] => [...(paymentsMode === 'sandbox' ? [sandbox] : []), ...configuredRails(config)],
+      useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig): PaymentRail[] => [...configuredRails(config), ...(paymentsMode === 'sandbox' ? [sandbox] : [])],
       inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token],
     },
     {

@@ -14,7 +14,7 @@ const unlike = sql(
      SELECT p.id, p.state, p.purpose, p.gross_micros, p.fee_micros, p.net_micros, p.buyer_id, p.seller_id,
        CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END AS reason,
        CASE WHEN p.state IN ('refund_due', 'refunded') THEN div(p.received_base_units * p.gross_micros, p.amount_base_units)
-            WHEN p.state IN ('verified', 'in_flight', 'completed') AND NOT p.is_authorized THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
+            WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized) THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
             ELSE 0 END AS owed_due,
        coalesce(j.charges, 0) AS charges, j.charge_reason, coalesce(j.charged, 0) AS charged, coalesce(j.fee, 0) AS fee, coalesce(j.earned, 0) AS earned, coalesce(j.owed, 0) AS owed,
        coalesce(r.receipts, 0) AS receipts, coalesce(r.fitting, 0) AS fitting_receipts, coalesce(s.subscriptions, 0) AS subscriptions

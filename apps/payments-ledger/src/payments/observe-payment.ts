@@ -8,7 +8,7 @@ import { Journal } from '../journal/journal.js';
 import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
-import { paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
+import { owedMicros, paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
 const lock = sql('payments.lock', `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`);
@@ -19,6 +19,8 @@ const move = sql(
      retry_until = CASE WHEN $2 = 'verified' THEN now() + $5 * interval '1 second' ELSE retry_until END
    WHERE id = $1 RETURNING ${paymentColumns('payments')}`,
 );
+
+const cameMore = sql('payments.came-more', `UPDATE payments SET received_base_units = $2 WHERE id = $1 RETURNING ${paymentColumns('payments')}`);
 
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
 
@@ -46,6 +48,12 @@ export class ObservePayment {
     return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
+  /** Whether the rail knows what came for a payment that is over, and sees no more on its way; what did come is owed back. */
+  async sawAll(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<boolean> {
+    const { observation } = await this.look(paymentId, call);
+    return observation !== null && !observation.arriving;
+  }
+
   async lock(tx: Tx, paymentId: string): Promise<LockedPayment> {
     const [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
     invariant(payment, `payment ${paymentId} exists`);
@@ -53,12 +61,13 @@ export class ObservePayment {
   }
 
   async apply(tx: Tx, payment: LockedPayment, observation: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+    if (payment.state === 'completed' || payment.state === 'refund_due') return this.oweMore(tx, payment, observation, call);
     const verdict = judge({ state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired }, observation);
     const paidFurther = verdict.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
     if (verdict.state === payment.state && !paidFurther) return payment;
     invariant(paidFurther || mayMove(payment.state, verdict.state), `a payment moves from ${payment.state} to ${verdict.state}`);
     if (verdict.state === 'refund_due') {
-      const reason = payment.state === 'expired' ? 'paid_late' : 'not_delivered';
+      const reason = UNPAID_STATES.includes(payment.state) ? 'paid_late' : 'not_delivered';
       return this.oweBack(tx, payment, observation, reason, worthMicros(payment, observation.receivedBaseUnits), call);
     }
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, verdict.state, observation.receivedBaseUnits, observation.transactionHash, this.config.retryWindowSeconds]);
@@ -72,6 +81,15 @@ export class ObservePayment {
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, 'refund_due', observation.receivedBaseUnits, observation.transactionHash, 0]);
     if (amountMicros > 0n) await this.recordOwed(tx, payment, reason, amountMicros, call);
     return moved!;
+  }
+
+  /** Money that comes to a payment that is over changes what is owed back, and nothing else: each total that is seen is recorded once. */
+  private async oweMore(tx: Tx, payment: LockedPayment, { receivedBaseUnits }: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+    if (receivedBaseUnits <= BigInt(payment.received_base_units)) return payment;
+    const [counted] = await tx.query<PaymentRow>(cameMore, [payment.id, receivedBaseUnits]);
+    const more = owedMicros(counted!) - owedMicros(payment);
+    if (more > 0n) await this.recordOwed(tx, payment, payment.state === 'completed' ? 'overpaid' : 'paid_late', more, call, receivedBaseUnits);
+    return counted!;
   }
 
   private async look(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; observation: Observation | null }> {
@@ -92,8 +110,8 @@ export class ObservePayment {
     }
   }
 
-  private async recordOwed(tx: Tx, payment: LockedPayment, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<void> {
-    await this.journal.record(tx, [refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason })], payment.as_of);
+  private async recordOwed(tx: Tx, payment: LockedPayment, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>, totalBaseUnits?: bigint): Promise<void> {
+    await this.journal.record(tx, [refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason, totalBaseUnits })], payment.as_of);
     await this.outbox.add(
       tx,
       paymentRefundDue,

@@ -25,7 +25,7 @@ export interface Order {
 }
 
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer };
+type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',
@@ -53,6 +53,7 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   fee_bps: 'int',
   amount_base_units: 'numeric',
   expires_at: 'timestamptz',
+  look_again_at: 'timestamptz',
 };
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
@@ -117,6 +118,7 @@ export class Offers {
   private draft({ buyerId, listing, priceMicros, thing }: Order, { rail, route }: { rail: PaymentRail; route: Route }): NewOffer {
     const money = splitFee(priceMicros, this.config.feeBps);
     const relayRequestId = `0x${randomBytes(32).toString('hex')}`;
+    const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
     return {
       id: newId(),
       relay_request_id: relayRequestId,
@@ -139,7 +141,8 @@ export class Offers {
       net_micros: money.net.toString(),
       fee_bps: this.config.feeBps,
       amount_base_units: toBaseUnits(money.gross, this.prices.priceMicros(route.currency), route.decimals).toString(),
-      expires_at: new Date(Date.now() + this.config.offerTtlSeconds * 1000),
+      expires_at: expiresAt,
+      look_again_at: rail.forgets ? null : expiresAt,
     };
   }
 

@@ -16,8 +16,8 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   completed: [],
   /** Money that arrives late is owed back. */
   expired: ['refund_due'],
-  failed: [],
-  cancelled: [],
+  failed: ['refund_due'],
+  cancelled: ['refund_due'],
   refund_due: ['refunded'],
   refunded: [],
   /** A rail's answer is unknown; only its reconciler decides. */
@@ -63,7 +63,7 @@ export interface Verdict {
 export function judge(offer: ObservedOffer, observation: Observation): Verdict {
   const to = (state: PaymentState): Verdict => ({ state, surplusBaseUnits: 0n });
   const { receivedBaseUnits: received, arriving } = observation;
-  if (offer.state === 'expired') return to(received > 0n ? 'refund_due' : 'expired');
+  if (UNPAID_STATES.includes(offer.state)) return to(received > 0n ? 'refund_due' : offer.state);
   if (offer.state !== 'pending' && offer.state !== 'underpaid' && offer.state !== 'indeterminate') return to(offer.state);
   if (received >= offer.amountBaseUnits) return { state: 'verified', surplusBaseUnits: received - offer.amountBaseUnits };
   const failed = observation.failed === true && received === 0n && !arriving;

@@ -26,6 +26,9 @@ export interface WatchedOffer {
   createdAt: Date;
 }
 
+/** What a signed authorization of an offer is made from. */
+export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'depositAddress'>;
+
 /**
  * A payment rail. It says where an offer is to be paid and what has arrived there, and decides nothing else: states,
  * journal and receipts are the same for every rail. `observe` must be safe to repeat, and throws when it does not
@@ -39,7 +42,7 @@ export interface PaymentRail {
   depositAddress(offer: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string;
   observe(offer: WatchedOffer): Promise<Observation>;
   /** Offers that can also be paid by a signed authorization (x402 `exact`): what is signed, null where not, and who settles it. */
-  readonly exact?: { requirements(offer: WatchedOffer): ExactRequirements | null; facilitator: Facilitator };
+  readonly exact?: { requirements(offer: PricedOffer): ExactRequirements | null; facilitator: Facilitator };
 }
 
 export const PAYMENT_RAILS = Symbol('payment rails');

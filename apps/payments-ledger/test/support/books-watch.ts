@@ -24,7 +24,7 @@ const wrongPayments = sql(
       (SELECT coalesce(sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id
         WHERE t.payment_id = p.id AND o.account = 'agent:' || p.seller_id || ':earnings') AS earned,
       (SELECT coalesce(sum(o.amount_micros), 0) FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id WHERE t.payment_id = p.id AND o.account = 'agent:' || p.buyer_id || ':refunds') AS owed,
-      coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id ), 0) AS received,
+      CASE WHEN p.rail = 'sandbox' THEN coalesce((SELECT sum(amount_base_units) FROM sandbox_transfers s WHERE s.payment_id = p.id), 0) ELSE p.received_base_units END AS received,
       p.amount_base_units, p.authorization_id IS NOT NULL AND p.state <> 'completed' AS only_authorized
     FROM payments p
   )

@@ -22,6 +22,8 @@ export interface EvmWorld {
   payerAccount: HDAccount;
   balanceOf(token: Address, owner: Address): Promise<bigint>;
   deploy(contract: TestContract): Promise<Address>;
+  /** Puts a contract's code where clients know the real one. */
+  place(contract: TestContract, address: Address): Promise<void>;
   mint(token: Address, to: Address, value: bigint): Promise<void>;
   sendToken(token: Address, to: Address, value: bigint): Promise<Hash>;
   sendCoin(to: Address, value: bigint): Promise<Hash>;
@@ -42,15 +44,19 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
     await client.waitForTransactionReceipt({ hash });
     return hash;
   };
+  const deploy = async (contract: TestContract): Promise<Address> => {
+    const { abi, evm } = compiled().contracts['tokens.sol']![contract]!;
+    const hash = await client.deployContract({ abi, bytecode: `0x${evm.bytecode.object}` as Hex });
+    return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
+  };
   return {
     node,
     payer: account.address,
     payerAccount: account,
     balanceOf: (token, owner) => client.readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [owner] }),
-    async deploy(contract) {
-      const { abi, evm } = compiled().contracts['tokens.sol']![contract]!;
-      const hash = await client.deployContract({ abi, bytecode: `0x${evm.bytecode.object}` as Hex });
-      return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
+    deploy,
+    async place(contract, address) {
+      await node.request('anvil_setCode', [address, await client.getCode({ address: await deploy(contract) })]);
     },
     mint: async (token, to, value) => void (await done(client.writeContract({ address: token, abi: tokenAbi, functionName: 'mint', args: [to, value] }))),
     sendToken: (token, to, value) => done(client.writeContract({ address: token, abi: tokenAbi, functionName: 'transfer', args: [to, value] })),

@@ -41,11 +41,12 @@ export function verifyOnce(agent: Agent, offer: SubscriptionOffer, proof: object
 }
 
 /** As if the time had passed. */
-export const letTimePass = (world: Pick<World, 'databaseUrl'>, what: { period?: string; offer?: string; window?: string }): Promise<unknown> =>
+export const letTimePass = (world: Pick<World, 'databaseUrl'>, what: { period?: string; offer?: string; window?: string; look?: string }): Promise<unknown> =>
   withClient(world.databaseUrl, async (client) => {
     if (what.period) await client.query("UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 second' WHERE id = $1", [what.period]);
     if (what.offer) await client.query("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [what.offer]);
     if (what.window) await client.query("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [what.window]);
+    if (what.look) await client.query('UPDATE payments_ledger.payments SET look_again_at = now() WHERE id = $1', [what.look]);
   });
 
 /** The status of a refusal, and its reason. */

@@ -2,7 +2,7 @@ import type { Currency } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { getAddress, type Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
-import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import type { PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
 import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
 import type { Facilitator } from '../x402/facilitator.js';
 import { usdcDomain } from '../x402/usdc-domain.js';
@@ -51,7 +51,7 @@ export class EvmRail implements PaymentRail {
     return { receivedBaseUnits: baseUnits, arriving, transactionHash };
   }
 
-  private requirementsOf({ route, amountBaseUnits, depositAddress, relayRequestId }: WatchedOffer): ExactRequirements | null {
+  private requirementsOf({ route, amountBaseUnits, depositAddress, relayRequestId }: PricedOffer): ExactRequirements | null {
     const asset = this.tokenOf(route);
     if (!asset) return null;
     const { network } = route;

@@ -5,7 +5,7 @@ import bs58 from 'bs58';
 import { getAddress } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js';
 import type { Observation } from '../../payments/payment-state.js';
-import type { PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import type { PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
 import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 import { usdcDomain } from '../x402/usdc-domain.js';
@@ -50,7 +50,7 @@ export class SandboxRail implements PaymentRail {
 
   /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
   readonly exact = {
-    requirements: ({ route, amountBaseUnits, depositAddress, relayRequestId }: WatchedOffer): ExactRequirements | null =>
+    requirements: ({ route, amountBaseUnits, depositAddress, relayRequestId }: PricedOffer): ExactRequirements | null =>
       route.currency === 'USDC'
         ? { scheme: 'exact', network: BASE_SEPOLIA, amount: amountBaseUnits.toString(), asset: USDC, payTo: getAddress(depositAddress), maxTimeoutSeconds: AUTHORIZATION_SECONDS, extra: { ...usdcDomain(BASE_SEPOLIA), relayRequestId } }
         : null,

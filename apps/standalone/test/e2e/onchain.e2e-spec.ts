@@ -1,0 +1,143 @@
+import type { PaymentOffer } from '@market/sdk';
+import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
+import { parseEther, parseUnits, type Address } from 'viem';
+import { HDKey, mnemonicToAccount } from 'viem/accounts';
+import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
+import { expectBooksInOrder } from '../support/books.js';
+import { bodyOf, callOnce, quote, resultOf, withRelayId } from '../support/buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { letTimePass } from '../support/subscriber.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+const CHAIN_ID = 84_532;
+/** Where stock clients know USDC of Base Sepolia. */
+const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const ON_CHAIN = { 'X-Market-Origin-Chain-Id': String(CHAIN_ID) };
+const PRICE = 0.25;
+
+/** A real chain, real transfers, a real settlement; the marketplace holds no key that could spend what it is paid. */
+inEachMode('money on a chain', ({ mode }) => {
+  let chain: EvmWorld;
+  let marketplace: RunningMarketplace;
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+
+  beforeAll(async () => {
+    chain = await startEvmWorld(CHAIN_ID);
+    await chain.place('SignedToken', USDC);
+    await chain.mint(USDC, chain.payer, parseUnits('1000', 6));
+    const gas = mnemonicToAccount(chain.node.mnemonic, { addressIndex: 3 }).getHdKey().privateKey!;
+    marketplace = await startMarketplace({
+      mode,
+      env: {
+        PAYMENTS_LEDGER_EVM_XPUB: HDKey.fromMasterSeed(Buffer.alloc(32, 5)).publicExtendedKey,
+        PAYMENTS_LEDGER_EVM_RPC_URLS: `eip155:${CHAIN_ID}=${chain.node.url}`,
+        PAYMENTS_LEDGER_EVM_USDC: `eip155:${CHAIN_ID}=${USDC}`,
+        PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${Buffer.from(gas).toString('hex')}`,
+        PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+      },
+    });
+    seller = await registerAgent(marketplace, { displayName: 'Seller' });
+    shop = await openShop(seller, undefined, { pricing_amount: PRICE });
+  }, 120_000);
+  beforeEach(async () => {
+    buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(marketplace, [shop]);
+    await shop?.close();
+    await marketplace?.stop();
+    await chain?.stop();
+  }, 60_000);
+
+  const depositOf = ({ requirements }: PaymentOffer): Address => requirements.depositAddress as Address;
+  const sendUsdc = (offer: PaymentOffer, amount: string) => chain.sendToken(USDC, depositOf(offer), parseUnits(amount, 6));
+  const final = () => chain.node.mine(2);
+  const call = (body: object, { relay_request_id }: PaymentOffer) => callOnce(buyer, shop.listing, body, withRelayId(relay_request_id));
+  const owed = async () => (await buyer.market.ledger.list({ type: 'adjustment' })).data.map(({ direction, amount_cents }) => [direction, amount_cents]);
+
+  it('buys a call by a plain transfer of USDC: not before it is final, and then once [spec: gateway.header-x-market-origin-chain-id]', async () => {
+    const offer = await quote(buyer, shop.listing, { by: 'usdc' }, ON_CHAIN);
+    expect(offer).toMatchObject({ provider: 'onchain-evm', requirements: { network: `eip155:${CHAIN_ID}`, currency: 'USDC', amount: '0.25', depositAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/) as string } });
+    expect((await call({ by: 'usdc' }, offer)).status).toBe(202);
+    const hash = await sendUsdc(offer, '0.25');
+    expect((await call({ by: 'usdc' }, offer)).status).toBe(202);
+    await final();
+    const answers = [await call({ by: 'usdc' }, offer), await call({ by: 'usdc' }, offer)];
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    expect(resultOf(answers[0]!)).toMatchObject({ billable: true, charged_amount: { amount_cents: 25, currency: 'USD' }, seller_response: { echo: { by: 'usdc' } } });
+    expect(await chain.balanceOf(USDC, depositOf(offer))).toBe(250_000n);
+    for (const [agent, role] of [[buyer, 'buyer'], [seller, 'seller']] as const) expect((await agent.market.receipts.list({ role })).data[0]).toMatchObject({ transaction_hash: hash, gross_amount: PRICE });
+    expect(await owed()).toEqual([]);
+  });
+
+  it('buys a call by ETH', async () => {
+    const offer = await quote(buyer, shop.listing, { by: 'eth' }, { ...ON_CHAIN, 'X-Market-Origin-Currency': 'ETH' });
+    expect(offer.requirements).toMatchObject({ network: `eip155:${CHAIN_ID}`, currency: 'ETH' });
+    await chain.sendCoin(depositOf(offer), parseEther(offer.requirements.amount));
+    expect((await call({ by: 'eth' }, offer)).status).toBe(202);
+    await final();
+    expect((await call({ by: 'eth' }, offer)).status).toBe(200);
+    expect(BigInt(await chain.node.request<string>('eth_getBalance', [depositOf(offer), 'latest']))).toBe(parseEther(offer.requirements.amount));
+  });
+
+  it('buys a call for a stock x402 client, settled on the chain from what it signed', async () => {
+    const payer = chain.payerAccount;
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(payer as never));
+    const before = await chain.balanceOf(USDC, payer.address);
+    const response = await wrapFetchWithPayment(fetch, client)(`${marketplace.baseUrl}/api/v1/gateway/${shop.listing.slug}`, {
+      method: 'POST',
+      headers: { authorization: buyer.registration.authorization_header, 'content-type': 'application/json', ...ON_CHAIN },
+      body: '{"by":"x402"}',
+    });
+    expect(response.status).toBe(200);
+    const { success, transaction } = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
+    expect(success).toBe(true);
+    expect(await chain.node.request('eth_getTransactionReceipt', [transaction])).toMatchObject({ status: '0x1', to: USDC.toLowerCase() });
+    expect(before - (await chain.balanceOf(USDC, payer.address))).toBe(250_000n);
+    const [receipt] = (await buyer.market.receipts.list({ role: 'buyer' })).data;
+    expect(receipt).toMatchObject({ transaction_hash: transaction, gross_amount: PRICE });
+    expect(await owed()).toEqual([]);
+  });
+
+  it('that is too little is asked for the rest on the same id', async () => {
+    const offer = await quote(buyer, shop.listing, { part: 1 }, ON_CHAIN);
+    await sendUsdc(offer, '0.1');
+    await final();
+    const asked = await call({ part: 1 }, offer);
+    expect([asked.status, bodyOf(asked).error?.details]).toMatchObject([402, { reason: 'underpaid', received: '0.1', missing: '0.15' }]);
+    await sendUsdc(offer, '0.15');
+    await final();
+    expect((await call({ part: 1 }, offer)).status).toBe(200);
+    expect(await chain.balanceOf(USDC, depositOf(offer))).toBe(250_000n);
+    expect(await owed()).toEqual([]);
+  });
+
+  it('that is too much buys the call at its price, and the surplus is owed back, also what comes after it', async () => {
+    const offer = await quote(buyer, shop.listing, { surplus: 1 }, ON_CHAIN);
+    await sendUsdc(offer, '0.35');
+    await final();
+    expect(resultOf(await call({ surplus: 1 }, offer)).charged_amount.amount_cents).toBe(25);
+    expect(await owed()).toEqual([['credit', 10]]);
+    await sendUsdc(offer, '0.25');
+    await final();
+    await letTimePass(marketplace, { look: offer.payment_id });
+    await eventually(async () => expect(await owed()).toEqual([['credit', 25], ['credit', 10]]));
+    expect(await chain.balanceOf(USDC, depositOf(offer))).toBe(600_000n);
+  });
+
+  it('that comes too late buys nothing and is owed back, though nobody asks', async () => {
+    const offer = await quote(buyer, shop.listing, { late: 1 }, ON_CHAIN);
+    await letTimePass(marketplace, { offer: offer.payment_id });
+    await eventually(async () => expect(bodyOf(await call({ late: 1 }, offer)).error?.details).toMatchObject({ reason: 'offer_expired' }));
+    await sendUsdc(offer, '0.25');
+    await final();
+    await letTimePass(marketplace, { look: offer.payment_id });
+    await eventually(async () => expect(await owed()).toEqual([['credit', 25]]));
+    expect(bodyOf(await call({ late: 1 }, offer)).error?.details).toMatchObject({ reason: 'refund_due' });
+    expect(await chain.balanceOf(USDC, depositOf(offer))).toBe(250_000n);
+  });
+});
