@@ -10,6 +10,7 @@ export interface Shot {
 export interface Measured {
   perSecond: number;
   p50Ms: number;
+  p95Ms: number;
   p99Ms: number;
   /** Answers with another status than the scenario expects, by status; empty when all is well. */
   unexpected: Record<string, number>;
@@ -45,5 +46,5 @@ export async function fire({ baseUrl, connections, seconds, expect, next }: Load
   await pool.close();
   latencies.sort((a, b) => a - b);
   const quantile = (q: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
-  return { perSecond: latencies.length / elapsedSeconds, p50Ms: quantile(0.5), p99Ms: quantile(0.99), unexpected };
+  return { perSecond: latencies.length / elapsedSeconds, p50Ms: quantile(0.5), p95Ms: quantile(0.95), p99Ms: quantile(0.99), unexpected };
 }

@@ -3,17 +3,20 @@ import { startMarketplace } from '@market/testing';
 import { startChild } from './child.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
+import { measureSearch } from './search/measure-search.js';
 import { fillWorld, preparePaid, quoteShot, SEARCH_WORD, type World } from './world.js';
 
 const { values: options } = parseArgs({
   options: {
+    part: { type: 'string', default: 'requests' },
     mode: { type: 'string', default: 'standalone' },
-    connections: { type: 'string', default: '32' },
+    connections: { type: 'string' },
     seconds: { type: 'string', default: '8' },
     paid: { type: 'string', default: '12000' },
+    sizes: { type: 'string', default: '10000,1000000' },
   },
 });
-const connections = Number(options.connections);
+const connections = Number(options.connections ?? (options.part === 'search' ? 16 : 32));
 const seconds = Number(options.seconds);
 const paidCalls = Number(options.paid);
 
@@ -83,4 +86,4 @@ function print(mode: string, rows: Row[]): void {
   }
 }
 
-await main();
+await (options.part === 'search' ? measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }) : main());

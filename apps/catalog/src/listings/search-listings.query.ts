@@ -3,10 +3,9 @@ import { searchListings } from '@market/contracts/catalog';
 import { refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { Found, IndexQuery, PhrasePostings } from '../search/listing-index.js';
-import { LiveIndex, type Indexed } from '../search/live-index.js';
+import type { Found, IndexQuery, ListingIndex } from '../search/listing-index.js';
+import { LiveIndex } from '../search/live-index.js';
 import { TextQueries } from '../search/text-queries.js';
-import type { TextQuery } from '../search/text-query.js';
 import { textProblem } from './domain/listing-text.js';
 import { searchText } from './domain/search-text.js';
 import { toView, VIEW_COLUMNS, VIEW_JOINS, type ListingView, type Search, type ViewRow } from './infra/listing-views.js';
@@ -22,7 +21,7 @@ const shown = sql(
 /**
  * Active listings that meet every filter, sorted, with their exact total: the index says which, PostgreSQL shows them.
  * Queries: 2, the first of which is shared with searches that come at the same time; 1 more for a `q` that was not asked
- * lately, and 1 for a new phrase in it.
+ * lately.
  */
 @Injectable()
 export class SearchListings {
@@ -36,10 +35,10 @@ export class SearchListings {
     const problem = textProblem({ q: input.q });
     if (problem) throw refuse(searchListings, 'text_invalid', problem);
     const q = searchText(input.q);
-    const [indexed, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
+    const [index, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
     // Words that mean nothing to a search, such as "the", find nothing.
     if (q !== undefined && !text) return { items: [], total: 0 };
-    const { ids, total } = await indexed.phrases.resolve(text, (phrases) => find(indexed, { ...queryOf(input), text }, phrases));
+    const { ids, total } = find(index, { ...queryOf(input), text });
     return { items: ids.length === 0 ? [] : await this.show(ids), total };
   }
 
@@ -49,10 +48,10 @@ export class SearchListings {
 }
 
 /** What nothing matches may be misspelt. */
-function find({ index }: Indexed, query: IndexQuery & { text?: TextQuery }, phrases: PhrasePostings): Found {
-  const found = index.search(query, phrases);
+function find(index: ListingIndex, query: IndexQuery): Found {
+  const found = index.search(query);
   const corrected = found.total === 0 && query.text ? index.corrected(query.text) : undefined;
-  return corrected ? index.search({ ...query, text: corrected }, phrases) : found;
+  return corrected ? index.search({ ...query, text: corrected }) : found;
 }
 
 /** Prices are integers below 2^53, and so is every bound that could tell them apart. */

@@ -32,8 +32,7 @@ export class FollowListings1763700300000 implements MigrationInterface {
       await runner.query(`CREATE TRIGGER ${name} AFTER ${event} ON ${table} REFERENCING ${rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION ${name}()`);
     }
     await runner.query('DROP FUNCTION names_resembling');
-    await runner.query('DROP INDEX listings_name_trigrams, listings_newest, listings_price, listings_category, listing_popularity_most');
-    // Phrases alone are still looked up, and by no plan that could be misled.
+    await runner.query('DROP INDEX listings_search, listings_name_trigrams, listings_newest, listings_price, listings_category, listing_popularity_most');
     await runner.query('ALTER TABLE listings ALTER COLUMN search SET STATISTICS -1');
   }
 
@@ -43,6 +42,7 @@ export class FollowListings1763700300000 implements MigrationInterface {
     await runner.query(`CREATE INDEX listings_category ON listings (category_id, created_at DESC, id DESC) WHERE status = 'active'`);
     await runner.query(`CREATE INDEX listings_price ON listings (price_micros, id) WHERE status = 'active'`);
     await runner.query(`CREATE INDEX listings_newest ON listings (created_at DESC, id DESC) WHERE status = 'active'`);
+    await runner.query('CREATE INDEX listings_search ON listings USING gin (search)');
     await runner.query('CREATE INDEX listings_name_trigrams ON listings USING gin (name gin_trgm_ops)');
     await runner.query(`
       CREATE FUNCTION names_resembling(q text) RETURNS SETOF uuid

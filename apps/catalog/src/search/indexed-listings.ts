@@ -1,13 +1,15 @@
 import { sql, type Database } from '@market/persistence';
 import type { IndexedListing } from './listing-index.js';
 
-const COLUMNS = `l.id, (extract(epoch FROM l.created_at) * 1000)::float8 AS "createdAtMs", l.price_micros::float8 AS "priceMicros",
-  coalesce(popularity.completed_calls, 0)::float8 AS "completedCalls", l.category_id AS "categoryId", l.pricing_model AS "pricingModel",
-  l.delivery_type AS "deliveryType", array_to_string(tsvector_to_array(l.search), E'\\n') AS lexemes`;
-const FROM = 'listings l LEFT JOIN listing_popularity popularity ON popularity.listing_id = l.id';
+// The counter is looked up for each row, since a join would be merged from the first counter on for every bite.
+const LISTINGS = `SELECT l.id, (extract(epoch FROM l.created_at) * 1000)::float8 AS "createdAtMs", l.price_micros::float8 AS "priceMicros",
+    coalesce((SELECT completed_calls FROM listing_popularity WHERE listing_id = l.id), 0)::float8 AS "completedCalls",
+    l.category_id AS "categoryId", l.pricing_model AS "pricingModel", l.delivery_type AS "deliveryType",
+    l.search::text AS tsvector
+  FROM listings l WHERE l.status = 'active'`;
 
-const after = sql('listing-search.after', `SELECT ${COLUMNS} FROM ${FROM} WHERE l.status = 'active' AND l.id > $1 ORDER BY l.id LIMIT $2`);
-const some = sql('listing-search.some', `SELECT ${COLUMNS} FROM ${FROM} WHERE l.status = 'active' AND l.id = ANY($1::uuid[])`);
+const after = sql('listing-search.after', `${LISTINGS} AND l.id > $1 ORDER BY l.id LIMIT $2`);
+const some = sql('listing-search.some', `${LISTINGS} AND l.id = ANY($1::uuid[])`);
 const counts = sql('listing-search.counts', `SELECT listing_id AS id, completed_calls::float8 AS "completedCalls" FROM listing_popularity WHERE listing_id = ANY($1::uuid[])`);
 const snapshot = sql('listing-search.snapshot', 'SELECT pg_current_snapshot()::text AS snapshot');
 const changes = sql(
@@ -20,8 +22,6 @@ const changes = sql(
    ) change ON true`,
 );
 const forget = sql('listing-search.forget', 'DELETE FROM listing_search_changes WHERE changed_at < now() - make_interval(secs => $1)');
-
-type Row = Omit<IndexedListing, 'lexemes'> & { lexemes: string };
 
 /** One commit's word on one listing; also a mark of how far changes were read. */
 export interface Change {
@@ -37,13 +37,13 @@ export class IndexedListings {
   constructor(private readonly database: Database) {}
 
   /** In the order of their ids. */
-  async after(id: string | undefined, limit: number): Promise<IndexedListing[]> {
-    return (await this.database.query<Row>(after, [id ?? BEFORE_ALL.listingId, limit])).map(toListing);
+  after(id: string | undefined, limit: number): Promise<IndexedListing[]> {
+    return this.database.query(after, [id ?? BEFORE_ALL.listingId, limit]);
   }
 
   /** Those of the ids that are active. */
-  async some(ids: string[]): Promise<IndexedListing[]> {
-    return (await this.database.query<Row>(some, [ids])).map(toListing);
+  some(ids: string[]): Promise<IndexedListing[]> {
+    return this.database.query(some, [ids]);
   }
 
   counts(ids: string[]): Promise<{ id: string; completedCalls: number }[]> {
@@ -66,6 +66,3 @@ export class IndexedListings {
     await this.database.query(forget, [olderThanSeconds]);
   }
 }
-
-// A lexeme holds no line break: PostgreSQL's parser ends every word at one.
-const toListing = ({ lexemes, ...row }: Row): IndexedListing => ({ ...row, lexemes: lexemes === '' ? [] : lexemes.split('\n') });

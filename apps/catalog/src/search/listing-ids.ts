@@ -1,10 +1,12 @@
 const WORDS = 4;
 const EMPTY = -1;
+const HYPHEN = 45;
 
 /** The id of each slot, 16 bytes each, and back: a hash table of slots, 8 bytes a slot, where strings would take 100. */
 export class ListingIds {
   private words = new Uint32Array(WORDS * 1_024);
   private table = new Int32Array(2_048).fill(EMPTY);
+  private readonly asked = new Uint32Array(WORDS);
   private slots = 0;
   private taken = 0;
 
@@ -13,7 +15,7 @@ export class ListingIds {
     const slot = this.slots;
     this.slots += 1;
     if (this.slots * WORDS > this.words.length) this.words = grown(this.words);
-    for (let word = 0, digits = id.replaceAll('-', ''); word < WORDS; word += 1) this.words[slot * WORDS + word] = Number.parseInt(digits.slice(word * 8, word * 8 + 8), 16);
+    readInto(this.words, slot * WORDS, id);
     if (this.taken * 2 >= this.table.length) this.rehash();
     this.place(slot);
     return slot;
@@ -21,8 +23,8 @@ export class ListingIds {
 
   /** The newest slot of an id, which may have been given up since. */
   slotOf(id: string): number | undefined {
-    const words = Uint32Array.from({ length: WORDS }, (_, word) => Number.parseInt(id.replaceAll('-', '').slice(word * 8, word * 8 + 8), 16));
-    const slot = this.table[this.positionOf(words, 0)]!;
+    readInto(this.asked, 0, id);
+    const slot = this.table[this.positionOf(this.asked, 0)]!;
     return slot === EMPTY ? undefined : slot;
   }
 
@@ -64,6 +66,17 @@ export class ListingIds {
     this.table = new Int32Array(old.length * 2).fill(EMPTY);
     this.taken = 0;
     for (const slot of old) if (slot !== EMPTY) this.place(slot);
+  }
+}
+
+/** The 32 hexadecimal digits of a uuid. */
+function readInto(words: Uint32Array, start: number, id: string): void {
+  for (let at = 0, digit = 0; at < id.length; at += 1) {
+    const code = id.charCodeAt(at);
+    if (code === HYPHEN) continue;
+    const position = start + (digit >>> 3);
+    words[position] = (words[position]! << 4) | ((code & 0xf) + (code >>> 6) * 9);
+    digit += 1;
   }
 }
 

@@ -5,11 +5,20 @@ import type { TextQuery } from './text-query.js';
 
 const WORDS = ['fjord', 'quilt', 'onyx', 'tundra'];
 const IDS = Array.from({ length: 40 }, () => newId());
-const noPhrases = (): never => {
-  throw new Error('there are no phrases here');
-};
 
-const anyListing: fc.Arbitrary<IndexedListing> = fc.record({
+/** As PostgreSQL prints a text of these words; their positions start at 1. */
+function printed(words: string[]): string {
+  const positions = new Map<string, number[]>();
+  words.forEach((word, index) => positions.set(word, [...(positions.get(word) ?? []), index + 1]));
+  return [...positions].map(([word, at]) => `'${word}':${at.join(',')}`).join(' ');
+}
+
+interface Shelved extends IndexedListing {
+  words: string[];
+}
+
+const anyListing: fc.Arbitrary<Shelved> = fc
+  .record({
   id: fc.constantFrom(...IDS),
   createdAtMs: fc.integer({ min: 0, max: 5 }),
   priceMicros: fc.constantFrom(0, 1, 1_000_000, 1_000_000_000_000),
@@ -17,13 +26,18 @@ const anyListing: fc.Arbitrary<IndexedListing> = fc.record({
   categoryId: fc.constantFrom(IDS[0]!, IDS[1]!, null),
   pricingModel: fc.constantFrom('free', 'monthly'),
   deliveryType: fc.constantFrom('api', 'file'),
-  lexemes: fc.subarray(WORDS),
-});
+  words: fc.array(fc.constantFrom(...WORDS), { maxLength: 6 }),
+})
+  .map((listing) => ({ ...listing, tsvector: printed(listing.words) }));
 
 const { text: anyText } = fc.letrec<{ text: TextQuery }>((tie) => ({
   text: fc.oneof(
     { depthSize: 'small' },
     fc.constantFrom(...WORDS, 'unheard').map((lexeme) => ({ kind: 'word' as const, lexeme })),
+    fc.array(fc.record({ lexeme: fc.constantFrom(...WORDS), gap: fc.integer({ min: 1, max: 2 }) }), { minLength: 2, maxLength: 3 }).map((run) => ({
+      kind: 'phrase' as const,
+      words: run.map(({ lexeme }, index) => ({ lexeme, place: run.slice(0, index).reduce((sum, { gap }) => sum + gap, 0) })),
+    })),
     fc.array(tie('text'), { minLength: 2, maxLength: 3 }).map((parts) => ({ kind: 'and' as const, parts })),
     fc.array(tie('text'), { minLength: 2, maxLength: 3 }).map((parts) => ({ kind: 'or' as const, parts })),
     tie('text').map((part) => ({ kind: 'not' as const, part })),
@@ -50,17 +64,17 @@ const anyChange = fc.oneof(
   fc.uniqueArray(fc.record({ id: fc.constantFrom(...IDS), completedCalls: fc.nat({ max: 9 }) }), { selector: ({ id }) => id, maxLength: 10 }),
 );
 
-function holds(text: TextQuery, { lexemes }: IndexedListing): boolean {
-  if (text.kind === 'word') return lexemes.includes(text.lexeme);
-  if (text.kind === 'not') return !holds(text.part, { lexemes } as IndexedListing);
-  if (text.kind === 'phrase') return noPhrases();
-  return text.parts[text.kind === 'and' ? 'every' : 'some']((part) => holds(part, { lexemes } as IndexedListing));
+function holds(text: TextQuery, words: string[]): boolean {
+  if (text.kind === 'word') return words.includes(text.lexeme);
+  if (text.kind === 'not') return !holds(text.part, words);
+  if (text.kind === 'phrase') return words.some((_, start) => text.words.every(({ lexeme, place }) => words[start + place] === lexeme));
+  return text.parts[text.kind === 'and' ? 'every' : 'some']((part) => holds(part, words));
 }
 
-function naive(all: IndexedListing[], { text, categoryId, pricingModel, deliveryType, minPriceMicros = 0, maxPriceMicros = Infinity, sort, offset, limit }: IndexQuery): { ids: string[]; total: number } {
+function naive(all: Shelved[], { text, categoryId, pricingModel, deliveryType, minPriceMicros = 0, maxPriceMicros = Infinity, sort, offset, limit }: IndexQuery): { ids: string[]; total: number } {
   const key = { newest: 'createdAtMs', popular: 'completedCalls', price_low: 'priceMicros', price_high: 'priceMicros' }[sort] as 'createdAtMs';
   const found = all
-    .filter((listing) => !text || holds(text, listing))
+    .filter((listing) => !text || holds(text, listing.words))
     .filter((listing) => (categoryId ?? listing.categoryId) === listing.categoryId && (pricingModel ?? listing.pricingModel) === listing.pricingModel && (deliveryType ?? listing.deliveryType) === listing.deliveryType)
     .filter(({ priceMicros }) => priceMicros >= minPriceMicros && priceMicros <= maxPriceMicros)
     .sort((a, b) => a[key] - b[key] || (a.id < b.id ? -1 : 1));
@@ -72,7 +86,7 @@ describe('the index', () => {
   it('finds what a reading of every listing finds, after any changes', () => {
     fc.assert(
       fc.property(fc.array(anyChange, { maxLength: 8 }), fc.array(anyQuery, { minLength: 1, maxLength: 20 }), (changes, queries) => {
-        const [index, model] = [new ListingIndex(), new Map<string, IndexedListing>()];
+        const [index, model] = [new ListingIndex(), new Map<string, Shelved>()];
         for (const change of changes) {
           if (Array.isArray(change)) {
             index.setCompletedCalls(change);
@@ -84,14 +98,14 @@ describe('the index', () => {
           }
         }
         expect(index.size).toBe(model.size);
-        for (const query of queries) expect(index.search(query, noPhrases)).toEqual(naive([...model.values()], query));
+        for (const query of queries) expect(index.search(query)).toEqual(naive([...model.values()], query));
       }),
       { numRuns: 300 },
     );
   });
 
   it('pages through thousands from either end', () => {
-    const all = Array.from({ length: 5_000 }, (_, number): IndexedListing => ({
+    const all = Array.from({ length: 5_000 }, (_, number): Shelved => ({
       id: newId(number),
       createdAtMs: number % 700,
       priceMicros: (number * 31) % 500,
@@ -99,7 +113,8 @@ describe('the index', () => {
       categoryId: null,
       pricingModel: number % 2 ? 'free' : 'monthly',
       deliveryType: 'api',
-      lexemes: number % 3 ? ['fjord'] : [],
+      words: number % 3 ? ['fjord'] : [],
+      tsvector: number % 3 ? printed(['fjord']) : '',
     }));
     const index = new ListingIndex();
     for (let start = 0; start < all.length; start += 1_000) index.put(all.slice(start, start + 1_000));
@@ -107,7 +122,7 @@ describe('the index', () => {
       for (const more of [{}, { pricingModel: 'free' as const }, { text: { kind: 'word' as const, lexeme: 'fjord' } }, { minPriceMicros: 3, maxPriceMicros: 450 }, { maxPriceMicros: 2 }]) {
         for (const offset of [0, 1, 600, 1_249, 1_666, 2_499, 2_500, 3_333, 4_990, 5_000]) {
           const query: IndexQuery = { sort, offset, limit: 17, ...more };
-          expect(index.search(query, noPhrases)).toEqual(naive(all, query));
+          expect(index.search(query)).toEqual(naive(all, query));
         }
       }
     }
@@ -115,14 +130,14 @@ describe('the index', () => {
 
   it('replaces words that no listing has by those most like them, except where they are unwanted', () => {
     const index = new ListingIndex();
-    const [first] = fc.sample(anyListing, 1) as [IndexedListing];
-    index.put([{ ...first, lexemes: ['weather', 'station'] }]);
+    const [first] = fc.sample(anyListing, 1) as [Shelved];
+    index.put([{ ...first, tsvector: printed(['weather', 'station']) }]);
     const read = (lexeme: string): TextQuery => ({ kind: 'word', lexeme });
     const either = (lexeme: string): TextQuery => ({ kind: 'or', parts: [read(lexeme)] });
     expect(index.corrected(read('weather'))).toBeUndefined();
     expect(index.corrected({ kind: 'not', part: read('wether') })).toBeUndefined();
     expect(index.corrected({ kind: 'and', parts: [read('wether'), read('station')] })).toEqual({ kind: 'and', parts: [either('weather'), read('station')] });
-    expect(index.corrected({ kind: 'phrase', tsquery: '', lexemes: ['weather', 'statin'] })).toEqual({ kind: 'and', parts: [read('weather'), either('station')] });
+    expect(index.corrected({ kind: 'phrase', words: [{ lexeme: 'weather', place: 0 }, { lexeme: 'statin', place: 1 }] })).toEqual({ kind: 'and', parts: [read('weather'), either('station')] });
     index.put([], [first.id]);
     expect(index.corrected(read('wether'))).toBeUndefined();
   });

@@ -3,9 +3,8 @@ import type { InputOf } from '@market/contracts';
 import { clearBit, countBits, hasBit, intersect, setBit, slotsOf, subtract, unite, wordsFor, type Bits } from './bits.js';
 import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
-import { Postings } from './postings.js';
-import type { TextQuery } from './text-query.js';
-import { Vocabulary } from './vocabulary.js';
+import type { PhraseWord, TextQuery } from './text-query.js';
+import { WordIndex } from './word-index.js';
 
 /** What search knows of an active listing. */
 export interface IndexedListing {
@@ -16,7 +15,8 @@ export interface IndexedListing {
   categoryId: string | null;
   pricingModel: string;
   deliveryType: string;
-  lexemes: string[];
+  /** Its text as PostgreSQL stems and prints it. */
+  tsvector: string;
 }
 
 export interface IndexQuery extends Pick<InputOf<typeof searchListings>, 'categoryId' | 'pricingModel' | 'deliveryType' | 'sort'> {
@@ -32,8 +32,12 @@ export interface Found {
   total: number;
 }
 
-/** Where the phrases of a query are found; PostgreSQL alone knows. */
-export type PhrasePostings = (tsquery: string) => Postings;
+interface PriceRange {
+  first: number;
+  end: number;
+  count: number;
+  holds(slot: number): boolean;
+}
 
 /** Results up to this size are sorted by themselves; in a larger one the next match is close wherever one stands. */
 const SORTED_APART = 512;
@@ -46,8 +50,8 @@ const SORTED_APART = 512;
  * `isWasteful` says when to build the index anew.
  */
 export class ListingIndex {
-  /** Slots that were ever given. */
-  slots = 0;
+  /** How many were ever given. */
+  private slots = 0;
   private readonly ids = new ListingIds();
   private active: Bits = new Uint32Array(32);
   private createdAtMs = new Float64Array(1_024);
@@ -56,9 +60,7 @@ export class ListingIndex {
   private readonly byAge = this.orderedBy((slot) => this.createdAtMs[slot]!);
   private readonly byPrice = this.orderedBy((slot) => this.priceMicros[slot]!);
   private readonly byCalls = this.orderedBy((slot) => this.completedCalls[slot]!);
-  private readonly words = new Map<string, Postings>();
-  private readonly facets = new Map<string, Postings>();
-  private readonly vocabulary = new Vocabulary();
+  private readonly words = new WordIndex();
   /** Allocating them anew for each search would keep the collector busy. */
   private readonly scratch: Bits[] = [];
 
@@ -90,9 +92,8 @@ export class ListingIndex {
     this.byCalls.add(slots);
   }
 
-  /** @param phrases knows every phrase of the query up to the last slot. */
-  search(query: IndexQuery, phrases: PhrasePostings): Found {
-    const matches = this.matchesOf(query, phrases);
+  search(query: IndexQuery): Found {
+    const matches = this.matchesOf(query);
     if (!matches) {
       const { order, descending } = this.orderOf(query.sort);
       return { ids: this.idsOf(pageOf(order, { ...query, descending })), total: this.size };
@@ -113,38 +114,20 @@ export class ListingIndex {
     return found.replaced ? corrected : undefined;
   }
 
-  /** Slots from `from` on whose listings have all the lexemes. */
-  slotsWith(lexemes: string[], from: number): Uint32Array {
-    const matches = this.takeActive();
-    for (const lexeme of lexemes) this.keepPostings(matches, this.words.get(lexeme));
-    const slots = slotsOf(matches, countBits(matches)).filter((slot) => slot >= from);
-    this.giveBack(matches);
-    return slots;
-  }
-
-  idsOf(slots: ArrayLike<number>): string[] {
-    return Array.from(slots, (slot) => this.ids.idOf(slot));
-  }
-
-  /** The newest slot of a listing that is active. */
-  slotOf(id: string): number | undefined {
+  private slotOf(id: string): number | undefined {
     const slot = this.ids.slotOf(id);
     return slot !== undefined && hasBit(this.active, slot) ? slot : undefined;
   }
 
   private correct(query: TextQuery, found: { replaced: boolean }): TextQuery {
     if (query.kind === 'not') return query;
-    if (query.kind === 'phrase') return { kind: 'and', parts: query.lexemes.map((lexeme) => this.correct({ kind: 'word', lexeme }, found)) };
+    if (query.kind === 'phrase') return { kind: 'and', parts: query.words.map(({ lexeme }) => this.correct({ kind: 'word', lexeme }, found)) };
     if (query.kind !== 'word') return { ...query, parts: query.parts.map((part) => this.correct(part, found)) };
-    if (this.isInUse(query.lexeme)) return query;
-    const closest = this.vocabulary.closestTo(query.lexeme, (word) => this.isInUse(word));
+    if (this.words.isIn(this.active, query.lexeme)) return query;
+    const closest = this.words.closestTo(query.lexeme, this.active);
     if (closest.length === 0) return query;
     found.replaced = true;
     return { kind: 'or', parts: closest.map((lexeme) => ({ kind: 'word', lexeme })) };
-  }
-
-  private isInUse(lexeme: string): boolean {
-    return this.words.get(lexeme)?.meets(this.active) ?? false;
   }
 
   private append(listing: IndexedListing): number {
@@ -154,14 +137,7 @@ export class ListingIndex {
     this.priceMicros[slot] = listing.priceMicros;
     this.completedCalls[slot] = listing.completedCalls;
     setBit(this.active, slot);
-    for (const facet of [categoryFacet(listing.categoryId), pricingFacet(listing.pricingModel), deliveryFacet(listing.deliveryType)]) {
-      postingsOf(this.facets, facet).add(slot);
-    }
-    for (const lexeme of listing.lexemes) {
-      const postings = postingsOf(this.words, lexeme);
-      if (postings.count === 0) this.vocabulary.add(lexeme);
-      postings.add(slot);
-    }
+    this.words.add(slot, listing.tsvector, [categoryMark(listing.categoryId), pricingMark(listing.pricingModel), deliveryMark(listing.deliveryType)]);
     return slot;
   }
 
@@ -171,66 +147,77 @@ export class ListingIndex {
   }
 
   /** The matches of a query, to be given back; undefined when all active listings match. */
-  private matchesOf(query: IndexQuery, phrases: PhrasePostings): Bits | undefined {
-    const facets = [
-      query.categoryId !== undefined && categoryFacet(query.categoryId),
-      query.pricingModel !== undefined && pricingFacet(query.pricingModel),
-      query.deliveryType !== undefined && deliveryFacet(query.deliveryType),
-    ].filter((facet) => facet !== false);
-    const { minPriceMicros = 0, maxPriceMicros = Infinity } = query;
-    const first = this.byPrice.countWhile((slot) => this.priceMicros[slot]! < minPriceMicros);
-    const end = this.byPrice.countWhile((slot) => this.priceMicros[slot]! <= maxPriceMicros);
-    if (facets.length === 0 && !query.text && end - first === this.size) return undefined;
+  private matchesOf(query: IndexQuery): Bits | undefined {
+    const marks = [
+      query.categoryId !== undefined && categoryMark(query.categoryId),
+      query.pricingModel !== undefined && pricingMark(query.pricingModel),
+      query.deliveryType !== undefined && deliveryMark(query.deliveryType),
+    ].filter((mark) => mark !== false);
+    const prices = this.pricesOf(query);
+    if (marks.length === 0 && !query.text && prices.count === this.size) return undefined;
     const matches = this.takeActive();
-    for (const facet of facets) this.keepPostings(matches, this.facets.get(facet));
-    if (end - first < this.size) this.keepPrices(matches, first, end);
-    if (query.text) this.keepText(matches, query.text, phrases);
+    for (const mark of marks) this.keepWord(matches, mark);
+    if (query.text) this.keepText(matches, query.text);
+    if (prices.count < this.size) this.keepPrices(matches, prices);
     return matches;
   }
 
-  private keepPostings(matches: Bits, postings: Postings | undefined): void {
-    if (!postings) return void matches.fill(0);
+  /** The part of the order by price that is within the bounds, both inclusive. */
+  private pricesOf({ minPriceMicros = 0, maxPriceMicros = Infinity }: IndexQuery): PriceRange {
+    const first = this.byPrice.countWhile((slot) => this.priceMicros[slot]! < minPriceMicros);
+    const end = this.byPrice.countWhile((slot) => this.priceMicros[slot]! <= maxPriceMicros);
+    return { first, end, count: Math.max(end - first, 0), holds: (slot) => this.priceMicros[slot]! >= minPriceMicros && this.priceMicros[slot]! <= maxPriceMicros };
+  }
+
+  private keepWord(matches: Bits, word: string): void {
     const scratch = this.take();
-    postings.intersectInto(matches, scratch);
+    this.words.intersectInto(matches, word, scratch);
     this.giveBack(scratch);
   }
 
-  /** Whichever is less: setting what is in the range, or clearing what is not. */
-  private keepPrices(matches: Bits, first: number, end: number): void {
-    if ((end - first) * 2 > this.size) {
+  /** Whichever is least: looking at each match, setting what is in the range, or clearing what is not. */
+  private keepPrices(matches: Bits, { first, end, count, holds }: PriceRange): void {
+    const matched = countBits(matches);
+    if (matched < Math.min(count, this.size - count)) {
+      for (const slot of slotsOf(matches, matched)) if (!holds(slot)) clearBit(matches, slot);
+    } else if (count * 2 > this.size) {
       for (let position = 0; position < first; position += 1) clearBit(matches, this.byPrice.at(position));
       for (let position = end; position < this.size; position += 1) clearBit(matches, this.byPrice.at(position));
-      return;
+    } else {
+      const within = this.take().fill(0);
+      for (let position = first; position < end; position += 1) setBit(within, this.byPrice.at(position));
+      intersect(matches, within);
+      this.giveBack(within);
     }
-    const within = this.take().fill(0);
-    for (let position = first; position < end; position += 1) setBit(within, this.byPrice.at(position));
-    intersect(matches, within);
-    this.giveBack(within);
   }
 
-  private keepText(matches: Bits, query: TextQuery, phrases: PhrasePostings): void {
-    if (query.kind === 'word') return this.keepPostings(matches, this.words.get(query.lexeme));
-    if (query.kind === 'phrase') return this.keepPostings(matches, phrases(query.tsquery));
-    if (query.kind === 'and') return query.parts.forEach((part) => this.keepText(matches, part, phrases));
+  private keepText(matches: Bits, query: TextQuery): void {
+    if (query.kind === 'word') return this.keepWord(matches, query.lexeme);
+    if (query.kind === 'and') return query.parts.forEach((part) => this.keepText(matches, part));
     const found = this.take().fill(0);
-    if (query.kind === 'or') {
-      query.parts.forEach((part) => this.addText(found, part, phrases));
-      intersect(matches, found);
-    } else {
-      this.addText(found, query.part, phrases);
-      subtract(matches, found);
-    }
+    this.addText(found, query.kind === 'not' ? query.part : query);
+    if (query.kind === 'not') subtract(matches, found);
+    else intersect(matches, found);
     this.giveBack(found);
   }
 
-  private addText(found: Bits, query: TextQuery, phrases: PhrasePostings): void {
-    if (query.kind === 'word') return this.words.get(query.lexeme)?.uniteInto(found);
-    if (query.kind === 'phrase') return phrases(query.tsquery).uniteInto(found);
-    if (query.kind === 'or') return query.parts.forEach((part) => this.addText(found, part, phrases));
-    const matches = this.takeActive();
-    this.keepText(matches, query, phrases);
-    unite(found, matches);
-    this.giveBack(matches);
+  private addText(found: Bits, query: TextQuery): void {
+    if (query.kind === 'word') this.words.uniteInto(found, query.lexeme);
+    else if (query.kind === 'phrase') this.addPhrase(found, query.words);
+    else if (query.kind === 'or') query.parts.forEach((part) => this.addText(found, part));
+    else {
+      const matches = this.takeActive();
+      this.keepText(matches, query);
+      unite(found, matches);
+      this.giveBack(matches);
+    }
+  }
+
+  private addPhrase(found: Bits, phrase: PhraseWord[]): void {
+    const within = this.takeActive();
+    for (const { lexeme } of phrase) this.keepWord(within, lexeme);
+    this.words.unitePhraseInto(found, phrase, within);
+    this.giveBack(within);
   }
 
   private pageAmong(matches: Bits, total: number, { sort, offset, limit }: IndexQuery): ArrayLike<number> {
@@ -244,6 +231,10 @@ export class ListingIndex {
   private orderOf(sort: IndexQuery['sort']): { order: OrderedSlots; descending: boolean } {
     if (sort === 'price_low') return { order: this.byPrice, descending: false };
     return { order: { newest: this.byAge, popular: this.byCalls, price_high: this.byPrice }[sort], descending: true };
+  }
+
+  private idsOf(slots: ArrayLike<number>): string[] {
+    return Array.from(slots, (slot) => this.ids.idOf(slot));
   }
 
   private orderedBy(key: (slot: number) => number): OrderedSlots {
@@ -279,15 +270,10 @@ export class ListingIndex {
   }
 }
 
-const categoryFacet = (id: string | null): string => `category ${id}`;
-const pricingFacet = (model: string): string => `pricing ${model}`;
-const deliveryFacet = (type: string): string => `delivery ${type}`;
-
-function postingsOf(postings: Map<string, Postings>, key: string): Postings {
-  let known = postings.get(key);
-  if (!known) postings.set(key, (known = new Postings()));
-  return known;
-}
+// No lexeme holds a blank.
+const categoryMark = (id: string | null): string => `category ${id}`;
+const pricingMark = (model: string): string => `pricing ${model}`;
+const deliveryMark = (type: string): string => `delivery ${type}`;
 
 /** A page of an order, or of its slots that match; counted from whichever end is closer, so that no page is deeper than half. */
 function pageOf(order: OrderedSlots, { descending, offset, limit }: { descending: boolean; offset: number; limit: number }, among?: { matches: Bits; total: number }): number[] {

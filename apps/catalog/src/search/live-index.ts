@@ -1,24 +1,22 @@
+import { UnavailableError } from '@market/kernel';
 import { Database } from '@market/persistence';
 import { Jobs } from '@market/runtime';
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
 import { IndexedListings } from './indexed-listings.js';
 import { ListingIndex } from './listing-index.js';
-import { Phrases } from './phrases.js';
 
 /** Read and put in at a time; a bite holds up everything else in the process for some ten milliseconds. */
 const BITE = 1_000;
 const LOOK_EVERY_MS = 1_000;
+/** How long a search waits for the index of a process that has just started: a million listings take some 20 s to read. */
+const PATIENCE_MS = 5_000;
 /** How long changes are kept, and how long a process may not have looked before it reads everything anew instead. */
 const KEPT_SECONDS = 900;
 const TRUSTED_FOR_MS = 300_000;
 
-/** The index with what belongs to its slots. */
-export interface Indexed {
+interface Following {
   readonly index: ListingIndex;
-  readonly phrases: Phrases;
-}
-
-interface Following extends Indexed {
   /** The snapshot of PostgreSQL up to which changes were put in. */
   snapshot: string;
   lookedAtMs: number;
@@ -26,14 +24,17 @@ interface Following extends Indexed {
 
 /** The index of this process, as fresh as the database is: what was committed before it is asked for is in it. */
 @Injectable()
-export class LiveIndex implements OnModuleInit {
+export class LiveIndex implements OnModuleInit, OnModuleDestroy {
+  private readonly logger = new Logger('LiveIndex');
   private readonly listings: IndexedListings;
   private following: Following | undefined;
-  private looking: Promise<Indexed> | undefined;
-  private next: Promise<Indexed> | undefined;
+  private looking: Promise<ListingIndex> | undefined;
+  private next: Promise<ListingIndex> | undefined;
+  private reading: Promise<unknown> | undefined;
+  private stopped = false;
 
   constructor(
-    private readonly database: Database,
+    database: Database,
     private readonly jobs: Jobs,
   ) {
     this.listings = new IndexedListings(database);
@@ -44,8 +45,21 @@ export class LiveIndex implements OnModuleInit {
     this.jobs.every('forget followed changes', (KEPT_SECONDS * 1_000) / 15, () => this.listings.forget(KEPT_SECONDS));
   }
 
-  /** Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each thousand of changes. */
-  fresh(): Promise<Indexed> {
+  onModuleDestroy(): void {
+    this.stopped = true;
+  }
+
+  /**
+   * Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each thousand of changes.
+   * @throws UnavailableError while the index is first read, when that takes long.
+   */
+  fresh(): Promise<ListingIndex> {
+    const looked = this.lookAgain();
+    if (this.following) return looked;
+    return Promise.race([looked, delay(PATIENCE_MS, undefined, { ref: false }).then(() => Promise.reject(new UnavailableError('the index of listings')))]);
+  }
+
+  private lookAgain(): Promise<ListingIndex> {
     this.next ??= (this.looking ?? Promise.resolve()).then(
       () => this.look(),
       () => this.look(),
@@ -53,20 +67,28 @@ export class LiveIndex implements OnModuleInit {
     return this.next;
   }
 
-  private look(): Promise<Indexed> {
+  private look(): Promise<ListingIndex> {
     this.next = undefined;
     return (this.looking = this.catchUp());
   }
 
   /** Also where nobody searches: so that the first who does finds an index, and no change is missed. */
   private async keep(): Promise<void> {
-    const { index } = await this.fresh();
-    if (index.isWasteful) this.following = await this.load();
+    if (!this.following) return this.readBeside(() => this.lookAgain());
+    const index = await this.lookAgain();
+    if (index.isWasteful) this.readBeside(async () => (this.following = await this.load()));
   }
 
-  private async catchUp(): Promise<Indexed> {
+  /** A process that stops waits for its jobs, and does not have to wait for this. */
+  private readBeside(read: () => Promise<unknown>): void {
+    this.reading ??= read()
+      .catch((error: unknown) => this.logger.warn(`listings were not read: ${String(error)}`))
+      .finally(() => (this.reading = undefined));
+  }
+
+  private async catchUp(): Promise<ListingIndex> {
     const following = this.following;
-    if (!following || performance.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load());
+    if (!following || performance.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load()).index;
     const lookedAtMs = performance.now();
     const { index } = following;
     let bite = await this.listings.changes(following.snapshot, BITE);
@@ -80,7 +102,7 @@ export class LiveIndex implements OnModuleInit {
       bite = bite.changes.length < BITE ? { snapshot, changes: [] } : await this.listings.changes(following.snapshot, BITE, bite.changes.at(-1));
     }
     Object.assign(following, { snapshot, lookedAtMs });
-    return following;
+    return index;
   }
 
   /** Reads every active listing; changes meanwhile are met by the next look. */
@@ -88,7 +110,14 @@ export class LiveIndex implements OnModuleInit {
     const lookedAtMs = performance.now();
     const snapshot = await this.listings.snapshot();
     const index = new ListingIndex();
-    for (let listings = await this.listings.after(undefined, BITE); listings.length > 0; listings = await this.listings.after(listings.at(-1)!.id, BITE)) index.put(listings);
-    return { index, phrases: new Phrases(index, this.database), snapshot, lookedAtMs };
+    for (let bite = await this.listings.after(undefined, BITE); bite.length > 0; ) {
+      if (this.stopped) throw new UnavailableError('the index of listings');
+      // PostgreSQL reads the next while this one is put in.
+      const next = this.listings.after(bite.at(-1)!.id, BITE);
+      next.catch(() => undefined);
+      index.put(bite);
+      bite = await next;
+    }
+    return { index, snapshot, lookedAtMs };
   }
 }

@@ -1,10 +1,15 @@
-/** What a text asks for, as PostgreSQL understood it. A phrase needs positions; `lexemes` are those that all its listings have. */
+/** What a text asks for, as PostgreSQL understood it. Each word of a phrase stands so many places behind its first. */
 export type TextQuery =
   | { kind: 'word'; lexeme: string }
-  | { kind: 'phrase'; tsquery: string; lexemes: string[] }
+  | { kind: 'phrase'; words: PhraseWord[] }
   | { kind: 'and'; parts: TextQuery[] }
   | { kind: 'or'; parts: TextQuery[] }
   | { kind: 'not'; part: TextQuery };
+
+export interface PhraseWord {
+  lexeme: string;
+  place: number;
+}
 
 const TOKEN = /\s*(?:'((?:[^'\\]|''|\\.)*)'|(<(?:-|\d+)>)|([&|!()]))/y;
 
@@ -15,45 +20,34 @@ const TOKEN = /\s*(?:'((?:[^'\\]|''|\\.)*)'|(<(?:-|\d+)>)|([&|!()]))/y;
 export function readTextQuery(printed: string): TextQuery | undefined {
   const tokens = tokensOf(printed);
   if (tokens.length === 0) return undefined;
-  const reader = new Reader(printed, tokens);
+  const reader = new Reader(tokens);
   const query = reader.readOr();
   if (!reader.isDone) throw new Error('PostgreSQL printed a tsquery in a form that is not known');
   return query;
 }
 
-/** All phrases of a query, each as it is written there. */
-export function phrasesIn(query: TextQuery): Extract<TextQuery, { kind: 'phrase' }>[] {
-  if (query.kind === 'phrase') return [query];
-  if (query.kind === 'not') return phrasesIn(query.part);
-  return query.kind === 'word' ? [] : query.parts.flatMap(phrasesIn);
-}
-
 interface Token {
   text: string;
   lexeme: string | undefined;
-  start: number;
-  end: number;
 }
 
 function tokensOf(printed: string): Token[] {
   const tokens: Token[] = [];
+  let end = 0;
   TOKEN.lastIndex = 0;
   for (let match = TOKEN.exec(printed); match; match = TOKEN.exec(printed)) {
     const [whole, lexeme] = match;
-    const text = whole.trimStart();
-    tokens.push({ text, lexeme: lexeme?.replace(/''|\\(.)/gs, (pair, escaped: string | undefined) => escaped ?? pair[0]!), start: TOKEN.lastIndex - text.length, end: TOKEN.lastIndex });
+    tokens.push({ text: whole.trimStart(), lexeme: lexeme?.replace(/''|\\(.)/gs, (pair, escaped: string | undefined) => escaped ?? pair[0]!) });
+    end = TOKEN.lastIndex;
   }
-  if ((tokens.at(-1)?.end ?? 0) !== printed.trimEnd().length) throw new Error('PostgreSQL printed a tsquery in a form that is not known');
+  if (end !== printed.trimEnd().length) throw new Error('PostgreSQL printed a tsquery in a form that is not known');
   return tokens;
 }
 
 class Reader {
   private next = 0;
 
-  constructor(
-    private readonly printed: string,
-    private readonly tokens: Token[],
-  ) {}
+  constructor(private readonly tokens: Token[]) {}
 
   get isDone(): boolean {
     return this.next === this.tokens.length;
@@ -69,18 +63,25 @@ class Reader {
     return parts.length === 1 ? parts[0]! : { kind, parts };
   }
 
-  /** The whole run from its first operand to its last stays PostgreSQL's to judge. */
+  /** `'a' <-> 'b' <2> 'c'`, and phrases within phrases, which hyphens make: all one run of words. */
   private readPhrase(): TextQuery {
-    const first = this.next;
-    const operand = this.readOperand();
-    if (!this.tokens[this.next]?.text.startsWith('<')) return operand;
-    while (this.tokens[this.next]?.text.startsWith('<')) {
+    const operands = [this.readOperand()];
+    const distances: number[] = [];
+    for (let operator = this.tokens[this.next]?.text; operator?.startsWith('<'); operator = this.tokens[this.next]?.text) {
       this.next += 1;
-      this.readOperand();
+      distances.push(operator === '<->' ? 1 : Number(operator.slice(1, -1)));
+      operands.push(this.readOperand());
     }
-    const tokens = this.tokens.slice(first, this.next);
-    const needsAll = !tokens.some(({ text }) => text === '|' || text === '!');
-    return { kind: 'phrase', tsquery: this.printed.slice(tokens[0]!.start, tokens.at(-1)!.end), lexemes: needsAll ? tokens.flatMap(({ lexeme }) => lexeme ?? []) : [] };
+    if (operands.length === 1) return operands[0]!;
+    const words: PhraseWord[] = [];
+    for (const [index, operand] of operands.entries()) {
+      const run = wordsOf(operand);
+      // No dictionary of the English configuration offers alternatives within a phrase.
+      if (!run) return { kind: 'and', parts: operands };
+      const start = index === 0 ? 0 : words.at(-1)!.place + distances[index - 1]!;
+      words.push(...run.map(({ lexeme, place }) => ({ lexeme, place: start + place })));
+    }
+    return { kind: 'phrase', words };
   }
 
   private readOperand(): TextQuery {
@@ -100,4 +101,9 @@ class Reader {
     this.next += 1;
     return true;
   }
+}
+
+function wordsOf(query: TextQuery): PhraseWord[] | undefined {
+  if (query.kind === 'word') return [{ lexeme: query.lexeme, place: 0 }];
+  return query.kind === 'phrase' ? query.words : undefined;
 }

@@ -1,4 +1,5 @@
-import { Postings } from './postings.js';
+import { Lexicon } from './lexicon.js';
+import { PostingLists } from './posting-lists.js';
 
 /** What pg_trgm calls similar unless told otherwise. */
 const LEAST_SIMILARITY = 0.3;
@@ -10,7 +11,9 @@ const LONGEST = 64;
 export class Vocabulary {
   private readonly words: string[] = [];
   private sizes = new Uint8Array(1_024);
-  private readonly wordsWith = new Map<string, Postings>();
+  private readonly trigrams = new Lexicon();
+  /** By trigram, the words it is in. */
+  private readonly lists = new PostingLists();
 
   /** @param word never added before. */
   add(word: string): void {
@@ -19,11 +22,7 @@ export class Vocabulary {
     const number = this.words.push(word) - 1;
     if (number >= this.sizes.length) this.sizes = doubled(this.sizes);
     this.sizes[number] = trigrams.size;
-    for (const trigram of trigrams) {
-      let words = this.wordsWith.get(trigram);
-      if (!words) this.wordsWith.set(trigram, (words = new Postings()));
-      words.add(number);
-    }
+    for (const trigram of trigrams) this.lists.add(this.trigrams.numberOf(trigram), number);
   }
 
   /**
@@ -37,7 +36,9 @@ export class Vocabulary {
     const shared = new Uint8Array(this.words.length);
     const candidates: number[] = [];
     for (const trigram of trigrams) {
-      this.wordsWith.get(trigram)?.forEach((number) => {
+      const known = this.trigrams.find(trigram);
+      if (known === undefined) continue;
+      this.lists.forEach(known, (number) => {
         if (shared[number] === 0) candidates.push(number);
         shared[number]! += 1;
       });

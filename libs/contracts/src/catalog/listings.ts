@@ -84,10 +84,7 @@ export const searchListings = defineRequest({
     ...pageRequest,
   }),
   output: pageOf(listingView),
-  refusals: {
-    text_invalid: textInvalid,
-    busy: declareRefusal('rate-limited', 'Too many phrases of common words are being looked up for the first time', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
-  },
+  refusals: { text_invalid: textInvalid },
 });
 
 /** `ref` is a uuid or a slug, current or former. */

@@ -1,0 +1,70 @@
+import { someDescriptions } from './shelf.js';
+
+export interface SearchKind {
+  name: string;
+  /** The query string of the next search. */
+  next(): string;
+}
+
+const SAMPLE = 5_000;
+const SORTS = ['newest', 'popular', 'price_low', 'price_high'];
+const PRICING = ['free', 'per_call', 'monthly', 'yearly', 'usage_tiered'];
+const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'];
+const CATEGORIES = ['01', '02', '05', '10', '13'].map((digits) => `01995bad-5c00-7000-8000-0000000000${digits}`);
+
+const oneOf = <T>(items: readonly T[]): T => items[Math.floor(Math.random() * items.length)]!;
+const whole = (below: number): number => Math.floor(Math.random() * below);
+
+/**
+ * What buyers ask for, with words taken from the listings themselves; the values of nearly every search are new.
+ * @param active how many listings there are to find.
+ */
+export async function searchKinds(databaseUrl: string, active: number): Promise<SearchKind[]> {
+  const descriptions = await someDescriptions(databaseUrl, SAMPLE);
+  const { common, rare } = wordsOf(descriptions);
+  const phrase = (): string => {
+    const words = oneOf(descriptions).match(/[a-z]+ [a-z]+/g) ?? ['data data'];
+    return `"${oneOf(words)}"`;
+  };
+  const misspelt = (): string => {
+    const word = oneOf(common.filter(({ length }) => length > 5));
+    const at = 2 + whole(word.length - 3);
+    return word.slice(0, at) + word[at + 1]! + word[at]! + word.slice(at + 2);
+  };
+  const price = (): { min_price: string; max_price: string } => {
+    const [low, high] = [Math.random() ** 4 * 100, Math.random() ** 2 * 5_000];
+    return { min_price: low.toFixed(6), max_price: (low + high).toFixed(6) };
+  };
+  const filters = () => ({ category: oneOf(CATEGORIES), pricing_model: oneOf(PRICING), delivery_type: oneOf(DELIVERY) });
+  const kinds: Record<string, () => Record<string, string | number>> = {
+    ...Object.fromEntries(SORTS.map((sort) => [`no filter, ${sort}`, () => ({ sort, page: 1 + whole(5) })])),
+    'category, pricing model and delivery type': () => ({ ...filters(), sort: oneOf(SORTS) }),
+    'a price range': () => ({ ...price(), sort: oneOf(SORTS) }),
+    'a common word': () => ({ q: oneOf(common), sort: oneOf(SORTS) }),
+    'a rare word': () => ({ q: oneOf(rare), sort: oneOf(SORTS) }),
+    'two words': () => ({ q: `${oneOf(common)} ${oneOf(common)}`, sort: oneOf(SORTS) }),
+    'words with OR and -': () => ({ q: `${oneOf(common)} or ${oneOf(common)} -${oneOf(common)}`, sort: oneOf(SORTS) }),
+    'a phrase': () => ({ q: phrase(), sort: oneOf(SORTS) }),
+    'a misspelt word': () => ({ q: misspelt(), sort: oneOf(SORTS) }),
+    'deep pages, no filter': () => ({ sort: oneOf(SORTS), page: 1 + whole(active / 100), limit: 100 }),
+    'deep pages of a common word': () => ({ q: oneOf(common.slice(0, 20)), sort: oneOf(SORTS), page: 1 + whole(active / 1_000), limit: 20 }),
+    'a page beyond the end': () => ({ q: oneOf(common), page: 1_000_000_000, limit: 100 }),
+    'two words, a filter and prices, never the same': () => ({ q: `${oneOf(common)} ${oneOf(common)}`, pricing_model: oneOf(PRICING.slice(1)), ...price(), sort: oneOf(SORTS) }),
+    'the longest q of common words': () => ({ q: longest(common) }),
+  };
+  return Object.entries(kinds).map(([name, values]) => ({ name, next: () => new URLSearchParams(Object.entries(values()).map(([key, value]): [string, string] => [key, String(value)])).toString() }));
+}
+
+/** Words that many and that few of some texts have. */
+function wordsOf(texts: string[]): { common: string[]; rare: string[] } {
+  const counts = new Map<string, number>();
+  for (const text of texts) for (const word of new Set(text.toLowerCase().match(/[a-z]{3,}/g))) counts.set(word, (counts.get(word) ?? 0) + 1);
+  const words = [...counts].sort((a, b) => b[1] - a[1]);
+  return { common: words.slice(0, 300).map(([word]) => word), rare: words.filter(([, count]) => count === 1).map(([word]) => word) };
+}
+
+function longest(words: string[]): string {
+  let q = oneOf(words);
+  for (let next = oneOf(words); q.length + 4 + next.length <= 200; next = oneOf(words)) q += ` or ${next}`;
+  return q;
+}
