@@ -1,5 +1,5 @@
 import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from './books.js';
-import { claimPayment, createOffer, paySandbox, releasePayment, settlePayment } from './offers.js';
+import { claimPayment, createOffer, paySandbox, quoteExact, releasePayment, settlePayment } from './offers.js';
 import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from './subscriptions.js';
 
 export * from './books.js';
@@ -8,6 +8,7 @@ export * from './subscriptions.js';
 
 export const paymentsLedgerContract = {
   createOffer,
+  quoteExact,
   claimPayment,
   settlePayment,
   releasePayment,

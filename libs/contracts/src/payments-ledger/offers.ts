@@ -26,6 +26,10 @@ export const exactRequirements = z.object({
   extra: z.object({ name: z.string(), version: z.string(), relayRequestId }),
 });
 
+/** The same before there is an offer: the address to pay and the relay request id come with one. */
+export const exactTerms = exactRequirements.omit({ payTo: true }).extend({ extra: exactRequirements.shape.extra.omit({ relayRequestId: true }) });
+export type ExactTerms = z.output<typeof exactTerms>;
+
 /** A transfer that a signed authorization brought about. */
 export const authorizedTransfer = z.object({ transaction: z.string(), network: z.string(), payer: z.string() });
 
@@ -85,6 +89,14 @@ export const createOffer = defineRequest({
     },
     payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
   },
+});
+
+/** What x402 clients would sign for calls at these prices where they name no route, in the order asked; null where that route takes no signed authorization. Makes nothing. */
+export const quoteExact = defineRequest({
+  subject: 'rpc.payments-ledger.quote-exact.v1',
+  input: z.object({ calls: z.array(z.object({ priceMicros: microsText, preferredCurrency: currency })).max(100) }),
+  output: z.object({ terms: z.array(exactTerms.nullable()) }),
+  refusals: {},
 });
 
 /**
