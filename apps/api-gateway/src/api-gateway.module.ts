@@ -33,6 +33,7 @@ import { ScoresHttpController } from './reputation/scores.http-controller.js';
 import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-controller.js';
 import { SubscribeHttpController } from './subscriptions/subscribe.http-controller.js';
 import { SubscriptionsHttpController } from './subscriptions/subscriptions.http-controller.js';
+import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
 
 @Module({
   imports: [LimitsModule.configuredBy(apiGatewayConfig)],
@@ -51,6 +52,7 @@ import { SubscriptionsHttpController } from './subscriptions/subscriptions.http-
     EndpointsHttpController,
     ExecuteCallHttpController,
     GatewayRequestsHttpController,
+    DiscoveryHttpController,
     LedgerHttpController,
     ReceiptsHttpController,
     SubscribeHttpController,

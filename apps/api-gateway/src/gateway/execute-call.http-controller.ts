@@ -2,7 +2,7 @@ import { executeCall } from '@market/contracts/gateway';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { ApiExtension, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
@@ -16,7 +16,7 @@ import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
 import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
 import { readPaymentSignature } from './payment-signature.js';
 import { headerOf, notSettledOf, paymentRequiredOf, settledOf } from './x402.js';
-import { gatewayResultSchema, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
+import { gatewayResultSchema, paymentInfo, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
 
 const MAX_BODY_BYTES = 1_048_576;
 
@@ -55,6 +55,7 @@ export class ExecuteCallHttpController {
   @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
   @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, x402Example, guidanceLinks('https://market.example')), description: 'Pay and repeat.' }, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.', schema: { type: 'string' } } })
   @ApiCallHeaders()
+  @ApiExtension('x-payment-info', paymentInfo)
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
     const outcome = await this.bus.request(

@@ -27,6 +27,9 @@ export const gatewayResultSchema = envelopeSchema(
 
 export const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, relay_request_id: { type: ['string', 'null'] }, retry_after_seconds: integer }));
 
+/** For those who look for paid operations: the price is each listing's own, up to the dearest there can be. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
+export const paymentInfo: JsonSchema = { price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' }, protocols: [{ x402: {} }] };
+
 /** As the header PAYMENT-REQUIRED carries it in base64. */
 const paymentRequired = z.object({
   x402Version: z.literal(2),

@@ -6,6 +6,8 @@ export const additiveOperations: Record<string, string> = {
   'GET /payments/{paymentId}': 'where a payment stands, since a payment can be underpaid, late or owed back',
   'GET /receipts/{receiptId}/proof': 'a signature over a receipt, which anyone verifies offline',
   'POST /sandbox/payments/{relayRequestId}/pay': 'pays an offer where no chain is asked; exists in sandbox mode alone',
+  'GET /discovery/resources': 'the listings that are paid per call, as x402 clients read a facilitator',
+  'GET /discovery/search': 'a search among them',
   'GET /recovery-actions': 'the closed set of what error.recovery.next_action can say',
   'GET /openapi.json': 'the interface for machines, made from the code',
 };
@@ -16,6 +18,7 @@ export const documentPaths: Record<string, string> = {
   'GET /docs': 'the OpenAPI document as a page; and what the page loads, below it',
   'GET /.well-known/api-catalog': 'where the interface and its description are (RFC 9727)',
   'GET /.well-known/agent-card.json': 'the marketplace among agents (A2A)',
+  'GET /.well-known/x402': 'where crawlers of x402 find what can be paid for',
   'GET /.well-known/security.txt': 'whom to tell of a weakness (RFC 9116)',
   'GET /.well-known/jwks.json': 'the keys that sign receipts',
 };

@@ -69,6 +69,8 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
 
   listCategories: {},
   searchListings: {},
+  listResources: {},
+  searchResources: {},
   getListing: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: [200], slug: ({ free }) => free.slug, hidden: hiddenListings } },
   createListingChallenge: {},
   createListing: { granted: badRequest('challenge_invalid'), body: () => ({ name: 'A listing of the matrix', description: 'Never made, for want of work.', challenge: '0'.repeat(64), pow_nonce: 'x' }) },

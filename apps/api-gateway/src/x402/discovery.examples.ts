@@ -1,0 +1,8 @@
+import { offerExample } from '../gateway/gateway.examples.js';
+import { listingExample } from '../listings/listings.examples.js';
+import { EXAMPLE_URL } from '../openapi/refusal-responses.js';
+import { toResource, type BazaarResource } from './bazaar-resource.js';
+
+const { payTo: _payTo, extra, ...terms } = offerExample.x402!;
+
+export const resourceExample: BazaarResource = toResource(EXAMPLE_URL, listingExample, { ...terms, extra: { name: extra.name, version: extra.version } });

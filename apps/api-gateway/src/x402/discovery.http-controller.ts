@@ -1,0 +1,122 @@
+import { searchListings } from '@market/contracts/catalog';
+import { quoteExact } from '@market/contracts/payments-ledger';
+import { parseDecimal } from '@market/kernel';
+import { MessageBus, type Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Public } from '../http/access.js';
+import { sendCacheable } from '../http/public-cache.js';
+import { integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
+import { jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { bazaarResource, callUrl, EXTENSIONS, PAY_TO, RESOURCE_TYPE, SCHEME, toResource, type BazaarResource } from './bazaar-resource.js';
+import { resourceExample } from './discovery.examples.js';
+
+const FURTHEST = 1_000_000_000;
+const WELL_KNOWN = 100;
+
+const filters = {
+  type: textParam(64, `All are ${RESOURCE_TYPE}.`),
+  payTo: textParam(128, `Every call is paid to an address of its own, so all say ${PAY_TO}.`),
+  scheme: textParam(64),
+  network: textParam(128, 'CAIP-2.'),
+  extensions: textParam(256, 'Names that a resource must have, comma separated.'),
+};
+const limit = integerParam(1, 100, 20);
+const resourcesQuery = { ...filters, limit, offset: integerParam(0, FURTHEST, 0) };
+const searchQuery = { query: textParam(200, 'As q of GET /listings; all where it is left out.'), ...filters, limit, cursor: { ...integerParam(0, FURTHEST, 0), description: 'pagination.cursor of the page before.' } };
+type Filters = QueryOf<typeof filters>;
+
+const integer: JsonSchema = { type: 'integer' };
+const object = (properties: Record<string, JsonSchema>): JsonSchema => ({ type: 'object', required: Object.keys(properties), properties });
+const version: JsonSchema = { type: 'integer', const: 2 };
+const resources: JsonSchema = { type: 'array', items: jsonSchemaOf(bazaarResource) };
+
+const FILTERED = 'What does not fit the filters is left out of its page and still counts as a place in the list, so that paging shows every fitting resource once.';
+
+/** The listings that are paid per call, as clients of a Bazaar read them. Bus hops: 2, the catalog and the ledger; 3 where an offset is no multiple of the limit. */
+@ApiTags('Discovery')
+@Controller()
+export class DiscoveryHttpController {
+  private readonly base: string;
+
+  constructor(
+    private readonly bus: MessageBus,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.base = publicUrl.replace(/\/+$/, '');
+  }
+
+  @Get('discovery/resources')
+  @Public()
+  @Operation({
+    summary: 'List what can be paid with x402',
+    description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. A call needs an API key beside its payment. lastUpdated is when the listing was made. ${FILTERED}`,
+    asks: [searchListings, quoteExact],
+    query: resourcesQuery,
+    cacheable: true,
+    answer: {
+      schema: object({ x402Version: version, items: resources, pagination: object({ limit: integer, offset: integer, total: integer }) }),
+      example: { x402Version: 2, items: [resourceExample], pagination: { limit: 20, offset: 0, total: 1 } },
+    },
+  })
+  async listResources(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { limit, offset, ...filters } = readQuery(resourcesQuery, raw);
+    const { items, total } = await this.find({ sort: 'newest' }, filters, offset, limit, request.call);
+    return sendCacheable(request, reply, { x402Version: 2, items, pagination: { limit, offset, total } });
+  }
+
+  @Get('discovery/search')
+  @Public()
+  @Operation({
+    summary: 'Search what can be paid with x402',
+    description: `As /discovery/resources, those that most subscribe to and call first. cursor is null on the last page. ${FILTERED}`,
+    asks: [searchListings, quoteExact],
+    query: searchQuery,
+    cacheable: true,
+    answer: {
+      schema: object({ x402Version: version, resources, partialResults: { type: 'boolean', const: false }, pagination: object({ limit: integer, cursor: { type: ['string', 'null'] } }) }),
+      example: { x402Version: 2, resources: [resourceExample], partialResults: false, pagination: { limit: 20, cursor: null } },
+    },
+  })
+  async searchResources(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { query, limit, cursor, ...filters } = readQuery(searchQuery, raw);
+    const { items, total } = await this.find({ q: query, sort: 'popular' }, filters, cursor, limit, request.call);
+    const next = cursor + limit;
+    return sendCacheable(request, reply, { x402Version: 2, resources: items, partialResults: false, pagination: { limit, cursor: next < Math.min(total, FURTHEST) ? String(next) : null } });
+  }
+
+  /** For crawlers, which read addresses alone: the hundred that are called most. */
+  @Get('.well-known/x402')
+  @Public()
+  @ApiExcludeEndpoint()
+  async getWellKnown(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+    const { items } = await this.bus.request(searchListings, { ...PAID_PER_CALL, sort: 'popular', page: 1, limit: WELL_KNOWN }, request.call);
+    return sendCacheable(request, reply, { version: 1, resources: items.map((listing) => callUrl(this.base, listing)) });
+  }
+
+  private async find(search: { q?: string; sort: 'newest' | 'popular' }, filters: Filters, offset: number, limit: number, call: Call): Promise<{ items: BazaarResource[]; total: number }> {
+    const skipped = offset % limit;
+    const page = (offset - skipped) / limit + 1;
+    const pages = await Promise.all((skipped === 0 ? [page] : [page, page + 1]).map((number) => this.bus.request(searchListings, { ...PAID_PER_CALL, ...search, page: number, limit }, call)));
+    const listings = pages.flatMap(({ items }) => items).slice(skipped, skipped + limit);
+    const { terms } = listings.length === 0 ? { terms: [] } : await this.bus.request(quoteExact, { calls: listings.map(({ pricing_amount, preferred_currency }) => ({ priceMicros: microsOf(pricing_amount), preferredCurrency: preferred_currency })) }, call);
+    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? null)).filter((resource) => fits(resource, filters));
+    return { items, total: pages[0]!.total };
+  }
+}
+
+/** A call that costs nothing is no matter of payment. */
+const PAID_PER_CALL = { pricingModel: 'per_call', minPriceMicros: '1' } as const;
+
+/** @param usd as the catalog shows it: at most 6 decimals, which a number of this size holds exactly. */
+const microsOf = (usd: number): string => parseDecimal(usd.toFixed(6), 6)!.toString();
+
+function fits({ accepts }: BazaarResource, { type, payTo, scheme, network, extensions }: Filters): boolean {
+  if (type !== undefined && type !== RESOURCE_TYPE) return false;
+  if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return false;
+  if (payTo === undefined && scheme === undefined && network === undefined) return true;
+  return accepts.some((terms) => (payTo ?? PAY_TO) === terms.payTo && (scheme ?? SCHEME) === terms.scheme && (network ?? terms.network) === terms.network);
+}

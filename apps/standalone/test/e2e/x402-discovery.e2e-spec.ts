@@ -1,0 +1,125 @@
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+interface Resource {
+  resource: string;
+  accepts: { scheme: string; network: string; amount: string; payTo: string }[];
+}
+interface Resources {
+  items: Resource[];
+  pagination: { limit: number; offset: number; total: number };
+}
+interface Found {
+  resources: Resource[];
+  partialResults: boolean;
+  pagination: { limit: number; cursor: string | null };
+}
+
+inEachMode('discovery of what can be paid with x402', (world) => {
+  /** In the name of every listing of this file, so that a search finds these and no others. */
+  const word = `zephyr${world.mode}`;
+  let seller: Agent;
+  let shops: Shop[];
+
+  beforeAll(async () => {
+    seller = await registerAgent(world, { displayName: 'Seller' });
+    const fields = [
+      { name: `${word} one`, pricing_amount: 0.25, tags: ['wind', 'naïve'] },
+      { name: `${word} two`, pricing_amount: 0.000001, preferred_currency: 'SOL' },
+      { name: `${word} three`, pricing_amount: 1.5 },
+      { name: `${word} free of charge`, pricing_amount: 0 },
+    ] as const;
+    shops = [];
+    for (const { tags, ...more } of fields.map((field) => ({ tags: [], ...field }))) shops.push(await openShop(seller, undefined, { ...more, tags: [...tags] }));
+    await seller.market.listings.create({ name: `${word} by the month`, description: 'Is not paid per call.', pricing_model: 'monthly', pricing_amount: 5 });
+  });
+  afterAll(() => Promise.all(shops.map((shop) => shop.close())));
+
+  const get = async <T>(path: string): Promise<{ status: number; headers: Headers; body: T }> => {
+    const response = await fetch(`${world.baseUrl}${path}`);
+    return { status: response.status, headers: response.headers, body: (await response.json()) as T };
+  };
+  const resources = async (query: string): Promise<Resources> => (await get<Resources>(`/api/v1/discovery/resources?${query}`)).body;
+  const search = async (query: string): Promise<Found> => (await get<Found>(`/api/v1/discovery/search?query=${word}&${query}`)).body;
+  const addressOf = ({ listing }: Shop): string => `/api/v1/gateway/${listing.slug}`;
+  const paths = (found: Resource[]): string[] => found.map(({ resource }) => new URL(resource).pathname);
+
+  it('names each listing that is paid per call with what a client would sign, as a facilitator does', async () => {
+    const { status, headers, body } = await get<Found>(`/api/v1/discovery/search?query=${word}`);
+    expect([status, headers.get('cache-control'), headers.get('etag')]).toEqual([200, 'no-cache', expect.stringMatching(/^W\//)]);
+    expect(body).toMatchObject({ x402Version: 2, partialResults: false, pagination: { limit: 20, cursor: null } });
+    expect(paths(body.resources).sort()).toEqual(shops.slice(0, 3).map(addressOf).sort());
+    const [one, two] = shops.map((shop) => body.resources.find(({ resource }) => resource.endsWith(addressOf(shop))));
+    expect(one).toEqual({
+      resource: expect.stringMatching(/^http.*\/api\/v1\/gateway\//) as string,
+      type: 'http',
+      x402Version: 2,
+      accepts: [{ scheme: 'exact', network: 'eip155:84532', amount: '250000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: 'merchant', maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2' } }],
+      lastUpdated: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T/) as string,
+      description: expect.stringContaining(`${word} one: `) as string,
+      mimeType: 'application/json',
+      serviceName: `${word} one`,
+      tags: ['wind'],
+      extensions: { bazaar: { info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: {}, headers: { authorization: 'Bearer am_k_…' } } } } },
+    });
+    // Its seller takes SOL, which no signed authorization pays.
+    expect(two).toMatchObject({ accepts: [] });
+  });
+
+  it('says the terms that the 402 says, apart from where to pay', async () => {
+    const buyer = await registerAgent(world, { displayName: 'Buyer' });
+    const asked = await fetch(`${world.baseUrl}${addressOf(shops[0]!)}`, { method: 'POST', headers: { authorization: buyer.registration.authorization_header, 'content-type': 'application/json' }, body: '{"city":"Bern"}' });
+    const { resource, accepts } = JSON.parse(Buffer.from(asked.headers.get('payment-required')!, 'base64').toString()) as { resource: { url: string }; accepts: [Resource['accepts'][number] & { extra: object }] };
+    const shown = (await search('network=eip155:84532')).resources.find((item) => item.resource.endsWith(addressOf(shops[0]!)))!;
+    expect(resource.url).toBe(shown.resource);
+    expect(accepts[0]).toMatchObject({ ...shown.accepts[0], payTo: accepts[0].payTo });
+  });
+
+  it('pages by any offset and limit, every resource once', async () => {
+    const all = paths((await search('limit=100')).resources);
+    for (const [offset, limit] of [[0, 1], [0, 2], [1, 1], [1, 2], [2, 2], [1, 5], [3, 2]] as const) expect(paths((await search(`cursor=${offset}&limit=${limit}`)).resources)).toEqual(all.slice(offset, offset + limit));
+    const page = await resources('offset=1&limit=2');
+    expect(page).toMatchObject({ x402Version: 2, pagination: { limit: 2, offset: 1 } });
+    expect(page.items).toHaveLength(2);
+    expect(page.pagination.total).toBeGreaterThanOrEqual(shops.length - 1);
+    expect(await resources('offset=1000000000')).toMatchObject({ items: [], pagination: { total: expect.any(Number) as number } });
+
+    const followed: string[] = [];
+    for (let cursor: string | null = '0'; cursor !== null; ) {
+      const page = await search(`limit=2&cursor=${cursor}`);
+      followed.push(...paths(page.resources));
+      cursor = page.pagination.cursor;
+    }
+    expect(followed.sort()).toEqual(shops.slice(0, 3).map(addressOf).sort());
+  });
+
+  it.each([
+    ['type=http', 3],
+    ['type=mcp', 0],
+    ['scheme=exact', 2],
+    ['scheme=upto', 0],
+    ['network=eip155:84532', 2],
+    ['network=eip155:1', 0],
+    ['payTo=merchant', 2],
+    ['payTo=0x52908400098527886E0F7030069857D2E4169EE7', 0],
+    ['extensions=bazaar', 3],
+    ['extensions=bazaar,other', 0],
+  ])('filters by %s', async (query, count) => {
+    expect((await search(query)).resources).toHaveLength(count);
+  });
+
+  it.each(['limit=0', 'limit=101', 'limit=x', 'offset=-1', 'offset=1000000001', 'cursor=1', 'limit=1&limit=2', 'other=1'])('refuses %s', async (query) => {
+    const { status, body } = await get<{ error: { code: string; details: { reason: string } } }>(`/api/v1/discovery/resources?${query}`);
+    expect([status, body.error.code, body.error.details.reason]).toEqual([400, 'BAD_REQUEST', 'request_invalid']);
+  });
+
+  it('tells crawlers the addresses, and OpenAPI readers that the gateway is paid', async () => {
+    const { body } = await get<{ version: number; resources: string[] }>('/.well-known/x402');
+    expect(Object.keys(body)).toEqual(['version', 'resources']);
+    expect(body.version).toBe(1);
+    expect(body.resources.length).toBeGreaterThan(0);
+    for (const resource of body.resources) expect(resource).toMatch(/^http.*\/api\/v1\/gateway\/[a-z0-9-]+$/);
+    const { body: document } = await get<{ paths: Record<string, { post: Record<string, unknown> }> }>('/api/v1/openapi.json');
+    expect(document.paths['/api/v1/gateway/{listingId}']!.post['x-payment-info']).toEqual({ price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' }, protocols: [{ x402: {} }] });
+  });
+});
