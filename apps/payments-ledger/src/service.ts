@@ -2,6 +2,7 @@ import { defineService } from '@market/runtime';
 import { verifyBooks } from './books/verify-books.command.js';
 import { paymentsLedgerConfig } from './config.js';
 import { paymentsLedgerDatabase } from './database.js';
+import { reportPayments } from './payments/report-payments.command.js';
 import { PaymentsLedgerModule } from './payments-ledger.module.js';
 
 export const paymentsLedger = defineService({
@@ -9,5 +10,5 @@ export const paymentsLedger = defineService({
   module: PaymentsLedgerModule,
   config: paymentsLedgerConfig,
   database: paymentsLedgerDatabase,
-  commands: [verifyBooks],
+  commands: [verifyBooks, reportPayments],
 });

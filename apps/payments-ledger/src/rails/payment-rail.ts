@@ -41,6 +41,8 @@ export interface PaymentRail {
   routes(): Route[];
   depositAddress(offer: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string;
   observe(offer: WatchedOffer): Promise<Observation>;
+  /** Where each offer has an address of its own: how the holder of the keys reaches it, and what lies there now. */
+  readonly deposits?: { pathOf(offer: Pick<WatchedOffer, 'relayRequestId'>): string; balance(offer: WatchedOffer): Promise<bigint> };
   /** Offers that can also be paid by a signed authorization (x402 `exact`): what is signed, null where not, and who settles it. */
   readonly exact?: { requirements(offer: PricedOffer): ExactRequirements | null; facilitator: Facilitator };
 }

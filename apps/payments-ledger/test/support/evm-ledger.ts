@@ -27,11 +27,12 @@ export interface EvmLedger {
 export interface EvmLedgerOptions {
   token?: TestContract;
   replicas?: number;
+  env?: Record<string, string>;
   /** RPC servers instead of the chain's own. */
   rpcUrls?: (chain: EvmWorld) => string[];
 }
 
-export async function startEvmLedger({ token = 'SignedToken', replicas = 1, rpcUrls = ({ node }) => [node.url] }: EvmLedgerOptions = {}): Promise<EvmLedger> {
+export async function startEvmLedger({ token = 'SignedToken', replicas = 1, env: changes = {}, rpcUrls = ({ node }) => [node.url] }: EvmLedgerOptions = {}): Promise<EvmLedger> {
   const chain = await startEvmWorld();
   const usdc = await chain.deploy(token);
   await chain.mint(usdc, chain.payer, 10n ** 15n);
@@ -43,7 +44,7 @@ export async function startEvmLedger({ token = 'SignedToken', replicas = 1, rpcU
     PAYMENTS_LEDGER_EVM_USDC: `eip155:31337=${usdc}`,
     PAYMENTS_LEDGER_X402_FACILITATOR_KEY: bytesToHex(mnemonicToAccount(chain.node.mnemonic, { addressIndex: 3 }).getHdKey().privateKey!),
   };
-  const ledger = await startLedger({ replicas, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', ...env } });
+  const ledger = await startLedger({ replicas, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', ...env, ...changes } });
   const set = (change: string, offers: Offered[]): Promise<unknown> => ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = ANY($1)`, [offers.map(({ offer }) => offer.payment_id)]);
   const count = async (condition: string, offers: Offered[]): Promise<number> => (await ledger.db.inspect(`SELECT 1 FROM payments_ledger.payments WHERE ${condition} AND id = ANY($1)`, [offers.map(({ offer }) => offer.payment_id)])).length;
   return {

@@ -48,6 +48,11 @@ export class EvmChain {
     return { ...first!, arriving: newest.some((balance) => balance > settled) };
   }
 
+  /** What lies at `address` in the newest block of the first server. */
+  balance(address: Address, token: Address | null): Promise<bigint> {
+    return balanceAt(this.servers[0]!, token, address, undefined);
+  }
+
   /** The highest block with that tag that every server has, the same on each. */
   private async commonHeight(tag: BlockTag): Promise<Height> {
     const heights = await Promise.all(this.servers.map((server) => this.heightAt(server, tag)));

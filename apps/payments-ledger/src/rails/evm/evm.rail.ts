@@ -29,6 +29,10 @@ export class EvmRail implements PaymentRail {
   private readonly chains: Map<string, EvmChain>;
 
   readonly exact?: PaymentRail['exact'];
+  readonly deposits: NonNullable<PaymentRail['deposits']> = {
+    pathOf: ({ relayRequestId }) => `m/${this.addresses.pathOf(relayRequestId).join('/')}`,
+    balance: ({ route, depositAddress }) => this.chainOf(route).balance(getAddress(depositAddress), this.tokenOf(route)),
+  };
 
   constructor(private readonly settings: EvmRailSettings) {
     this.addresses = new DepositAddresses(settings.extendedPublicKey);
@@ -45,9 +49,7 @@ export class EvmRail implements PaymentRail {
   }
 
   async observe({ route, depositAddress, priceMicros, createdAt }: WatchedOffer): Promise<Observation> {
-    const chain = this.chains.get(route.network);
-    invariant(chain, `${route.network} is configured`);
-    const { baseUnits, transactionHash, arriving } = await chain.arrived(getAddress(depositAddress), this.tokenOf(route), priceMicros <= this.settings.safeUpToMicros ? 'safe' : 'finalized', createdAt);
+    const { baseUnits, transactionHash, arriving } = await this.chainOf(route).arrived(getAddress(depositAddress), this.tokenOf(route), priceMicros <= this.settings.safeUpToMicros ? 'safe' : 'finalized', createdAt);
     return { receivedBaseUnits: baseUnits, arriving, transactionHash };
   }
 
@@ -56,6 +58,12 @@ export class EvmRail implements PaymentRail {
     if (!asset) return null;
     const { network } = route;
     return { scheme: 'exact', network, amount: amountBaseUnits.toString(), asset, payTo: getAddress(depositAddress), maxTimeoutSeconds: AUTHORIZATION_SECONDS, extra: { ...usdcDomain(network), relayRequestId } };
+  }
+
+  private chainOf({ network }: Pick<Route, 'network'>): EvmChain {
+    const chain = this.chains.get(network);
+    invariant(chain, `${network} is configured`);
+    return chain;
   }
 
   private tokenOf({ currency, network }: WatchedOffer['route']): Address | null {

@@ -1,0 +1,108 @@
+import { formatDecimal } from '@market/kernel';
+import { Database, sql } from '@market/persistence';
+import { CommandFailure, type CommandDefinition } from '@market/runtime';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
+
+interface OpenPayment extends PaymentRow {
+  /** The signed payment whose outcome is unknown. */
+  attempts: number | null;
+  tried_at: Date | null;
+  valid_before: Date | null;
+  /** Long enough past the end of what it waits for that a job must have ended it. */
+  is_overdue: boolean;
+}
+
+/** What jobs do at once they have had ten minutes for. */
+const open = sql(
+  'payments.open-longer-than-expected',
+  `SELECT * FROM (
+     SELECT ${paymentColumns('p')}, a.attempts, a.tried_at, a.valid_before,
+       CASE p.state
+         WHEN 'verified' THEN p.verified_at
+         WHEN 'in_flight' THEN p.lease_until
+         WHEN 'indeterminate' THEN a.tried_at
+         ELSE p.expires_at END AS since,
+       now() > interval '10 minutes' + CASE p.state
+         WHEN 'verified' THEN p.retry_until
+         WHEN 'in_flight' THEN p.lease_until
+         WHEN 'indeterminate' THEN a.valid_before + interval '1 hour'
+         ELSE p.expires_at END AS is_overdue
+     FROM payments p LEFT JOIN authorizations a ON a.id = p.authorization_id AND a.state = 'settling'
+     WHERE p.state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')
+   ) o WHERE is_overdue IS DISTINCT FROM false OR state = 'indeterminate' OR (state = 'verified' AND since < now() - interval '10 minutes') ORDER BY created_at, id`,
+);
+const PAGE = 200;
+const paid = sql('payments.at-own-addresses', `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND received_base_units > 0 AND id > $2 ORDER BY id LIMIT ${PAGE}`);
+
+type Explanation = { explained: boolean; why: string };
+
+/** `npm run admin -- payments report`. Changes nothing, and may run beside the services. */
+export const reportPayments: CommandDefinition = {
+  name: 'payments report',
+  help: 'prints payments that are open longer than expected, with why, and deposit addresses with money, with the path to their key; ends with 1 when one is unexplained',
+  async run(container) {
+    const database = container.get(Database);
+    const rails = container.get<PaymentRail[]>(PAYMENT_RAILS);
+    const waiting = await Promise.all(
+      (await database.query<OpenPayment>(open)).map(async (payment) => {
+        const { explained, why } = await explain(payment, rails.find(({ id }) => id === payment.rail));
+        return { explained, line: [explained ? 'open' : 'unexplained', payment.id, payment.rail, payment.state, payment.created_at.toISOString(), why] };
+      }),
+    );
+    const lying = await deposits(database, rails);
+    const report = [...waiting, ...lying];
+    const text = report.map(({ line }) => line.join('\t')).join('\n');
+    if (report.some(({ explained }) => !explained)) throw new CommandFailure(text);
+    return text || 'no payment is open longer than expected, and no deposit address holds money';
+  },
+};
+
+async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Promise<Explanation> {
+  if (!rail) return { explained: false, why: `its rail ${payment.rail} is not configured here` };
+  switch (payment.state) {
+    case 'indeterminate':
+      if (!payment.tried_at || !payment.valid_before) return { explained: false, why: 'no signed payment of it waits for an answer' };
+      return { explained: !payment.is_overdue, why: `handed to the facilitator ${payment.attempts} times, last ${payment.tried_at.toISOString()}, and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}` };
+    case 'verified':
+      return payment.is_overdue ? { explained: false, why: 'its window is over and it was not owed back' } : { explained: true, why: `paid and not delivered; its buyer may repeat the call until ${payment.retry_until!.toISOString()}` };
+    case 'in_flight':
+      return { explained: false, why: 'whoever called the seller is gone, and the claim was not given back' };
+    default:
+      return explainUnpaid(payment, rail);
+  }
+}
+
+async function explainUnpaid(payment: PaymentRow, rail: PaymentRail): Promise<Explanation> {
+  try {
+    const { arriving } = await rail.observe(watchedOffer(payment));
+    return arriving ? { explained: true, why: 'money is on its way and not final' } : { explained: false, why: 'its time is over and nothing is on its way' };
+  } catch (error) {
+    return { explained: true, why: `its rail does not know what came: ${messageOf(error)}` };
+  }
+}
+
+/** Addresses that were paid and still hold something. */
+async function deposits(database: Database, rails: PaymentRail[]): Promise<{ explained: boolean; line: string[] }[]> {
+  const lines: { explained: boolean; line: string[] }[] = [];
+  const own = rails.filter((rail) => rail.deposits);
+  for (let after = '00000000-0000-0000-0000-000000000000'; ; ) {
+    const page = await database.query<PaymentRow>(paid, [own.map(({ id }) => id), after]);
+    lines.push(...(await Promise.all(page.map((payment) => deposit(payment, own.find(({ id }) => id === payment.rail)!)))).filter((line) => line !== null));
+    if (page.length < PAGE) return lines;
+    after = page[page.length - 1]!.id;
+  }
+}
+
+async function deposit(payment: PaymentRow, rail: PaymentRail): Promise<{ explained: boolean; line: string[] } | null> {
+  const place = [payment.network, payment.deposit_address, rail.deposits!.pathOf({ relayRequestId: payment.relay_request_id })];
+  try {
+    const balance = await rail.deposits!.balance(watchedOffer(payment));
+    return balance === 0n ? null : { explained: true, line: ['deposit', payment.id, ...place, formatDecimal(balance, payment.decimals), payment.currency] };
+  } catch (error) {
+    return { explained: false, line: ['unexplained', payment.id, ...place, `what lies there is unknown: ${messageOf(error)}`] };
+  }
+}
+
+/** In one line: RPC clients say more than fits. */
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split('\n')[0]!;
