@@ -107,7 +107,7 @@ describe('a wrong score', () => {
     await service.deliver(Array.from({ length: 10_000 }, (_, n) => solved(shop.sellerId, n % 7)));
     const farmed = await scoreOf(shop.sellerId);
     expect([farmed.market_score, farmed.components, after.market_score]).toEqual([before.market_score, before.components, before.market_score]);
-  }, 60_000);
+  }, 120_000);
 
   it(`is the same however often and in whatever order and batches the facts come (seed ${SEED})`, async () => {
     const accounts = Array.from({ length: 14 }, () => newId());
@@ -192,7 +192,7 @@ describe('a wrong score', () => {
       expect([verified, recomputed]).toEqual([expect.stringContaining('as the facts say'), expect.stringContaining('from the facts')]);
       expect((await scoreOf(shop.sellerId)).meta.total_transactions).toBeGreaterThanOrEqual(600);
       expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
-    }, 60_000);
+    }, 120_000);
   });
 
   it('of a newer formula replaces those of an older one by itself', async () => {
