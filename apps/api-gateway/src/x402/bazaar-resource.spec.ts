@@ -1,0 +1,33 @@
+import { listingExample } from '../listings/listings.examples.js';
+import { bazaarResource, toResource } from './bazaar-resource.js';
+import { resourceExample } from './discovery.examples.js';
+
+const resourceOf = (changes: Partial<typeof listingExample>) => toResource('https://market.test', { ...listingExample, ...changes }, null);
+
+describe('a listing as facilitators list it', () => {
+  it('is called where the gateway takes calls, and paid to whom its 402 names', () => {
+    expect(bazaarResource.parse(resourceExample)).toEqual(resourceExample);
+    expect(resourceExample.resource).toBe(`https://market.example/api/v1/gateway/${listingExample.slug}`);
+    expect(resourceExample.accepts).toEqual([{ scheme: 'exact', network: 'eip155:84532', amount: '20000', asset: expect.any(String), payTo: 'merchant', maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2' } }]);
+  });
+
+  it('accepts nothing where no signed authorization pays its seller', () => {
+    expect(resourceOf({}).accepts).toEqual([]);
+  });
+
+  it.each(['Größe', 'x'.repeat(33), 'a\nb'])('leaves out the service name %p, which the protocol has no room for', (name) => {
+    const resource = resourceOf({ name });
+    expect(resource).not.toHaveProperty('serviceName');
+    expect(resource.description).toBe(`${name}: ${listingExample.description}`);
+  });
+
+  it('keeps five tags of those that fit', () => {
+    expect(resourceOf({ tags: ['über', 'a', 'b', 'y'.repeat(33), 'c', 'd', 'e', 'f'] }).tags).toEqual(['a', 'b', 'c', 'd', 'e']);
+  });
+
+  it('shows icons that come over TLS', () => {
+    expect(resourceOf({ logo_url: 'https://seller.example/logo.png' }).iconUrl).toBe('https://seller.example/logo.png');
+    expect(resourceOf({ logo_url: 'http://seller.example/logo.png' })).not.toHaveProperty('iconUrl');
+    expect(resourceOf({ logo_url: null })).not.toHaveProperty('iconUrl');
+  });
+});
