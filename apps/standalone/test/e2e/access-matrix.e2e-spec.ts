@@ -2,7 +2,7 @@ import type { Scope } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { ACCESS_ROWS, type AccessRow, type Expected } from '../support/fuzz/access-rows.js';
 import { AnswerCheck } from '../support/fuzz/answer-check.js';
-import { Cast, signIn, unknownKey } from '../support/fuzz/cast.js';
+import { BOUGHT_BODY, Cast, signIn, unknownKey } from '../support/fuzz/cast.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
 import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
@@ -189,6 +189,25 @@ inEachMode('access', (world) => {
       for (const answer of hidden) if (said(answer) !== said(unknown!)) differences.push(`${operation.name}: ${said(answer)} is not ${said(unknown!)}`);
     }
     expect(differences).toEqual([]);
+  });
+
+  it('lets each side of a purchase see its own side, and of the other no more than its name', async () => {
+    const shared = [cast.relayRequestId, cast.transactionHash, cast.gatewayRequestId];
+    const theirs = [...cast.secrets.filter((secret) => !shared.includes(secret)), ...Object.values(cast.keys), JSON.stringify(BOUGHT_BODY)];
+    const lists = description.operations.filter(({ method, path, access }) => method === 'GET' && access.credential === 'required' && access.account_types.includes('agent') && !path.includes('{'));
+    const queries = (operation: Operation): string[] => ['', ...operation.parameters.filter(({ name }) => name === 'role').flatMap(({ schema }) => (schema?.enum ?? []).map((role) => `?role=${String(role)}`))];
+    const seen = await inParallel(lists.flatMap((operation) => queries(operation).map((query) => ({ operation, query }))), async ({ operation, query }) => {
+      const answer = await client.send({ method: 'GET', target: `/api/v1${operation.path}${query}`, headers: { authorization: cast.merchant.registration.authorization_header } });
+      expect(answer.status).toBe(200);
+      return theirs.filter((secret) => answer.text.includes(secret)).map((secret) => `${operation.name}${query}: ${secret}`);
+    });
+    expect(lists.length).toBeGreaterThan(5);
+    expect(seen.flat()).toEqual([]);
+    const [sold] = (await cast.merchant.market.gatewayRequests.list({ role: 'seller', status: 'succeeded' })).data;
+    expect(sold).toMatchObject({ buyer: { id: cast.owner.id, display_name: 'The owner' } });
+    expect(Object.keys(sold!.buyer)).toEqual(['id', 'display_name']);
+    expect((await cast.merchant.market.receipts.list({ role: 'buyer' })).data).toEqual([]);
+    expect((await cast.merchant.market.gatewayRequests.list({ role: 'buyer' })).data).toEqual([]);
   });
 
   describe('by another spelling of the path or the method', () => {

@@ -1,4 +1,5 @@
 import { withClient } from '@market/testing';
+import { expectBooksInOrder } from '../support/books.js';
 import { canary, Cast } from '../support/fuzz/cast.js';
 import { DatabaseWatch } from '../support/fuzz/database-digest.js';
 import { FuzzRun, type Tally } from '../support/fuzz/fuzz-run.js';
@@ -39,6 +40,7 @@ inEachMode('a fuzzer that knows the OpenAPI document', (world) => {
     });
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
     expect((await cast.owner.market.me()).id).toBe(cast.owner.id);
+    await expectBooksInOrder(world, [], { withinMs: 30_000 });
   }, 60_000 + REQUESTS * 40);
 
   function report(tally: Tally, repeatedWrites: number, seconds: number): string {

@@ -82,19 +82,21 @@ inEachMode('secrets', ({ mode }) => {
   /** Makes one of each, uses it, fails with it, and replaces it. */
   async function live(): Promise<void> {
     const { owner, merchant, outsider } = cast;
+    const anyone = new Marketplace({ baseUrl: marketplace.baseUrl });
     for (const agent of [owner, merchant, outsider]) keep('API key', agent.registration.api_key);
     for (const key of Object.values(cast.keys)) keep('API key', key);
     for (const token of [cast.human.token, cast.endedSession]) keep('session token', token);
     const again = await signIn(marketplace, cast.human.wallet);
     keep('session token', again.token);
-    const recovered = await outsider.market.request<{ api_key: string }>('POST', '/auth/recover', { body: await liveProof('recover', cast, marketplace) });
+    const recovered = await anyone.request<{ api_key: string }>('POST', '/auth/recover', { body: await liveProof('recover', cast, marketplace) });
     keep('API key', recovered.api_key);
 
     const url = (): string => `${seller.url}/${keep('endpoint URL', canary())}?token=${keep('endpoint URL', canary())}`;
-    const listing = await merchant.market.authorizedBy(`Bearer ${recovered.api_key}`).listings.create({ name: `Discreet ${canary()}`, description: 'Keeps its address to itself.', pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: url() });
+    const discreet = anyone.authorizedBy(`Bearer ${recovered.api_key}`);
+    const listing = await discreet.listings.create({ name: `Discreet ${canary()}`, description: 'Keeps its address to itself.', pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: url() });
     keep('signing secret', listing.gateway_signing_secret!);
-    const { endpoint, listings } = merchant.market.authorizedBy(`Bearer ${recovered.api_key}`);
-    await listings.update(listing, { private_endpoint_url: url() });
+    const { endpoint } = discreet;
+    await discreet.listings.update(listing, { private_endpoint_url: url() });
     await endpoint.update(listing, { private_endpoint_url: url(), auth_header: { name: 'X-Seller-Key', value: keep('auth header', canary()) } });
     await endpoint.test(listing);
     keep('signing secret', (await endpoint.rotateSecret(listing, { overlapSeconds: 60 })).gateway_signing_secret);

@@ -51,6 +51,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   getHealth: {},
   getOpenApi: {},
   listRecoveryActions: {},
+  listPaymentRoutes: {},
 
   createChallenge: {},
   register: { granted: badRequest('challenge_invalid') },
@@ -62,7 +63,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   linkWallet: { granted: badRequest('challenge_invalid') },
   getWallet: { id: ownWallet },
   updateWallet: { id: ownWallet, granted: badRequest('challenge_invalid') },
-  claimAgent: { id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: badRequest('challenge_invalid') } },
+  claimAgent: { id: { parameter: 'agentId', own: ({ outsider }) => outsider.id, unknown: 'agent_not_found', strangers: badRequest('challenge_invalid') } },
   listApiKeys: {},
   createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
   revokeApiKey: { id: { parameter: 'keyId', own: async (cast) => (await cast.spareKey()).id, unknown: 'api_key_not_found' } },

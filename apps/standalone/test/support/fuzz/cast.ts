@@ -39,6 +39,7 @@ export class Cast {
   /** What the owner alone may see, and nobody else in any answer. */
   readonly secrets: string[] = [];
   readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
+  /** Who claimed the owner, and sees no more of it for that. */
   human: Operator;
   /** The wallet the owner registered with. */
   walletId: string;
@@ -59,6 +60,7 @@ export class Cast {
   gatewayRequestId: string;
   /** Of the call that the owner paid for and got. */
   relayRequestId: string;
+  transactionHash: string;
   offer: PaymentOffer;
   private servers: SellerServer[] = [];
 
@@ -151,6 +153,9 @@ export class Cast {
 
   private async takeSessions(): Promise<void> {
     this.human = await signIn(this.world);
+    const claimer = this.owner.market.authorizedBy(`Bearer ${this.human.token}`);
+    const { message, nonce } = await claimer.challenge({ wallet_address: this.owner.wallet.address, purpose: 'claim', agent_id: this.owner.id });
+    await claimer.request('POST', `/agents/${this.owner.id}/claim`, { body: { nonce, signature: await this.owner.wallet.sign(message) } });
     const [wallet] = (await this.owner.market.me()).wallets;
     this.walletId = wallet!.id;
     this.secrets.push(wallet!.id, wallet!.address);
@@ -186,6 +191,7 @@ export class Cast {
     const [call] = (await this.owner.market.gatewayRequests.list({ role: 'buyer', status: 'succeeded' })).data;
     this.receiptId = receipt!.id;
     this.gatewayRequestId = call!.id;
+    this.transactionHash = receipt!.transaction_hash!;
     this.secrets.push(this.relayRequestId, receipt!.id, receipt!.transaction_hash!, call!.id);
     this.offer = await this.unpaidOffer();
     this.feed = await listFeed(this.merchant);

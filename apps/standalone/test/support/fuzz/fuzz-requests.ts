@@ -79,7 +79,8 @@ export function fuzzPlans(description: ApiDescription, known: Known, liveOperati
 
   function planOf(operation: Operation): fc.Arbitrary<Plan> {
     const { access, body, method, parameters } = operation;
-    const example = body?.examples.length ? fc.constantFrom(...body.examples) : fc.constant({});
+    const examples = [...(body?.examples ?? []), ...((known[`${operation.id} body`] ?? []) as object[])];
+    const example = examples.length > 0 ? fc.constantFrom(...examples) : fc.constant({});
     const good = !body ? fc.constant({}) : body.isOpaque ? example : fc.oneof({ weight: 1, arbitrary: example }, { weight: 3, arbitrary: values.good(body.schema) as fc.Arbitrary<object> });
     const nat = fc.nat({ max: 9_999 });
     return fc
@@ -127,7 +128,7 @@ export function fuzzPlans(description: ApiDescription, known: Known, liveOperati
   }
 
   function knownIds(operation: Operation, name: string): readonly unknown[] {
-    const ids = known[name];
+    const ids = known[`${operation.id} ${name}`] ?? known[name];
     if (!ids?.length) throw new Error(`${operation.name}: say in apps/standalone/test/support/fuzz/known-values.ts what {${name}} may name`);
     return ids;
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { World } from '../world.js';
 import { AnswerCheck } from './answer-check.js';
-import { signIn, type Cast } from './cast.js';
+import { Cast, signIn } from './cast.js';
 import type { DatabaseWatch } from './database-digest.js';
 import { fuzzPlans, type Actor, type Plan } from './fuzz-requests.js';
 import { inParallel } from './in-parallel.js';
@@ -11,6 +11,8 @@ import type { ApiDescription, Operation } from './operations.js';
 import type { RawAnswer, RawClient, RawRequest } from './raw-client.js';
 
 const CHUNK = 500;
+/** Then come new people: the others have lost by now what operations remove and change. */
+const REQUESTS_A_CAST = 1_500;
 /** So many refused writes are repeated between two looks at the database. */
 const REPEATED_AT_ONCE = 1_000;
 const MOST_REPORTED = 30;
@@ -40,25 +42,27 @@ export class FuzzRun {
   readonly problems: string[] = [];
   repeatedWrites = 0;
   private readonly check: AnswerCheck;
-  private readonly secrets: string[];
-  private token: string;
+  private cast: Cast;
 
   constructor(
     private readonly world: World,
     private readonly description: ApiDescription,
-    private readonly cast: Cast,
+    private readonly firstCast: Cast,
     private readonly client: RawClient,
     private readonly watch: DatabaseWatch,
   ) {
     this.check = new AnswerCheck(description);
-    this.secrets = Object.values(cast.keys);
-    this.token = cast.human.token;
+    this.cast = firstCast;
   }
 
   async run({ seed, requests }: FuzzSettings): Promise<void> {
-    const plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
+    let plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
     let refusedWrites: Sent[] = [];
     for (let first = 0; first < requests && this.problems.length < MOST_REPORTED; first += CHUNK) {
+      if (first > 0 && first % REQUESTS_A_CAST === 0) {
+        await this.recast();
+        plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
+      }
       const chunk = fc.sample(plans, { seed: seed + first, numRuns: Math.min(CHUNK, requests - first) });
       const sent = await inParallel(chunk, (plan, index) => this.send(plan, first + index));
       refusedWrites.push(...sent.filter(isRefusedWrite));
@@ -69,6 +73,12 @@ export class FuzzRun {
         refusedWrites = [];
       }
     }
+    if (this.cast !== this.firstCast) await this.cast.close();
+  }
+
+  private async recast(): Promise<void> {
+    if (this.cast !== this.firstCast) await this.cast.close();
+    this.cast = await Cast.assemble(this.world);
   }
 
   private async send(plan: Plan, number: number): Promise<Sent> {
@@ -85,7 +95,7 @@ export class FuzzRun {
   private judge(sent: Sent): void {
     const { plan, request, answer } = sent;
     const reached = operationAt(this.description, request);
-    for (const problem of this.check.problemsOf(reached, request.method, answer, this.secrets)) this.complain(sent, problem);
+    for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.cast.keys))) this.complain(sent, problem);
     if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id)) this.complain(sent, `it took ${Math.round(answer.tookMs)} ms`);
     const statuses = this.tally.get(plan.operation.name) ?? new Map<number, number>();
     this.tally.set(plan.operation.name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
@@ -95,7 +105,7 @@ export class FuzzRun {
   private async credentialOf(actor: Actor, operation: Operation): Promise<Record<string, string>> {
     if (actor === 'anonymous') return {};
     if (actor === 'agent') return { authorization: `Bearer ${this.cast.keys.all}` };
-    return { authorization: `Bearer ${operation.id === 'closeSession' ? (await signIn(this.world)).token : this.token}` };
+    return { authorization: `Bearer ${operation.id === 'closeSession' ? (await signIn(this.world)).token : this.cast.human.token}` };
   }
 
   /** @returns what is to be said of each request that changes something though it is refused. */

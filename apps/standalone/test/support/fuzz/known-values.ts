@@ -1,14 +1,18 @@
-import type { Cast } from './cast.js';
+import { BOUGHT_BODY, type Cast } from './cast.js';
 import type { Known } from './values.js';
 import { newId } from '@market/kernel';
 import { evmWallet, solanaWallet } from '@market/sdk';
 
-/** What the document cannot know: values that name something of the cast, by the name under which operations take them. */
+/**
+ * What the document cannot know: values that name something of the cast, by the name under which operations take them, or
+ * by that of the operation as well, where it uses up what the others need.
+ */
 export async function knownValues(cast: Cast): Promise<Known> {
   const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = cast;
   // The ones with endpoints are worth asking for more often.
   const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [id, id, slug]);
   const spareKeys = await Promise.all(Array.from({ length: 8 }, () => cast.spareKey()));
+  const spareListings = await Promise.all(Array.from({ length: 8 }, () => cast.listing()));
   const offers = await Promise.all(Array.from({ length: 8 }, () => cast.unpaidOffer()));
   const relayRequestIds = [cast.relayRequestId, cast.pendingPayment.requirements.relayRequestId, ...offers.map((offer) => offer.relay_request_id)];
   const wallets = [owner.wallet, human.wallet, evmWallet(), solanaWallet()].map(({ address }) => address);
@@ -17,7 +21,10 @@ export async function knownValues(cast: Cast): Promise<Known> {
   const urls = [cast.sellerUrl, `${cast.sellerUrl}?with=query`, 'http://127.0.0.1:1/closed'];
   return {
     listingId: [...listings, newId()],
-    listing_id: [...listings, feed.id, feed.id, (await cast.merchantsListing()).id, newId()],
+    listing_id: [...[feed, feed, await cast.merchantsListing(), await cast.merchantsListing(), free, perCall, draft, suspended, shop].map(({ id }) => id), shop.slug, newId()],
+    'removeListing listingId': [...spareListings.map(({ id }) => id), suspended.id, shop.id, shop.slug, newId()],
+    'executeCall listingId': [shop.id, shop.id, shop.slug, perCall.id, free.id, draft.id, newId()],
+    'executeCall body': [BOUGHT_BODY, { ask: 'something else' }],
     subscriptionId: [cast.subscriptionId, await cast.freshSubscription(), newId()],
     paymentId: [cast.pendingPayment.payment_id, newId()],
     id: [...(await owner.market.me()).wallets.map((wallet) => wallet.id), newId()],
@@ -34,6 +41,11 @@ export async function knownValues(cast: Cast): Promise<Known> {
     'X-Market-Payment-Network': ['eip155:84532'],
     'Idempotency-Key': ['one', 'two', 'three'],
     'If-None-Match': ['*', 'W/"x"'],
+    // Proofs of a payment exclude each other, and most of what they may say about it is not about this one.
+    payload: [undefined],
+    scheme: [undefined],
+    network: [undefined],
+    transactionHash: [undefined],
     payment_id: [cast.pendingPayment.payment_id, cast.pendingPayment.payment_id, ...offers.map((offer) => offer.payment_id), newId()],
     category: categories,
     category_id: categories,

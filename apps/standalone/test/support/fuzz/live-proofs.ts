@@ -1,4 +1,5 @@
 import { evmWallet, Marketplace, solanaWallet, solveProofOfWork, type ChallengePurpose, type ListingChallenge, type Wallet } from '@market/sdk';
+import { listFeed, paidOffer } from '../subscriber.js';
 import type { World } from '../world.js';
 import type { Cast } from './cast.js';
 
@@ -15,9 +16,9 @@ const PROOFS: Record<string, Proof> = {
     const { proof, pow } = await walletProof(anyone, evmWallet(), 'registration');
     return { ...proof, pow_nonce: await solveProofOfWork(pow) };
   },
-  /** The merchant's keys are the ones that nobody misses. */
-  async recover({ merchant }, anyone) {
-    const { proof, pow } = await walletProof(anyone, merchant.wallet, 'recovery');
+  /** The outsider's keys are the ones that nobody misses. */
+  async recover({ outsider }, anyone) {
+    const { proof, pow } = await walletProof(anyone, outsider.wallet, 'recovery');
     return { ...proof, pow_nonce: await solveProofOfWork(pow) };
   },
   openSession: async (_cast, anyone) => (await walletProof(anyone, evmWallet(), 'session')).proof,
@@ -26,9 +27,13 @@ const PROOFS: Record<string, Proof> = {
     return { existing_wallet: existing!.proof, new_wallet: added!.proof };
   },
   updateWallet: async ({ owner }) => ({ proof: (await walletProof(owner.market, owner.wallet, 'wallet_update')).proof }),
-  async claimAgent({ owner, human }, anyone) {
-    const { nonce, signature } = (await walletProof(anyone.authorizedBy(`Bearer ${human.token}`), owner.wallet, 'claim', owner.id)).proof;
+  async claimAgent({ outsider, human }, anyone) {
+    const { nonce, signature } = (await walletProof(anyone.authorizedBy(`Bearer ${human.token}`), outsider.wallet, 'claim', outsider.id)).proof;
     return { nonce, signature };
+  },
+  async verifyPayment({ owner, merchant }) {
+    const { payment_id, requirements } = await paidOffer(owner, await listFeed(merchant));
+    return { payment_id, relay_request_id: requirements.relayRequestId };
   },
   async createListing({ owner }) {
     // An agent has so many unused ones at most, and spoilt requests use none up.
