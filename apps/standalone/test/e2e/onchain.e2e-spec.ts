@@ -2,9 +2,10 @@ import type { PaymentOffer } from '@market/sdk';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
-import { parseEther, parseUnits, type Address } from 'viem';
-import { HDKey, mnemonicToAccount } from 'viem/accounts';
+import { bytesToHex, parseEther, parseUnits, type Address } from 'viem';
+import { HDKey, mnemonicToAccount, privateKeyToAddress } from 'viem/accounts';
 import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
+import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, quote, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -16,11 +17,14 @@ const CHAIN_ID = 84_532;
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const ON_CHAIN = { 'X-Market-Origin-Chain-Id': String(CHAIN_ID) };
 const PRICE = 0.25;
+/** Never told to the marketplace, but for its public half. */
+const SPENDER = HDKey.fromMasterSeed(Buffer.alloc(32, 5));
 
 /** A real chain, real transfers, a real settlement; the marketplace holds no key that could spend what it is paid. */
 inEachMode('money on a chain', ({ mode }) => {
   let chain: EvmWorld;
   let marketplace: RunningMarketplace;
+  let onChain: Record<string, string>;
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
@@ -30,16 +34,15 @@ inEachMode('money on a chain', ({ mode }) => {
     await chain.place('SignedToken', USDC);
     await chain.mint(USDC, chain.payer, parseUnits('1000', 6));
     const gas = mnemonicToAccount(chain.node.mnemonic, { addressIndex: 3 }).getHdKey().privateKey!;
-    marketplace = await startMarketplace({
-      mode,
-      env: {
-        PAYMENTS_LEDGER_EVM_XPUB: HDKey.fromMasterSeed(Buffer.alloc(32, 5)).publicExtendedKey,
-        PAYMENTS_LEDGER_EVM_RPC_URLS: `eip155:${CHAIN_ID}=${chain.node.url}`,
-        PAYMENTS_LEDGER_EVM_USDC: `eip155:${CHAIN_ID}=${USDC}`,
-        PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${Buffer.from(gas).toString('hex')}`,
-        PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
-      },
-    });
+    onChain = {
+      PAYMENTS_LEDGER_EVM_XPUB: SPENDER.publicExtendedKey,
+      PAYMENTS_LEDGER_EVM_RPC_URLS: `eip155:${CHAIN_ID}=${chain.node.url}`,
+      PAYMENTS_LEDGER_EVM_USDC: `eip155:${CHAIN_ID}=${USDC}`,
+      PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${Buffer.from(gas).toString('hex')}`,
+      PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
+      PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+    };
+    marketplace = await startMarketplace({ mode, env: onChain });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
     shop = await openShop(seller, undefined, { pricing_amount: PRICE });
   }, 120_000);
@@ -139,5 +142,21 @@ inEachMode('money on a chain', ({ mode }) => {
     await eventually(async () => expect(await owed()).toEqual([['credit', 25]]));
     expect(bodyOf(await call({ late: 1 }, offer)).error?.details).toMatchObject({ reason: 'refund_due' });
     expect(await chain.balanceOf(USDC, depositOf(offer))).toBe(250_000n);
+  });
+
+  it('is found by its operator, with the path to the key of each address', async () => {
+    const { code, output } = await admin({ DATABASE_URL: marketplace.databaseUrl, ...onChain }, 'payments', 'report');
+    expect(code).toBe(0);
+    const deposits = output.split('\n').map((line) => line.split('\t'));
+    expect(deposits.map(([kind, , network, , , amount, currency]) => [kind, network, amount, currency])).toEqual([
+      ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
+      ['deposit', `eip155:${CHAIN_ID}`, expect.stringMatching(/^0\.0000833/), 'ETH'],
+      ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
+      ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
+      ['deposit', `eip155:${CHAIN_ID}`, '0.6', 'USDC'],
+      ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
+    ]);
+    for (const [, , , address, path] of deposits) expect(privateKeyToAddress(bytesToHex(SPENDER.derive(path!).privateKey!))).toBe(address);
+    expect((await admin({ DATABASE_URL: marketplace.databaseUrl, ...onChain }, 'books', 'verify')).output).toBe('the books add up');
   });
 });
