@@ -16,6 +16,11 @@ export const inEachMode = (title: string, suite: (world: World) => void): void =
   describe.each(worlds.map((world) => [world.mode, world] as const))(`${title}, %s`, (_mode, world) => suite(world));
 };
 
+/** One test of every mode at the same time, for what mostly waits. */
+export const inAllModesAtOnce = (title: string, test: (world: World) => Promise<void>, timeoutMs: number): void => {
+  it(title, async () => void (await Promise.all(worlds.map(test))), timeoutMs);
+};
+
 /** A registered agent with its own client. */
 export interface Agent {
   readonly id: string;

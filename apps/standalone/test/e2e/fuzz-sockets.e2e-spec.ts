@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { inAllModesAtOnce, type World } from '../support/world.js';
+
+const HALF_OPEN = 500;
+/** Ten seconds for the headers, looked after every five, and a moment. */
+const CLOSED_WITHIN_MS = 17_000;
+/** As slow as an honest request may get beside them on a busy machine. */
+const HONEST_MS = 2_000;
+
+async function dial({ baseUrl }: World): Promise<Socket> {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => undefined);
+  await once(socket, 'connect');
+  return socket;
+}
+
+describe('connections that never bring a request', () => {
+  inAllModesAtOnce(
+    'are closed before long, and nobody else waits for them',
+    async (world) => {
+      const starts = ['', 'GET /api/v1/health HTTP/1.1\r\n', 'POST /api/v1/register HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n', 'GET'];
+      const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, () => dial(world)));
+      const closed = sockets.map((socket) => once(socket.resume(), 'close'));
+      const startedAt = performance.now();
+      sockets.forEach((socket, n) => socket.write(starts[n % starts.length]!));
+      // Some send a byte now and then, as if there were more to come.
+      const drip = setInterval(() => sockets.forEach((socket, n) => n % 2 === 0 && socket.writable && socket.write('x')), 1_000);
+      let slowest = 0;
+      let done = false;
+      const honest = (async () => {
+        while (!done) {
+          const askedAt = performance.now();
+          expect((await fetch(`${world.baseUrl}/api/v1/categories`)).status).toBe(200);
+          slowest = Math.max(slowest, performance.now() - askedAt);
+          await delay(50);
+        }
+      })();
+      await Promise.all(closed).finally(() => {
+        clearInterval(drip);
+        done = true;
+      });
+      await honest;
+      expect(performance.now() - startedAt).toBeLessThan(CLOSED_WITHIN_MS);
+      expect(slowest).toBeLessThan(HONEST_MS);
+    },
+    60_000,
+  );
+});
