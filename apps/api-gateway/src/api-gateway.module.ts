@@ -22,6 +22,7 @@ import { BrowseListingsHttpController } from './listings/browse-listings.http-co
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
 import { Parties } from './parties/parties.js';
+import { PaymentRoutesHttpController } from './payment-routes/payment-routes.http-controller.js';
 import { PaymentsHttpController } from './payments/payments.http-controller.js';
 import { DocumentsHttpController } from './platform/documents.http-controller.js';
 import { HealthHttpController } from './platform/health.http-controller.js';
@@ -58,6 +59,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     SubscribeHttpController,
     SubscriptionsHttpController,
     PaymentsHttpController,
+    PaymentRoutesHttpController,
     SigningKeysHttpController,
     ReviewsHttpController,
     ScoresHttpController,

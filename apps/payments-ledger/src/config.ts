@@ -3,6 +3,7 @@ import { HDKey } from 'viem/accounts';
 import type { Hex } from 'viem';
 import { parseSigningKeys } from './books/receipt-signer.js';
 import { rpcUrls, tokenAddresses } from './rails/evm/evm-settings.js';
+import { priceSetting } from './rails/prices/price-settings.js';
 
 const signingKeys = text().superRefine((value, context) => {
   try {
@@ -31,8 +32,12 @@ export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   minimumEthMicros: variable('PAYMENTS_LEDGER_MINIMUM_ETH_MICROS', integer(0, 1_000_000_000, 100_000), 'least price in micros that the ETH route carries'),
   minimumSolMicros: variable('PAYMENTS_LEDGER_MINIMUM_SOL_MICROS', integer(0, 1_000_000_000, 0), 'least price in micros that the SOL route carries'),
   defaultRoute: variable('GATEWAY_DEFAULT_ROUTE', choice(['supported', 'preferred_currency'], 'supported'), "route of a call that names none: supported takes the cheapest where the listing's currency cannot carry the price; preferred_currency insists on it"),
-  ethPriceMicros: variable('PAYMENTS_LEDGER_ETH_USD_MICROS', integer(1, 1_000_000_000_000, 3_000_000_000), 'fixed price of one ETH in USD micros'),
-  solPriceMicros: variable('PAYMENTS_LEDGER_SOL_USD_MICROS', integer(1, 1_000_000_000_000, 150_000_000), 'fixed price of one SOL in USD micros'),
+  priceEth: variable('PAYMENTS_LEDGER_PRICE_ETH', text('fixed:3000').transform(priceSetting), 'where the price of one ETH in US dollars comes from: fixed:3000.00, chainlink:eip155:1:0x… (an aggregator) or http:https://host/path#/pointer/to/price,/pointer/to/time (the time may be left out)'),
+  priceSol: variable('PAYMENTS_LEDGER_PRICE_SOL', text('fixed:150').transform(priceSetting), 'the same of one SOL'),
+  priceRpcUrls: variable('PAYMENTS_LEDGER_PRICE_RPC_URLS', optional(rpcUrls), 'chains of aggregators as eip155:1=https://a|https://b,…, the second server where the first does not answer; where absent, those of the EVM rail'),
+  priceMaxAgeSeconds: variable('PAYMENTS_LEDGER_PRICE_MAX_AGE_SECONDS', integer(1, 172_800, 3_900), "age beyond which a price is not quoted from; longer than an aggregator's heartbeat"),
+  priceRefreshSeconds: variable('PAYMENTS_LEDGER_PRICE_REFRESH_SECONDS', integer(1, 86_400, 60), 'how often prices are read anew'),
+  priceTimeoutMs: variable('PAYMENTS_LEDGER_PRICE_TIMEOUT_MS', integer(100, 8_000, 2_000), 'how long the source of a price may take'),
   sandboxPendingSeconds: variable('PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS', integer(0, 3600, 2), 'how long a sandbox payment with outcome "pending" takes to become final'),
   evmXpub: variable('PAYMENTS_LEDGER_EVM_XPUB', optional(xpub), 'extended public key (BIP-32) below which each on-chain offer gets its deposit address; turns the EVM rail on'),
   evmRpcUrls: variable('PAYMENTS_LEDGER_EVM_RPC_URLS', optional(rpcUrls), 'chains of the EVM rail as eip155:8453=https://a|https://b,…; two servers of a chain must agree before money is credited'),

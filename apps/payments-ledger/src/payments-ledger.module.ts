@@ -18,14 +18,15 @@ import { ObservePayment } from './payments/observe-payment.js';
 import { Offers } from './payments/offers.js';
 import { PaySandbox } from './payments/pay-sandbox.use-case.js';
 import { PaymentQuery } from './payments/payment.query.js';
+import { PaymentRoutes } from './payments/payment-routes.query.js';
 import { PaymentsMessageController } from './payments/payments.message-controller.js';
 import { QuoteExact } from './payments/quote-exact.query.js';
 import { ReleasePayment } from './payments/release-payment.use-case.js';
 import { SettleAuthorization } from './payments/settle-authorization.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
 import { PAYMENT_RAILS, type PaymentRail } from './rails/payment-rail.js';
-import { fixedPriceFeed, PRICE_FEED } from './rails/price-feed.js';
 import { configuredRails } from './rails/configured-rails.js';
+import { Prices } from './rails/prices/prices.js';
 import { SandboxRail } from './rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from './rails/x402/sandbox-facilitator.js';
 import { CancelSubscription } from './subscriptions/cancel-subscription.use-case.js';
@@ -46,6 +47,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     Offers,
     CreateOffer,
     QuoteExact,
+    PaymentRoutes,
     Authorizations,
     SettleAuthorization,
     ChargeCalls,
@@ -70,6 +72,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     ReceiptsQuery,
     LedgerQuery,
     PurchaseEvidenceQuery,
+    Prices,
     SandboxRail,
     SandboxFacilitator,
     {
@@ -82,11 +85,6 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
       provide: PAYMENT_RAILS,
       useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig): PaymentRail[] => [...configuredRails(config), ...(paymentsMode === 'sandbox' ? [sandbox] : [])],
       inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token],
-    },
-    {
-      provide: PRICE_FEED,
-      useFactory: (config: PaymentsLedgerConfig) => fixedPriceFeed({ ETH: BigInt(config.ethPriceMicros), SOL: BigInt(config.solPriceMicros) }),
-      inject: [paymentsLedgerConfig.token],
     },
   ],
 })

@@ -39,6 +39,7 @@ import type {
   GatewayRequestQuery,
   LedgerEntry,
   LedgerQuery,
+  PaymentRoute,
   Receipt,
   ReceiptDetail,
   ReceiptProof,
@@ -259,6 +260,10 @@ export class Marketplace {
     list: (query?: LedgerQuery, options?: Cancellable): Promise<Page<LedgerEntry>> =>
       this.#http.page('/ledger', query, options?.signal),
   };
+
+  paymentRoutes(options?: Cancellable): Promise<PaymentRoute[]> {
+    return this.#http.data('GET', '/payment-routes', options);
+  }
 
   readonly receipts = {
     list: (query?: ReceiptQuery, options?: Cancellable): Promise<Page<Receipt>> =>

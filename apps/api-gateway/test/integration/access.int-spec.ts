@@ -55,6 +55,7 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'GET /agents/{agentId}/score': 'public',
   'POST /sandbox/payments/{relayRequestId}/pay': 'subscribe',
   'GET /recovery-actions': 'public',
+  'GET /payment-routes': 'public',
   'GET /openapi.json': 'public',
 };
 

@@ -1,7 +1,7 @@
 import { createListing, createListingChallenge, getListing, getListingCards, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
 import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
-import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, listLedger, listReceipts, listSigningKeys, listSubscriptions, paySandbox, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, listLedger, listPaymentRoutes, listReceipts, listSigningKeys, listSubscriptions, paySandbox, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
 import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
 import { entryExample, proofExample, receiptExample, receiptRecordExample, signingKeysExample } from '../../src/books/books.examples.js';
@@ -10,6 +10,7 @@ import { gatewayRecordExample, gatewayResultExample } from '../../src/gateway/ga
 import { challengeExample, claimExample, createdKeyExample, linkedWalletExample, profileExample, recoveryExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
 import { categoryExample, createdListingExample, listingChallengeExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
 import { BUYER, LATER, SELLER } from '../../src/openapi/example-values.js';
+import { routeExample } from '../../src/payment-routes/payment-routes.http-controller.js';
 import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
 import { listingCardExample, paymentExample, subscriptionExample, subscriptionOfferExample, subscriptionRecordExample, verifiedExample } from '../../src/subscriptions/subscriptions.examples.js';
@@ -51,6 +52,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
+    .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)
     .answers(getListingCards, () => ({ listings: [listingCardExample] }))
     .answers(subscribe, () => ({ outcome: 'subscribed' as const, subscription: subscriptionExample }))

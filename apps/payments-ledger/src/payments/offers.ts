@@ -6,9 +6,10 @@ import { refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { chooseRoute } from '../rails/choose-route.js';
-import { PAYMENT_RAILS, type PaymentRail, type Route } from '../rails/payment-rail.js';
-import { PRICE_FEED, toBaseUnits, type PriceFeed } from '../rails/price-feed.js';
+import { chooseRoute, type RouteQuote } from '../rails/choose-route.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { Prices } from '../rails/prices/prices.js';
+import { RETRY_AFTER_SECONDS } from '../rails/prices/watched-price.js';
 import { ObservePayment } from './observe-payment.js';
 import { isLive, LIVE_STATES } from './payment-state.js';
 import { paymentColumns, type PaymentRow } from './payment.js';
@@ -25,7 +26,7 @@ export interface Order {
 }
 
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null };
+type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null; unit_price_micros: string; priced_at: Date | null };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',
@@ -54,6 +55,8 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   amount_base_units: 'numeric',
   expires_at: 'timestamptz',
   look_again_at: 'timestamptz',
+  unit_price_micros: 'bigint',
+  priced_at: 'timestamptz',
 };
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
@@ -86,13 +89,13 @@ export class Offers {
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
-    @Inject(PRICE_FEED) private readonly prices: PriceFeed,
+    private readonly prices: Prices,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** @throws Refusal `payment_route_unavailable`, `payment_route_minimum_not_met`. */
+  /** @throws Refusal `payment_route_unavailable`, `payment_route_minimum_not_met`, `price_unavailable`. */
   async make(order: Order, call: Call): Promise<PaymentRow> {
-    const choice = chooseRoute(this.rails, {
+    const choice = await chooseRoute(this.rails, this.prices, {
       originCurrency: order.originCurrency,
       originChainId: order.originChainId,
       preferredCurrency: order.listing.preferredCurrency,
@@ -107,6 +110,7 @@ export class Offers {
         recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
       });
     }
+    if (choice.kind === 'price_unavailable') throw refuse(createOffer, 'price_unavailable', { currency: choice.currency, retry_after_seconds: RETRY_AFTER_SECONDS });
     const draft = this.draft(order, choice);
     const found = await this.offers.submit(draft);
     if (!found.is_over) return found;
@@ -115,7 +119,7 @@ export class Offers {
     return isLive(ended.state) ? ended : this.offers.submit(draft);
   }
 
-  private draft({ buyerId, listing, priceMicros, thing }: Order, { rail, route }: { rail: PaymentRail; route: Route }): NewOffer {
+  private draft({ buyerId, listing, priceMicros, thing }: Order, { rail, route, unitPrice, amountBaseUnits }: RouteQuote): NewOffer {
     const money = splitFee(priceMicros, this.config.feeBps);
     const relayRequestId = `0x${randomBytes(32).toString('hex')}`;
     const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
@@ -140,7 +144,9 @@ export class Offers {
       fee_micros: money.fee.toString(),
       net_micros: money.net.toString(),
       fee_bps: this.config.feeBps,
-      amount_base_units: toBaseUnits(money.gross, this.prices.priceMicros(route.currency), route.decimals).toString(),
+      amount_base_units: amountBaseUnits.toString(),
+      unit_price_micros: unitPrice.micros.toString(),
+      priced_at: unitPrice.at,
       expires_at: expiresAt,
       look_again_at: rail.forgets ? null : expiresAt,
     };

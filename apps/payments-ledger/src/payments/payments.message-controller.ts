@@ -1,10 +1,11 @@
-import { claimPayment, createOffer, paySandbox, quoteExact, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import { claimPayment, createOffer, listPaymentRoutes, paySandbox, quoteExact, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
+import { PaymentRoutes } from './payment-routes.query.js';
 import { QuoteExact } from './quote-exact.query.js';
 import { ReleasePayment } from './release-payment.use-case.js';
 import { SettlePayment } from './settle-payment.use-case.js';
@@ -14,6 +15,7 @@ export class PaymentsMessageController {
   constructor(
     private readonly createOfferUseCase: CreateOffer,
     private readonly quoteExactQuery: QuoteExact,
+    private readonly paymentRoutes: PaymentRoutes,
     private readonly claimPaymentUseCase: ClaimPayment,
     private readonly settlePaymentUseCase: SettlePayment,
     private readonly releasePaymentUseCase: ReleasePayment,
@@ -30,6 +32,12 @@ export class PaymentsMessageController {
   @HandleRequest(quoteExact)
   quoteExact(input: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
     return this.quoteExactQuery.execute(input);
+  }
+
+  /** No statement. */
+  @HandleRequest(listPaymentRoutes)
+  listPaymentRoutes(): Promise<OutputOf<typeof listPaymentRoutes>> {
+    return this.paymentRoutes.list();
   }
 
   /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified. */

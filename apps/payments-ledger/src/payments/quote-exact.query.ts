@@ -5,7 +5,7 @@ import { zeroAddress, zeroHash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute } from '../rails/choose-route.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { PRICE_FEED, toBaseUnits, type PriceFeed } from '../rails/price-feed.js';
+import { Prices } from '../rails/prices/prices.js';
 
 type Call = InputOf<typeof quoteExact>['calls'][number];
 
@@ -14,20 +14,18 @@ type Call = InputOf<typeof quoteExact>['calls'][number];
 export class QuoteExact {
   constructor(
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
-    @Inject(PRICE_FEED) private readonly prices: PriceFeed,
+    private readonly prices: Prices,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  execute({ calls }: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
-    return Promise.resolve({ terms: calls.map((call) => this.termsOf(call)) });
+  async execute({ calls }: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
+    return { terms: await Promise.all(calls.map((call) => this.termsOf(call))) };
   }
 
-  private termsOf({ priceMicros, preferredCurrency }: Call): ExactTerms | null {
-    const gross = BigInt(priceMicros);
-    const choice = chooseRoute(this.rails, { preferredCurrency, priceMicros: gross, mayFallBack: this.config.defaultRoute === 'supported' });
+  private async termsOf({ priceMicros, preferredCurrency }: Call): Promise<ExactTerms | null> {
+    const choice = await chooseRoute(this.rails, this.prices, { preferredCurrency, priceMicros: BigInt(priceMicros), mayFallBack: this.config.defaultRoute === 'supported' });
     if (choice.kind !== 'chosen') return null;
-    const { rail, route } = choice;
-    const amountBaseUnits = toBaseUnits(gross, this.prices.priceMicros(route.currency), route.decimals);
+    const { rail, route, amountBaseUnits } = choice;
     const asked = rail.exact?.requirements({ relayRequestId: zeroHash, depositAddress: zeroAddress, route, amountBaseUnits });
     if (!asked) return null;
     const { payTo: _payTo, extra, ...terms } = asked;

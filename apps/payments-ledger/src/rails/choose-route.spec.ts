@@ -2,7 +2,7 @@ import type { Currency } from '@market/contracts';
 import fc from 'fast-check';
 import { chooseRoute, type RouteWish } from './choose-route.js';
 import type { PaymentRail } from './payment-rail.js';
-import { fixedPriceFeed, toBaseUnits } from './price-feed.js';
+import type { UnitPrice } from './prices/unit-price.js';
 
 const BASE = 'eip155:84532';
 const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
@@ -13,8 +13,9 @@ const railOf = (routes: [Currency, string, bigint][]): PaymentRail => ({
   observe: () => Promise.reject(new Error('not asked here')),
 });
 const rails = [railOf([['USDC', BASE, 100_000n], ['ETH', BASE, 200_000n], ['SOL', DEVNET, 0n]])];
-const choose = (wish: Partial<RouteWish>, from = rails): string => {
-  const choice = chooseRoute(from, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, ...wish });
+const pricesOf = (known: Currency[]) => ({ of: (currency: Currency): Promise<UnitPrice | null> => Promise.resolve(known.includes(currency) ? { micros: 2_000_000n, at: null } : null) });
+const choose = async (wish: Partial<RouteWish>, from = rails, known: Currency[] = ['USDC', 'ETH', 'SOL']): Promise<string> => {
+  const choice = await chooseRoute(from, pricesOf(known), { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, ...wish });
   return choice.kind === 'chosen' ? choice.route.currency : choice.kind;
 };
 
@@ -32,14 +33,23 @@ describe('chooseRoute', () => {
     ['nothing on another chain than the one asked for', { originChainId: BASE, priceMicros: 1n }, 'below_minimum'],
     ['no chain it does not know', { originChainId: 'eip155:1' }, 'unavailable'],
     ['no currency on a chain that does not have it', { originChainId: BASE, originCurrency: 'SOL' }, 'unavailable'],
-  ])('takes %s', (_name, wish, expected) => expect(choose(wish)).toBe(expected));
+  ])('takes %s', async (_name, wish, expected) => expect(await choose(wish)).toBe(expected));
 
-  it('has nothing where no rail is configured, and says so rather than naming a minimum', () => {
-    expect(choose({}, [])).toBe('unavailable');
-    expect(choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe('unavailable');
+  it('has nothing where no rail is configured, and says so rather than naming a minimum', async () => {
+    expect(await choose({}, [])).toBe('unavailable');
+    expect(await choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe('unavailable');
   });
 
-  it('never chooses a route that the wish excludes or that does not carry the price', () => {
+  it.each<[string, Partial<RouteWish>, Currency[], string]>([
+    ['another route where nobody chose the one without a price', { preferredCurrency: 'ETH', priceMicros: 200_000n }, ['USDC', 'SOL'], 'SOL'],
+    ['no other where its currency was chosen', { originCurrency: 'ETH', priceMicros: 200_000n }, ['USDC', 'SOL'], 'price_unavailable'],
+    ['no other where the operator insists on the preferred one', { preferredCurrency: 'SOL', mayFallBack: false }, ['USDC', 'ETH'], 'price_unavailable'],
+    ['another of the chain that was chosen', { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 200_000n }, ['USDC', 'SOL'], 'USDC'],
+    ['none of another chain than the one chosen', { originChainId: DEVNET }, ['USDC', 'ETH'], 'price_unavailable'],
+    ['none below its minimum for want of a price', { preferredCurrency: 'SOL', priceMicros: 1n }, ['USDC', 'ETH'], 'price_unavailable'],
+  ])('takes, without all prices, %s', async (_name, wish, known, expected) => expect(await choose(wish, rails, known)).toBe(expected));
+
+  it('never chooses a route that the wish excludes, that does not carry the price or has none', async () => {
     const currencies = fc.constantFrom<Currency>('USDC', 'ETH', 'SOL');
     const chains = fc.constantFrom(BASE, DEVNET, 'eip155:1');
     const someRails = fc.array(fc.array(fc.tuple(currencies, chains, fc.bigInt({ min: 0n, max: 4n })), { maxLength: 4 }).map(railOf), { maxLength: 2 });
@@ -50,37 +60,17 @@ describe('chooseRoute', () => {
       priceMicros: fc.bigInt({ min: 0n, max: 4n }),
       mayFallBack: fc.boolean(),
     });
-    fc.assert(
-      fc.property(someRails, wishes, (from, wish) => {
-        const choice = chooseRoute(from, wish);
+    const known = fc.uniqueArray(currencies);
+    await fc.assert(
+      fc.asyncProperty(someRails, wishes, known, async (from, wish, priced) => {
+        const choice = await chooseRoute(from, pricesOf(priced), wish);
         const possible = from
           .flatMap((rail) => rail.routes())
-          .filter(({ currency, network, minimumMicros }) => (!wish.originChainId || network === wish.originChainId) && (!wish.originCurrency || currency === wish.originCurrency) && wish.priceMicros >= minimumMicros);
+          .filter(({ currency, network, minimumMicros }) => (!wish.originChainId || network === wish.originChainId) && (!wish.originCurrency || currency === wish.originCurrency) && priced.includes(currency) && wish.priceMicros >= minimumMicros);
         if (choice.kind === 'chosen') expect(possible).toContainEqual(choice.route);
         else if (wish.originCurrency || wish.originChainId || wish.mayFallBack) expect(possible).toEqual([]);
       }),
       { numRuns: 2_000 },
     );
-  });
-});
-
-describe('toBaseUnits', () => {
-  const feed = fixedPriceFeed({ ETH: 3_000_000_000n, SOL: 150_000_000n });
-
-  it('is a dollar a USDC', () => {
-    expect(toBaseUnits(50_000n, feed.priceMicros('USDC'), 6)).toBe(50_000n);
-  });
-
-  it('rounds up, by less than one base unit, so that what arrives always covers the price', () => {
-    fc.assert(
-      fc.property(fc.bigInt({ min: 1n, max: 10n ** 15n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), fc.constantFrom(6, 9, 18), (usd, unitPrice, decimals) => {
-        const units = toBaseUnits(usd, unitPrice, decimals);
-        const scale = 10n ** BigInt(decimals);
-        expect(units * unitPrice >= usd * scale).toBe(true);
-        expect((units - 1n) * unitPrice < usd * scale).toBe(true);
-      }),
-      { numRuns: 5_000 },
-    );
-    expect(toBaseUnits(100_000n, feed.priceMicros('SOL'), 9)).toBe(666_667n);
   });
 });

@@ -1,6 +1,8 @@
 import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { PaymentRail, Route } from './payment-rail.js';
+import type { Prices } from './prices/prices.js';
+import { toBaseUnits, type UnitPrice } from './prices/unit-price.js';
 
 export interface RouteWish {
   originCurrency?: Currency;
@@ -12,7 +14,14 @@ export interface RouteWish {
   mayFallBack: boolean;
 }
 
-export type RouteChoice = { kind: 'chosen'; rail: PaymentRail; route: Route } | { kind: 'below_minimum' } | { kind: 'unavailable' };
+export interface RouteQuote {
+  rail: PaymentRail;
+  route: Route;
+  unitPrice: UnitPrice;
+  amountBaseUnits: bigint;
+}
+
+export type RouteChoice = ({ kind: 'chosen' } & RouteQuote) | { kind: 'below_minimum' } | { kind: 'unavailable' } | { kind: 'price_unavailable'; currency: Currency };
 
 interface Option {
   rail: PaymentRail;
@@ -21,18 +30,25 @@ interface Option {
 
 /**
  * The route asked for, of several on the chain asked for the preferred currency's first; else the listing's preferred
- * currency if it carries the price; else the one with the least minimum that does.
+ * currency if it carries the price; else the one with the least minimum that does. Of these the first whose currency has a price.
  */
-export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice {
-  const { originCurrency, originChainId, preferredCurrency } = wish;
+export async function chooseRoute(rails: PaymentRail[], prices: Pick<Prices, 'of'>, wish: RouteWish): Promise<RouteChoice> {
+  const candidates = candidatesFor(rails, wish);
+  if (candidates.length === 0) return { kind: 'unavailable' };
+  const options = candidates.filter(({ route }) => wish.priceMicros >= route.minimumMicros);
+  for (const { rail, route } of options) {
+    const unitPrice = await prices.of(route.currency);
+    if (unitPrice) return { kind: 'chosen', rail, route, unitPrice, amountBaseUnits: toBaseUnits(wish.priceMicros, unitPrice.micros, route.decimals) };
+  }
+  return options[0] ? { kind: 'price_unavailable', currency: options[0].route.currency } : { kind: 'below_minimum' };
+}
+
+function candidatesFor(rails: PaymentRail[], { originCurrency, originChainId, preferredCurrency, mayFallBack }: RouteWish): Option[] {
   const options = rails.flatMap((rail) => rail.routes().map((route): Option => ({ rail, route }))).filter(({ route }) => onChain(route, originChainId));
   const preferred = options.filter(({ route }) => route.currency === (originCurrency ?? preferredCurrency));
   const others = options.filter((option) => !preferred.includes(option)).sort((a, b) => Number(a.route.minimumMicros - b.route.minimumMicros));
-  const mayLeave = originCurrency === undefined && (originChainId !== undefined || wish.mayFallBack);
-  const candidates = mayLeave ? [...preferred, ...others] : preferred;
-  if (candidates.length === 0) return { kind: 'unavailable' };
-  const chosen = candidates.find(({ route }) => wish.priceMicros >= route.minimumMicros);
-  return chosen ? { kind: 'chosen', ...chosen } : { kind: 'below_minimum' };
+  const mayLeave = originCurrency === undefined && (originChainId !== undefined || mayFallBack);
+  return mayLeave ? [...preferred, ...others] : preferred;
 }
 
 function onChain(route: Route, chainId: string | undefined): boolean {

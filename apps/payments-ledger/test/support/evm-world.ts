@@ -12,9 +12,19 @@ interface Compiled {
   errors?: { severity: string; formattedMessage: string }[];
 }
 
-export type TestContract = 'Token' | 'SignedToken' | 'FeeToken' | 'LyingToken' | 'RefusingToken' | 'Payer';
+export type TestContract = 'Token' | 'SignedToken' | 'FeeToken' | 'LyingToken' | 'RefusingToken' | 'Payer' | 'Aggregator';
 
-/** A chain with a payer who has coin, and contracts compiled from `contracts/tokens.sol`. */
+/** What the aggregator says of itself from now on; a round is complete where `answeredInRound` is not below `roundId`. */
+export interface Round {
+  decimals: number;
+  roundId: bigint;
+  answer: bigint;
+  /** Unix seconds. */
+  updatedAt: bigint;
+  answeredInRound: bigint;
+}
+
+/** A chain with a payer who has coin, and contracts compiled from `contracts/`. */
 export interface EvmWorld {
   node: EvmNode;
   payer: Address;
@@ -29,9 +39,12 @@ export interface EvmWorld {
   sendCoin(to: Address, value: bigint): Promise<Hash>;
   /** Coin through the `Payer` contract. */
   payThrough(contract: Address, to: Address, value: bigint): Promise<Hash>;
+  setRound(aggregator: Address, round: Round): Promise<void>;
   stop(): Promise<void>;
 }
 
+const SOURCES = ['tokens.sol', 'aggregator.sol'];
+const aggregatorAbi = parseAbi(['function set(uint8 decimals, uint80 roundId, int256 answer, uint256 updatedAt, uint80 answeredInRound)']);
 const tokenAbi = parseAbi(['function mint(address to, uint256 value)', 'function transfer(address to, uint256 value) returns (bool)', 'function pay(address to) payable']);
 
 export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
@@ -45,7 +58,7 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
     return hash;
   };
   const deploy = async (contract: TestContract): Promise<Address> => {
-    const { abi, evm } = compiled().contracts['tokens.sol']![contract]!;
+    const { abi, evm } = SOURCES.map((source) => compiled().contracts[source]![contract]).find((found) => found !== undefined)!;
     const hash = await client.deployContract({ abi, bytecode: `0x${evm.bytecode.object}` as Hex });
     return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
   };
@@ -62,6 +75,7 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
     sendToken: (token, to, value) => done(client.writeContract({ address: token, abi: tokenAbi, functionName: 'transfer', args: [to, value] })),
     sendCoin: (to, value) => done(client.sendTransaction({ to, value })),
     payThrough: (contract, to, value) => done(client.writeContract({ address: contract, abi: tokenAbi, functionName: 'pay', args: [to], value })),
+    setRound: async (address, { decimals, roundId, answer, updatedAt, answeredInRound }) => void (await done(client.writeContract({ address, abi: aggregatorAbi, functionName: 'set', args: [decimals, roundId, answer, updatedAt, answeredInRound] }))),
     stop: () => node.stop(),
   };
 }
@@ -70,9 +84,9 @@ let output: Compiled | undefined;
 
 function compiled(): Compiled {
   if (output) return output;
-  const content = readFileSync(new URL('./contracts/tokens.sol', import.meta.url), 'utf8');
+  const sources = Object.fromEntries(SOURCES.map((source) => [source, { content: readFileSync(new URL(`./contracts/${source}`, import.meta.url), 'utf8') }]));
   const compiler = createRequire(import.meta.url)('solc') as SolidityCompiler;
-  const input = { language: 'Solidity', sources: { 'tokens.sol': { content } }, settings: { outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } } };
+  const input = { language: 'Solidity', sources, settings: { outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } } };
   output = JSON.parse(compiler.compile(JSON.stringify(input))) as Compiled;
   const mistakes = output.errors?.filter(({ severity }) => severity === 'error') ?? [];
   if (mistakes.length > 0) throw new Error(mistakes.map(({ formattedMessage }) => formattedMessage).join('\n'));

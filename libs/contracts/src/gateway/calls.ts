@@ -73,6 +73,7 @@ export const executeCall = defineRequest({
     request_body_mismatch: claimPayment.refusals.request_body_mismatch,
     payment_route_minimum_not_met: createOffer.refusals.payment_route_minimum_not_met,
     payment_route_unavailable: createOffer.refusals.payment_route_unavailable,
+    price_unavailable: createOffer.refusals.price_unavailable,
   },
 });
 

@@ -1,14 +1,17 @@
 import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from './books.js';
 import { claimPayment, createOffer, paySandbox, quoteExact, releasePayment, settlePayment } from './offers.js';
+import { listPaymentRoutes } from './routes.js';
 import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from './subscriptions.js';
 
 export * from './books.js';
 export * from './offers.js';
+export * from './routes.js';
 export * from './subscriptions.js';
 
 export const paymentsLedgerContract = {
   createOffer,
   quoteExact,
+  listPaymentRoutes,
   claimPayment,
   settlePayment,
   releasePayment,

@@ -88,6 +88,7 @@ export const createOffer = defineRequest({
       code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' as const,
     },
     payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
+    price_unavailable: declareRefusal('unavailable', 'What this currency costs is not known for now; GET /payment-routes says which routes can be quoted', z.object({ currency, retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
   },
 });
 

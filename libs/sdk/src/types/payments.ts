@@ -26,6 +26,28 @@ export interface PaymentOffer {
   x402?: unknown;
 }
 
+/** A currency on a chain that payments can take. */
+export interface PaymentRoute {
+  provider: string;
+  currency: PaymentCurrency;
+  /** CAIP-2. */
+  network: string;
+  /** The reference of `network` alone. */
+  chain_id: string;
+  decimals: number;
+  schemes: ('deposit' | 'exact')[];
+  /** USD. */
+  minimum_usd: number;
+  /** USD of one whole unit; null while it is not known. */
+  unit_price_usd: number | null;
+  price_updated_at: string | null;
+  /** False: not quoted for now. */
+  available: boolean;
+  unavailable_reason: string | null;
+  /** Sent with a call, they choose this route. */
+  headers: Record<string, string>;
+}
+
 export interface Fees {
   gross_amount: number;
   fee_rate: number;

@@ -5,6 +5,7 @@ export const additiveOperations: Record<string, string> = {
   'GET /gateway-requests/{requestId}': 'one record of the history',
   'GET /payments/{paymentId}': 'where a payment stands, since a payment can be underpaid, late or owed back',
   'GET /receipts/{receiptId}/proof': 'a signature over a receipt, which anyone verifies offline',
+  'GET /payment-routes': 'which currencies and chains a payment can take now, and the headers that choose one',
   'POST /sandbox/payments/{relayRequestId}/pay': 'pays an offer where no chain is asked; exists in sandbox mode alone',
   'GET /discovery/resources': 'the listings that are paid per call, as x402 clients read a facilitator',
   'GET /discovery/search': 'a search among them',
