@@ -56,6 +56,8 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'POST /sandbox/payments/{relayRequestId}/pay': 'subscribe',
   'GET /recovery-actions': 'public',
   'GET /payment-routes': 'public',
+  'GET /discovery/resources': 'public',
+  'GET /discovery/search': 'public',
   'GET /openapi.json': 'public',
 };
 

@@ -1,7 +1,7 @@
 import { createListing, createListingChallenge, getListing, getListingCards, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
 import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
-import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, listLedger, listPaymentRoutes, listReceipts, listSigningKeys, listSubscriptions, paySandbox, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, listLedger, listPaymentRoutes, listReceipts, listSigningKeys, listSubscriptions, paySandbox, quoteExact, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
 import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
 import { entryExample, proofExample, receiptExample, receiptRecordExample, signingKeysExample } from '../../src/books/books.examples.js';
@@ -52,6 +52,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
+    .answers(quoteExact, ({ calls }) => ({ terms: calls.map(() => null) }))
     .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)
     .answers(getListingCards, () => ({ listings: [listingCardExample] }))
