@@ -3,7 +3,7 @@ import { searchListings } from '@market/contracts/catalog';
 import { refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { Found, IndexQuery, ListingIndex } from '../search/listing-index.js';
+import type { Found, IndexQuery, ListingIndex, PhraseSlots } from '../search/listing-index.js';
 import { LiveIndex } from '../search/live-index.js';
 import { TextQueries } from '../search/text-queries.js';
 import { textProblem } from './domain/listing-text.js';
@@ -35,10 +35,10 @@ export class SearchListings {
     const problem = textProblem({ q: input.q });
     if (problem) throw refuse(searchListings, 'text_invalid', problem);
     const q = searchText(input.q);
-    const [index, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
+    const [{ index, phrases }, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
     // Words that mean nothing to a search, such as "the", find nothing.
     if (q !== undefined && !text) return { items: [], total: 0 };
-    const { ids, total } = find(index, { ...queryOf(input), text });
+    const { ids, total } = await phrases.resolve(text, (slots) => find(index, { ...queryOf(input), text }, slots));
     return { items: ids.length === 0 ? [] : await this.show(ids), total };
   }
 
@@ -48,10 +48,10 @@ export class SearchListings {
 }
 
 /** What nothing matches may be misspelt. */
-function find(index: ListingIndex, query: IndexQuery): Found {
-  const found = index.search(query);
+function find(index: ListingIndex, query: IndexQuery, phrases: PhraseSlots): Found {
+  const found = index.search(query, phrases);
   const corrected = found.total === 0 && query.text ? index.corrected(query.text) : undefined;
-  return corrected ? index.search({ ...query, text: corrected }) : found;
+  return corrected ? index.search({ ...query, text: corrected }, phrases) : found;
 }
 
 /** Prices are integers below 2^53, and so is every bound that could tell them apart. */

@@ -120,10 +120,10 @@ export class SampleListings {
   }
 }
 
-/** The second of some items is chosen half as often as the first, the third a third as often. */
+/** Most common first, as words of one kind are (Zipf's law with Mandelbrot's shift: the first few are about equally common). */
 function zipf<T>(items: readonly T[]): (random: number) => T {
   let sum = 0;
-  const cumulative = Float64Array.from(items, (_, index) => (sum += 1 / (index + 1)));
+  const cumulative = Float64Array.from(items, (_, index) => (sum += 1 / (index + 6)));
   return (random) => {
     let [low, high] = [0, items.length - 1];
     while (low < high) {

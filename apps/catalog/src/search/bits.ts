@@ -33,15 +33,15 @@ export function subtract(bits: Bits, other: Bits): void {
 
 export function countBits(bits: Bits): number {
   let count = 0;
-  for (let word = 0; word < bits.length; word += 1) {
-    let value = bits[word]!;
-    if (value === 0) continue;
-    // Sums of neighbouring bits, pairs, nibbles; the multiplication adds the four bytes in the highest one.
-    value -= (value >>> 1) & 0x55555555;
-    value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);
-    count += Math.imul((value + (value >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-  }
+  for (let word = 0; word < bits.length; word += 1) count += countOnes(bits[word]!);
   return count;
+}
+
+/** Of 32 bits: sums of neighbouring bits, pairs, nibbles; the multiplication adds the four bytes in the highest one. */
+export function countOnes(word: number): number {
+  let value = word - ((word >>> 1) & 0x55555555);
+  value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);
+  return Math.imul((value + (value >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
 /** The slots of a set, ascending. */

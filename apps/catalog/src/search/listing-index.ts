@@ -32,6 +32,9 @@ export interface Found {
   total: number;
 }
 
+/** Where a phrase of a query is. */
+export type PhraseSlots = (phrase: PhraseWord[]) => Uint32Array;
+
 interface PriceRange {
   first: number;
   end: number;
@@ -51,7 +54,7 @@ const SORTED_APART = 512;
  */
 export class ListingIndex {
   /** How many were ever given. */
-  private slots = 0;
+  slots = 0;
   private readonly ids = new ListingIds();
   private active: Bits = new Uint32Array(32);
   private createdAtMs = new Float64Array(1_024);
@@ -92,8 +95,9 @@ export class ListingIndex {
     this.byCalls.add(slots);
   }
 
-  search(query: IndexQuery): Found {
-    const matches = this.matchesOf(query);
+  /** @param phrases knows every phrase of the query up to the last slot. */
+  search(query: IndexQuery, phrases: PhraseSlots): Found {
+    const matches = this.matchesOf(query, phrases);
     if (!matches) {
       const { order, descending } = this.orderOf(query.sort);
       return { ids: this.idsOf(pageOf(order, { ...query, descending })), total: this.size };
@@ -112,6 +116,21 @@ export class ListingIndex {
     const found = { replaced: false };
     const corrected = this.correct(query, found);
     return found.replaced ? corrected : undefined;
+  }
+
+  /** Slots from `from` on with all the words of a phrase. */
+  candidates(phrase: PhraseWord[], from: number): Uint32Array {
+    const matches = this.takeActive();
+    matches.fill(0, 0, from >>> 5);
+    for (const { lexeme } of phrase) this.keepWord(matches, lexeme);
+    const slots = slotsOf(matches, countBits(matches));
+    this.giveBack(matches);
+    return slots.subarray(slots.findIndex((slot) => slot >= from) >>> 0);
+  }
+
+  /** Those of some candidates that have the phrase. */
+  withPhrase(phrase: PhraseWord[], candidates: Uint32Array): Uint32Array {
+    return candidates.length === 0 ? candidates : this.words.withPhrase(phrase, candidates);
   }
 
   private slotOf(id: string): number | undefined {
@@ -147,7 +166,7 @@ export class ListingIndex {
   }
 
   /** The matches of a query, to be given back; undefined when all active listings match. */
-  private matchesOf(query: IndexQuery): Bits | undefined {
+  private matchesOf(query: IndexQuery, phrases: PhraseSlots): Bits | undefined {
     const marks = [
       query.categoryId !== undefined && categoryMark(query.categoryId),
       query.pricingModel !== undefined && pricingMark(query.pricingModel),
@@ -157,7 +176,7 @@ export class ListingIndex {
     if (marks.length === 0 && !query.text && prices.count === this.size) return undefined;
     const matches = this.takeActive();
     for (const mark of marks) this.keepWord(matches, mark);
-    if (query.text) this.keepText(matches, query.text);
+    if (query.text) this.keepText(matches, query.text, phrases);
     if (prices.count < this.size) this.keepPrices(matches, prices);
     return matches;
   }
@@ -191,33 +210,26 @@ export class ListingIndex {
     }
   }
 
-  private keepText(matches: Bits, query: TextQuery): void {
+  private keepText(matches: Bits, query: TextQuery, phrases: PhraseSlots): void {
     if (query.kind === 'word') return this.keepWord(matches, query.lexeme);
-    if (query.kind === 'and') return query.parts.forEach((part) => this.keepText(matches, part));
+    if (query.kind === 'and') return query.parts.forEach((part) => this.keepText(matches, part, phrases));
     const found = this.take().fill(0);
-    this.addText(found, query.kind === 'not' ? query.part : query);
+    this.addText(found, query.kind === 'not' ? query.part : query, phrases);
     if (query.kind === 'not') subtract(matches, found);
     else intersect(matches, found);
     this.giveBack(found);
   }
 
-  private addText(found: Bits, query: TextQuery): void {
+  private addText(found: Bits, query: TextQuery, phrases: PhraseSlots): void {
     if (query.kind === 'word') this.words.uniteInto(found, query.lexeme);
-    else if (query.kind === 'phrase') this.addPhrase(found, query.words);
-    else if (query.kind === 'or') query.parts.forEach((part) => this.addText(found, part));
+    else if (query.kind === 'phrase') phrases(query.words).forEach((slot) => setBit(found, slot));
+    else if (query.kind === 'or') query.parts.forEach((part) => this.addText(found, part, phrases));
     else {
       const matches = this.takeActive();
-      this.keepText(matches, query);
+      this.keepText(matches, query, phrases);
       unite(found, matches);
       this.giveBack(matches);
     }
-  }
-
-  private addPhrase(found: Bits, phrase: PhraseWord[]): void {
-    const within = this.takeActive();
-    for (const { lexeme } of phrase) this.keepWord(within, lexeme);
-    this.words.unitePhraseInto(found, phrase, within);
-    this.giveBack(within);
   }
 
   private pageAmong(matches: Bits, total: number, { sort, offset, limit }: IndexQuery): ArrayLike<number> {

@@ -5,6 +5,7 @@ import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@ne
 import { setTimeout as delay } from 'node:timers/promises';
 import { IndexedListings } from './indexed-listings.js';
 import { ListingIndex } from './listing-index.js';
+import { Phrases } from './phrases.js';
 
 /** Read and put in at a time; a bite holds up everything else in the process for some ten milliseconds. */
 const BITE = 1_000;
@@ -15,8 +16,13 @@ const PATIENCE_MS = 5_000;
 const KEPT_SECONDS = 900;
 const TRUSTED_FOR_MS = 300_000;
 
-interface Following {
+/** The index, with what was found of phrases in it. */
+export interface Indexed {
   readonly index: ListingIndex;
+  readonly phrases: Phrases;
+}
+
+interface Following extends Indexed {
   /** The snapshot of PostgreSQL up to which changes were put in. */
   snapshot: string;
   lookedAtMs: number;
@@ -28,8 +34,8 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   private readonly logger = new Logger('LiveIndex');
   private readonly listings: IndexedListings;
   private following: Following | undefined;
-  private looking: Promise<ListingIndex> | undefined;
-  private next: Promise<ListingIndex> | undefined;
+  private looking: Promise<Indexed> | undefined;
+  private next: Promise<Indexed> | undefined;
   private reading: Promise<unknown> | undefined;
   private stopped = false;
 
@@ -53,13 +59,13 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
    * Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each thousand of changes.
    * @throws UnavailableError while the index is first read, when that takes long.
    */
-  fresh(): Promise<ListingIndex> {
+  fresh(): Promise<Indexed> {
     const looked = this.lookAgain();
     if (this.following) return looked;
     return Promise.race([looked, delay(PATIENCE_MS, undefined, { ref: false }).then(() => Promise.reject(new UnavailableError('the index of listings')))]);
   }
 
-  private lookAgain(): Promise<ListingIndex> {
+  private lookAgain(): Promise<Indexed> {
     this.next ??= (this.looking ?? Promise.resolve()).then(
       () => this.look(),
       () => this.look(),
@@ -67,7 +73,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     return this.next;
   }
 
-  private look(): Promise<ListingIndex> {
+  private look(): Promise<Indexed> {
     this.next = undefined;
     return (this.looking = this.catchUp());
   }
@@ -75,7 +81,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   /** Also where nobody searches: so that the first who does finds an index, and no change is missed. */
   private async keep(): Promise<void> {
     if (!this.following) return this.readBeside(() => this.lookAgain());
-    const index = await this.lookAgain();
+    const { index } = await this.lookAgain();
     if (index.isWasteful) this.readBeside(async () => (this.following = await this.load()));
   }
 
@@ -86,9 +92,9 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
       .finally(() => (this.reading = undefined));
   }
 
-  private async catchUp(): Promise<ListingIndex> {
+  private async catchUp(): Promise<Indexed> {
     const following = this.following;
-    if (!following || performance.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load()).index;
+    if (!following || performance.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load());
     const lookedAtMs = performance.now();
     const { index } = following;
     let bite = await this.listings.changes(following.snapshot, BITE);
@@ -102,7 +108,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
       bite = bite.changes.length < BITE ? { snapshot, changes: [] } : await this.listings.changes(following.snapshot, BITE, bite.changes.at(-1));
     }
     Object.assign(following, { snapshot, lookedAtMs });
-    return index;
+    return following;
   }
 
   /** Reads every active listing; changes meanwhile are met by the next look. */
@@ -118,6 +124,6 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
       index.put(bite);
       bite = await next;
     }
-    return { index, snapshot, lookedAtMs };
+    return { index, phrases: new Phrases(index), snapshot, lookedAtMs };
   }
 }

@@ -12,6 +12,14 @@ const MOST_BYTES = 4;
 const FIELDS = 4;
 const [FIRST, NEXT, LIMIT, BLOCK] = [0, 1, 2, 3];
 
+/** Somewhere in a list. */
+export interface NumberPlace {
+  at: number;
+  /** Where the last number of its block may begin. */
+  limit: number;
+  block: number;
+}
+
 /** Many lists of small numbers that grow side by side: seven bits a byte, in blocks that are linked. */
 export class NumberLists {
   private lists = new Int32Array(FIELDS * 1_024);
@@ -42,9 +50,83 @@ export class NumberLists {
     lists[at + NEXT] = byte;
   }
 
-  /** Reads a list from its start. Whoever reads knows how many numbers there are. */
-  read(list: number): NumberReader {
-    return new NumberReader(this.pages, this.lists[list * FIELDS + FIRST] ?? 0);
+  start(list: number): NumberPlace {
+    const at = this.lists[list * FIELDS + FIRST] ?? 0;
+    return { at, limit: limitOf(at, FIRST_BLOCK), block: FIRST_BLOCK };
+  }
+
+  /** Where the next number will be. */
+  end(list: number): NumberPlace {
+    const at = list * FIELDS;
+    return { at: this.lists[at + NEXT]!, limit: this.lists[at + LIMIT]!, block: this.lists[at + BLOCK]! };
+  }
+
+  /** The whole of a list that was given as many numbers. */
+  read(list: number, count: number): Uint32Array {
+    const numbers = new Uint32Array(count);
+    let { at, limit, block } = this.start(list);
+    let page = this.pages[at >>> PAGE_BITS]!;
+    for (let index = 0; index < count; index += 1) {
+      if (at > limit) {
+        at = readLink(page, limit + MOST_BYTES);
+        block = Math.min(block * 2, LARGEST_BLOCK);
+        limit = limitOf(at, block);
+        page = this.pages[at >>> PAGE_BITS]!;
+      }
+      let byte = page[at++ & IN_PAGE]!;
+      let number = byte & 0x7f;
+      for (let shift = 7; byte > 0x7f; shift += 7) {
+        byte = page[at++ & IN_PAGE]!;
+        number |= (byte & 0x7f) << shift;
+      }
+      numbers[index] = number;
+    }
+    return numbers;
+  }
+
+  /** Moves a place behind the next odd numbers, so many of them. */
+  passOdd(place: NumberPlace, count: number): void {
+    let { at, limit } = place;
+    let page = this.pages[at >>> PAGE_BITS]!;
+    for (let left = count; left > 0; ) {
+      if (at > limit) {
+        ({ at, limit } = this.follow(place, page));
+        page = this.pages[at >>> PAGE_BITS]!;
+      }
+      let byte = page[at++ & IN_PAGE]!;
+      left -= byte & 1;
+      while (byte > 0x7f) byte = page[at++ & IN_PAGE]!;
+    }
+    place.at = at;
+  }
+
+  /** Reads up to the next odd number and moves the place behind it. @returns how many there were. */
+  readToOdd(place: NumberPlace, into: Uint16Array): number {
+    let { at, limit } = place;
+    let page = this.pages[at >>> PAGE_BITS]!;
+    for (let count = 0; ; ) {
+      if (at > limit) {
+        ({ at, limit } = this.follow(place, page));
+        page = this.pages[at >>> PAGE_BITS]!;
+      }
+      let byte = page[at++ & IN_PAGE]!;
+      let number = byte & 0x7f;
+      for (let shift = 7; byte > 0x7f; shift += 7) {
+        byte = page[at++ & IN_PAGE]!;
+        number |= (byte & 0x7f) << shift;
+      }
+      into[count++] = number;
+      if ((number & 1) === 0) continue;
+      place.at = at;
+      return count;
+    }
+  }
+
+  private follow(place: NumberPlace, page: Uint8Array): NumberPlace {
+    place.at = readLink(page, place.limit + MOST_BYTES);
+    place.block = Math.min(place.block * 2, LARGEST_BLOCK);
+    place.limit = limitOf(place.at, place.block);
+    return place;
   }
 
   /** Blocks never lie across pages. */
@@ -61,39 +143,6 @@ export class NumberLists {
     const longer = new Int32Array(Math.max(length, Math.ceil((this.lists.length * 1.5) / FIELDS) * FIELDS));
     longer.set(this.lists);
     this.lists = longer;
-  }
-}
-
-export class NumberReader {
-  private block = FIRST_BLOCK;
-  private limit: number;
-  private page: Uint8Array | undefined;
-
-  constructor(
-    private readonly pages: readonly Uint8Array[],
-    private at: number,
-  ) {
-    this.limit = limitOf(at, FIRST_BLOCK);
-    this.page = pages[at >>> PAGE_BITS];
-  }
-
-  next(): number {
-    if (this.at > this.limit) this.follow();
-    const page = this.page!;
-    let byte = page[this.at++ & IN_PAGE]!;
-    let number = byte & 0x7f;
-    for (let shift = 7; byte > 0x7f; shift += 7) {
-      byte = page[this.at++ & IN_PAGE]!;
-      number |= (byte & 0x7f) << shift;
-    }
-    return number;
-  }
-
-  private follow(): void {
-    this.at = readLink(this.page!, this.limit + MOST_BYTES);
-    this.block = Math.min(this.block * 2, LARGEST_BLOCK);
-    this.limit = limitOf(this.at, this.block);
-    this.page = this.pages[this.at >>> PAGE_BITS];
   }
 }
 

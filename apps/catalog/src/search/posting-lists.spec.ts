@@ -2,11 +2,7 @@ import fc from 'fast-check';
 import { hasBit, slotsOf, wordsFor } from './bits.js';
 import { PostingLists } from './posting-lists.js';
 
-const listed = (lists: PostingLists, word: number): number[] => {
-  const found: number[] = [];
-  lists.forEach(word, (slot) => found.push(slot));
-  return found;
-};
+const listed = (lists: PostingLists, word: number): number[] => [...lists.slots(word)];
 
 describe('posting lists', () => {
   it('give back what was added to each, alone and among a set', () => {

@@ -1,4 +1,4 @@
-import { hasBit, intersect, setBit, slotsOf, unite, wordsFor, type Bits } from './bits.js';
+import { countOnes, hasBit, intersect, setBit, slotsOf, unite, wordsFor, type Bits } from './bits.js';
 import { NumberLists } from './number-lists.js';
 
 /** A list that is longer, and holds more than one slot in so many, is kept as bits: up to 60 times as fast, up to 8 times as large. */
@@ -37,18 +37,38 @@ export class PostingLists {
   }
 
   /** Ascending. */
-  forEach(word: number, visit: (slot: number) => void): void {
+  slots(word: number): Uint32Array {
     const dense = this.dense.get(word);
-    if (dense) return slotsOf(dense, this.count(word)).forEach(visit);
-    const differences = this.differences.read(word);
-    for (let left = this.count(word), slot = -1; left > 0; left -= 1) visit((slot += differences.next()));
+    if (dense) return slotsOf(dense, this.count(word));
+    const slots = this.differences.read(word, this.count(word));
+    let last = -1;
+    for (let index = 0; index < slots.length; index += 1) slots[index] = last += slots[index]!;
+    return slots;
+  }
+
+  /** Tells of ascending slots of a word how many of its postings come before each. */
+  ranks(word: number): (slot: number) => number {
+    const dense = this.dense.get(word);
+    if (!dense) {
+      const slots = this.slots(word);
+      let rank = 0;
+      return (slot) => {
+        while (slots[rank]! < slot) rank += 1;
+        return rank;
+      };
+    }
+    let [before, part] = [0, 0];
+    return (slot) => {
+      for (; part < slot >>> 5; part += 1) before += countOnes(dense[part]!);
+      return before + countOnes(dense[part]! & ((1 << (slot & 31)) - 1));
+    };
   }
 
   /** Adds a word's slots to a set. */
   uniteInto(bits: Bits, word: number): void {
     const dense = this.dense.get(word);
     if (dense) unite(bits, dense);
-    else this.forEach(word, (slot) => setBit(bits, slot));
+    else for (const slot of this.slots(word)) setBit(bits, slot);
   }
 
   /** Leaves in a set only a word's slots. @param scratch as long as `bits`; overwritten. */
@@ -64,9 +84,7 @@ export class PostingLists {
   meets(bits: Bits, word: number): boolean {
     const dense = this.dense.get(word);
     if (dense) return dense.some((part, index) => (part & (bits[index] ?? 0)) !== 0);
-    const differences = this.differences.read(word);
-    for (let left = this.count(word), slot = -1; left > 0; left -= 1) if (hasBit(bits, (slot += differences.next()))) return true;
-    return false;
+    return this.slots(word).some((slot) => hasBit(bits, slot));
   }
 
   /** Where the list is kept as bits, or is common enough to be from now on. Its differences are not used again: they are few. */

@@ -1,4 +1,4 @@
-import { readTextQuery, type TextQuery } from './text-query.js';
+import { phrasesIn, readTextQuery, type TextQuery } from './text-query.js';
 
 const word = (lexeme: string): TextQuery => ({ kind: 'word', lexeme });
 const phrase = (...words: [string, number][]): TextQuery => ({ kind: 'phrase', words: words.map(([lexeme, place]) => ({ lexeme, place })) });
@@ -24,5 +24,10 @@ describe('a printed tsquery', () => {
 
   it.each([`'a' &`, `'a' 'b'`, `( 'a'`, `'a`, `a`, `'a':*`])('%s is refused', (printed) => {
     expect(() => readTextQuery(printed)).toThrow('in a form that is not known');
+  });
+
+  it('tells its phrases wherever they stand', () => {
+    const query = readTextQuery(`'a' <-> 'b' | !( 'c' <-> 'd' ) & 'e'`)!;
+    expect(phrasesIn(query).map((words) => words.map(({ lexeme }) => lexeme).join(' '))).toEqual(['a b', 'c d']);
   });
 });

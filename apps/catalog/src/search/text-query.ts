@@ -26,6 +26,13 @@ export function readTextQuery(printed: string): TextQuery | undefined {
   return query;
 }
 
+/** All phrases of a query. */
+export function phrasesIn(query: TextQuery): PhraseWord[][] {
+  if (query.kind === 'phrase') return [query.words];
+  if (query.kind === 'not') return phrasesIn(query.part);
+  return query.kind === 'word' ? [] : query.parts.flatMap(phrasesIn);
+}
+
 interface Token {
   text: string;
   lexeme: string | undefined;

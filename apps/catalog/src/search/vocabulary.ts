@@ -38,10 +38,10 @@ export class Vocabulary {
     for (const trigram of trigrams) {
       const known = this.trigrams.find(trigram);
       if (known === undefined) continue;
-      this.lists.forEach(known, (number) => {
+      for (const number of this.lists.slots(known)) {
         if (shared[number] === 0) candidates.push(number);
         shared[number]! += 1;
-      });
+      }
     }
     const similarity = (number: number): number => shared[number]! / (trigrams.size + this.sizes[number]! - shared[number]!);
     const similar = candidates.filter((number) => similarity(number) >= LEAST_SIMILARITY).sort((a, b) => similarity(b) - similarity(a));

@@ -1,20 +1,16 @@
-import { hasBit, setBit, type Bits } from './bits.js';
+import type { Bits } from './bits.js';
 import { Lexicon } from './lexicon.js';
-import { NumberLists } from './number-lists.js';
+import { PositionLists, type PositionCursor } from './position-lists.js';
 import { PostingLists } from './posting-lists.js';
 import type { PhraseWord } from './text-query.js';
 import { readTsvector, type LexemeVisitor } from './tsvector.js';
 import { Vocabulary } from './vocabulary.js';
 
-/** No position of a tsvector is higher. */
-const POSITIONS = 2 ** 14;
-
 /** Which words are in which slots, and at which positions. */
 export class WordIndex implements LexemeVisitor {
   private readonly lexicon = new Lexicon();
   private readonly lists = new PostingLists();
-  /** For each posting of a word its positions: the differences between them, doubled, and odd for the last. */
-  private readonly positions = new NumberLists();
+  private readonly positions = new PositionLists();
   private readonly vocabulary = new Vocabulary();
   private slot = 0;
   private word = 0;
@@ -34,12 +30,14 @@ export class WordIndex implements LexemeVisitor {
   lexeme(text: string, start: number, end: number): void {
     this.word = this.lexicon.numberOf(text, start, end);
     this.lastPosition = 0;
-    if (this.lists.count(this.word) === 0) this.vocabulary.add(this.lexicon.words[this.word]!);
+    const count = this.lists.count(this.word);
+    if (count === 0) this.vocabulary.add(this.lexicon.words[this.word]!);
+    this.positions.begin(this.word, count);
     this.lists.add(this.word, this.slot);
   }
 
   position(position: number, isLast: boolean): void {
-    this.positions.append(this.word, ((position - this.lastPosition) << 1) | Number(isLast));
+    this.positions.add(this.word, position - this.lastPosition, isLast);
     this.lastPosition = position;
   }
 
@@ -56,20 +54,16 @@ export class WordIndex implements LexemeVisitor {
     if (known !== undefined) this.lists.uniteInto(bits, known);
   }
 
-  /** Adds to a set the slots where words stand as in a phrase. @param within slots that have all the words; overwritten. */
-  unitePhraseInto(bits: Bits, phrase: PhraseWord[], within: Bits): void {
-    const numbers = phrase.map(({ lexeme, place }) => ({ word: this.lexicon.find(lexeme), place }));
-    const words = numbers.filter((each): each is { word: number; place: number } => each.word !== undefined);
-    if (words.length < phrase.length) return;
-    // The rarest first: there is the less to compare the others with.
-    const [first, ...others] = words.sort((a, b) => this.lists.count(a.word) - this.lists.count(b.word));
-    let starts = this.startsOf(first!, within);
-    for (const other of others) {
-      within.fill(0);
-      for (const start of starts) setBit(within, Math.floor(start / POSITIONS));
-      starts = inBoth(starts, this.startsOf(other, within));
-    }
-    for (const start of starts) setBit(bits, Math.floor(start / POSITIONS));
+  /** Those of some ascending slots, all of which have the words, where the words stand as in the phrase. */
+  withPhrase(phrase: PhraseWord[], slots: Uint32Array): Uint32Array {
+    const words = phrase.map(({ lexeme }) => this.lexicon.find(lexeme)!);
+    const places = phrase.map(({ place }) => place);
+    const cursors = words.map((word) => this.positions.read(word));
+    const ranks = words.map((word) => this.lists.ranks(word));
+    return slots.filter((slot) => {
+      for (let index = 0; index < cursors.length; index += 1) cursors[index]!.moveTo(ranks[index]!(slot));
+      return hasPhrase(cursors, places);
+    });
   }
 
   isIn(slots: Bits, word: string): boolean {
@@ -81,34 +75,16 @@ export class WordIndex implements LexemeVisitor {
   closestTo(word: string, slots: Bits): string[] {
     return this.vocabulary.closestTo(word, (other) => this.isIn(slots, other));
   }
-
-  /** Where phrases would start, had they the word at this place: slots and positions in one number, ascending. */
-  private startsOf({ word, place }: { word: number; place: number }, within: Bits): number[] {
-    const starts: number[] = [];
-    const positions = this.positions.read(word);
-    this.lists.forEach(word, (slot) => {
-      const isWithin = hasBit(within, slot);
-      for (let position = 0, isLast = 0; isLast === 0; ) {
-        const number = positions.next();
-        position += number >>> 1;
-        isLast = number & 1;
-        if (isWithin && position >= place) starts.push(slot * POSITIONS + position - place);
-      }
-    });
-    return starts;
-  }
 }
 
-/** Of two ascending lists. */
-function inBoth(left: number[], right: number[]): number[] {
-  const both: number[] = [];
-  for (let a = 0, b = 0; a < left.length && b < right.length; ) {
-    if (left[a] === right[b]) {
-      both.push(left[a]!);
-      a += 1;
-      b += 1;
-    } else if (left[a]! < right[b]!) a += 1;
-    else b += 1;
+/** Whether words stand at these places from one another somewhere in the text that the cursors are at. */
+function hasPhrase(cursors: PositionCursor[], places: number[]): boolean {
+  const { positions, count } = cursors[0]!;
+  for (let index = 0; index < count; index += 1) {
+    const start = positions[index]! - places[0]!;
+    let other = 1;
+    while (other < cursors.length && cursors[other]!.includes(start + places[other]!)) other += 1;
+    if (other === cursors.length) return true;
   }
-  return both;
+  return false;
 }
