@@ -8,7 +8,7 @@ import { listingOf, seedListings, type SeededListing } from '../support/seed-lis
 
 type Search = RequestOf<typeof searchListings>;
 
-/** More than twice what search gathers whole, so that both of its plans are met. */
+/** More than the index sorts apart, and more than it reads at a time. */
 const LISTINGS = 1_300;
 
 describe('search', () => {
@@ -95,7 +95,7 @@ describe('search', () => {
     }
   });
 
-  it('meets inflected words by their stem, and a misspelt name by its resemblance', async () => {
+  it('meets inflected words by their stem, and misspelt ones by their resemblance', async () => {
     const [translator, weather] = [listingOf({ name: 'Translation of contracts' }), listingOf({ name: 'Weather station' })];
     await seedListings(service, [translator, weather]);
     const idsFor = async (q: string) => (await search({ q })).items.map(({ id }) => id);
@@ -104,6 +104,7 @@ describe('search', () => {
     expect(await idsFor('wether')).toEqual([weather.id]);
     expect(await idsFor('wether station')).toEqual([weather.id]);
     expect(await idsFor('the')).toEqual([]);
+    await service.sql('DELETE FROM listings WHERE id = ANY($1)', [[translator.id, weather.id]]);
   });
 
   it.each([
@@ -144,15 +145,117 @@ describe('search', () => {
     expect(await refusalOf(search({ q }))).toMatchObject({ reason: 'text_invalid', details: { field: 'q' } });
   });
 
-  it('asks nothing of the database for a page beyond a large result', async () => {
+  it('finds for a misspelt word what the most similar words of the listings find, as pg_trgm compares them', async () => {
+    const misspelling = fc.tuple(word, fc.nat({ max: 20 }), fc.constantFrom('drop', 'swap', 'double', 'change')).map(([right, at, how]) => {
+      const letters = [...right];
+      const index = at % (letters.length - 1);
+      if (how === 'drop') letters.splice(index, 1);
+      else if (how === 'swap') letters.splice(index, 2, letters[index + 1]!, letters[index]!);
+      else letters.splice(index, how === 'change' ? 1 : 0, how === 'change' ? 'w' : letters[index]!);
+      return letters.join('');
+    });
+    await fc.assert(
+      fc.asyncProperty(misspelling, fc.option(word), some('newest', 'price_low') as fc.Arbitrary<Search['sort']>, async (misspelt, beside, sort) => {
+        const asked: Search = { q: beside === null ? misspelt : `${misspelt} ${beside}`, sort, page: 1, limit: 100 };
+        const closest = await service.sql<{ word: string }>(
+          `WITH asked AS (SELECT trim(plainto_tsquery('pg_catalog.english', $1)::text, chr(39)) AS word),
+             words AS (SELECT DISTINCT lexeme AS word FROM listings, unnest(search) WHERE status = 'active'),
+             candidates AS (SELECT words.word, similarity(words.word, asked.word) AS similarity FROM words, asked
+               WHERE words.word ~ '[[:alpha:]]{3}' AND asked.word ~ '[[:alpha:]]{3}' AND asked.word NOT IN (SELECT word FROM words))
+           SELECT word FROM asked WHERE word IN (SELECT word FROM words)
+           UNION SELECT word FROM candidates WHERE similarity >= 0.3 AND similarity = (SELECT max(similarity) FROM candidates)`,
+          [misspelt],
+        );
+        // The closest are stems, which are shorter than their words here.
+        const meant = closest.map(({ word: stem }) => WORDS.find((known) => known.startsWith(stem))!);
+        const expected = meant.length === 0 ? { ids: [], total: 0 } : naiveSearch(all, { ...asked, q: meant.map((right) => (beside === null ? right : `${right} ${beside}`)).join(' or ') });
+        const found = await service.ask(searchListings, asked);
+        expect({ ids: found.items.map(({ id }) => id), total: found.total }).toEqual(expected);
+      }),
+      { numRuns: 150 },
+    );
+  }, 60_000);
+
+  it('finds an empty page beyond the end', async () => {
     const { total } = await search({});
     expect(await search({ page: Number.MAX_SAFE_INTEGER, limit: 100 })).toEqual({ items: [], total });
   });
 
-  it('counts what was just created, as long as the result is small enough to be gathered', async () => {
-    for (const expected of [1, 2, 3]) {
-      await seedListings(service, [listingOf({ name: 'Krypton' })]);
-      expect((await search({ q: 'krypton' })).total).toBe(expected);
-    }
+  describe('while listings change', () => {
+    const q = 'krypton';
+    const found = async (more: Partial<Search> = {}) => {
+      const { items, total } = await search({ q, limit: 100, ...more });
+      return { ids: items.map(({ id }) => id), total };
+    };
+    const krypton = (values: Partial<SeededListing> = {}) => listingOf({ name: 'Krypton', ...values });
+    afterEach(() => service.sql(`UPDATE listings SET name = 'Argon' WHERE name ILIKE '%krypton%'`));
+
+    it('finds and counts at once what was created, and no more what was withdrawn, drafted, renamed or removed', async () => {
+      const shelf = [1, 2, 3, 4, 5].map((minute) => krypton({ createdAt: new Date(Date.UTC(2026, 1, 1, 0, minute)) }));
+      for (const [index, listing] of shelf.entries()) {
+        await seedListings(service, [listing]);
+        expect((await found()).total).toBe(index + 1);
+      }
+      const [, drafted, suspended, renamed, removed] = shelf;
+      const changes: [string, SeededListing][] = [
+        [`UPDATE listings SET status = 'draft' WHERE id = $1`, drafted!],
+        [`UPDATE listings SET status = 'suspended', suspended_by = 'owner' WHERE id = $1`, suspended!],
+        [`UPDATE listings SET name = 'Xenon' WHERE id = $1`, renamed!],
+        ['DELETE FROM listings WHERE id = $1', removed!],
+      ];
+      const left = new Set(shelf.map(({ id }) => id));
+      for (const [change, { id }] of changes) {
+        await service.sql(change, [id]);
+        left.delete(id);
+        expect(await found()).toEqual({ ids: [...left].reverse(), total: left.size });
+      }
+      await service.sql(`UPDATE listings SET status = 'active' WHERE id = $1`, [drafted!.id]);
+      expect((await found()).ids).toEqual([drafted!.id, shelf[0]!.id]);
+    });
+
+    it('sorts by the newest price and the newest count', async () => {
+      const [a, b] = [krypton({ pricingModel: 'monthly', priceMicros: 5n, completedCalls: 1 }), krypton({ pricingModel: 'monthly', priceMicros: 7n, completedCalls: 2 })];
+      await seedListings(service, [a, b]);
+      expect([(await found({ sort: 'price_low' })).ids, (await found({ sort: 'popular' })).ids]).toEqual([[a.id, b.id], [b.id, a.id]]);
+      await service.sql('UPDATE listings SET price_micros = 9 WHERE id = $1', [a.id]);
+      await service.sql('UPDATE listing_popularity SET completed_calls = 3 WHERE listing_id = $1', [a.id]);
+      expect([(await found({ sort: 'price_low' })).ids, (await found({ sort: 'popular' })).ids]).toEqual([[b.id, a.id], [a.id, b.id]]);
+      expect([(await found({ minPriceMicros: '9' })).ids, (await found({ maxPriceMicros: '8' })).ids]).toEqual([[a.id], [b.id]]);
+    });
+
+    it('misses no transaction that began before others and ended after them', async () => {
+      const slow = krypton();
+      const [seller] = await service.sql<{ id: string }>('SELECT id FROM providers LIMIT 1');
+      const late = await service.transaction();
+      await late.sql(
+        `INSERT INTO listings (id, version, provider_id, slug, name, tags, description, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method, formats, example_outputs,
+           status, published_at, created_at, updated_at)
+         VALUES ($1, 1, $2, 'slow', 'Krypton', '{}', 'Slow to be committed', 'free', 0, 'USD', 'USDC', 'api', 'none', '{json}', '[]', 'active', now(), now(), now())`,
+        [slow.id, seller!.id],
+      );
+      for (const expected of [1, 2, 3]) {
+        await seedListings(service, [krypton()]);
+        expect((await found()).total).toBe(expected);
+      }
+      await late.commit();
+      expect((await found()).total).toBe(4);
+      expect((await found()).ids).toContain(slow.id);
+    });
+
+    it('follows thousands of changes at once, and goes on after it has built itself anew', async () => {
+      const shelf = Array.from({ length: 3_000 }, () => krypton());
+      await seedListings(service, shelf);
+      expect((await found()).total).toBe(3_000);
+      for (let turn = 1; turn <= 5; turn += 1) {
+        await service.sql(`UPDATE listings SET name = 'Krypton ' || $1 WHERE name LIKE 'Krypton%'`, [turn]);
+        expect((await found({ q: `"krypton ${turn}"` })).total).toBe(3_000);
+        expect((await found({ q: `"krypton ${turn - 1}"` })).total).toBe(0);
+      }
+      const [{ id }] = shelf as [SeededListing];
+      await service.sql(`UPDATE listings SET status = 'draft' WHERE id = $1`, [id]);
+      // Longer than it takes the index to see what it wastes.
+      const until = Date.now() + 2_500;
+      while (Date.now() < until) expect((await found()).total).toBe(2_999);
+    }, 60_000);
   });
 });

@@ -25,6 +25,8 @@ export interface CatalogService {
   readonly identity: { asked: string[] };
   /** One statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
+  /** Several statements, which nobody sees before the commit. */
+  transaction(): Promise<{ sql(statement: string, values?: unknown[]): Promise<void>; commit(): Promise<void> }>;
   stop(): Promise<void>;
 }
 
@@ -61,6 +63,17 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     gateway,
     identity,
     sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) => (await pool.query<Row>(statement, values)).rows,
+    async transaction() {
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      return {
+        sql: async (statement, values) => void (await client.query(statement, values)),
+        async commit() {
+          await client.query('COMMIT');
+          client.release();
+        },
+      };
+    },
     async stop() {
       await pool.end();
       await running.stop();
