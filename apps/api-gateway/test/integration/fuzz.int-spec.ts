@@ -58,7 +58,9 @@ function attemptOf(method: string, template: string, { parameters, requestBody }
 
 const safeEncode = (text: string): string => encodeURIComponent(text.replaceAll(/\p{Surrogate}/gu, '\ufffd'));
 
-const hasNoEnvelope = ({ status, headers }: Answer): boolean => status === 304 || status === 204 || String(headers['content-type']).startsWith('text/csv');
+/** Discovery answers in the shape its clients know. */
+const hasNoEnvelope = ({ status, headers }: Answer, path: string): boolean =>
+  status === 304 || status === 204 || String(headers['content-type']).startsWith('text/csv') || (status === 200 && path.startsWith('/discovery/'));
 
 describe('the edge under fuzz', () => {
   let world: EdgeWorld;
@@ -82,7 +84,7 @@ describe('the edge under fuzz', () => {
         const answer = await send(world, method, path, sent);
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
         try {
-          if (!hasNoEnvelope(answer)) expectEnvelope(answer);
+          if (!hasNoEnvelope(answer, path)) expectEnvelope(answer);
         } catch (error) {
           throw new Error(`seed ${SEED}: ${method} ${path} ${JSON.stringify(sent)} answered ${answer.status} ${answer.text.slice(0, 500)}`, { cause: error });
         }

@@ -44,7 +44,7 @@ const LIVE: Record<string, LiveCase> = {
   createPayment: async (cast) => ({ body: { listing_id: (await onSale(cast, { pricing_model: 'yearly', pricing_amount: 50 })).id } }),
   async verifyPayment(cast, { payload }) {
     const { payment_id, requirements, x402 } = await paymentOf(cast, await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }));
-    if (payload) return { body: { payment_id, payload: { ...payload, accepted: x402.accepts[0] } } };
+    if (payload) return { body: { payment_id, relay_request_id: undefined, payload: { ...payload, accepted: x402.accepts[0] } } };
     await cast.owner.market.sandbox.pay(requirements.relayRequestId);
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
