@@ -49,12 +49,12 @@ export class BrowseListingsHttpController {
     return sendCacheable(request, reply, success(categories));
   }
 
-  /** One bus hop; validated by the query reader alone. */
+  /** One bus hop and 2 queries, 3 for a new `q`; validated by the query reader alone. */
   @Get('listings')
   @Public()
   @Operation({
     summary: 'Search the active listings',
-    description: 'All filters must hold. A page past the end is empty.',
+    description: 'All filters must hold. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them.',
     asks: [searchListings],
     query: searchQuery,
     cacheable: true,

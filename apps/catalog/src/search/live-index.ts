@@ -2,16 +2,15 @@ import { UnavailableError } from '@market/kernel';
 import { Database } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { setTimeout as delay } from 'node:timers/promises';
 import { IndexedListings } from './indexed-listings.js';
 import { ListingIndex } from './listing-index.js';
 import { Phrases } from './phrases.js';
 
 /** Read and put in at a time; a bite holds up everything else in the process for some ten milliseconds. */
-const BITE = 1_000;
+const BITE = 500;
 const LOOK_EVERY_MS = 1_000;
-/** How long a search waits for the index of a process that has just started: a million listings take some 20 s to read. */
-const PATIENCE_MS = 5_000;
+/** How long a search waits where very much is to be read: a million listings take some 20 s. */
+const PATIENCE_MS = 3_000;
 /** How long changes are kept, and how long a process may not have looked before it reads everything anew instead. */
 const KEPT_SECONDS = 900;
 const TRUSTED_FOR_MS = 300_000;
@@ -36,7 +35,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   private following: Following | undefined;
   private looking: Promise<Indexed> | undefined;
   private next: Promise<Indexed> | undefined;
-  private reading: Promise<unknown> | undefined;
+  private rebuilding: Promise<void> | undefined;
   private stopped = false;
 
   constructor(
@@ -56,19 +55,16 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each thousand of changes.
-   * @throws UnavailableError while the index is first read, when that takes long.
+   * Where hundreds of thousands of listings change at once, what was put in so far after a while.
+   * Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each 500 changes.
+   * @throws UnavailableError while the index of a process that has just started is read, when that takes long.
    */
   fresh(): Promise<Indexed> {
-    const looked = this.lookAgain();
-    if (this.following) return looked;
-    return Promise.race([looked, delay(PATIENCE_MS, undefined, { ref: false }).then(() => Promise.reject(new UnavailableError('the index of listings')))]);
-  }
-
-  private lookAgain(): Promise<Indexed> {
-    this.next ??= (this.looking ?? Promise.resolve()).then(
-      () => this.look(),
-      () => this.look(),
+    this.next ??= this.patiently(
+      (this.looking ?? Promise.resolve()).then(
+        () => this.look(),
+        () => this.look(),
+      ),
     );
     return this.next;
   }
@@ -78,24 +74,32 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     return (this.looking = this.catchUp());
   }
 
-  /** Also where nobody searches: so that the first who does finds an index, and no change is missed. */
-  private async keep(): Promise<void> {
-    if (!this.following) return this.readBeside(() => this.lookAgain());
-    const { index } = await this.lookAgain();
-    if (index.isWasteful) this.readBeside(async () => (this.following = await this.load()));
+  private patiently(looked: Promise<Indexed>): Promise<Indexed> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => (this.following ? resolve(this.following) : reject(new UnavailableError('the index of listings')));
+      const timer = setTimeout(giveUp, PATIENCE_MS);
+      looked.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
   }
 
-  /** A process that stops waits for its jobs, and does not have to wait for this. */
-  private readBeside(read: () => Promise<unknown>): void {
-    this.reading ??= read()
-      .catch((error: unknown) => this.logger.warn(`listings were not read: ${String(error)}`))
-      .finally(() => (this.reading = undefined));
+  /** Also where nobody searches: so that the first who does finds an index, and no change is missed. */
+  private async keep(): Promise<void> {
+    const { index } = await this.fresh();
+    if (index.isWasteful) this.rebuild();
+  }
+
+  /** Not awaited: a process that stops waits for its jobs. */
+  private rebuild(): void {
+    this.rebuilding ??= this.load()
+      .then((following) => void (this.following = following))
+      .catch((error: unknown) => this.logger.warn(`the index was not built anew: ${String(error)}`))
+      .finally(() => (this.rebuilding = undefined));
   }
 
   private async catchUp(): Promise<Indexed> {
     const following = this.following;
-    if (!following || performance.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load());
-    const lookedAtMs = performance.now();
+    if (!following || Date.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load());
+    const lookedAtMs = Date.now();
     const { index } = following;
     let bite = await this.listings.changes(following.snapshot, BITE);
     const { snapshot } = bite;
@@ -113,7 +117,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
 
   /** Reads every active listing; changes meanwhile are met by the next look. */
   private async load(): Promise<Following> {
-    const lookedAtMs = performance.now();
+    const lookedAtMs = Date.now();
     const snapshot = await this.listings.snapshot();
     const index = new ListingIndex();
     for (let bite = await this.listings.after(undefined, BITE); bite.length > 0; ) {

@@ -1,0 +1,102 @@
+import type { CreateListing } from '@market/sdk';
+import { randomBytes } from 'node:crypto';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+
+const ENDPOINT = 'http://127.0.0.1:48123/call';
+const SHELF = 23;
+
+inEachMode('search', (world) => {
+  /** In the text of every listing of this suite, and of no other. */
+  const mark = `mark${randomBytes(5).toString('hex')}`;
+  const { search } = stranger(world).listings;
+  let seller: Agent;
+  let shelf: string[];
+
+  const create = async (more: Partial<CreateListing>) => (await seller.market.listings.create({ name: 'Search me', description: `What the tests of search look for: ${mark}.`, ...more })).id;
+  const idsOf = async (query: Parameters<typeof search>[0]) => (await search(query)).data.map(({ id }) => id);
+  const answer = async (query: string) => {
+    const response = await fetch(`${world.baseUrl}/api/v1/listings?${query}`);
+    return { status: response.status, body: (await response.json()) as { error?: { code: string }; data: unknown[]; pagination: Record<string, number> } };
+  };
+
+  beforeAll(async () => {
+    seller = await registerAgent(world, { displayName: 'Searched seller' });
+    shelf = [];
+    for (let place = 0; place < SHELF; place += 1) shelf.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}shelf`] }));
+  });
+
+  it('answers success, data and the four numbers of a page [spec: envelope.paginated-success, GET /listings]', async () => {
+    const { status, body } = await answer(`q=${mark}shelf&limit=5&page=2`);
+    expect(status).toBe(200);
+    expect(Object.keys(body).sort()).toEqual(['data', 'pagination', 'success']);
+    expect(body).toMatchObject({ success: true, data: shelf.slice(5, 10).map((id) => ({ id })) });
+    expect(body.pagination).toEqual({ page: 2, limit: 5, total: SHELF, totalPages: 5 });
+    const { body: none } = await answer('q=nobodywouldcallalistingthis');
+    expect(none).toEqual({ success: true, data: [], pagination: { page: 1, limit: 20, total: 0, totalPages: 0 } });
+  });
+
+  it('shows 20 listings a page, or as many as asked for up to 100 [spec: limit.get-listings-limit]', async () => {
+    const sizes = async (query: string) => {
+      const { body } = await answer(`q=${mark}shelf${query}`);
+      return [body.data.length, body.pagination.limit];
+    };
+    expect(await sizes('')).toEqual([20, 20]);
+    expect(await sizes('&limit=1')).toEqual([1, 1]);
+    expect(await sizes('&limit=100')).toEqual([SHELF, 100]);
+    for (const limit of ['101', '0', '-1', '1.5', '', 'all']) expect(await answer(`limit=${limit}`)).toMatchObject({ status: 400, body: { error: { code: 'BAD_REQUEST' } } });
+  });
+
+  it('begins with the first page, and is empty past the last, however far [spec: limit.page]', async () => {
+    const q = `${mark}shelf`;
+    expect((await answer(`q=${q}`)).body.pagination.page).toBe(1);
+    expect(await idsOf({ q })).toEqual(await idsOf({ q, page: 1 }));
+    expect(await idsOf({ q, page: 2 })).toEqual(shelf.slice(20));
+    for (const page of [3, 1_000_000, 1_000_000_000]) {
+      expect((await answer(`q=${q}&page=${page}`)).body).toEqual({ success: true, data: [], pagination: { page, limit: 20, total: SHELF, totalPages: 2 } });
+      expect((await answer(`page=${page}&limit=100`)).body.data).toEqual([]);
+    }
+    for (const page of ['0', '-1', '1.5', '1000000001', 'last']) expect((await answer(`page=${page}`)).status).toBe(400);
+  });
+
+  it('understands words, phrases, OR and minus, inflected and misspelt words, of name, description and tags [spec: GET /listings]', async () => {
+    const kite = `${mark}kite`;
+    const [glass, paper, both] = [
+      await create({ name: 'Glass translations', tags: [kite] }),
+      await create({ name: 'Paper', description: `Translates the paper of others, and says ${kite}.` }),
+      await create({ name: `Paper glass ${kite}` }),
+    ];
+    const found = async (q: string) => new Set(await idsOf({ q }));
+    expect(await found(kite)).toEqual(new Set([glass, paper, both]));
+    expect(await found(`${kite} glass`)).toEqual(new Set([glass, both]));
+    expect(await found(`${kite} glass paper`)).toEqual(new Set([both]));
+    expect(await found(`${kite} "paper glass"`)).toEqual(new Set([both]));
+    expect(await found(`${kite} "glass paper"`)).toEqual(new Set());
+    expect(await found(`${kite} -glass`)).toEqual(new Set([paper]));
+    expect(await found(`"glass translations" ${kite} or "paper glass" ${kite}`)).toEqual(new Set([glass, both]));
+    expect(await found(`${kite} translator`)).toEqual(new Set([glass, paper]));
+    expect(await found(`${kite} tranzlations`)).toEqual(new Set([glass, paper]));
+    expect(await found(`${kite.slice(0, -1)}tt`)).toEqual(new Set([glass, paper, both]));
+    expect((await search({ q: 'the' })).pagination.total).toBe(0);
+  });
+
+  it('knows at once what was created, changed and withdrawn, in pages and in totals [spec: GET /listings]', async () => {
+    const q = `${mark}now`;
+    const state = async () => {
+      const { data, pagination } = await search({ q });
+      return [data.map(({ name, pricing_amount }) => `${name} ${pricing_amount}`), pagination.total];
+    };
+    const first = await create({ name: 'First', tags: [q], pricing_model: 'per_call', pricing_amount: 1, private_endpoint_url: ENDPOINT });
+    expect(await state()).toEqual([['First 1'], 1]);
+    const second = await create({ name: 'Second', tags: [q] });
+    expect(await state()).toEqual([['Second 0', 'First 1'], 2]);
+    await seller.market.listings.update({ id: first }, { name: 'Former', pricing_amount: 2.000001 });
+    expect(await state()).toEqual([['Second 0', 'Former 2.000001'], 2]);
+    expect([await idsOf({ q, min_price: '2.000001' }), await idsOf({ q, max_price: '2.000001' }), await idsOf({ q, min_price: '2.000002' }), await idsOf({ q, max_price: '2' })]).toEqual([[first], [second, first], [], [second]]);
+    await seller.market.listings.remove({ id: second });
+    expect(await state()).toEqual([['Former 2.000001'], 1]);
+    await seller.market.listings.update({ id: second }, { status: 'draft' });
+    expect(await state()).toEqual([['Former 2.000001'], 1]);
+    await seller.market.listings.update({ id: second }, { status: 'active' });
+    expect(await state()).toEqual([['Second 0', 'Former 2.000001'], 2]);
+  });
+});
