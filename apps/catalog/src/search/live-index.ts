@@ -105,7 +105,8 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     const { snapshot } = bite;
     while (bite.changes.length > 0) {
       const idsOf = (kind: string): string[] => bite.changes.filter((change) => change.kind === kind).map(({ listingId }) => listingId);
-      const [ids, counted] = [idsOf('listing'), idsOf('popularity')];
+      const ids = [...new Set(idsOf('listing'))];
+      const counted = idsOf('popularity').filter((id) => !ids.includes(id));
       // A change may be met twice, and what is read is the newest state, not that of the change: neither does harm.
       if (ids.length > 0) index.put(await this.listings.some(ids), ids);
       if (counted.length > 0) index.setCompletedCalls(await this.listings.counts(counted));
