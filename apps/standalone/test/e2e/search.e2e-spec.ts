@@ -35,7 +35,7 @@ inEachMode('search', (world) => {
     expect(none).toEqual({ success: true, data: [], pagination: { page: 1, limit: 20, total: 0, totalPages: 0 } });
   });
 
-  it('shows 20 listings a page, or as many as asked for up to 100 [spec: limit.get-listings-limit]', async () => {
+  it('shows 20 listings a page, or as many as asked for up to 100 [spec: GET /listings limit]', async () => {
     const sizes = async (query: string) => {
       const { body } = await answer(`q=${mark}shelf${query}`);
       return [body.data.length, body.pagination.limit];
