@@ -27,8 +27,9 @@ export async function searchKinds(databaseUrl: string, active: number): Promise<
     return `"${oneOf(words)}"`;
   };
   const misspelt = (): string => {
-    const word = oneOf(common.filter(({ length }) => length > 5));
-    const at = 2 + whole(word.length - 3);
+    const word = oneOf(common.filter((each) => /^.{2}.*(.)(?!\1)./.test(each) && each.length > 5));
+    // Two different letters swapped.
+    const at = [...word].findIndex((letter, index) => index > 1 && letter !== word[index + 1]);
     return word.slice(0, at) + word[at + 1]! + word[at]! + word.slice(at + 2);
   };
   const price = (): { min_price: string; max_price: string } => {
@@ -46,8 +47,9 @@ export async function searchKinds(databaseUrl: string, active: number): Promise<
     'words with OR and -': () => ({ q: `${oneOf(common)} or ${oneOf(common)} -${oneOf(common)}`, sort: oneOf(SORTS) }),
     'a phrase': () => ({ q: phrase(), sort: oneOf(SORTS) }),
     'a misspelt word': () => ({ q: misspelt(), sort: oneOf(SORTS) }),
-    'deep pages, no filter': () => ({ sort: oneOf(SORTS), page: 1 + whole(active / 100), limit: 100 }),
-    'deep pages of a common word': () => ({ q: oneOf(common.slice(0, 20)), sort: oneOf(SORTS), page: 1 + whole(active / 1_000), limit: 20 }),
+    'deep pages, no filter': () => ({ sort: oneOf(SORTS), page: 1 + whole(active / 20) }),
+    'pages of 100, however deep': () => ({ sort: oneOf(SORTS), page: 1 + whole(active / 100), limit: 100 }),
+    'deep pages of a common word': () => ({ q: oneOf(common.slice(0, 20)), sort: oneOf(SORTS), page: 1 + whole(active / 1_000) }),
     'a page beyond the end': () => ({ q: oneOf(common), page: 1_000_000_000, limit: 100 }),
     'two words, a filter and prices, never the same': () => ({ q: `${oneOf(common)} ${oneOf(common)}`, pricing_model: oneOf(PRICING.slice(1)), ...price(), sort: oneOf(SORTS) }),
     'the longest q of common words': () => ({ q: longest(common) }),

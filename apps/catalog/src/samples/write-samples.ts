@@ -20,6 +20,9 @@ const listings = batchSql(`
   )
   INSERT INTO listing_popularity (listing_id, completed_calls) SELECT id, "completedCalls" FROM sample`);
 
+const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
+const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_search_changes, providers');
+
 /**
  * Writes sample listings and their sellers straight into the tables of the catalog: nobody is told by an event, no
  * endpoint answers behind them, and identity does not know the sellers. Some 10,000 a second.
@@ -44,4 +47,9 @@ export async function writeSamples(database: Database, count: number, seed: numb
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
+  // Plans made for a few listings are wrong for very many, and the next autovacuum may be a minute away.
+  await database.transaction(async (tx) => {
+    await tx.query(asOwner);
+    await tx.query(analyze);
+  });
 }

@@ -17,20 +17,26 @@ const changes = sql(
   `SELECT pg_current_snapshot()::text AS snapshot, change.*
    FROM (SELECT) once LEFT JOIN LATERAL (
      SELECT xid::text AS xid, listing_id AS "listingId", kind FROM listing_search_changes
-     WHERE (xid, listing_id, kind) > ($2::xid8, $3::uuid, $4) AND xid >= pg_snapshot_xmin($1::pg_snapshot) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
+     WHERE (xid, listing_id, kind) > ($2::xid8, $3::uuid, $4) AND NOT pg_visible_in_snapshot(xid, $1::pg_snapshot)
+       AND ($6::text IS NULL OR pg_visible_in_snapshot(xid, $6::pg_snapshot))
      ORDER BY listing_search_changes.xid, listing_id, kind LIMIT $5
    ) change ON true`,
 );
 const forget = sql('listing-search.forget', 'DELETE FROM listing_search_changes WHERE changed_at < now() - make_interval(secs => $1)');
 
-/** One commit's word on one listing; also a mark of how far changes were read. */
-export interface Change {
+/** How far changes were read. */
+interface Mark {
   xid: string;
   listingId: string;
+  kind: string;
+}
+
+/** One commit's word on one listing. */
+export interface Change extends Mark {
   kind: 'listing' | 'popularity';
 }
 
-const BEFORE_ALL: Change = { xid: '0', listingId: '00000000-0000-0000-0000-000000000000', kind: 'listing' };
+const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /** What the index is made of, as PostgreSQL has it. Each method is one statement. */
 export class IndexedListings {
@@ -38,7 +44,7 @@ export class IndexedListings {
 
   /** In the order of their ids. */
   after(id: string | undefined, limit: number): Promise<IndexedListing[]> {
-    return this.database.query(after, [id ?? BEFORE_ALL.listingId, limit]);
+    return this.database.query(after, [id ?? NO_ID, limit]);
   }
 
   /** Those of the ids that are active. */
@@ -55,9 +61,18 @@ export class IndexedListings {
     return (await this.database.query<{ snapshot: string }>(snapshot))[0]!.snapshot;
   }
 
-  /** What was committed since a snapshot, in bites: the next one comes after the last change of this one. */
-  async changes(since: string, limit: number, behind = BEFORE_ALL): Promise<{ snapshot: string; changes: Change[] }> {
-    const rows = await this.database.query<Change & { snapshot: string }>(changes, [since, behind.xid, behind.listingId, behind.kind, limit]);
+  /** What was committed since a snapshot, and up to which one that is. */
+  changes(since: string, limit: number): Promise<{ snapshot: string; changes: Change[] }> {
+    return this.read(since, limit, firstUnseen(since), null);
+  }
+
+  /** What follows a change of those that were committed since one snapshot up to another. */
+  async moreChanges(since: string, limit: number, behind: Change, upTo: string): Promise<Change[]> {
+    return (await this.read(since, limit, behind, upTo)).changes;
+  }
+
+  private async read(since: string, limit: number, behind: Mark, upTo: string | null): Promise<{ snapshot: string; changes: Change[] }> {
+    const rows = await this.database.query<Change & { snapshot: string }>(changes, [since, behind.xid, behind.listingId, behind.kind, limit, upTo]);
     return { snapshot: rows[0]!.snapshot, changes: rows.filter(({ listingId }) => listingId !== null) };
   }
 
@@ -66,3 +81,6 @@ export class IndexedListings {
     await this.database.query(forget, [olderThanSeconds]);
   }
 }
+
+/** Every transaction before the `xmin` of a snapshot, which is printed `xmin:xmax:others`, is seen in it. */
+const firstUnseen = (snapshot: string): Mark => ({ xid: snapshot.split(':')[0]!, listingId: NO_ID, kind: '' });

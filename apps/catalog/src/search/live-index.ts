@@ -2,7 +2,7 @@ import { UnavailableError } from '@market/kernel';
 import { Database } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { IndexedListings } from './indexed-listings.js';
+import { IndexedListings, type Change } from './indexed-listings.js';
 import { ListingIndex } from './listing-index.js';
 import { Phrases } from './phrases.js';
 
@@ -101,19 +101,23 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     if (!following || Date.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load());
     const lookedAtMs = Date.now();
     const { index } = following;
-    let bite = await this.listings.changes(following.snapshot, BITE);
-    const { snapshot } = bite;
-    while (bite.changes.length > 0) {
-      const idsOf = (kind: string): string[] => bite.changes.filter((change) => change.kind === kind).map(({ listingId }) => listingId);
-      const ids = [...new Set(idsOf('listing'))];
-      const counted = idsOf('popularity').filter((id) => !ids.includes(id));
-      // A change may be met twice, and what is read is the newest state, not that of the change: neither does harm.
-      if (ids.length > 0) index.put(await this.listings.some(ids), ids);
-      if (counted.length > 0) index.setCompletedCalls(await this.listings.counts(counted));
-      bite = bite.changes.length < BITE ? { snapshot, changes: [] } : await this.listings.changes(following.snapshot, BITE, bite.changes.at(-1));
+    const { snapshot, changes } = await this.listings.changes(following.snapshot, BITE);
+    for (let bite = changes; bite.length > 0; ) {
+      await this.follow(index, bite);
+      bite = bite.length < BITE ? [] : await this.listings.moreChanges(following.snapshot, BITE, bite.at(-1)!, snapshot);
     }
     Object.assign(following, { snapshot, lookedAtMs });
     return following;
+  }
+
+  /** A change may be met twice, and what is read is the newest state, not that of the change: neither does harm. */
+  private async follow(index: ListingIndex, changes: Change[]): Promise<void> {
+    const idsOf = (kind: Change['kind']): Set<string> => new Set(changes.filter((change) => change.kind === kind).map(({ listingId }) => listingId));
+    const [changed, counted] = [idsOf('listing'), idsOf('popularity')];
+    const ids = [...changed];
+    const onlyCounted = [...counted].filter((id) => !changed.has(id));
+    if (ids.length > 0) index.put(await this.listings.some(ids), ids);
+    if (onlyCounted.length > 0) index.setCompletedCalls(await this.listings.counts(onlyCounted));
   }
 
   /** Reads every active listing; changes meanwhile are met by the next look. */
