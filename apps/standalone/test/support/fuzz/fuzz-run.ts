@@ -84,7 +84,7 @@ export class FuzzRun {
   private async send(plan: Plan, number: number): Promise<Sent> {
     const { operation, actor, isLive } = plan;
     const { headers, ...rest } = plan.request(isLive ? await liveProof(operation.id, this.cast, this.world) : {});
-    const request = { ...rest, headers: { ...(await this.credentialOf(actor, operation)), ...headers } };
+    const request = { ...rest, headers: { ...(await this.credentialOf(actor, rest)), ...headers } };
     const answer = await this.client.send(request).catch((error: Error) => error);
     const sent = { plan, number, request, answer: answer as RawAnswer };
     if (answer instanceof Error) this.complain(sent, `there was no answer: ${answer.message}`);
@@ -102,10 +102,10 @@ export class FuzzRun {
   }
 
   /** Signing out is for sessions that nobody needs any more. */
-  private async credentialOf(actor: Actor, operation: Operation): Promise<Record<string, string>> {
+  private async credentialOf(actor: Actor, { method, target }: Pick<RawRequest, 'method' | 'target'>): Promise<Record<string, string>> {
     if (actor === 'anonymous') return {};
     if (actor === 'agent') return { authorization: `Bearer ${this.cast.keys.all}` };
-    return { authorization: `Bearer ${operation.id === 'closeSession' ? (await signIn(this.world)).token : this.cast.human.token}` };
+    return { authorization: `Bearer ${method === 'DELETE' && target.includes('/auth/session') ? (await signIn(this.world)).token : this.cast.human.token}` };
   }
 
   /** @returns what is to be said of each request that changes something though it is refused. */
