@@ -1,4 +1,5 @@
 import { paymentRefundDue } from '@market/contracts/payments-ledger';
+import { eventually } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { ON_CHAIN, startEvmLedger, type EvmLedger } from '../support/evm-ledger.js';
 import { asClaimed, newOrder, type Claimed, type Offered, type Order } from '../support/ledger-world.js';
@@ -90,7 +91,7 @@ describe('money that comes when its payment is over', () => {
     const claim = await claimedWithSignature(order, offered);
     await world.ledger.release(claim);
     await world.ledger.db.inspect("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [claim.paymentId]);
-    await world.end(offered);
+    await eventually(async () => expect(await stateOf(offered)).toBe('cancelled'), { withinMs: 20_000 });
     await world.send(offered, PRICE);
     await world.final();
     await world.lookAgain(offered);
