@@ -53,8 +53,8 @@ inEachMode('search', (world) => {
     expect(await idsOf({ q, page: 2 })).toEqual(shelf.slice(20));
     for (const page of [3, 1_000_000, 1_000_000_000]) {
       expect((await answer(`q=${q}&page=${page}`)).body).toEqual({ success: true, data: [], pagination: { page, limit: 20, total: SHELF, totalPages: 2 } });
-      expect((await answer(`page=${page}&limit=100`)).body.data).toEqual([]);
     }
+    for (const page of [1_000_000, 1_000_000_000]) expect((await answer(`page=${page}&limit=100`)).body.data).toEqual([]);
     for (const page of ['0', '-1', '1.5', '1000000001', 'last']) expect((await answer(`page=${page}`)).status).toBe(400);
   });
 
