@@ -102,10 +102,10 @@ export class FuzzRun {
   }
 
   /** Signing out is for sessions that nobody needs any more. */
-  private async credentialOf(actor: Actor, { method, target }: Pick<RawRequest, 'method' | 'target'>): Promise<Record<string, string>> {
+  private async credentialOf(actor: Actor, request: Pick<RawRequest, 'method' | 'target'>): Promise<Record<string, string>> {
     if (actor === 'anonymous') return {};
     if (actor === 'agent') return { authorization: `Bearer ${this.cast.keys.all}` };
-    return { authorization: `Bearer ${method === 'DELETE' && target.includes('/auth/session') ? (await signIn(this.world)).token : this.cast.human.token}` };
+    return { authorization: `Bearer ${operationAt(this.description, request)?.id === 'closeSession' ? (await signIn(this.world)).token : this.cast.human.token}` };
   }
 
   /** @returns what is to be said of each request that changes something though it is refused. */
@@ -133,7 +133,7 @@ export class FuzzRun {
 const isRefusedWrite = ({ request, answer }: Sent): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
 
 /** Which operation a request is routed to, as far as that can be said of it. */
-export function operationAt({ operations }: ApiDescription, { method, target }: RawRequest): Operation | undefined {
+export function operationAt({ operations }: ApiDescription, { method, target }: Pick<RawRequest, 'method' | 'target'>): Operation | undefined {
   const path = decoded(target.split(/[?#]/)[0]!);
   if (path === undefined) return undefined;
   const candidates = operations.filter((operation) => operation.method === (method === 'HEAD' ? 'GET' : method) && new RegExp(`^/api/v1${operation.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]{0,200}')}$`, 'su').test(path));
