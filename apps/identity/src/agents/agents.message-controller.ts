@@ -1,9 +1,10 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { getAgents, getProfile, recover, register } from '@market/contracts/identity';
+import { getAgents, getProfile, openPayerAccount, recover, register } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
+import { OpenPayerAccount } from './open-payer-account.use-case.js';
 import { Recover } from './recover.use-case.js';
 import { Register } from './register.use-case.js';
 
@@ -12,6 +13,7 @@ export class AgentsMessageController {
   constructor(
     private readonly registerUseCase: Register,
     private readonly recoverUseCase: Recover,
+    private readonly openPayerAccountUseCase: OpenPayerAccount,
     private readonly getProfileQuery: GetProfile,
     private readonly getAgentsQuery: GetAgents,
   ) {}
@@ -24,6 +26,11 @@ export class AgentsMessageController {
   @HandleRequest(recover)
   recover(input: InputOf<typeof recover>): Promise<OutputOf<typeof recover>> {
     return this.recoverUseCase.execute(input);
+  }
+
+  @HandleRequest(openPayerAccount)
+  openPayerAccount(input: InputOf<typeof openPayerAccount>, call: Call): Promise<OutputOf<typeof openPayerAccount>> {
+    return this.openPayerAccountUseCase.execute(input, call);
   }
 
   @HandleRequest(getProfile)

@@ -5,12 +5,13 @@ import { WalletsModule } from '../wallets/wallets.module.js';
 import { AgentsMessageController } from './agents.message-controller.js';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
+import { OpenPayerAccount } from './open-payer-account.use-case.js';
 import { Recover } from './recover.use-case.js';
 import { Register } from './register.use-case.js';
 
 @Module({
   imports: [ChallengesModule, WalletsModule, ApiKeysModule],
   controllers: [AgentsMessageController],
-  providers: [Register, Recover, GetProfile, GetAgents],
+  providers: [Register, Recover, OpenPayerAccount, GetProfile, GetAgents],
 })
 export class AgentsModule {}

@@ -12,7 +12,7 @@ import { Wallets } from '../wallets/wallets.js';
 const lockHolder = sql(
   'accounts.lock-holder',
   `SELECT a.id AS "accountId", a.account_type AS "accountType"
-   FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 FOR UPDATE OF a`,
+   FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 AND a.registered_at IS NOT NULL FOR UPDATE OF a`,
 );
 const revokeAll = sql(
   'api-keys.revoke-all',

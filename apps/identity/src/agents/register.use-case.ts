@@ -2,18 +2,30 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { agentRegistered, register, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { refuse, type Call } from '@market/messaging';
-import { Database, Outbox } from '@market/persistence';
+import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ApiKeys } from '../api-keys/api-keys.js';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
 import { isPrintable } from '../printable-text.js';
-import { shortAddress } from '../wallets/wallet-address.js';
+import { shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
 import { Wallets } from '../wallets/wallets.js';
 import { AccountEntity } from './infra/account.entity.js';
 
 const DISPLAY_NAME_LENGTH = 100;
 
-/** Opens an agent account for a wallet that nobody has registered, with a key that may do everything. */
+const registerPayer = sql(
+  'accounts.register-payer',
+  `UPDATE accounts a SET registered_at = now(), display_name = coalesce($2, a.display_name) FROM wallets w
+   WHERE w.address = $1 AND a.id = w.account_id AND a.registered_at IS NULL RETURNING a.id, a.display_name AS "displayName", a.registered_at AS "registeredAt"`,
+);
+
+interface Registered {
+  id: string;
+  displayName: string;
+  registeredAt: Date;
+}
+
+/** Opens an agent account for a wallet that nobody has registered, or gives the one that it has paid from its owner; with a key that may do everything. */
 @Injectable()
 export class Register {
   constructor(
@@ -28,16 +40,27 @@ export class Register {
     if (input.displayName !== undefined && !isPrintable(input.displayName, DISPLAY_NAME_LENGTH)) throw refuse(register, 'display_name_invalid', {});
     const { wallet, work } = await this.proofs.proveWithWork(register, 'registration', input);
     return this.database.transaction(async (tx) => {
-      const account = tx.manager.create(AccountEntity, { id: newId(), accountType: 'agent', role: 'both', displayName: input.displayName ?? `Agent ${shortAddress(wallet)}` });
-      await tx.manager.insert(AccountEntity, account);
-      if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(register, (await this.wallets.isAHumans(tx, wallet)) ? 'wallet_is_a_humans' : 'wallet_already_registered', {});
+      const account = (await this.registerPayer(tx, wallet, input.displayName)) ?? (await this.open(tx, wallet, input.displayName));
       const { key } = await this.apiKeys.issue(tx, { accountId: account.id, name: 'Registration key', scopes: ['read', 'write', 'subscribe'], expiresAt: null });
-      const agent = { id: account.id, display_name: account.displayName, avatar_url: null, account_type: account.accountType, is_verified: false };
-      const registeredAt = account.createdAt.toISOString();
+      const agent = { id: account.id, display_name: account.displayName, avatar_url: null, account_type: 'agent' as const, is_verified: false };
+      const registeredAt = account.registeredAt.toISOString();
       await this.outbox.add(tx, agentRegistered, { agent, registeredAt }, call);
       await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, call);
       await this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, call);
       return { user_id: account.id, wallet_address: wallet.address, account_type: 'agent' as const, api_key: key, authorization_header: `Bearer ${key}` };
     });
+  }
+
+  private async open(tx: Tx, wallet: WalletAddress, displayName: string | undefined): Promise<Registered> {
+    const account = tx.manager.create(AccountEntity, { id: newId(), accountType: 'agent', role: 'both', displayName: displayName ?? `Agent ${shortAddress(wallet)}` });
+    await tx.manager.insert(AccountEntity, account);
+    if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(register, (await this.wallets.isAHumans(tx, wallet)) ? 'wallet_is_a_humans' : 'wallet_already_registered', {});
+    return { id: account.id, displayName: account.displayName, registeredAt: account.createdAt };
+  }
+
+  /** The account that a payment of this wallet has opened, if one has. */
+  private async registerPayer(tx: Tx, wallet: WalletAddress, displayName: string | undefined): Promise<Registered | undefined> {
+    const [account] = await tx.query<Registered>(registerPayer, [wallet.address, displayName ?? null]);
+    return account;
   }
 }

@@ -1,10 +1,11 @@
-import type { OutputOf } from '@market/contracts';
-import { findPayerWallet, getWallet, type listWallets } from '@market/contracts/identity';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { findPayerWallet, getWallet, type findSettlementWallets, type listWallets } from '@market/contracts/identity';
 import { refuse } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { toLinkedWallet } from './linked-wallet.js';
-import { Wallets } from './wallets.js';
+import { mayBePaidTo, mayPay } from './wallet-set.js';
+import { Wallets, type WalletRow } from './wallets.js';
 
 /** One account's wallets; to anyone else they do not exist. */
 @Injectable()
@@ -28,7 +29,19 @@ export class ReadWallets {
 
   async findPayer(walletId: string, accountId: string): Promise<OutputOf<typeof findPayerWallet>> {
     const row = await this.wallets.findOne(this.database, accountId, walletId);
-    if (!row || row.status !== 'active' || !row.capabilities.includes('payer')) throw refuse(findPayerWallet, 'wallet_not_found', {});
+    if (!row || !mayPay(row)) throw refuse(findPayerWallet, 'wallet_not_found', {});
     return { id: row.id, address: row.address, chainType: row.chainType };
   }
+
+  /** Two statements. */
+  async findForSettlement({ payerChainType, payerWalletId, sellerId, payoutChainType }: InputOf<typeof findSettlementWallets>, accountId: string): Promise<OutputOf<typeof findSettlementWallets>> {
+    const [own, sellers] = await Promise.all([this.wallets.findAll(this.database, accountId), this.wallets.findAll(this.database, sellerId)]);
+    const payers = own.filter((wallet) => mayPay(wallet) && wallet.chainType === payerChainType);
+    const payouts = sellers.filter((wallet) => mayBePaidTo(wallet) && wallet.chainType === payoutChainType);
+    const payer = payerWalletId === undefined ? defaultOf(payers, 'isDefaultPayer') : payers.find(({ id }) => id === payerWalletId);
+    return { payer: payer?.address ?? null, payout: defaultOf(payouts, 'isDefaultPayout')?.address ?? null };
+  }
 }
+
+/** Else the oldest. */
+const defaultOf = (wallets: WalletRow[], role: 'isDefaultPayer' | 'isDefaultPayout'): WalletRow | undefined => wallets.find((wallet) => wallet[role]) ?? wallets[0];

@@ -28,12 +28,14 @@ const may = (capability: WalletCapability) => (wallet: Ability): boolean => isAc
 
 /** Whether a wallet can issue a fresh key and manage the wallets of its account. */
 export const mayRecover = may('recovery');
+export const mayPay = may('payer');
+export const mayBePaidTo = may('payout');
 
 /** What one wallet of an account is at a time. */
 const ROLES: readonly Role[] = [
   { flag: 'isPrimary', field: 'is_primary', isEligible: isActive },
-  { flag: 'isDefaultPayer', field: 'is_default_payer', isEligible: may('payer') },
-  { flag: 'isDefaultPayout', field: 'is_default_payout', isEligible: may('payout') },
+  { flag: 'isDefaultPayer', field: 'is_default_payer', isEligible: mayPay },
+  { flag: 'isDefaultPayout', field: 'is_default_payout', isEligible: mayBePaidTo },
 ];
 
 /**

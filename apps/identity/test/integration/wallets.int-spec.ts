@@ -1,4 +1,4 @@
-import { findPayerWallet, getProfile, getWallet, linkedWallet, linkWallet, listWallets, updateWallet, walletLinked, walletSummary } from '@market/contracts/identity';
+import { findPayerWallet, findSettlementWallets, getProfile, getWallet, linkedWallet, linkWallet, listWallets, updateWallet, walletLinked, walletSummary } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import type { RequestOf } from '@market/contracts';
@@ -172,5 +172,24 @@ describe('wallets', () => {
     expect(await reasonOf(find(b))).toBe('wallet_not_found');
     await update(b, { capabilities: ['payer'], status: 'disabled' });
     for (const id of [b, newId(), (await list(await world.agent()))[0]!.id]) expect(await reasonOf(find(id))).toBe('wallet_not_found');
+  });
+
+  it('settle payments from the one named or the default and to the default, each of the kind of chain asked for', async () => {
+    const seller = await world.agent();
+    const find = (payerChainType: 'evm' | 'solana', payoutChainType: 'evm' | 'solana', payerWalletId?: string) => world.ledgerBus.request(findSettlementWallets, { payerChainType, payerWalletId, sellerId: seller.id, payoutChainType }, agent.call);
+    const first = agent.wallet.address;
+    expect(await find('evm', 'evm')).toEqual({ payer: first, payout: seller.wallet.address });
+    expect(await find('solana', 'solana')).toEqual({ payer: null, payout: null });
+    const [second, solana] = [await link(evmTestWallet()), await link(solanaTestWallet())];
+    expect(await find('evm', 'evm', second.id)).toMatchObject({ payer: second.address });
+    expect(await find('solana', 'evm')).toMatchObject({ payer: solana.address });
+    expect(await find('solana', 'evm', second.id)).toMatchObject({ payer: null });
+    expect(await find('evm', 'evm', (await list(seller))[0]!.id)).toMatchObject({ payer: null });
+    await update(second.id, { isDefaultPayer: true });
+    expect(await find('evm', 'evm')).toMatchObject({ payer: second.address });
+    await update(second.id, { status: 'disabled' });
+    expect(await find('evm', 'evm')).toMatchObject({ payer: first });
+    await update(solana.id, { capabilities: ['login'] });
+    expect(await find('solana', 'evm')).toMatchObject({ payer: null });
   });
 });

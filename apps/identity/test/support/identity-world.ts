@@ -1,7 +1,7 @@
 import { topology, type OutputOf, type Principal, type RequestOf } from '@market/contracts';
 import { authenticate, createChallenge, hashApiKey, hashSessionToken, openSession, register, type ChallengePurpose } from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
-import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Link } from '@market/messaging';
+import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Link, type Transport } from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
@@ -35,6 +35,7 @@ export interface IdentityWorld {
   bus: MessageBus;
   /** The same as the gateway service asks. */
   gatewayBus: MessageBus;
+  ledgerBus: MessageBus;
   link: Link;
   running: RunningProcess;
   db: FreshDatabase;
@@ -49,9 +50,8 @@ export interface IdentityWorld {
   stop(): Promise<void>;
 }
 
-export async function startIdentity(env: Record<string, string> = {}): Promise<IdentityWorld> {
+export async function startIdentity(env: Record<string, string> = {}, transport: Transport = inProcessTransport()): Promise<IdentityWorld> {
   const db = await freshDatabase(identityDatabase);
-  const transport = inProcessTransport();
   const running = await runProcess([identity], transport, {
     DATABASE_URL: db.url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
@@ -63,6 +63,7 @@ export async function startIdentity(env: Record<string, string> = {}): Promise<I
   const link = await transport.connect('api-gateway', topology['api-gateway']);
   const bus = new MessageBus(link, topology['api-gateway']);
   const gatewayBus = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
+  const ledgerBus = new MessageBus(await transport.connect('payments-ledger', topology['payments-ledger']), topology['payments-ledger']);
   const challenge: IdentityWorld['challenge'] = ({ address }, purpose, { by, ...more } = {}) => bus.request(createChallenge, { walletAddress: address, purpose, ...more }, newCall({ principal: by?.call.principal }));
   const prove: IdentityWorld['prove'] = async (wallet, purpose, more) => {
     const { message, nonce, pow } = await challenge(wallet, purpose, more);
@@ -73,6 +74,7 @@ export async function startIdentity(env: Record<string, string> = {}): Promise<I
   return {
     bus,
     gatewayBus,
+    ledgerBus,
     link,
     running,
     db,

@@ -29,6 +29,10 @@ export class AccountEntity {
   @Column('text', { nullable: true })
   website: string | null;
 
+  /** Null while the account is only that of a wallet that has paid. */
+  @Column('timestamptz', { name: 'registered_at', nullable: true, default: () => 'now()' })
+  registeredAt: Date | null;
+
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;
 }

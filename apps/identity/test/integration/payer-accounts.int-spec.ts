@@ -1,0 +1,78 @@
+import { agentRegistered, getProfile, openPayerAccount, recover, walletLinked } from '@market/contracts/identity';
+import { newCall } from '@market/messaging';
+import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
+
+describe('accounts of payers', () => {
+  let world: IdentityWorld;
+  beforeAll(async () => {
+    world = await startIdentity();
+  });
+  afterAll(() => world.stop());
+
+  const open = async (walletAddress: string): Promise<string> => (await world.ledgerBus.request(openPayerAccount, { walletAddress }, newCall())).accountId;
+  const eventsOf = async (accountId: string): Promise<string[]> =>
+    (await world.db.inspect<{ subject: string }>('SELECT subject FROM identity.outbox WHERE payload::text LIKE $1 ORDER BY id', [`%${accountId}%`])).map(({ subject }) => subject);
+  const accountsOf = async (address: string): Promise<number> =>
+    (await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.wallets w JOIN identity.accounts a ON a.id = w.account_id WHERE w.address = $1', [address]))[0]!.n;
+
+  it.each([
+    ['EVM', evmTestWallet],
+    ['Solana', solanaTestWallet],
+  ])('are opened once for an %s wallet, however often and in parallel it pays', async (_chain, newWallet) => {
+    const { address } = newWallet();
+    const ids = await Promise.all(Array.from({ length: 16 }, () => open(address)));
+    expect(new Set(ids).size).toBe(1);
+    expect(await open(address)).toBe(ids[0]);
+    expect(await accountsOf(address)).toBe(1);
+    expect(await world.db.inspect('SELECT 1 FROM identity.accounts a WHERE NOT EXISTS (SELECT 1 FROM identity.wallets w WHERE w.account_id = a.id)')).toEqual([]);
+    expect(await eventsOf(ids[0]!)).toEqual([walletLinked.subject]);
+  });
+
+  it('know a wallet however its address is spelled', async () => {
+    const { address } = evmTestWallet();
+    expect(await open(address.toLowerCase())).toBe(await open(address));
+  });
+
+  it('become an agent’s own when it registers, with its first key and what it bought', async () => {
+    const wallet = evmTestWallet();
+    const accountId = await open(wallet.address);
+    const registration = await world.register(wallet, { displayName: 'Ada' });
+    expect(registration.user_id).toBe(accountId);
+    expect(await world.bus.request(getProfile, {}, await world.callWith(registration.api_key))).toMatchObject({ id: accountId, display_name: 'Ada', wallet_address: wallet.address });
+    expect((await eventsOf(accountId)).filter((subject) => subject === agentRegistered.subject)).toHaveLength(1);
+    expect(await open(wallet.address)).toBe(accountId);
+    expect(await reasonOf(world.register(wallet))).toBe('wallet_already_registered');
+  });
+
+  it('keep the name they have where a registration gives none', async () => {
+    const wallet = evmTestWallet();
+    await open(wallet.address);
+    const { api_key: key } = await world.register(wallet);
+    expect((await world.callWith(key)).principal?.displayName).toBe(`Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`);
+  });
+
+  it('are registered once of many at a time', async () => {
+    const wallet = evmTestWallet();
+    await open(wallet.address);
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => world.register(wallet)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  });
+
+  it('have no key to recover before', async () => {
+    const wallet = evmTestWallet();
+    await open(wallet.address);
+    expect(await reasonOf(world.prove(wallet, 'recovery').then((proof) => world.bus.request(recover, proof, newCall())))).toBe('wallet_not_registered');
+  });
+
+  it('are those of agents that have the wallet already', async () => {
+    const agent = await world.agent();
+    expect(await open(agent.wallet.address)).toBe(agent.id);
+  });
+
+  it('are never those of humans, and never those of what is no wallet', async () => {
+    const human = await world.human();
+    expect(await reasonOf(open(human.wallet.address))).toBe('wallet_is_a_humans');
+    expect(await reasonOf(open('0x1234'))).toBe('wallet_invalid');
+  });
+});
