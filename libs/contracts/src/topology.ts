@@ -18,10 +18,10 @@ export interface ServiceTopology {
   hears: readonly SignalContract[];
 }
 
-const { findPayerWallet, ...publicIdentity } = identityContract;
+const { openPayerAccount, findPayerWallet, findSettlementWallets, ...publicIdentity } = identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
-const { createOffer, claimPayment, settlePayment, releasePayment, getPurchaseEvidence, ...publicLedger } = paymentsLedgerContract;
+const { createOffer, quoteKeyless, openKeylessPayment, claimPayment, settlePayment, releasePayment, getPurchaseEvidence, ...publicLedger } = paymentsLedgerContract;
 
 export const topology: Record<ServiceName, ServiceTopology> = {
   identity: {
@@ -42,7 +42,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   },
   'payments-ledger': {
     serves: paymentsLedgerContract,
-    calls: [getOffering],
+    calls: [getOffering, findSettlementWallets, openPayerAccount],
     emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
     consumes: [],
     signals: [],
@@ -50,7 +50,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   },
   gateway: {
     serves: gatewayContract,
-    calls: [findPayerWallet, getOffering, createOffer, claimPayment, settlePayment, releasePayment],
+    calls: [findPayerWallet, getOffering, createOffer, quoteKeyless, openKeylessPayment, claimPayment, settlePayment, releasePayment],
     emits: [callFailed, endpointChanged],
     consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
     signals: [endpointTouched],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
-import { currency, deliveryType, id, listingStatus, microsText, pageOf, pageRequest, pricingModel, timestamp } from '../shared/index.js';
+import { currency, deliveryType, id, listingStatus, microsText, pageRequest, pricingModel, timestamp } from '../shared/index.js';
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 
 export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
@@ -44,6 +44,8 @@ export const listingView = z.object({
   category: categoryRef.nullable(),
 });
 
+export type ListingView = z.output<typeof listingView>;
+
 /** Means of all reviews, 1 to 5 with 2 decimals; `average` is the mean of the three. */
 export const ratingView = z.object({ average: z.number(), count: z.number().int(), accuracy: z.number(), reliability: z.number(), value: z.number() });
 
@@ -83,9 +85,12 @@ export const searchListings = defineRequest({
     sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('newest'),
     ...pageRequest,
   }),
-  output: pageOf(listingView),
+  /** `itemsJson` is an array of `listingView`, as text, since most who ask pass it on as it is; `listingsOf` reads it. */
+  output: z.object({ itemsJson: z.string(), total: z.number().int() }),
   refusals: { text_invalid: textInvalid },
 });
+
+export const listingsOf = ({ itemsJson }: { itemsJson: string }): ListingView[] => JSON.parse(itemsJson) as ListingView[];
 
 /** `ref` is a uuid or a slug, current or former. */
 export const getListing = defineRequest({

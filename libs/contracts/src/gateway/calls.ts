@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
-import { authorizedTransfer, claimPayment, createOffer, paymentOffer } from '../payments-ledger/offers.js';
+import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer } from '../payments-ledger/offers.js';
 import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
 
 /**
@@ -74,6 +74,53 @@ export const executeCall = defineRequest({
     payment_route_minimum_not_met: createOffer.refusals.payment_route_minimum_not_met,
     payment_route_unavailable: createOffer.refusals.payment_route_unavailable,
     price_unavailable: createOffer.refusals.price_unavailable,
+    payer_wallet_required: createOffer.refusals.payer_wallet_required,
+    payment_provider_unavailable: createOffer.refusals.payment_provider_unavailable,
+    payment_provider_refused: createOffer.refusals.payment_provider_refused,
+  },
+});
+
+const { listing_unavailable, delivery_postponed, listing_busy, result_not_kept, ...ofCalls } = executeCall.refusals;
+const comesAgain = { keep: ['PAYMENT-SIGNATURE'] };
+
+/**
+ * A call for whoever has no key: an x402 client, whose signature names the wallet that buys. `authorization` as in
+ * `executeCall`. Without one, whatever the body is, the answer is what to pay, and nothing is stored.
+ */
+export const executeKeylessCall = defineRequest({
+  subject: 'rpc.gateway.execute-keyless-call.v1',
+  waitsForSeller: true,
+  input: z.object({ listingRef: z.string().min(1).max(150), body: z.string(), authorization: z.string().max(16_384).optional() }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({
+      outcome: z.literal('payment_required'),
+      listing: z.object({ name: z.string(), slug: z.string() }),
+      /** At least one; each is paid on a chain of its own. */
+      offers: z.array(keylessOffer),
+      /** Of each offer, in the same order. */
+      signatures: z.array(z.string()),
+      reason: executeCall.output.options[0].shape.reason,
+      rejection: executeCall.output.options[0].shape.rejection,
+    }),
+    executeCall.output.options[1],
+    executeCall.output.options[2],
+  ]),
+  refusals: {
+    listing_not_found: ofCalls.listing_not_found,
+    listing_not_per_call: ofCalls.listing_not_per_call,
+    listing_is_free: declareRefusal('invalid', 'Calls of this listing cost nothing and need an API key: register, then POST /gateway/{listing}', z.object({}), { nextAction: 'register' }),
+    keyless_payment_unavailable: declareRefusal('invalid', 'No signed payment is taken for this price: register, then POST /gateway/{listing}', z.object({}), { nextAction: 'register' }),
+    endpoint_unavailable: ofCalls.endpoint_unavailable,
+    own_listing: openKeylessPayment.refusals.own_listing,
+    wallet_is_a_humans: openKeylessPayment.refusals.wallet_is_a_humans,
+    request_body_invalid: ofCalls.request_body_invalid,
+    request_body_too_large: ofCalls.request_body_too_large,
+    request_body_mismatch: declareRefusal('conflict', 'This signature pays for another request body; the payment is untouched: repeat the body it was first sent with', z.object({}), { nextAction: 'fix_request', ...comesAgain }),
+    listing_mismatch: declareRefusal('conflict', 'This signature pays for another listing; the payment is untouched', z.object({}), { nextAction: 'fix_request', ...comesAgain }),
+    listing_unavailable: { ...listing_unavailable, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
+    listing_busy: { ...listing_busy, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
+    delivery_postponed: { ...delivery_postponed, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
+    result_not_kept: { ...result_not_kept, recovery: { nextAction: 'request_new_payment_requirements', drop: ['PAYMENT-SIGNATURE'] } },
   },
 });
 

@@ -49,6 +49,17 @@ export const register = defineRequest({
   },
 });
 
+/** For a call that is paid without a key: the account of the wallet that signed its payment, opened where there is none. */
+export const openPayerAccount = defineRequest({
+  subject: 'rpc.identity.open-payer-account.v1',
+  input: z.object({ walletAddress: z.string().max(64) }),
+  output: z.object({ accountId: id }),
+  refusals: {
+    wallet_invalid: declareRefusal('invalid', 'The payment is signed by no wallet that an agent can have', z.object({}), { nextAction: 'fix_request' }),
+    wallet_is_a_humans: declareRefusal('forbidden', "This wallet is a human operator's, who signs in and buys nothing; an agent has a wallet of its own", z.object({}), { nextAction: 'fix_request' }),
+  },
+});
+
 /** A fresh key that may do everything, for whoever proves a wallet that may recover. */
 export const recover = defineRequest({
   subject: 'rpc.identity.recover.v1',

@@ -1,9 +1,9 @@
 import { createChallenge } from './challenges.js';
-import { getAgents, getProfile, recover, register } from './agents.js';
+import { getAgents, getProfile, openPayerAccount, recover, register } from './agents.js';
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
 import { claimAgent } from './claims.js';
 import { closeSession, openSession } from './sessions.js';
-import { findPayerWallet, getWallet, linkWallet, listWallets, updateWallet } from './wallets.js';
+import { findPayerWallet, findSettlementWallets, getWallet, linkWallet, listWallets, updateWallet } from './wallets.js';
 
 export * from './agents.js';
 export * from './credential-format.js';
@@ -30,5 +30,7 @@ export const identityContract = {
   getWallet,
   linkWallet,
   updateWallet,
+  openPayerAccount,
   findPayerWallet,
+  findSettlementWallets,
 };

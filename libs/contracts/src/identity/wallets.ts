@@ -104,3 +104,18 @@ export const findPayerWallet = defineRequest({
     wallet_not_found: declareRefusal('invalid', 'X-Market-Origin-Wallet-Id names no active wallet of yours with the capability payer', z.object({}), { nextAction: 'link_wallet' }),
   },
 });
+
+/** For a payment that another party carries: the wallet that the caller pays from and gets money back to, and the one its seller is paid to. Null where there is none of that kind of chain. */
+export const findSettlementWallets = defineRequest({
+  subject: 'rpc.identity.find-settlement-wallets.v1',
+  input: z.object({
+    payerChainType: chainType,
+    /** The caller's choice; else its default payer, else its oldest wallet that may pay. */
+    payerWalletId: id.optional(),
+    sellerId: id,
+    /** The seller's default payout wallet, else its oldest that may be paid to. */
+    payoutChainType: chainType,
+  }),
+  output: z.object({ payer: z.string().nullable(), payout: z.string().nullable() }),
+  refusals: {},
+});

@@ -75,6 +75,9 @@ export const getReceiptProof = defineRequest({
 /** An Ed25519 public key (RFC 8037); `kid` is its RFC 7638 thumbprint. */
 export const publicSigningKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), kid: z.string(), use: z.literal('sig'), alg: z.literal('EdDSA') });
 
+/** Under which clients find the keys by themselves. Source: w3c-ccg.github.io/did-method-web. */
+export const signerDid = (publicUrl: string): string => `did:web:${new URL(publicUrl).host.replace(':', '%3A')}`;
+
 /** Every key that may have signed a receipt, the current one first. */
 export const listSigningKeys = defineRequest({
   subject: 'rpc.payments-ledger.list-signing-keys.v1',

@@ -1,17 +1,23 @@
 import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from './books.js';
-import { claimPayment, createOffer, paySandbox, quoteExact, releasePayment, settlePayment } from './offers.js';
+import { claimPayment, createOffer, findExactOffer, openKeylessPayment, paySandbox, quoteExact, quoteKeyless, releasePayment, settlePayment } from './offers.js';
+import { hearRelay } from './relay.js';
 import { listPaymentRoutes } from './routes.js';
 import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from './subscriptions.js';
 
 export * from './books.js';
 export * from './offers.js';
+export * from './relay.js';
 export * from './routes.js';
 export * from './subscriptions.js';
 
 export const paymentsLedgerContract = {
   createOffer,
   quoteExact,
+  findExactOffer,
+  quoteKeyless,
+  openKeylessPayment,
   listPaymentRoutes,
+  hearRelay,
   claimPayment,
   settlePayment,
   releasePayment,

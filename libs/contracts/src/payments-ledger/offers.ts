@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
+import { openPayerAccount } from '../identity/agents.js';
+import { chainType } from '../identity/wallets.js';
 import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
 
 /** What to pay, where and until when; `amount` is whole units, `amount_base_units` the same in the chain's smallest unit. */
@@ -11,6 +13,10 @@ export const paymentRequirements = z.object({
   network: z.string(),
   relayRequestId,
   expiresAt: timestamp,
+  /** A Solana public key that the transfer's instruction must name behind its two accounts: the address is not this offer's alone. */
+  reference: z.string().optional(),
+  /** The same as a `solana:` URI of Solana Pay. */
+  payment_url: z.string().optional(),
 });
 
 export const feesView = z.object({ gross_amount: z.number(), fee_rate: z.number(), fee_amount: z.number(), provider_receives: z.number() });
@@ -31,7 +37,7 @@ export const exactTerms = exactRequirements.omit({ payTo: true }).extend({ extra
 export type ExactTerms = z.output<typeof exactTerms>;
 
 /** A transfer that a signed authorization brought about. */
-export const authorizedTransfer = z.object({ transaction: z.string(), network: z.string(), payer: z.string() });
+export const authorizedTransfer = z.object({ transaction: z.string(), network: z.string(), payer: z.string(), /** A compact JWS: see `SignedWords` of the ledger. */ receipt: z.string().optional() });
 
 /** A payment as a buyer is asked for it: `data.payment` of a 402. */
 export const paymentOffer = z.object({
@@ -46,6 +52,13 @@ export const paymentOffer = z.object({
   x402: exactRequirements.nullable().default(null),
 });
 export type PaymentOffer = z.output<typeof paymentOffer>;
+
+/** `extra.offer` is all that the offer says, under the ledger's seal: until it is paid nothing else knows of it. */
+export const keylessRequirements = exactRequirements.extend({ extra: exactRequirements.shape.extra.extend({ offer: z.string() }) });
+
+/** An offer to whoever asks: it has no payment yet, and only a signed authorization pays it. */
+export const keylessOffer = paymentOffer.omit({ payment_id: true }).extend({ x402: keylessRequirements });
+export type KeylessOffer = z.output<typeof keylessOffer>;
 
 /** The listing as it was when the offer was made; the price a buyer saw is the price it pays. */
 export const soldListing = z.object({ listingId: id, name: z.string(), slug: z.string(), sellerId: id, preferredCurrency: currency });
@@ -89,15 +102,61 @@ export const createOffer = defineRequest({
     },
     payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
     price_unavailable: declareRefusal('unavailable', 'What this currency costs is not known for now; GET /payment-routes says which routes can be quoted', z.object({ currency, retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+    /** Where another party carries the payment and sends back what it cannot deliver. */
+    payer_wallet_required: declareRefusal(
+      'invalid',
+      'This payment route sends money back to the wallet it came from: link a wallet of its kind of chain that may pay, or name one in X-Market-Origin-Wallet-Id',
+      z.object({ chain_type: chainType, network: z.string() }),
+      { nextAction: 'link_wallet' },
+    ),
+    payment_provider_unavailable: declareRefusal('unavailable', 'Whoever carries payments of this route cannot be asked for now', z.object({ provider: z.string(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+    payment_provider_refused: declareRefusal('forbidden', 'Whoever carries payments of this route does not serve one of the two wallets', z.object({ provider: z.string() }), { nextAction: 'choose_another_payment_route' }),
   },
 });
 
-/** What x402 clients would sign for calls at these prices where they name no route, in the order asked; null where that route takes no signed authorization. Makes nothing. */
+/** What x402 clients would sign for keyless calls at these prices, in the order asked, on each chain that takes it; nothing where none does. Makes nothing. */
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
-  input: z.object({ calls: z.array(z.object({ priceMicros: microsText, preferredCurrency: currency })).max(100) }),
-  output: z.object({ terms: z.array(exactTerms.nullable()) }),
+  input: z.object({ prices: z.array(microsText).max(100) }),
+  output: z.object({ terms: z.array(z.array(exactTerms)) }),
   refusals: {},
+});
+
+/** What an x402 client signed, by the address it pays, which is one offer's alone: of the caller's offers. */
+export const findExactOffer = defineRequest({
+  subject: 'rpc.payments-ledger.find-exact-offer.v1',
+  input: z.object({ payTo: z.string().max(64) }),
+  output: z.object({ requirements: exactRequirements }),
+  refusals: { payment_not_found: declareRefusal('not-found', 'No offer of yours is paid to the address that this payment is signed for', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-PAYMENT'] }) },
+});
+
+/** Offers of a call to whoever asks, one for each chain that takes signed authorizations of the price. Makes nothing. */
+export const quoteKeyless = defineRequest({
+  subject: 'rpc.payments-ledger.quote-keyless.v1',
+  input: z.object({ listing: soldListing, priceMicros: microsText }),
+  /** `signatures`: of each offer a compact JWS, in the same order. */
+  output: z.object({ offers: z.array(keylessOffer), signatures: z.array(z.string()) }),
+  refusals: {},
+});
+
+const ofAnotherListing = declareRefusal('conflict', 'This relay request id pays for another listing; the payment is untouched', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] });
+
+/**
+ * Makes a payment of a keyless offer and the authorization that pays it: its signer is the buyer. Nothing is stored of an
+ * authorization that does not pay. Repeating it finds the payment, whatever became of it.
+ */
+export const openKeylessPayment = defineRequest({
+  subject: 'rpc.payments-ledger.open-keyless-payment.v1',
+  input: z.object({ gatewayRequestId: id, listing: soldListing, bodyDigest: sha256Hex, leaseMs: z.number().int().min(1000).max(300_000), authorization: z.string().max(16_384) }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({ outcome: z.literal('opened'), buyerId: id, gatewayRequestId: id, offer: paymentOffer, money: callMoney }),
+    z.object({ outcome: z.literal('rejected'), reason: z.string() }),
+  ]),
+  refusals: {
+    listing_mismatch: ofAnotherListing,
+    own_listing: declareRefusal('forbidden', 'An agent does not buy from itself; use POST /listings/{id}/endpoint/test', z.object({})),
+    wallet_is_a_humans: openPayerAccount.refusals.wallet_is_a_humans,
+  },
 });
 
 /**
@@ -130,7 +189,7 @@ export const claimPayment = defineRequest({
   ]),
   refusals: {
     payment_not_found: declareRefusal('not-found', 'No payment of yours has this relay request id', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-Market-Relay-Request-Id'] }),
-    listing_mismatch: declareRefusal('conflict', 'This relay request id pays for another listing; the payment is untouched', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] }),
+    listing_mismatch: ofAnotherListing,
     request_body_mismatch: declareRefusal('conflict', 'This relay request id pays for another request body; the payment is untouched: repeat the body it was quoted for', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] }),
   },
 });

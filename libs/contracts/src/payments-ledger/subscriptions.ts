@@ -68,7 +68,7 @@ const listingNotFound = declareRefusal('not-found', 'No such listing', z.object(
 const ownListing = declareRefusal('forbidden', 'An agent does not subscribe to its own listing', z.object({}), { nextAction: 'choose_another_listing' });
 const listingPerCall = declareRefusal('invalid', 'This listing is paid per call: use POST /gateway/{listingId}', z.object({ replacement: z.string() }), { nextAction: 'use_direct_gateway' });
 const alreadySubscribed = declareRefusal('conflict', 'There is an active subscription to this listing already', z.object({ subscription_id: id }), { nextAction: 'do_not_retry' });
-const { payment_route_minimum_not_met: minimumNotMet, payment_route_unavailable: routeUnavailable, price_unavailable: priceUnavailable } = createOffer.refusals;
+const { payment_route_minimum_not_met: minimumNotMet, payment_route_unavailable: routeUnavailable, ...otherRouteRefusals } = createOffer.refusals;
 
 const offerRefusals = {
   listing_not_found: listingNotFound,
@@ -77,7 +77,7 @@ const offerRefusals = {
   already_subscribed: alreadySubscribed,
   payment_route_minimum_not_met: { ...minimumNotMet, message: 'The selected payment route cannot support this low price; the seller was not called' },
   payment_route_unavailable: { ...routeUnavailable, recovery: { nextAction: 'choose_another_payment_route' } } satisfies RefusalDeclaration,
-  price_unavailable: priceUnavailable,
+  ...otherRouteRefusals,
 };
 
 /**
