@@ -1,3 +1,4 @@
+import { MessageBus } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Module } from '@nestjs/common';
 import { BooksMessageController } from './books/books.message-controller.js';
@@ -13,15 +14,21 @@ import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
 import { ForgetUnpaid } from './payments/forget-unpaid.job.js';
+import { FindExactOffer } from './payments/find-exact-offer.query.js';
 import { FindLateMoney } from './payments/find-late-money.job.js';
+import { HearRelay } from './payments/hear-relay.use-case.js';
+import { KeylessTermsSeal } from './payments/keyless-terms.js';
 import { ObservePayment } from './payments/observe-payment.js';
 import { Offers } from './payments/offers.js';
+import { OpenKeylessPayment } from './payments/open-keyless-payment.use-case.js';
 import { PaySandbox } from './payments/pay-sandbox.use-case.js';
 import { PaymentQuery } from './payments/payment.query.js';
 import { PaymentRoutes } from './payments/payment-routes.query.js';
 import { PaymentsMessageController } from './payments/payments.message-controller.js';
 import { QuoteExact } from './payments/quote-exact.query.js';
+import { QuoteKeyless } from './payments/quote-keyless.query.js';
 import { ReleasePayment } from './payments/release-payment.use-case.js';
+import { SignedWords } from './payments/signed-words.js';
 import { SettleAuthorization } from './payments/settle-authorization.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
 import { PAYMENT_RAILS, type PaymentRail } from './rails/payment-rail.js';
@@ -47,6 +54,10 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     Offers,
     CreateOffer,
     QuoteExact,
+    SignedWords,
+    FindExactOffer,
+    QuoteKeyless,
+    OpenKeylessPayment,
     PaymentRoutes,
     Authorizations,
     SettleAuthorization,
@@ -59,6 +70,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     ExpirePayments,
     ForgetUnpaid,
     FindLateMoney,
+    HearRelay,
     PaymentQuery,
     OfferedListing,
     Subscriptions,
@@ -80,11 +92,12 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
       useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),
       inject: [paymentsLedgerConfig.token],
     },
+    { provide: KeylessTermsSeal, useFactory: ({ signingKeys }: PaymentsLedgerConfig) => new KeylessTermsSeal(signingKeys), inject: [paymentsLedgerConfig.token] },
     // A real rail comes first: on a network that both serve it is the one that was asked for.
     {
       provide: PAYMENT_RAILS,
-      useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig): PaymentRail[] => [...configuredRails(config), ...(paymentsMode === 'sandbox' ? [sandbox] : [])],
-      inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token],
+      useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [...configuredRails(config, bus), ...(paymentsMode === 'sandbox' ? [sandbox] : [])],
+      inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token, MessageBus],
     },
   ],
 })

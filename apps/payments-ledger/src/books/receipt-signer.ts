@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { getReceiptProof, listSigningKeys } from '@market/contracts/payments-ledger';
 import type { OutputOf } from '@market/contracts';
-import { calculateJwkThumbprint, exportJWK, SignJWT } from 'jose';
+import { calculateJwkThumbprint, CompactSign, exportJWK, SignJWT } from 'jose';
 
 type PublicKey = OutputOf<typeof listSigningKeys>['keys'][number];
 export type ReceiptClaims = OutputOf<typeof getReceiptProof>['claims'];
@@ -24,6 +24,15 @@ export class ReceiptSigner {
   static async load(keys: string): Promise<ReceiptSigner> {
     const privateKeys = parseSigningKeys(keys);
     return new ReceiptSigner(privateKeys[0]!, await Promise.all(privateKeys.map(publicKeyOf)));
+  }
+
+  /**
+   * A compact JWS over flat claims in canonical form (RFC 8785), as the extension `offer-receipt` of x402 signs them.
+   * @param did where clients find the key.
+   */
+  signForClients(did: string, claims: Record<string, string | number>): Promise<string> {
+    const canonical = JSON.stringify(Object.fromEntries(Object.entries(claims).sort(([a], [b]) => (a < b ? -1 : 1))));
+    return new CompactSign(Buffer.from(canonical)).setProtectedHeader({ alg: 'EdDSA', kid: `${did}#${this.publicKeys[0]!.kid}` }).sign(this.current);
   }
 
   /** A compact JWS. Ed25519 is deterministic: the same claims under the same key are the same text. */

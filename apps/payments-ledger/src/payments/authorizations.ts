@@ -1,8 +1,9 @@
 import { newId } from '@market/kernel';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
+import type { Address } from 'viem';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { exactPayload, judgeExact, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import { exactPayload, judgeSigned, signedBy, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
 import type { Facilitator } from '../rails/x402/facilitator.js';
 import { ObservePayment } from './observe-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
@@ -51,7 +52,8 @@ export class Authorizations {
 
   /** What an x402 client signs to pay this offer; null where its route takes no signed authorization. */
   requirementsOf(payment: PaymentRow): ExactRequirements | null {
-    return this.railOf(payment)?.exact?.requirements(watchedOffer(payment)) ?? null;
+    const asked = this.railOf(payment)?.exact?.requirements(watchedOffer(payment)) ?? null;
+    return asked && payment.keyless_offer !== null ? { ...asked, extra: { ...asked.extra, offer: payment.keyless_offer } } : asked;
   }
 
   read(payment: PaymentRow, payload: unknown): SignedPayment {
@@ -67,17 +69,23 @@ export class Authorizations {
    * @returns why it does not pay this offer, in the protocol's words; undefined when it is held.
    */
   async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
-    const exact = this.railOf(payment)?.exact;
+    const facilitator = this.railOf(payment)?.exact?.facilitator;
     const requirements = this.requirementsOf(payment);
-    if (!exact || !requirements) return 'unsupported_scheme';
-    const parsed = exactPayload.safeParse(parse(text));
-    if (!parsed.success) return 'invalid_payload';
-    const judged = await judgeExact(parsed.data, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
+    if (!facilitator || !requirements) return 'unsupported_scheme';
+    const payload = parsePayload(text);
+    if (!payload) return 'invalid_payload';
+    const signed = signedBy(payload, requirements);
+    const judged = signed.valid ? await this.judge({ payload, requirements, facilitator }, signed.payer, leaseMs) : signed;
     if (!judged.valid) return judged.reason;
-    const { authorization } = judged;
-    const verified = await exact.facilitator.verify(parsed.data, requirements);
-    if (!verified.valid) return verified.reason;
-    return this.database.transaction((tx) => this.store(tx, payment.id, requirements, authorization, text, leaseMs));
+    return this.database.transaction((tx) => this.store(tx, payment.id, requirements, judged.authorization, text, leaseMs));
+  }
+
+  /** Whether what `payer` signed could be settled now and after `leaseMs`, by its own terms and by the facilitator's `verify`. Nothing moves. */
+  async judge({ payload, requirements, facilitator }: SignedPayment, payer: Address, leaseMs: number): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
+    const judged = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
+    if (!judged.valid) return judged;
+    const verified = await facilitator.verify(payload, requirements);
+    return verified.valid ? judged : verified;
   }
 
   /** Nothing was charged, and nothing will be: the call was not delivered while it could have been settled. */
@@ -85,7 +93,8 @@ export class Authorizations {
     await tx.query(lapse, [paymentId]);
   }
 
-  private async store(tx: Tx, paymentId: string, { network, asset }: ExactRequirements, { payer, nonce, validBefore }: Authorization, text: string, leaseMs: number): Promise<string | undefined> {
+  /** @returns why it cannot be held, where another payment has it. */
+  async store(tx: Tx, paymentId: string, { network, asset }: ExactRequirements, { payer, nonce, validBefore }: Authorization, text: string, leaseMs: number): Promise<string | undefined> {
     const payment = await this.observePayment.lock(tx, paymentId);
     // Another authorization, or money, came first: the claim goes on from there.
     if (payment.state !== 'pending') return undefined;
@@ -110,9 +119,10 @@ export class Authorizations {
   }
 }
 
-function parse(text: string): unknown {
+/** Undefined where the text is no payload of x402. */
+export function parsePayload(text: string): ExactPayload | undefined {
   try {
-    return JSON.parse(text) as unknown;
+    return exactPayload.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

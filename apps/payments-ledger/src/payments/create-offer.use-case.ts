@@ -23,6 +23,7 @@ export class CreateOffer {
         priceMicros: BigInt(input.priceMicros),
         originCurrency: input.originCurrency,
         originChainId: input.originChainId,
+        originWalletId: input.originWalletId,
         thing: { purpose: 'call', gateway_request_id: input.gatewayRequestId, body_digest: Buffer.from(input.bodyDigest, 'hex'), pricing_model: null },
       },
       call,

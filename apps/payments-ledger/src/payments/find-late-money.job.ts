@@ -17,10 +17,10 @@ const take = sql(
      ORDER BY look_again_at LIMIT ${A_RUN} FOR UPDATE SKIP LOCKED)
    RETURNING id`,
 );
-/** Each wait is half of the time since the offer ended. The last look is one that saw everything. */
+/** Each wait is half of the time since the offer ended. The last look is one that saw everything, or one after which nothing can come. */
 const plan = sql(
   'payments.plan-next-look',
-  `UPDATE payments SET look_again_at = CASE WHEN $2 AND expires_at <= now() - $3 * interval '1 day' THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`,
+  `UPDATE payments SET look_again_at = CASE WHEN $4 OR ($2 AND expires_at <= now() - $3 * interval '1 day') THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`,
 );
 
 /**
@@ -51,8 +51,8 @@ export class FindLateMoney implements OnApplicationBootstrap {
 
   private async look(paymentId: string): Promise<void> {
     try {
-      const sawAll = await this.observePayment.sawAll(paymentId, newCall());
-      await this.database.query(plan, [paymentId, sawAll, this.config.lateMoneyDays]);
+      const { sawAll, isClosed } = await this.observePayment.sawAll(paymentId, newCall());
+      await this.database.query(plan, [paymentId, sawAll, this.config.lateMoneyDays, isClosed]);
     } catch (error) {
       this.logger.warn(`payment ${paymentId} is looked at later: ${error instanceof Error ? error.message : String(error)}`);
     }

@@ -22,6 +22,8 @@ const move = sql(
 
 const cameMore = sql('payments.came-more', `UPDATE payments SET received_base_units = $2 WHERE id = $1 RETURNING ${paymentColumns('payments')}`);
 
+const noteUnclear = sql('payments.note-unclear', 'UPDATE payments SET unclear_transaction = $2 WHERE id = $1');
+
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
 
 /** Asks a payment's rail what arrived and moves the payment accordingly; money beyond the price, or too late for it, is owed back at once. */
@@ -48,10 +50,11 @@ export class ObservePayment {
     return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
-  /** Whether the rail knows what came for a payment that is over, and sees no more on its way; what did come is owed back. */
-  async sawAll(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<boolean> {
+  /** Whether the rail knows what came for a payment that is over and sees no more on its way, and whether none can come; what did come is owed back. */
+  async sawAll(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ sawAll: boolean; isClosed: boolean }> {
     const { observation } = await this.look(paymentId, call);
-    return observation !== null && !observation.arriving;
+    const sawAll = observation !== null && !observation.arriving;
+    return { sawAll, isClosed: sawAll && observation.isClosed === true };
   }
 
   async lock(tx: Tx, paymentId: string): Promise<LockedPayment> {
@@ -98,7 +101,11 @@ export class ObservePayment {
     invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
     const observation = await this.ask(rail, payment);
     if (!observation) return { payment, observation };
-    return { payment: await this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call)), observation };
+    const moved = await this.database.transaction(async (tx) => {
+      if (observation.unclearTransaction !== undefined) await tx.query(noteUnclear, [paymentId, observation.unclearTransaction]);
+      return this.apply(tx, await this.lock(tx, paymentId), observation, call);
+    });
+    return { payment: moved, observation };
   }
 
   private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {

@@ -3,11 +3,12 @@ import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
 import { refuse, type Call } from '@market/messaging';
-import { batchSql, Database, GroupCommit } from '@market/persistence';
+import { batchSql, Database, GroupCommit, isUniqueViolation, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute, type RouteQuote } from '../rails/choose-route.js';
-import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { minimumNotMet } from '../rails/minimum-not-met.js';
+import { PAYMENT_RAILS, type Opening, type PaymentRail } from '../rails/payment-rail.js';
 import { Prices } from '../rails/prices/prices.js';
 import { RETRY_AFTER_SECONDS } from '../rails/prices/watched-price.js';
 import { ObservePayment } from './observe-payment.js';
@@ -21,10 +22,13 @@ export interface Order {
   priceMicros: Micros;
   originCurrency?: Currency;
   originChainId?: string;
+  originWalletId?: string;
   /** Offers for the same thing are one: the digest of a call's body, the model of a subscription. */
   thing: Pick<PaymentRow, 'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model'>;
 }
 
+/** An offer's own terms, all of them settled. */
+export type Opened = Required<Omit<Opening, 'reference'>> & Pick<Opening, 'reference'> & { feeBps: number };
 type FoundOffer = PaymentRow & { is_over: boolean };
 type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null; unit_price_micros: string; priced_at: Date | null };
 
@@ -48,6 +52,7 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   currency: 'text',
   decimals: 'int',
   deposit_address: 'text',
+  reference: 'text',
   gross_micros: 'bigint',
   fee_micros: 'bigint',
   net_micros: 'bigint',
@@ -57,6 +62,7 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   look_again_at: 'timestamptz',
   unit_price_micros: 'bigint',
   priced_at: 'timestamptz',
+  keyless_offer: 'text',
 };
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
@@ -77,13 +83,22 @@ const insertOrFind = batchSql(
    FROM payments p JOIN wanted w USING (offer_key) WHERE p.${IS_LIVE}`,
 );
 
+const insertKeyless = sql(
+  'payments.insert-keyless',
+  `INSERT INTO payments (state, ${names.join(', ')}) VALUES ('pending', ${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}`).join(', ')})
+   ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
+);
+const findLive = sql('payments.find-live-offer', `SELECT ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over FROM payments p WHERE p.offer_key = $1 AND p.${IS_LIVE}`);
+
 /**
  * One offer per buyer, listing, thing and route while it lives. One statement and one commit, shared by all quotes that
- * arrive while the previous group is being written.
+ * arrive while the previous group is being written; one statement more where another party opens the offer.
  */
 @Injectable()
 export class Offers {
   private readonly offers = new GroupCommit<NewOffer, FoundOffer>((items) => this.write(items));
+  /** By offer key. */
+  private readonly openings = new Map<string, Promise<PaymentRow>>();
 
   constructor(
     private readonly database: Database,
@@ -93,7 +108,7 @@ export class Offers {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** @throws Refusal `payment_route_unavailable`, `payment_route_minimum_not_met`, `price_unavailable`. */
+  /** @throws Refusal of `createOffer`. */
   async make(order: Order, call: Call): Promise<PaymentRow> {
     const choice = await chooseRoute(this.rails, this.prices, {
       originCurrency: order.originCurrency,
@@ -103,31 +118,71 @@ export class Offers {
       mayFallBack: this.config.defaultRoute === 'supported',
     });
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
-    if (choice.kind === 'below_minimum') {
-      throw refuse(createOffer, 'payment_route_minimum_not_met', {
-        seller_endpoint_called: false,
-        recommended_origin_currency: 'SOL',
-        recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
-      });
-    }
+    if (choice.kind === 'below_minimum') throw minimumNotMet();
     if (choice.kind === 'price_unavailable') throw refuse(createOffer, 'price_unavailable', { currency: choice.currency, retry_after_seconds: RETRY_AFTER_SECONDS });
-    const draft = this.draft(order, choice);
+    return choice.rail.opensElsewhere ? this.openOnce(order, choice, call) : this.place(await this.draft(order, choice, call), call);
+  }
+
+  /** Writes down an offer that was made before and stored by nobody; undefined where another did so first. */
+  async insertKeyless(tx: Tx, order: Order, quote: RouteQuote, opened: Opened, sealed: string): Promise<PaymentRow | undefined> {
+    // It is never asked for again, only paid: no other offer stands in its way.
+    const row: NewOffer = { ...this.toRow(order, quote, opened), offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(), keyless_offer: sealed };
+    const [inserted] = await tx.query<PaymentRow>(insertKeyless, names.map((name) => row[name]));
+    return inserted;
+  }
+
+  private async place(draft: NewOffer, call: Call): Promise<PaymentRow> {
     const found = await this.offers.submit(draft);
     if (!found.is_over) return found;
-    // Money may have come in time and not been seen: the old offer gets a last look before a new one takes its place.
-    const ended = await this.observePayment.execute(found.id, call);
+    const ended = await this.end(found, call);
     return isLive(ended.state) ? ended : this.offers.submit(draft);
   }
 
-  private draft({ buyerId, listing, priceMicros, thing }: Order, { rail, route, unitPrice, amountBaseUnits }: RouteQuote): NewOffer {
-    const money = splitFee(priceMicros, this.config.feeBps);
+  /** Another party is asked once for all who want the same offer. Where two processes ask, one offer stands and the other is never told. */
+  private openOnce(order: Order, quote: RouteQuote, call: Call): Promise<PaymentRow> {
+    const key = offerKey(order, quote).toString('hex');
+    const opening = this.openings.get(key) ?? this.openUnlessLive(order, quote, call).finally(() => this.openings.delete(key));
+    this.openings.set(key, opening);
+    return opening;
+  }
+
+  private async openUnlessLive(order: Order, quote: RouteQuote, call: Call): Promise<PaymentRow> {
+    const [found] = await this.database.query<FoundOffer>(findLive, [offerKey(order, quote)]);
+    const live = found?.is_over ? await this.end(found, call) : found;
+    if (live && isLive(live.state)) return live;
+    try {
+      return await this.place(await this.draft(order, quote, call), call);
+    } catch (error) {
+      if (isUniqueViolation(error, 'payments_relay_request_id')) throw new UnavailableError(`${quote.rail.id}, which gave the id of an earlier offer,`, { cause: error });
+      throw error;
+    }
+  }
+
+  /** Money may have come in time and not been seen: an old offer gets a last look before a new one takes its place. */
+  private end(offer: PaymentRow, call: Call): Promise<PaymentRow> {
+    return this.observePayment.execute(offer.id, call);
+  }
+
+  private async draft(order: Order, quote: RouteQuote, call: Call): Promise<NewOffer> {
+    const { buyerId, listing, priceMicros, originWalletId } = order;
+    const { rail, route, amountBaseUnits } = quote;
+    const { feeBps } = this.config;
+    const money = splitFee(priceMicros, feeBps);
     const relayRequestId = `0x${randomBytes(32).toString('hex')}`;
+    const opening = await rail.open({ relayRequestId, route, amountBaseUnits, priceMicros, netMicros: money.net, feeBps, buyerId, sellerId: listing.sellerId, originWalletId }, call);
     const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
+    return this.toRow(order, quote, { feeBps, relayRequestId, amountBaseUnits, expiresAt, lookAgainAt: expiresAt, ...opening });
+  }
+
+  private toRow(order: Order, quote: RouteQuote, { feeBps, relayRequestId, depositAddress, reference, amountBaseUnits, expiresAt, lookAgainAt }: Opened): NewOffer {
+    const { buyerId, listing, priceMicros, thing } = order;
+    const { rail, route, unitPrice } = quote;
+    const money = splitFee(priceMicros, feeBps);
     return {
       id: newId(),
       relay_request_id: relayRequestId,
       ...thing,
-      offer_key: createHash('sha256').update([buyerId, listing.listingId, keyOf(thing), rail.id, route.network, route.currency].join('|')).digest(),
+      offer_key: offerKey(order, quote),
       buyer_id: buyerId,
       seller_id: listing.sellerId,
       listing_id: listing.listingId,
@@ -139,16 +194,18 @@ export class Offers {
       network: route.network,
       currency: route.currency,
       decimals: route.decimals,
-      deposit_address: rail.depositAddress({ relayRequestId, route }),
+      deposit_address: depositAddress,
+      reference: reference ?? null,
       gross_micros: money.gross.toString(),
       fee_micros: money.fee.toString(),
       net_micros: money.net.toString(),
-      fee_bps: this.config.feeBps,
+      fee_bps: feeBps,
       amount_base_units: amountBaseUnits.toString(),
       unit_price_micros: unitPrice.micros.toString(),
       priced_at: unitPrice.at,
       expires_at: expiresAt,
-      look_again_at: rail.forgets ? null : expiresAt,
+      look_again_at: rail.forgets ? null : lookAgainAt,
+      keyless_offer: null,
     };
   }
 
@@ -163,6 +220,12 @@ export class Offers {
     }
     return items.map((item) => found.get(item.offer_key.toString('hex')) ?? new UnavailableError('the offer'));
   }
+}
+
+/** Where another party opens the offer, it sends money back to the wallet named: another wallet is another offer. */
+function offerKey({ buyerId, listing, thing, originWalletId }: Order, { rail, route }: RouteQuote): Buffer {
+  const parts = [buyerId, listing.listingId, keyOf(thing), rail.id, route.network, route.currency, ...(rail.opensElsewhere && originWalletId ? [originWalletId] : [])];
+  return createHash('sha256').update(parts.join('|')).digest();
 }
 
 /** The hex digest of a body is never the name of a model. */

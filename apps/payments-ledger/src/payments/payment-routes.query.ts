@@ -3,6 +3,7 @@ import type { listPaymentRoutes, PaymentRoute } from '@market/contracts/payments
 import { usdNumber } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
 import { zeroAddress, zeroHash } from 'viem';
+import { minimumOf } from '../rails/choose-route.js';
 import { PAYMENT_RAILS, type PaymentRail, type Route } from '../rails/payment-rail.js';
 import { Prices } from '../rails/prices/prices.js';
 
@@ -29,7 +30,7 @@ export class PaymentRoutes {
       chain_id: network.slice(network.indexOf(':') + 1),
       decimals,
       schemes: takesSigned ? ['deposit', 'exact'] : ['deposit'],
-      minimum_usd: usdNumber(minimumMicros),
+      minimum_usd: usdNumber(price ? minimumOf(route, price.micros) : minimumMicros),
       unit_price_usd: price && usdNumber(price.micros),
       price_updated_at: price?.at?.toISOString() ?? null,
       available: price !== null,

@@ -31,6 +31,8 @@ export interface PaymentRow {
   currency: Currency;
   decimals: number;
   deposit_address: string;
+  /** What a transfer must name where the address is not the offer's alone. */
+  reference: string | null;
   gross_micros: string;
   fee_micros: string;
   net_micros: string;
@@ -40,6 +42,8 @@ export interface PaymentRow {
   transaction_hash: string | null;
   /** The signed authorization that pays, where one does: held until the answer is there, or charged. */
   authorization_id: string | null;
+  /** The sealed terms of an offer that nobody stored before it was paid. */
+  keyless_offer: string | null;
   fence: number;
   lease_until: Date | null;
   created_at: Date;
@@ -82,6 +86,7 @@ export const PAYMENT_COLUMNS = [
   'currency',
   'decimals',
   'deposit_address',
+  'reference',
   'gross_micros',
   'fee_micros',
   'net_micros',
@@ -90,6 +95,7 @@ export const PAYMENT_COLUMNS = [
   'received_base_units',
   'transaction_hash',
   'authorization_id',
+  'keyless_offer',
   'fence',
   'lease_until',
   'created_at',
@@ -108,6 +114,13 @@ export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] =>
   network: row.network,
   relayRequestId: row.relay_request_id,
   expiresAt: row.expires_at.toISOString(),
+  ...(row.reference !== null && referenceOf(row, row.reference)),
+});
+
+/** The transfer as a wallet takes it. Source: Solana Pay, "Transfer Request". */
+const referenceOf = (row: PaymentRow, reference: string): Pick<PaymentOffer['requirements'], 'reference' | 'payment_url'> => ({
+  reference,
+  payment_url: `solana:${row.deposit_address}?amount=${formatDecimal(BigInt(row.amount_base_units), row.decimals)}&reference=${reference}`,
 });
 
 /** What its rail must know to look for its money. */
@@ -118,6 +131,7 @@ export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   amountBaseUnits: BigInt(row.amount_base_units),
   priceMicros: BigInt(row.gross_micros),
   depositAddress: row.deposit_address,
+  reference: row.reference,
   createdAt: row.created_at,
 });
 

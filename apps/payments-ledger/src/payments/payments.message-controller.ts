@@ -1,12 +1,16 @@
-import { claimPayment, createOffer, listPaymentRoutes, paySandbox, quoteExact, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import { claimPayment, createOffer, findExactOffer, hearRelay, listPaymentRoutes, paySandbox, openKeylessPayment, quoteExact, quoteKeyless, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
+import { HearRelay } from './hear-relay.use-case.js';
+import { FindExactOffer } from './find-exact-offer.query.js';
+import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
 import { QuoteExact } from './quote-exact.query.js';
+import { QuoteKeyless } from './quote-keyless.query.js';
 import { ReleasePayment } from './release-payment.use-case.js';
 import { SettlePayment } from './settle-payment.use-case.js';
 
@@ -15,11 +19,15 @@ export class PaymentsMessageController {
   constructor(
     private readonly createOfferUseCase: CreateOffer,
     private readonly quoteExactQuery: QuoteExact,
+    private readonly findExactOfferQuery: FindExactOffer,
+    private readonly quoteKeylessQuery: QuoteKeyless,
+    private readonly openKeylessPaymentUseCase: OpenKeylessPayment,
     private readonly paymentRoutes: PaymentRoutes,
     private readonly claimPaymentUseCase: ClaimPayment,
     private readonly settlePaymentUseCase: SettlePayment,
     private readonly releasePaymentUseCase: ReleasePayment,
     private readonly paySandboxUseCase: PaySandbox,
+    private readonly hearRelayUseCase: HearRelay,
   ) {}
 
   /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
@@ -32,6 +40,24 @@ export class PaymentsMessageController {
   @HandleRequest(quoteExact)
   quoteExact(input: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
     return this.quoteExactQuery.execute(input);
+  }
+
+  /** One statement. */
+  @HandleRequest(findExactOffer)
+  findExactOffer(input: InputOf<typeof findExactOffer>, call: Call): Promise<OutputOf<typeof findExactOffer>> {
+    return this.findExactOfferQuery.execute(input, call);
+  }
+
+  /** No statement. */
+  @HandleRequest(quoteKeyless)
+  quoteKeyless(input: InputOf<typeof quoteKeyless>): Promise<OutputOf<typeof quoteKeyless>> {
+    return this.quoteKeylessQuery.execute(input);
+  }
+
+  /** Eight statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
+  @HandleRequest(openKeylessPayment)
+  openKeylessPayment(input: InputOf<typeof openKeylessPayment>, call: Call): Promise<OutputOf<typeof openKeylessPayment>> {
+    return this.openKeylessPaymentUseCase.execute(input, call);
   }
 
   /** No statement. */
@@ -60,5 +86,10 @@ export class PaymentsMessageController {
   @HandleRequest(paySandbox)
   paySandbox(input: InputOf<typeof paySandbox>, call: Call): Promise<OutputOf<typeof paySandbox>> {
     return this.paySandboxUseCase.execute(input, call);
+  }
+
+  @HandleRequest(hearRelay)
+  hearRelay(input: InputOf<typeof hearRelay>, call: Call): Promise<OutputOf<typeof hearRelay>> {
+    return this.hearRelayUseCase.execute(input, call);
   }
 }

@@ -1,15 +1,15 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { ExactTerms, quoteExact } from '@market/contracts/payments-ledger';
+import type { Micros } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
 import { zeroAddress, zeroHash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { chooseRoute } from '../rails/choose-route.js';
+import { exactRoutes } from '../rails/exact-routes.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { Prices } from '../rails/prices/prices.js';
+import { toBaseUnits } from '../rails/prices/unit-price.js';
 
-type Call = InputOf<typeof quoteExact>['calls'][number];
-
-/** The terms under which an offer would be made. No statement. */
+/** The terms under which keyless offers would be made. No statement. */
 @Injectable()
 export class QuoteExact {
   constructor(
@@ -18,17 +18,17 @@ export class QuoteExact {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  async execute({ calls }: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
-    return { terms: await Promise.all(calls.map((call) => this.termsOf(call))) };
+  async execute({ prices }: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
+    const unitPrice = await this.prices.of('USDC');
+    return { terms: prices.map((price) => (unitPrice && BigInt(price) >= BigInt(this.config.minimumExactMicros) ? this.termsOf(BigInt(price), unitPrice.micros) : [])) };
   }
 
-  private async termsOf({ priceMicros, preferredCurrency }: Call): Promise<ExactTerms | null> {
-    const choice = await chooseRoute(this.rails, this.prices, { preferredCurrency, priceMicros: BigInt(priceMicros), mayFallBack: this.config.defaultRoute === 'supported' });
-    if (choice.kind !== 'chosen') return null;
-    const { rail, route, amountBaseUnits } = choice;
-    const asked = rail.exact?.requirements({ relayRequestId: zeroHash, depositAddress: zeroAddress, route, amountBaseUnits });
-    if (!asked) return null;
-    const { payTo: _payTo, extra, ...terms } = asked;
-    return { ...terms, extra: { name: extra.name, version: extra.version } };
+  private termsOf(price: Micros, unitPriceMicros: bigint): ExactTerms[] {
+    return exactRoutes(this.rails).flatMap(({ exact, route }) => {
+      const asked = exact.requirements({ relayRequestId: zeroHash, depositAddress: zeroAddress, route, amountBaseUnits: toBaseUnits(price, unitPriceMicros, route.decimals) });
+      if (!asked) return [];
+      const { payTo: _payTo, extra, ...terms } = asked;
+      return [{ ...terms, extra: { name: extra.name, version: extra.version } }];
+    });
   }
 }

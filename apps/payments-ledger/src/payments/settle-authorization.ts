@@ -13,6 +13,7 @@ import { Authorizations } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { ObservePayment } from './observe-payment.js';
 import { isForCall, paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
+import { SignedWords } from './signed-words.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
@@ -74,6 +75,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     private readonly authorizations: Authorizations,
     private readonly observePayment: ObservePayment,
     private readonly charge: ChargeCalls,
+    private readonly words: SignedWords,
     private readonly jobs: Jobs,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -85,8 +87,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
   async execute(input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
-    const begun = await this.database.transaction((tx) => this.begin(tx, input));
-    return 'paymentId' in begun ? begun : this.finish(begun, call);
+    const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input));
+    return begun ? this.finish(begun, call) : { paymentId: completed.id, completedAt: completed.completed_at!.toISOString(), transfer: await this.transferOf(completed) };
   }
 
   /** Those whose outcome nobody learned. Several replicas share them. */
@@ -105,17 +107,22 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   async transferOf(payment: PaymentRow): Promise<Output['transfer']> {
     if (payment.authorization_id === null || payment.transaction_hash === null) return null;
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
-    return row ? { transaction: payment.transaction_hash, network: row.network, payer: row.payer } : null;
+    return row ? this.toTransfer(payment, row, payment.transaction_hash, payment.completed_at!) : null;
   }
 
-  private async begin(tx: Tx, input: Input): Promise<AuthorizationRow | Output> {
+  private async toTransfer(payment: PaymentRow, { network, payer }: AuthorizationRow, transaction: string, completedAt: Date): Promise<NonNullable<Output['transfer']>> {
+    const transfer = { transaction, network, payer };
+    return { ...transfer, receipt: await this.words.receipt(payment, transfer, completedAt) };
+  }
+
+  private async begin(tx: Tx, input: Input): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
     const payment = await this.observePayment.lock(tx, input.paymentId);
-    if (payment.state === 'completed') return { paymentId: payment.id, completedAt: payment.completed_at!.toISOString(), transfer: await this.transferOf(payment) };
+    if (payment.state === 'completed') return { completed: payment };
     if (payment.state === 'indeterminate') throw unknown();
     if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null) throw refuse(settlePayment, 'claim_lost', {});
     const [row] = await tx.query<AuthorizationRow>(begin, [payment.id, payment.authorization_id, JSON.stringify(input)]);
     invariant(row, `authorization ${payment.authorization_id} exists`);
-    return row;
+    return { begun: row };
   }
 
   private async finish(row: AuthorizationRow, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
@@ -123,7 +130,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     invariant(payment, `payment ${row.payment_id} exists`);
     const outcome = await this.settle(row, payment);
     if (!outcome) throw unknown();
-    if (outcome.settled) return this.database.transaction((tx) => this.complete(tx, row, outcome.transactionHash, call));
+    if (outcome.settled) {
+      const { payment: completed, completedAt } = await this.database.transaction((tx) => this.complete(tx, row, outcome.transactionHash, call));
+      return { paymentId: completed.id, completedAt: completedAt.toISOString(), transfer: await this.toTransfer(completed, row, outcome.transactionHash, completedAt) };
+    }
     await this.database.query(refused, [row.payment_id, row.id, outcome.reason]);
     throw refuse(settlePayment, 'settlement_refused', { reason: outcome.reason });
   }
@@ -154,14 +164,13 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     }
   }
 
-  private async complete(tx: Tx, row: AuthorizationRow, transactionHash: Hash, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
+  private async complete(tx: Tx, row: AuthorizationRow, transactionHash: Hash, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; completedAt: Date }> {
     const payment = await this.observePayment.lock(tx, row.payment_id);
-    const transfer = { transaction: transactionHash, network: row.network, payer: row.payer };
-    if (payment.state === 'completed') return { paymentId: payment.id, completedAt: payment.completed_at!.toISOString(), transfer };
+    if (payment.state === 'completed') return { payment, completedAt: payment.completed_at! };
     invariant(payment.state === 'indeterminate' && isForCall(payment) && row.settlement, `payment ${payment.id} waits for its settlement`);
     await tx.query(settled, [payment.id, row.id, transactionHash]);
     await this.charge.execute(tx, [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash } }], payment.as_of);
-    return { paymentId: payment.id, completedAt: payment.as_of.toISOString(), transfer };
+    return { payment, completedAt: payment.as_of };
   }
 }
 

@@ -9,7 +9,7 @@ const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 const railOf = (routes: [Currency, string, bigint][]): PaymentRail => ({
   id: 'test',
   routes: () => routes.map(([currency, network, minimumMicros]) => ({ currency, network, decimals: 6, scheme: 'deposit', minimumMicros })),
-  depositAddress: () => '',
+  open: () => ({ depositAddress: '' }),
   observe: () => Promise.reject(new Error('not asked here')),
 });
 const rails = [railOf([['USDC', BASE, 100_000n], ['ETH', BASE, 200_000n], ['SOL', DEVNET, 0n]])];
@@ -38,6 +38,15 @@ describe('chooseRoute', () => {
   it('has nothing where no rail is configured, and says so rather than naming a minimum', async () => {
     expect(await choose({}, [])).toBe('unavailable');
     expect(await choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe('unavailable');
+  });
+
+  it.each<[string, bigint, string]>([
+    ['the route whose chain carries just so much', 50_000n, 'SOL'],
+    ['another where it carries no less than more', 50_001n, 'USDC'],
+  ])('takes %s', async (_name, minimumBaseUnits, expected) => {
+    const rail: PaymentRail = { ...railOf([]), routes: () => [{ currency: 'SOL', network: DEVNET, decimals: 6, scheme: 'deposit', minimumMicros: 0n, minimumBaseUnits }] };
+    expect(await choose({ preferredCurrency: 'SOL' }, [rail, ...rails.map((other) => ({ ...other, routes: () => other.routes().filter(({ currency }) => currency !== 'SOL') }))])).toBe(expected);
+    expect(await choose({ originCurrency: 'SOL' }, [rail])).toBe(expected === 'SOL' ? 'SOL' : 'below_minimum');
   });
 
   it.each<[string, Partial<RouteWish>, Currency[], string]>([

@@ -2,7 +2,7 @@ import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { PaymentRail, Route } from './payment-rail.js';
 import type { Prices } from './prices/prices.js';
-import { toBaseUnits, type UnitPrice } from './prices/unit-price.js';
+import { leastPrice, toBaseUnits, type UnitPrice } from './prices/unit-price.js';
 
 export interface RouteWish {
   originCurrency?: Currency;
@@ -36,11 +36,19 @@ export async function chooseRoute(rails: PaymentRail[], prices: Pick<Prices, 'of
   const candidates = candidatesFor(rails, wish);
   if (candidates.length === 0) return { kind: 'unavailable' };
   const options = candidates.filter(({ route }) => wish.priceMicros >= route.minimumMicros);
+  let unpriced: Currency | undefined;
   for (const { rail, route } of options) {
     const unitPrice = await prices.of(route.currency);
-    if (unitPrice) return { kind: 'chosen', rail, route, unitPrice, amountBaseUnits: toBaseUnits(wish.priceMicros, unitPrice.micros, route.decimals) };
+    if (unitPrice && wish.priceMicros >= minimumOf(route, unitPrice.micros)) return { kind: 'chosen', rail, route, unitPrice, amountBaseUnits: toBaseUnits(wish.priceMicros, unitPrice.micros, route.decimals) };
+    if (!unitPrice) unpriced ??= route.currency;
   }
-  return options[0] ? { kind: 'price_unavailable', currency: options[0].route.currency } : { kind: 'below_minimum' };
+  return unpriced ? { kind: 'price_unavailable', currency: unpriced } : { kind: 'below_minimum' };
+}
+
+/** Least price in micros that a route carries while its currency costs so much. */
+export function minimumOf({ minimumMicros, minimumBaseUnits = 0n, decimals }: Route, unitPrice: Micros): Micros {
+  const carried = leastPrice(minimumBaseUnits, unitPrice, decimals);
+  return carried > minimumMicros ? carried : minimumMicros;
 }
 
 function candidatesFor(rails: PaymentRail[], { originCurrency, originChainId, preferredCurrency, mayFallBack }: RouteWish): Option[] {

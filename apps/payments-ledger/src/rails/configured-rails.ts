@@ -1,13 +1,19 @@
+import type { MessageBus } from '@market/messaging';
 import type { PaymentsLedgerConfig } from '../config.js';
 import { chainsOf, type EvmChainSettings } from './evm/evm-settings.js';
 import { EvmRail } from './evm/evm.rail.js';
 import type { PaymentRail } from './payment-rail.js';
+import { RelayRail } from './relay/relay.rail.js';
+import { solanaChainsOf } from './solana/solana-settings.js';
+import { SolanaRail } from './solana/solana.rail.js';
 import type { Facilitator } from './x402/facilitator.js';
 import { HttpFacilitator } from './x402/http-facilitator.js';
 import { LocalFacilitator } from './x402/local-facilitator.js';
 
 /** The rails that an operator's variables turn on. */
-export function configuredRails(config: PaymentsLedgerConfig): PaymentRail[] {
+export const configuredRails = (config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [...evmRails(config), ...solanaRails(config), ...relayRails(config, bus)];
+
+function evmRails(config: PaymentsLedgerConfig): PaymentRail[] {
   if (!config.evmXpub || !config.evmRpcUrls) return [];
   const chains = chainsOf(config.evmRpcUrls, config.evmUsdc ?? new Map());
   return [
@@ -20,6 +26,47 @@ export function configuredRails(config: PaymentsLedgerConfig): PaymentRail[] {
       maxHeadAgeSeconds: config.evmMaxHeadAgeSeconds,
       facilitator: facilitatorOf(config, chains),
     }),
+  ];
+}
+
+function solanaRails(config: PaymentsLedgerConfig): PaymentRail[] {
+  if (!config.solanaSeed || !config.solanaRpcUrls) return [];
+  return [
+    new SolanaRail({
+      seed: config.solanaSeed,
+      receiver: config.solanaReceiver,
+      chains: solanaChainsOf(config.solanaRpcUrls, config.solanaUsdc ?? new Map()),
+      minimumMicros: { USDC: BigInt(config.minimumUsdcMicros), SOL: BigInt(config.minimumSolMicros) },
+      requestTimeoutMs: config.solanaRpcTimeoutMs,
+      maxHeadAgeSeconds: config.solanaMaxHeadAgeSeconds,
+    }),
+  ];
+}
+
+/** Last: a transfer between two wallets of one chain costs less than one that is carried. */
+function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {
+  const { relayUrl: url, relayApiKey: apiKey, relayRoutes: routes, relayDestination: destination, relayFeeRecipient: feeRecipient } = config;
+  if (!url) return [];
+  if (!apiKey) throw new Error('PAYMENTS_LEDGER_RELAY_API_KEY is needed with PAYMENTS_LEDGER_RELAY_URL');
+  if (config.feeBps > 0 && !feeRecipient) throw new Error('PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT is needed with PAYMENTS_LEDGER_RELAY_URL while there is a marketplace fee');
+  if (routes.some(({ network, currency }) => network === destination.network && currency === destination.currency)) throw new Error('PAYMENTS_LEDGER_RELAY_ROUTES names PAYMENTS_LEDGER_RELAY_DESTINATION: Relay takes no fee for us of a plain transfer');
+  return [
+    new RelayRail(
+      {
+        url,
+        apiKey,
+        routes,
+        destination,
+        feeRecipient,
+        referrer: config.relayReferrer,
+        ttlSeconds: config.offerTtlSeconds,
+        mostCostMicros: BigInt(config.relayMaxCostMicros),
+        quotesPerMinute: config.relayQuotesPerMinute,
+        statusesPerMinute: config.relayStatusesPerMinute,
+        timeoutMs: config.relayTimeoutMs,
+      },
+      bus,
+    ),
   ];
 }
 

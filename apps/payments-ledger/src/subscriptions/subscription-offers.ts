@@ -34,7 +34,7 @@ export class SubscriptionOffers {
     this.verifyUrl = `${publicUrl.replace(/\/+$/, '')}/api/v1/payments/verify`;
   }
 
-  /** The same one for as long as it can be paid on this route. @throws Refusal `payment_route_unavailable`, `payment_route_minimum_not_met`, `price_unavailable`. */
+  /** The same one for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
   async make(listing: SubscribableListing, originCurrency: Currency | undefined, call: Call): Promise<SubscriptionOffer> {
     invariant(listing.pricingModel !== 'free', 'what is free is not offered for money');
     const thing = { purpose: 'subscription', gateway_request_id: null, body_digest: null, pricing_model: listing.pricingModel } as const;

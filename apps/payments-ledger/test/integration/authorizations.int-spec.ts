@@ -41,7 +41,7 @@ describe('a payment by signed authorization', () => {
     expect(claim).toMatchObject({ fence: 1, transactionHash: null });
     expect(await transfersFor(claim.paymentId)).toBe(0);
     const settled = await world.settle(claim);
-    expect(settled.transfer).toEqual({ transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: payer.address.toLowerCase() });
+    expect(settled.transfer).toEqual({ transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: payer.address.toLowerCase(), receipt: expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/) as string });
     expect(await world.settle(claim)).toEqual(settled);
     expect(await transfersFor(claim.paymentId)).toBe(1);
     expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId, transfer: settled.transfer });

@@ -1,26 +1,31 @@
 import { newId } from '@market/kernel';
-import { eventually } from '@market/testing';
+import type { EvmNode } from '@market/testing';
 import { encodeFunctionData, erc20Abi, parseUnits, type Address, type Hash } from 'viem';
 import { ON_CHAIN, startEvmLedger, type EvmLedger } from '../support/evm-ledger.js';
 import { startEvmWorld, type TestContract } from '../support/evm-world.js';
-import { digestOf, newOrder, reasonOf, type Offered, type Order } from '../support/ledger-world.js';
+import { digestOf, newOrder, reasonOf } from '../support/ledger-world.js';
 import { startRpcProxy, type RpcProxy } from '../support/rpc-proxy.js';
+import { offered, subscriberOf } from '../support/subscriber.js';
+import { OFFERS_A_CASE, salesOn, type Sale as SaleOn } from '../support/on-chain-offers.js';
 
 type Currency = 'USDC' | 'ETH';
-interface Sale {
-  order: Order;
-  offered: Offered;
-  address: Address;
-  price: bigint;
-}
+type Sale = SaleOn<Address>;
 
-const MANY = 20;
+/** A call that fails would be refused where its gas is estimated. */
+const ENOUGH_GAS = '0x186a0';
+
+/** The same bytes, each time with other letters in capitals. */
+function* spellingsOf(hash: Hash, count: number): Generator<string> {
+  for (let n = 0; n < count; n += 1) {
+    let letter = 0;
+    yield `0x${hash.slice(2).replace(/[a-f]/g, (lower) => ((n >> letter++) & 1 ? lower.toUpperCase() : lower))}`;
+  }
+}
 
 /** What looks like a payment and is none, and what is one and must not be lost: each through the ledger's own contract, on a real chain seen by two RPC servers. */
 describe('on a chain', () => {
   let world: EvmLedger;
   let second: RpcProxy;
-  let isMining = true;
 
   beforeAll(async () => {
     second = await startRpcProxy();
@@ -40,44 +45,30 @@ describe('on a chain', () => {
     second.stop();
   });
 
-  const sell = (count: number, currency: Currency = 'USDC', changes: (n: number) => Partial<Order> = () => ({})): Promise<Sale[]> =>
-    Promise.all(
-      Array.from({ length: count }, async (_, n) => {
-        const order = newOrder(changes(n));
-        const offered = await world.ledger.quote(order, { ...ON_CHAIN, originCurrency: currency });
-        const { depositAddress, amount_base_units } = offered.offer.requirements;
-        return { order, offered, address: depositAddress as Address, price: BigInt(amount_base_units) };
-      }),
-    );
+  const { sell, outcomes, states, owed, expectNothing } = salesOn<Address>(() => world, () => ON_CHAIN);
   const transferOf = (to: Address, value: bigint): string => encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [to, value] });
-  /** One transaction after the other; all are in blocks when it returns, while blocks are made by themselves. */
-  const send = async (values: [Sale, bigint][], { token = world.usdc, from = world.chain.payer, ...fields }: { token?: Address; from?: Address; gas?: string; nonce?: string; gasPrice?: string } = {}): Promise<Hash[]> => {
+  /** In one block, while blocks are made by themselves. */
+  const send = async (values: [Sale, bigint][], { token = world.usdc, from = world.chain.payer, node = world.chain.node, ...fields }: { token?: Address; from?: Address; node?: EvmNode; gas?: string; nonce?: string; gasPrice?: string } = {}): Promise<Hash[]> => {
     const hashes: Hash[] = [];
-    for (const [{ offered, address }, value] of values) {
-      const transaction = offered.offer.requirements.currency === 'ETH' ? { to: address, value: `0x${value.toString(16)}` } : { to: token, data: transferOf(address, value) };
-      hashes.push(await world.chain.node.request<Hash>('eth_sendTransaction', [{ from, ...transaction, ...fields }]));
-    }
-    if (isMining) await eventually(async () => expect(await receiptOf(hashes.at(-1)!)).not.toBeNull(), { everyMs: 5 });
+    const sendEach = async (): Promise<void> => {
+      for (const [{ offered, address }, value] of values) {
+        const transaction = offered.offer.requirements.currency === 'ETH' ? { to: address, value: `0x${value.toString(16)}` } : { to: token, data: transferOf(address, value) };
+        hashes.push(await node.request<Hash>('eth_sendTransaction', [{ from, gas: ENOUGH_GAS, ...transaction, ...fields }]));
+      }
+    };
+    if (await node.request<boolean>('anvil_getAutomine')) await whileNobodyMines(async () => (await sendEach(), await node.mine(1)), node);
+    else await sendEach();
     return hashes;
   };
   const exactly = (sales: Sale[], value: (price: bigint) => bigint = (price) => price): [Sale, bigint][] => sales.map((sale) => [sale, value(sale.price)]);
-  const outcomes = async (sales: Sale[]): Promise<string[]> => [...new Set(await Promise.all(sales.map(({ order, offered }) => world.outcomeOf(order, offered))))];
-  const states = async (sales: Sale[]): Promise<string[]> => [...new Set(await Promise.all(sales.map(({ offered }) => world.ledger.stateOf(offered.offer.payment_id))))];
   const receiptOf = (hash: Hash) => world.chain.node.request<{ status: string; logs: unknown[] } | null>('eth_getTransactionReceipt', [hash]);
-  const whileNobodyMines = async (act: () => Promise<void>): Promise<void> => {
-    await world.chain.node.request('evm_setAutomine', [false]);
-    isMining = false;
+  const whileNobodyMines = async (act: () => Promise<void>, node = world.chain.node): Promise<void> => {
+    await node.request('evm_setAutomine', [false]);
     try {
       await act();
     } finally {
-      isMining = true;
-      await world.chain.node.request('evm_setAutomine', [true]);
+      await node.request('evm_setAutomine', [true]);
     }
-  };
-  const expectNothing = async (sales: Sale[]): Promise<void> => {
-    expect(await outcomes(sales)).toEqual(['pending']);
-    await world.end(...sales.map(({ offered }) => offered));
-    expect(await states(sales)).toEqual(['expired']);
   };
 
   it('one transfer pays one of 100 offers of one buyer that are claimed together', async () => {
@@ -91,6 +82,26 @@ describe('on a chain', () => {
     expect((await Promise.all(Array.from({ length: 10 }, () => outcomes([sales[41]!])))).flat()).toEqual(Array(10).fill('in_flight'));
   });
 
+  it('one transaction named for 100 offers at once, in 100 spellings, pays its own, once', async () => {
+    const each = await Promise.all(
+      Array.from({ length: 100 }, async () => {
+        const subscriber = subscriberOf(world.ledger);
+        return { subscriber, offer: await subscriber.offerOf(offered(world.ledger), { originCurrency: 'USDC' }) };
+      }),
+    );
+    const { subscriber: payer, offer: paid } = each[41]!;
+    const hash = await world.chain.sendToken(world.usdc, paid.requirements.depositAddress as Address, BigInt(paid.requirements.amount_base_units));
+    await world.final();
+    const spellings = [...spellingsOf(hash, each.length)];
+    expect(new Set(spellings).size).toBe(100);
+    const answers = await Promise.all(each.map(({ subscriber, offer }, n) => subscriber.verify(offer, { relayRequestId: offer.requirements.relayRequestId, transactionHash: spellings[n] })));
+    expect(answers.flatMap(({ outcome }, n) => (outcome === 'pending' ? [] : [[n, outcome]]))).toEqual([[41, 'completed']]);
+    const again = await Promise.all(spellings.map((transactionHash) => payer.verify(paid, { relayRequestId: paid.requirements.relayRequestId, transactionHash })));
+    expect(new Set(again.map((answer) => JSON.stringify(answer)))).toEqual(new Set([JSON.stringify(answers[41])]));
+    expect(answers[41]).toMatchObject({ payment: { transaction_hash: hash } });
+    expect(await Promise.all(each.map(async ({ subscriber }) => (await subscriber.list()).total))).toEqual(each.map((_, n) => (n === 41 ? 1 : 0)));
+  });
+
   it('a payment is good for its own buyer alone', async () => {
     const [sale] = await sell(1);
     await send(exactly([sale!]));
@@ -102,7 +113,7 @@ describe('on a chain', () => {
   it.each<TestContract>(['Token', 'LyingToken', 'FeeToken'])('another contract that calls itself USDC and logs transfers (%s) pays nothing', async (contract) => {
     const token = await world.chain.deploy(contract);
     await world.chain.mint(token, world.chain.payer, 10n ** 12n);
-    const sales = await sell(MANY);
+    const sales = await sell(OFFERS_A_CASE);
     const hashes = await send(exactly(sales), { token });
     await world.final();
     expect(await receiptOf(hashes[0]!)).toMatchObject({ status: '0x1', logs: [{ address: token.toLowerCase() }] });
@@ -114,7 +125,7 @@ describe('on a chain', () => {
     ['returns false and neither logs nor moves', 'RefusingToken', 'pending', 0n],
     ['keeps a tenth of what it logs', 'FeeToken', 'underpaid', 225_000n],
   ] as const)('USDC that %s is believed as far as log and balance agree', async (_what, contract, outcome, received) => {
-    const sales = await sell(MANY);
+    const sales = await sell(OFFERS_A_CASE);
     await world.chain.place(contract, world.usdc);
     await send(exactly(sales));
     await world.chain.place('SignedToken', world.usdc);
@@ -122,20 +133,20 @@ describe('on a chain', () => {
     expect(await outcomes(sales)).toEqual([outcome]);
     await world.end(...sales.map(({ offered }) => offered));
     expect(await states(sales)).toEqual([received > 0n ? 'refund_due' : 'expired']);
-    for (const { offered } of sales) expect(await world.owed(offered)).toEqual(received > 0n ? [['not_delivered', received.toString()]] : []);
+    expect(await owed(sales)).toEqual(received > 0n ? [[['not_delivered', received.toString()]]] : [[]]);
   });
 
   it('a transaction that failed pays nothing', async () => {
-    const sales = await sell(MANY);
+    const sales = await sell(OFFERS_A_CASE);
     const [poor] = (await world.chain.node.request<Address[]>('eth_accounts')).slice(7);
-    const [hash] = await send(exactly(sales), { from: poor, gas: '0x186a0' });
+    const [hash] = await send(exactly(sales), { from: poor });
     await world.final();
     expect(await receiptOf(hash!)).toMatchObject({ status: '0x0', logs: [] });
     await expectNothing(sales);
   });
 
   it.each<Currency>(['USDC', 'ETH'])('a transaction of %s that waits, is dropped or replaced pays nothing, or another', async (currency) => {
-    const [waiting, other] = [await sell(MANY, currency), await sell(1, currency)];
+    const [waiting, other] = [await sell(OFFERS_A_CASE, currency), await sell(1, currency)];
     await whileNobodyMines(async () => {
       const hashes = await send(exactly(waiting));
       expect(await outcomes(waiting)).toEqual(['pending']);
@@ -151,7 +162,7 @@ describe('on a chain', () => {
   });
 
   it.each<Currency>(['USDC', 'ETH'])('%s in a block that the chain drops again was never credited', async (currency) => {
-    const sales = await sell(MANY, currency);
+    const sales = await sell(OFFERS_A_CASE, currency);
     await whileNobodyMines(async () => {
       const [hash] = await send(exactly(sales));
       await world.chain.node.mine(1);
@@ -167,13 +178,13 @@ describe('on a chain', () => {
   it('the same addresses on another chain pay nothing', async () => {
     const elsewhere = await startEvmWorld(31_338);
     try {
-      const sales = await sell(MANY, 'ETH');
-      for (const { address, price } of sales) await elsewhere.sendCoin(address, price);
+      const sales = await sell(OFFERS_A_CASE, 'ETH');
+      await send(exactly(sales), { node: elsewhere.node });
       await elsewhere.node.mine(2);
       await world.final();
       await expectNothing(sales);
-      const paid = await sell(MANY, 'ETH');
-      for (const { address, price } of paid) await elsewhere.sendCoin(address, price);
+      const paid = await sell(OFFERS_A_CASE, 'ETH');
+      await send(exactly(paid), { node: elsewhere.node });
       // The second server moves to that chain under the running service.
       second.target = elsewhere.node.url;
       expect(await outcomes(paid)).toEqual(['pending']);
@@ -198,7 +209,7 @@ describe('on a chain', () => {
     ],
   ];
   it.each(FAULTS)('one of two servers that %s stops credit, and loses none', async (_what, tamper) => {
-    const [paid, unpaid] = [await sell(MANY, 'ETH'), await sell(3, 'ETH')];
+    const [paid, unpaid] = [await sell(OFFERS_A_CASE, 'ETH'), await sell(3, 'ETH')];
     await send(exactly(paid));
     await world.final();
     second.tamper = tamper;
@@ -210,32 +221,32 @@ describe('on a chain', () => {
 
   describe.each<Currency>(['USDC', 'ETH'])('%s', (currency) => {
     it('one base unit too little waits for it, in two parts it is enough', async () => {
-      const sales = await sell(MANY, currency);
+      const sales = await sell(OFFERS_A_CASE, currency);
       await send(exactly(sales, (price) => price - 1n));
       await world.final();
       expect(await outcomes(sales)).toEqual(['underpaid']);
       await send(exactly(sales, () => 1n));
       await world.final();
       expect(await outcomes(sales)).toEqual(['claimed']);
-      for (const { offered } of sales) expect(await world.owed(offered)).toEqual([]);
+      expect(await owed(sales)).toEqual([[]]);
     });
 
     it('paid twice buys one call, and the second payment is owed back to the last micro', async () => {
-      const sales = await sell(MANY, currency);
+      const sales = await sell(OFFERS_A_CASE, currency);
       await send([...exactly(sales), ...exactly(sales)]);
       await world.final();
       expect(await outcomes(sales)).toEqual(['claimed']);
-      for (const { offered } of sales) expect(await world.owed(offered)).toEqual([['overpaid', '250000']]);
+      expect(await owed(sales)).toEqual([[['overpaid', '250000']]]);
     });
 
     it('that comes too late buys nothing and is all owed back', async () => {
-      const sales = await sell(MANY, currency);
+      const sales = await sell(OFFERS_A_CASE, currency);
       await world.end(...sales.map(({ offered }) => offered));
       await send(exactly(sales));
       await world.final();
       await world.lookAgain(...sales.map(({ offered }) => offered));
       expect(await states(sales)).toEqual(['refund_due']);
-      for (const { offered } of sales) expect(await world.owed(offered)).toEqual([['paid_late', '250000']]);
+      expect(await owed(sales)).toEqual([[['paid_late', '250000']]]);
     });
   });
 
@@ -247,7 +258,7 @@ describe('on a chain', () => {
         expect(parseUnits(offered.offer.requirements.amount, decimals)).toBe(price);
       }
     }
-    const confused = await sell(MANY, 'ETH');
+    const confused = await sell(OFFERS_A_CASE, 'ETH');
     await send(exactly(confused, () => 250_000n));
     await world.final();
     expect(await outcomes(confused)).toEqual(['underpaid']);

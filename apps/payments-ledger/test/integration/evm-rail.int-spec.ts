@@ -40,7 +40,8 @@ describe('the EVM rail on a real chain', () => {
       route: { currency, network },
       amountBaseUnits: PRICE,
       priceMicros: PRICE,
-      depositAddress: rail.depositAddress({ relayRequestId }) as Address,
+      depositAddress: rail.open({ relayRequestId }).depositAddress as Address,
+      reference: null,
       createdAt: new Date(),
     };
   };

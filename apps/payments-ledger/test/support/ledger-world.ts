@@ -2,7 +2,7 @@ import { topology, type EventContract, type InputOf, type OutputOf, type Payload
 import type { Offering } from '@market/contracts/catalog';
 import { claimPayment, createOffer, getPurchaseEvidence, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { inProcessTransport, MessageBus, newCall, Refusal, type Call } from '@market/messaging';
+import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Transport } from '@market/messaging';
 import { sql } from '@market/persistence';
 import { runProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
@@ -51,14 +51,15 @@ export interface LedgerOptions {
   env?: Record<string, string>;
   /** Processes of the service over the one database. */
   replicas?: number;
+  /** Where it meets other services. */
+  transport?: Transport;
 }
 
 const stateById = sql('test.state', 'SELECT state FROM payments WHERE id = $1');
 
-export async function startLedger({ env = {}, replicas = 1 }: LedgerOptions = {}): Promise<LedgerWorld> {
+export async function startLedger({ env = {}, replicas = 1, transport = inProcessTransport() }: LedgerOptions = {}): Promise<LedgerWorld> {
   const db = await freshDatabase(paymentsLedgerDatabase);
   const books = await watchBooks(db);
-  const transport = inProcessTransport();
   const environment = {
     DATABASE_URL: db.url,
     ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,

@@ -1,6 +1,7 @@
 import type { Database } from '@market/persistence';
 import { Outbox } from '@market/persistence';
-import { Jobs } from '@market/runtime';
+import { Jobs, platformConfig } from '@market/runtime';
+import { ReceiptSigner } from '../../src/books/receipt-signer.js';
 import { paymentsLedgerConfig } from '../../src/config.js';
 import { Journal } from '../../src/journal/journal.js';
 import { Authorizations } from '../../src/payments/authorizations.js';
@@ -8,10 +9,13 @@ import { ChargeCalls } from '../../src/payments/charge-calls.js';
 import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ObservePayment } from '../../src/payments/observe-payment.js';
+import { SignedWords } from '../../src/payments/signed-words.js';
 import { SettleAuthorization } from '../../src/payments/settle-authorization.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
+
+const words = new SignedWords(await ReceiptSigner.load(Buffer.alloc(32, 7).toString('base64')), platformConfig.parse({ PUBLIC_URL: 'http://market.test' }, []));
 
 /** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
@@ -22,7 +26,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const jobs = new Jobs();
   const observe = new ObservePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used);
-  const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), jobs, used, config);
+  const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), words, jobs, used, config);
   return {
     config,
     jobs,

@@ -24,12 +24,13 @@ export async function startRpcProxy(): Promise<RpcProxy> {
     const handle = async (): Promise<void> => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
-      const questions = JSON.parse(Buffer.concat(chunks).toString()) as Question[];
+      const asked = JSON.parse(Buffer.concat(chunks).toString()) as Question | Question[];
       const { tamper } = proxy;
-      const passed = await fetch(proxy.target, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(questions) });
-      const answers = (await passed.json()) as Answer[];
-      for (const answer of answers) if (tamper) answer.result = tamper(questions.find(({ id }) => id === answer.id)!, answer.result);
-      response.setHeader('content-type', 'application/json').end(JSON.stringify(answers));
+      const passed = await fetch(proxy.target, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) });
+      const answered = (await passed.json()) as Answer | Answer[];
+      const questions = [asked].flat();
+      for (const answer of [answered].flat()) if (tamper) answer.result = tamper(questions.find(({ id }) => id === answer.id)!, answer.result);
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(answered));
     };
     handle().catch(() => request.socket.destroy());
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { bytesToHex } from 'viem';
 import { HDKey, privateKeyToAddress } from 'viem/accounts';
+import { depositPath } from '../deposit-path.js';
 import { DepositAddresses } from './deposit-addresses.js';
 
 const relayId = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => `0x${Buffer.from(bytes).toString('hex')}`);
@@ -12,7 +13,7 @@ describe('deposit addresses', () => {
   it('are those whose key the owner of the private half derives from the offer alone', () => {
     fc.assert(
       fc.property(relayId, (id) => {
-        const path = addresses.pathOf(id);
+        const path = depositPath(id);
         expect(path.every((index) => index >= 0 && index < 2 ** 31)).toBe(true);
         expect(addresses.of(id)).toBe(privateKeyToAddress(bytesToHex(owner.derive(`m/${path.join('/')}`).privateKey!)));
       }),

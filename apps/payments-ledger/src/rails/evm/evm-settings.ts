@@ -1,8 +1,9 @@
 import { getAddress, isAddress, type Address } from 'viem';
 import { z } from 'zod';
+import { rpcUrlsOf } from '../rpc-urls.js';
 
 /** USDC as its issuer deployed it. Source: developers.circle.com/stablecoins/usdc-contract-addresses. */
-const USDC: Record<string, Address> = {
+export const USDC: Record<string, Address> = {
   'eip155:1': '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
   'eip155:10': '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
   'eip155:137': '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
@@ -13,7 +14,7 @@ const USDC: Record<string, Address> = {
 };
 
 /** Chains whose own coin is not ETH: only tokens are taken there. */
-const OTHER_COIN = new Set(['eip155:137']);
+export const OTHER_COIN = new Set(['eip155:137']);
 
 export interface EvmChainSettings {
   /** CAIP-2 id. */
@@ -26,15 +27,7 @@ export interface EvmChainSettings {
 }
 
 /** `eip155:8453=https://a|https://b,eip155:84532=https://c`: a chain, and one or two RPC servers that must agree. */
-export const rpcUrls = z.string().transform((text, context) => {
-  const urls = new Map<string, string[]>();
-  for (const [network, value] of pairsOf(text, context)) {
-    const servers = value.split('|');
-    if (servers.length > 2 || !servers.every((server) => URL.canParse(server) && /^https?:/.test(server))) context.addIssue(`${network} needs one or two http(s) URLs, separated by "|"`);
-    urls.set(network, servers);
-  }
-  return urls;
-});
+export const rpcUrls = rpcUrlsOf(pairsOf);
 
 /** `eip155:31337=0x…`: the one contract that is USDC on a chain. */
 export const tokenAddresses = z.string().transform((text, context) => {

@@ -2,7 +2,8 @@ import type { Currency } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { getAddress, type Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
-import type { PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
+import { depositPath } from '../deposit-path.js';
+import type { DraftOffer, Opening, PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
 import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
 import type { Facilitator } from '../x402/facilitator.js';
 import { usdcDomain } from '../x402/usdc-domain.js';
@@ -30,13 +31,13 @@ export class EvmRail implements PaymentRail {
 
   readonly exact?: PaymentRail['exact'];
   readonly deposits: NonNullable<PaymentRail['deposits']> = {
-    pathOf: ({ relayRequestId }) => `m/${this.addresses.pathOf(relayRequestId).join('/')}`,
+    pathOf: ({ relayRequestId }) => `m/${depositPath(relayRequestId).join('/')}`,
     balance: ({ route, depositAddress }) => this.chainOf(route).balance(getAddress(depositAddress), this.tokenOf(route)),
   };
 
   constructor(private readonly settings: EvmRailSettings) {
     this.addresses = new DepositAddresses(settings.extendedPublicKey);
-    if (settings.facilitator) this.exact = { requirements: (offer) => this.requirementsOf(offer), facilitator: settings.facilitator };
+    if (settings.facilitator) this.exact = { depositAddress: (offer) => this.open(offer).depositAddress, requirements: (offer) => this.requirementsOf(offer), facilitator: settings.facilitator };
     this.chains = new Map(settings.chains.map((chain) => [chain.network, new EvmChain(chain, settings)]));
   }
 
@@ -44,8 +45,8 @@ export class EvmRail implements PaymentRail {
     return this.settings.chains.flatMap(({ network, usdc, takesEth }) => [...(usdc ? [this.route('USDC', network)] : []), ...(takesEth ? [this.route('ETH', network)] : [])]);
   }
 
-  depositAddress({ relayRequestId }: Pick<WatchedOffer, 'relayRequestId'>): string {
-    return this.addresses.of(relayRequestId);
+  open({ relayRequestId }: Pick<DraftOffer, 'relayRequestId'>): Opening {
+    return { depositAddress: this.addresses.of(relayRequestId) };
   }
 
   async observe({ route, depositAddress, priceMicros, createdAt }: WatchedOffer): Promise<Observation> {

@@ -1,4 +1,5 @@
 import { parseDecimal, type Micros } from '@market/kernel';
+import { textOf } from '../bounded-body.js';
 import type { PriceSource } from './price-source.js';
 import { microsOf } from './unit-price.js';
 
@@ -38,19 +39,9 @@ export class HttpSource implements PriceSource {
       await response.body?.cancel();
       throw new Error(`the price server answers ${response.status}`);
     }
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    try {
-      for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-        size += chunk.length;
-        if (size > MOST_BYTES) break;
-        chunks.push(chunk);
-      }
-    } catch {
-      throw new Error('the answer of the price server breaks off');
-    }
-    if (size > MOST_BYTES) throw new Error(`the answer of the price server is larger than ${MOST_BYTES} bytes`);
-    return Buffer.concat(chunks).toString('utf8');
+    return textOf(response, MOST_BYTES).catch((error: unknown) => {
+      throw new Error(`the answer of the price server ${(error as Error).message}`);
+    });
   }
 }
 

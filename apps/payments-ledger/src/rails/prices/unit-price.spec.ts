@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { DOLLAR, microsOf, toBaseUnits } from './unit-price.js';
+import { DOLLAR, leastPrice, microsOf, toBaseUnits } from './unit-price.js';
 
 describe('toBaseUnits', () => {
   it('is a dollar a USDC', () => {
@@ -17,6 +17,20 @@ describe('toBaseUnits', () => {
       { numRuns: 5_000 },
     );
     expect(toBaseUnits(100_000n, 150_000_000n, 9)).toBe(666_667n);
+  });
+});
+
+describe('leastPrice', () => {
+  it('is the first price that comes to so many base units', () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 1n, max: 10n ** 20n }), fc.bigInt({ min: 1n, max: 10n ** 12n }), fc.constantFrom(6, 9, 18), (baseUnits, unitPrice, decimals) => {
+        const price = leastPrice(baseUnits, unitPrice, decimals);
+        expect(toBaseUnits(price, unitPrice, decimals) >= baseUnits).toBe(true);
+        expect(toBaseUnits(price - 1n, unitPrice, decimals) < baseUnits).toBe(true);
+      }),
+      { numRuns: 5_000 },
+    );
+    expect([leastPrice(0n, 1n, 9), leastPrice(890_880n, 150_000_000n, 9)]).toEqual([0n, 133_632n]);
   });
 });
 

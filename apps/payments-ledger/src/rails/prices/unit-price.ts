@@ -14,6 +14,11 @@ export function toBaseUnits(usd: Micros, unitPrice: Micros, decimals: number): b
   return (usd * 10n ** BigInt(decimals) + unitPrice - 1n) / unitPrice;
 }
 
+/** The least USD price that is so many base units or more. */
+export function leastPrice(baseUnits: bigint, unitPrice: Micros, decimals: number): Micros {
+  return baseUnits <= 0n ? 0n : ((baseUnits - 1n) * unitPrice) / 10n ** BigInt(decimals) + 1n;
+}
+
 /** A price of so many decimals in micros, rounded down: a cheaper coin means more of it, and the seller's price stays covered. @throws Error unless it is above 0. */
 export function microsOf(units: bigint, decimals: number): Micros {
   const micros = (units * 1_000_000n) / 10n ** BigInt(decimals);

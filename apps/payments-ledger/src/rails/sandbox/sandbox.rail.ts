@@ -5,7 +5,7 @@ import bs58 from 'bs58';
 import { getAddress } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js';
 import type { Observation } from '../../payments/payment-state.js';
-import type { PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
+import type { Opening, PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
 import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 import { usdcDomain } from '../x402/usdc-domain.js';
@@ -42,14 +42,15 @@ export class SandboxRail implements PaymentRail {
     ];
   }
 
-  /** Looks like an address of the chain and belongs to nobody: it is made from the offer's id. */
-  depositAddress({ relayRequestId, route }: Pick<WatchedOffer, 'relayRequestId' | 'route'>): string {
+  /** The address looks like one of the chain and belongs to nobody: it is made from the offer's id. */
+  open({ relayRequestId, route }: Pick<PricedOffer, 'relayRequestId' | 'route'>): Opening {
     const digest = createHash('sha256').update(`sandbox deposit ${relayRequestId}`).digest();
-    return route.currency === 'SOL' ? bs58.encode(digest) : getAddress(`0x${digest.subarray(0, 20).toString('hex')}`);
+    return { depositAddress: route.currency === 'SOL' ? bs58.encode(digest) : getAddress(`0x${digest.subarray(0, 20).toString('hex')}`) };
   }
 
   /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
   readonly exact = {
+    depositAddress: (offer: Pick<PricedOffer, 'relayRequestId' | 'route'>): string => this.open(offer).depositAddress,
     requirements: ({ route, amountBaseUnits, depositAddress, relayRequestId }: PricedOffer): ExactRequirements | null =>
       route.currency === 'USDC'
         ? { scheme: 'exact', network: BASE_SEPOLIA, amount: amountBaseUnits.toString(), asset: USDC, payTo: getAddress(depositAddress), maxTimeoutSeconds: AUTHORIZATION_SECONDS, extra: { ...usdcDomain(BASE_SEPOLIA), relayRequestId } }

@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import fc from 'fast-check';
 import { privateKeyToAccount, generatePrivateKey } from 'viem/accounts';
-import { exactPayload, judgeExact, type ExactRequirements } from './exact-payment.js';
+import { exactPayload, judgeSigned, signedBy, type ExactRequirements } from './exact-payment.js';
 
 const payer = privateKeyToAccount(generatePrivateKey());
 const asked: ExactRequirements = {
@@ -20,7 +20,11 @@ async function wirePayload(requirements: ExactRequirements = asked): Promise<Rec
   return JSON.parse(JSON.stringify({ x402Version: 2, accepted: requirements, payload })) as never;
 }
 const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000));
-const judge = async (wire: unknown, requirements = asked, now = nowSeconds()) => judgeExact(exactPayload.parse(wire), requirements, now);
+const judge = async (wire: unknown, requirements = asked, now = nowSeconds()) => {
+  const payload = exactPayload.parse(wire);
+  const signed = signedBy(payload, requirements);
+  return signed.valid ? judgeSigned(payload, signed.payer, requirements, now) : signed;
+};
 
 describe('an exact payment on EVM', () => {
   it('made by the stock client pays the offer it was made for', async () => {
@@ -81,6 +85,19 @@ describe('an exact payment on EVM', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('is signed by nobody where its numbers are beyond the curve or the hash', async () => {
+    const { payload, ...wire } = await wirePayload();
+    const order = 'fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141';
+    for (const changes of [
+      { authorization: { ...payload.authorization, value: '9'.repeat(78) } },
+      { signature: `0x${'00'.repeat(32)}${'11'.repeat(32)}1b` },
+      { signature: `0x${order}${'11'.repeat(32)}1b` },
+      { signature: `0x${'11'.repeat(32)}${'00'.repeat(32)}1c` },
+    ]) {
+      expect(await judge({ ...wire, payload: { ...payload, ...changes } })).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
+    }
   });
 
   it('is read strictly', () => {

@@ -1,5 +1,8 @@
+import { authorizationTypes } from '@x402/evm';
 import { isDeepStrictEqual } from 'node:util';
-import { isAddressEqual, parseSignature, recoverTypedDataAddress, type Address, type Hex } from 'viem';
+import { recover } from 'tiny-secp256k1';
+import { bytesToHex, hashTypedData, hexToBytes, isAddressEqual, type Address, type Hex } from 'viem';
+import { publicKeyToAddress } from 'viem/accounts';
 import { z } from 'zod';
 
 /**
@@ -17,7 +20,13 @@ export interface ExactRequirements {
   payTo: Address;
   /** How long the signature must stay good: as long as the seller may take, and the settlement after it. */
   maxTimeoutSeconds: number;
-  extra: { name: string; version: string; relayRequestId: string };
+  extra: {
+    name: string;
+    version: string;
+    relayRequestId: string;
+    /** Of a keyless offer: its sealed terms. */
+    offer?: string;
+  };
 }
 
 const address = z.custom<Address>((value) => typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value), 'must be an address');
@@ -27,7 +36,7 @@ const uint256 = z.string().regex(/^(0|[1-9]\d{0,77})$/).transform(BigInt);
 /** A decoded `PAYMENT-SIGNATURE`. What else it carries is kept for the facilitator and not read here. */
 export const exactPayload = z.looseObject({
   x402Version: z.literal(2),
-  accepted: z.looseObject({ scheme: z.string(), network: z.string(), extra: z.looseObject({ relayRequestId: z.string() }) }),
+  accepted: z.looseObject({ scheme: z.string(), network: z.string(), extra: z.looseObject({ relayRequestId: z.string(), offer: z.string().optional() }) }),
   payload: z.looseObject({
     signature: hex(/^0x[0-9a-fA-F]+$/),
     authorization: z.object({ from: address, to: address, value: uint256, validAfter: uint256, validBefore: uint256, nonce: hex(/^0x[0-9a-fA-F]{64}$/) }),
@@ -61,47 +70,47 @@ const LEAST_SECONDS_LEFT = 6n;
 /** How long clients are asked to sign for: a slow seller's time, the settlement after it, and room for another try. */
 export const AUTHORIZATION_SECONDS = 600;
 
-const AUTHORIZATION_TYPES = {
-  TransferWithAuthorization: [
-    { name: 'from', type: 'address' },
-    { name: 'to', type: 'address' },
-    { name: 'value', type: 'uint256' },
-    { name: 'validAfter', type: 'uint256' },
-    { name: 'validBefore', type: 'uint256' },
-    { name: 'nonce', type: 'bytes32' },
-  ],
-} as const;
+const refused = (reason: RejectionReason): { valid: false; reason: RejectionReason } => ({ valid: false, reason });
 
 /**
- * Whether a payload pays exactly this offer, in the order the protocol names: terms, signature, recipient, amount, time.
- * It must stay good for `secondsNeeded`, in which the seller answers. Balance and a nonce used on the chain are the facilitator's to know. Only signatures that a token contract accepts, too:
- * 65 bytes, v 27 or 28, low s.
+ * Who signed for exactly these terms, in the order the protocol names: terms, signature, recipient. Only signatures that a
+ * token contract accepts, too: 65 bytes, v 27 or 28, low s.
  */
-export async function judgeExact({ accepted, payload: { signature, authorization } }: ExactPayload, asked: ExactRequirements, nowSeconds: bigint, secondsNeeded = LEAST_SECONDS_LEFT): Promise<Judgement> {
-  const refused = (reason: RejectionReason): Judgement => ({ valid: false, reason });
+export function signedBy({ accepted, payload: { signature, authorization } }: ExactPayload, asked: ExactRequirements): { valid: true; payer: Address } | { valid: false; reason: RejectionReason } {
   if (accepted.scheme !== asked.scheme) return refused('unsupported_scheme');
   if (accepted.network !== asked.network) return refused('invalid_network');
   if (!isDeepStrictEqual({ ...accepted }, { ...asked })) return refused('accepted_mismatch');
-  const signer = await signerOf(signature, authorization, asked);
+  const signer = signerOf(signature, authorization, asked);
   if (!signer || !isAddressEqual(signer, authorization.from)) return refused('invalid_exact_evm_signature');
   if (!isAddressEqual(authorization.to, asked.payTo)) return refused('invalid_exact_evm_payload_recipient_mismatch');
+  return { valid: true, payer: signer };
+}
+
+/**
+ * Whether what `payer` signed for an offer is its amount, good at this time and for `secondsNeeded` more, in which the seller
+ * answers. Balance and a nonce used on the chain are the facilitator's to know.
+ */
+export function judgeSigned({ payload: { authorization } }: ExactPayload, payer: Address, asked: ExactRequirements, nowSeconds: bigint, secondsNeeded = LEAST_SECONDS_LEFT): Judgement {
   if (authorization.value !== BigInt(asked.amount)) return refused('invalid_exact_evm_payload_authorization_value_mismatch');
   if (authorization.validAfter >= nowSeconds) return refused('invalid_exact_evm_payload_authorization_valid_after');
   if (authorization.validBefore < nowSeconds + (secondsNeeded > LEAST_SECONDS_LEFT ? secondsNeeded : LEAST_SECONDS_LEFT)) return refused('invalid_exact_evm_payload_authorization_valid_before');
-  return { valid: true, authorization: { payer: signer, nonce: authorization.nonce.toLowerCase() as Hex, validBefore: authorization.validBefore } };
+  return { valid: true, authorization: { payer, nonce: authorization.nonce.toLowerCase() as Hex, validBefore: authorization.validBefore } };
 }
 
-async function signerOf(signature: Hex, message: ExactPayload['payload']['authorization'], { network, asset, extra }: ExactRequirements): Promise<Address | null> {
+function signerOf(signature: Hex, message: ExactPayload['payload']['authorization'], { network, asset, extra }: ExactRequirements): Address | null {
   if (!isAcceptedOnChain(signature)) return null;
+  const bytes = hexToBytes(signature);
   try {
-    return await recoverTypedDataAddress({
+    const hash = hashTypedData({
       domain: { name: extra.name, version: extra.version, chainId: Number(network.slice('eip155:'.length)), verifyingContract: asset },
-      types: AUTHORIZATION_TYPES,
+      types: authorizationTypes,
       primaryType: 'TransferWithAuthorization',
       message,
-      signature,
     });
+    const publicKey = recover(hexToBytes(hash), bytes.subarray(0, 64), bytes[64] === 27 ? 0 : 1, false);
+    return publicKey && publicKeyToAddress(bytesToHex(publicKey));
   } catch {
+    // Numbers beyond 256 bits cannot be hashed, and r and s beyond the order of the curve sign nothing.
     return null;
   }
 }
@@ -112,5 +121,5 @@ function isAcceptedOnChain(signature: Hex): boolean {
   if (signature.length !== 132) return false;
   const v = Number.parseInt(signature.slice(130), 16);
   if (v !== 27 && v !== 28) return false;
-  return BigInt(parseSignature(signature).s) <= HALF_ORDER;
+  return BigInt(`0x${signature.slice(66, 130)}`) <= HALF_ORDER;
 }

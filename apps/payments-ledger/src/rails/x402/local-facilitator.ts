@@ -6,6 +6,9 @@ import { nonceManager, privateKeyToAccount } from 'viem/accounts';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
 import { Facilitator, onTheWire, refusedOrThrow, type Settlement, type Verification } from './facilitator.js';
 
+/** Shorter than the blocks of the chains that settle payments. */
+const RECEIPT_POLL_MS = 500;
+
 /** A chain it settles on, through the first of its servers. */
 export interface SettledChain {
   /** CAIP-2. */
@@ -24,7 +27,7 @@ export class LocalFacilitator extends Facilitator {
     for (const { network, chainId, rpcUrls } of chains) {
       const chain = { id: chainId, name: network, nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: rpcUrls } } };
       const account = privateKeyToAccount(privateKey, { nonceManager });
-      const client = createWalletClient({ account, chain, transport: http(rpcUrls[0]) }).extend(publicActions);
+      const client = createWalletClient({ account, chain, transport: http(rpcUrls[0]), pollingInterval: RECEIPT_POLL_MS }).extend(publicActions);
       registerExactEvmScheme(this.facilitator, { signer: toFacilitatorEvmSigner(Object.assign(client, { address: account.address }) as never), networks: network as `eip155:${number}` });
     }
   }

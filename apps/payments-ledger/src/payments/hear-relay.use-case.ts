@@ -1,0 +1,44 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { hearRelay } from '@market/contracts/payments-ledger';
+import { refuse, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { isSignedByRelay } from '../rails/relay/relay-signature.js';
+import { ObservePayment } from './observe-payment.js';
+import { mayGetMoney, type PaymentState } from './payment-state.js';
+
+const find = sql('payments.find-by-relay-request', `SELECT id, state FROM payments WHERE relay_request_id = $1 AND rail = 'relay'`);
+
+/**
+ * A webhook says when to look and never what is there: what Relay answers when it is asked moves the payment. Nothing is read
+ * of a webhook that is not genuine. One statement, and a look at the rail where the payment waits for money.
+ */
+@Injectable()
+export class HearRelay {
+  constructor(
+    private readonly database: Database,
+    private readonly observePayment: ObservePayment,
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  async execute(webhook: InputOf<typeof hearRelay>, call: Call): Promise<OutputOf<typeof hearRelay>> {
+    const { relayUrl, relayApiKey } = this.config;
+    if (!relayUrl || !relayApiKey) throw refuse(hearRelay, 'relay_not_configured', {});
+    if (!isSignedByRelay(webhook, relayApiKey, Date.now())) throw refuse(hearRelay, 'webhook_not_genuine', {});
+    const requestId = requestIdOf(webhook.body);
+    const [payment] = requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
+    if (payment && mayGetMoney(payment.state)) await this.observePayment.execute(payment.id, call);
+    return { received: true };
+  }
+}
+
+/** Relay may tell of more than of requests; what it tells of something else is heard and left. */
+function requestIdOf(body: string): string | undefined {
+  try {
+    const { data } = JSON.parse(body) as { data?: { requestId?: unknown } };
+    return typeof data?.requestId === 'string' ? data.requestId.toLowerCase() : undefined;
+  } catch {
+    return undefined;
+  }
+}

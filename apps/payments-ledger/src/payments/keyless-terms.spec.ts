@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+
+const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
+
+const anyTerms: fc.Arbitrary<KeylessTerms> = fc.record({
+  listingId: fc.uuid({ version: 7 }),
+  network: fc.constantFrom('eip155:8453', 'eip155:84532'),
+  amountBaseUnits: fc.bigInt({ min: 0n, max: 2n ** 200n }),
+  priceMicros: fc.bigInt({ min: 0n, max: 10n ** 12n }),
+  unitPriceMicros: fc.bigInt({ min: 1n, max: 10n ** 12n }),
+  feeBps: fc.integer({ min: 0, max: 10_000 }),
+  expiresAt: fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1_000)),
+});
+
+describe('the seal of keyless offers', () => {
+  const seal = new KeylessTermsSeal(keyOf(1));
+
+  it('gives back what it sealed, in any process, under an id of its own each time', () => {
+    fc.assert(
+      fc.property(anyTerms, (terms) => {
+        const [first, second] = [seal.seal(terms), seal.seal(terms)];
+        expect(first.relayRequestId).toMatch(/^0x[0-9a-f]{64}$/);
+        expect(second.relayRequestId).not.toBe(first.relayRequestId);
+        expect(new KeylessTermsSeal(keyOf(1)).read(first)).toEqual(terms);
+      }),
+    );
+  });
+
+  it('knows nothing that was changed on the way', () => {
+    fc.assert(
+      fc.property(anyTerms, fc.nat(), fc.boolean(), (terms, at, inOffer) => {
+        const sealed = seal.seal(terms);
+        const text = inOffer ? sealed.offer : sealed.relayRequestId.slice(2);
+        const position = at % text.length;
+        const other = inOffer ? (text[position] === 'A' ? 'B' : 'A') : text[position] === '0' ? '1' : '0';
+        const changed = text.slice(0, position) + other + text.slice(position + 1);
+        expect(seal.read(inOffer ? { ...sealed, offer: changed } : { ...sealed, relayRequestId: `0x${changed}` })).toBeUndefined();
+      }),
+    );
+  });
+
+  it('knows nothing that was never sealed', () => {
+    fc.assert(fc.property(fc.option(fc.string(), { nil: undefined }), fc.string(), (offer, relayRequestId) => expect(seal.read({ offer, relayRequestId })).toBeUndefined()));
+  });
+
+  it('knows offers under an earlier key while that key is listed', () => {
+    const [terms] = fc.sample(anyTerms, 1) as [KeylessTerms];
+    const sealed = seal.seal(terms);
+    expect(new KeylessTermsSeal(`${keyOf(2)}, ${keyOf(1)}`).read(sealed)).toEqual(terms);
+    expect(new KeylessTermsSeal(keyOf(2)).read(sealed)).toBeUndefined();
+  });
+});

@@ -1,0 +1,139 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { openPayerAccount } from '@market/contracts/identity';
+import { openKeylessPayment } from '@market/contracts/payments-ledger';
+import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { ShortCache } from '@market/runtime';
+import { invariant } from '@market/kernel';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Address } from 'viem';
+import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { signedBy, type Authorization, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import { Authorizations, parsePayload, type SignedPayment } from './authorizations.js';
+import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+import { Offers } from './offers.js';
+import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+
+type Input = InputOf<typeof openKeylessPayment>;
+type Output = OutputOf<typeof openKeylessPayment>;
+
+/** An offer as its bearer handed it back. */
+interface Offered {
+  terms: KeylessTerms;
+  sealed: string;
+  route: ExactRoute;
+  requirements: ExactRequirements;
+}
+
+const find = sql('payments.find-keyless', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
+
+/** Ends a transaction that came to nothing. */
+class NotHeld extends Error {
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+}
+
+const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
+
+/**
+ * A keyless offer that comes back signed becomes a payment, verified and with its authorization held, in one commit; what
+ * does not pay leaves no trace. The buyer is the account of the wallet that signed.
+ * Statements: 1 for a payment that there is; else 8 and a commit, and a bus hop for a wallet that did not pay lately.
+ */
+@Injectable()
+export class OpenKeylessPayment {
+  /** Accounts by address: a wallet never leaves its account. */
+  private readonly accounts = new ShortCache<string>({ ttlMs: 300_000, maxEntries: 10_000 });
+
+  constructor(
+    private readonly database: Database,
+    private readonly bus: MessageBus,
+    private readonly offers: Offers,
+    private readonly authorizations: Authorizations,
+    private readonly seal: KeylessTermsSeal,
+    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+  ) {}
+
+  async execute(input: Input, call: Call): Promise<Output> {
+    const payload = parsePayload(input.authorization);
+    if (!payload) return rejected('invalid_payload');
+    const offered = this.read(payload.accepted.extra);
+    if (!offered) return rejected('accepted_mismatch');
+    if (offered.terms.listingId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
+    const signed = signedBy(payload, offered.requirements);
+    if (!signed.valid) return rejected(signed.reason);
+    const known = await this.find(offered.requirements);
+    const judged = known ? null : await this.judge(offered, { payload, requirements: offered.requirements, facilitator: offered.route.exact.facilitator }, signed.payer, input.leaseMs);
+    if (judged && !judged.valid) return rejected(judged.reason);
+    const buyerId = await this.accountOf(signed.payer, call);
+    if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
+    try {
+      const payment = known ?? (await this.open(buyerId, offered, judged!.authorization, input));
+      // Whoever signs an offer that another wallet has paid needs one of its own.
+      return payment.buyer_id === buyerId ? opened(payment, offered.requirements) : rejected('accepted_mismatch');
+    } catch (error) {
+      if (error instanceof NotHeld) return rejected(error.reason);
+      throw error;
+    }
+  }
+
+  private read({ relayRequestId, offer }: { relayRequestId: string; offer?: string }): Offered | undefined {
+    const terms = this.seal.read({ relayRequestId, offer });
+    const route = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
+    if (!terms || !route || offer === undefined) return undefined;
+    const asked = route.exact.requirements({ relayRequestId, route: route.route, amountBaseUnits: terms.amountBaseUnits, depositAddress: route.exact.depositAddress({ relayRequestId, route: route.route }) });
+    return asked ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } } : undefined;
+  }
+
+  private async find({ extra }: ExactRequirements): Promise<CallPaymentRow | undefined> {
+    const [payment] = await this.database.query<PaymentRow>(find, [extra.relayRequestId]);
+    return payment && isForCall(payment) ? payment : undefined;
+  }
+
+  private judge({ terms }: Offered, signed: SignedPayment, payer: Address, leaseMs: number): ReturnType<Authorizations['judge']> | { valid: false; reason: string } {
+    return terms.expiresAt.getTime() <= Date.now() ? { valid: false, reason: 'offer_expired' } : this.authorizations.judge(signed, payer, leaseMs);
+  }
+
+  private accountOf(walletAddress: string, call: Call): Promise<string> {
+    return this.accounts.get(walletAddress, async () => {
+      try {
+        return (await this.bus.request(openPayerAccount, { walletAddress }, call)).accountId;
+      } catch (error) {
+        if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans')) throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});
+        throw error;
+      }
+    });
+  }
+
+  /** Of two who hand in the same offer at once, the second finds the payment of the first. */
+  private async open(buyerId: string, { terms, sealed, route: { rail, exact, route }, requirements }: Offered, authorization: Authorization, input: Input): Promise<CallPaymentRow> {
+    const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
+    const { relayRequestId } = requirements.extra;
+    const { amountBaseUnits, priceMicros, unitPriceMicros, feeBps, expiresAt } = terms;
+    const inserted = await this.database.transaction(async (tx) => {
+      const payment = await this.offers.insertKeyless(
+        tx,
+        { buyerId, listing, priceMicros, thing: { purpose: 'call', gateway_request_id: gatewayRequestId, body_digest: Buffer.from(bodyDigest, 'hex'), pricing_model: null } },
+        { rail, route, unitPrice: { micros: unitPriceMicros, at: null }, amountBaseUnits },
+        { relayRequestId, depositAddress: exact.depositAddress({ relayRequestId, route }), amountBaseUnits, feeBps, expiresAt, lookAgainAt: expiresAt },
+        sealed,
+      );
+      const reason = payment && (await this.authorizations.store(tx, payment.id, requirements, authorization, text, leaseMs));
+      if (reason !== undefined) throw new NotHeld(reason);
+      return payment;
+    });
+    const payment = inserted && isForCall(inserted) ? inserted : await this.find(requirements);
+    invariant(payment, 'an offer that another process wrote down is there');
+    return payment;
+  }
+}
+
+const opened = (payment: CallPaymentRow, requirements: ExactRequirements): Output => ({
+  outcome: 'opened',
+  buyerId: payment.buyer_id,
+  gatewayRequestId: payment.gateway_request_id,
+  offer: toOffer(payment, requirements),
+  money: moneyOf(payment),
+});

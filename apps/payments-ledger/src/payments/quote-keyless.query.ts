@@ -1,0 +1,63 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import type { KeylessOffer, quoteKeyless } from '@market/contracts/payments-ledger';
+import { feeRateNumber, formatDecimal, splitFee, usdNumber } from '@market/kernel';
+import { Inject, Injectable } from '@nestjs/common';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { Prices } from '../rails/prices/prices.js';
+import { toBaseUnits } from '../rails/prices/unit-price.js';
+import type { ExactRequirements } from '../rails/x402/exact-payment.js';
+import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+import { SignedWords } from './signed-words.js';
+
+/** What a call costs whoever asks, on every chain that a signed authorization can pay on. No statement: see `KeylessTermsSeal`. */
+@Injectable()
+export class QuoteKeyless {
+  constructor(
+    private readonly seal: KeylessTermsSeal,
+    private readonly prices: Prices,
+    private readonly words: SignedWords,
+    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  async execute({ listing, priceMicros }: InputOf<typeof quoteKeyless>): Promise<OutputOf<typeof quoteKeyless>> {
+    const price = BigInt(priceMicros);
+    const unitPrice = price < BigInt(this.config.minimumExactMicros) ? undefined : await this.prices.of('USDC');
+    if (!unitPrice) return { offers: [], signatures: [] };
+    const { feeBps, offerTtlSeconds } = this.config;
+    const expiresAt = new Date((Math.floor(Date.now() / 1_000) + offerTtlSeconds) * 1_000);
+    const offers = exactRoutes(this.rails).map((exactRoute) =>
+      this.offer(exactRoute, { listingId: listing.listingId, network: exactRoute.route.network, amountBaseUnits: toBaseUnits(price, unitPrice.micros, exactRoute.route.decimals), priceMicros: price, unitPriceMicros: unitPrice.micros, feeBps, expiresAt }),
+    );
+    const made = offers.filter((offer) => offer !== null);
+    return { offers: made, signatures: await Promise.all(made.map(({ x402 }) => this.words.offer(listing.slug, x402 as ExactRequirements, expiresAt))) };
+  }
+
+  private offer({ rail, exact, route }: ExactRoute, terms: KeylessTerms): KeylessOffer | null {
+    const { offer, relayRequestId } = this.seal.seal(terms);
+    const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
+    const depositAddress = exact.depositAddress({ relayRequestId, route });
+    const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, depositAddress });
+    if (!asked) return null;
+    const money = splitFee(priceMicros, feeBps);
+    return {
+      relay_request_id: relayRequestId,
+      status: 'pending',
+      provider: rail.id,
+      requirements: {
+        depositAddress,
+        amount: formatDecimal(amountBaseUnits, route.decimals),
+        amount_base_units: amountBaseUnits.toString(),
+        currency: route.currency,
+        network: route.network,
+        relayRequestId,
+        expiresAt: expiresAt.toISOString(),
+      },
+      fees: { gross_amount: usdNumber(money.gross), fee_rate: feeRateNumber(feeBps), fee_amount: usdNumber(money.fee), provider_receives: usdNumber(money.net) },
+      retry_headers: {},
+      x402: { ...asked, extra: { ...asked.extra, offer } },
+    };
+  }
+}

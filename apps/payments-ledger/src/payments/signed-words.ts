@@ -1,0 +1,44 @@
+import { signerDid } from '@market/contracts/payments-ledger';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Inject, Injectable } from '@nestjs/common';
+import { ReceiptSigner } from '../books/receipt-signer.js';
+import type { ExactRequirements } from '../rails/x402/exact-payment.js';
+import type { PaymentRow } from './payment.js';
+
+interface Transfer {
+  transaction: string;
+  network: string;
+  payer: string;
+}
+
+/**
+ * What x402 clients can hold the marketplace to: an offer that nobody on the way has changed, and a receipt for what was
+ * paid and delivered. Source: specs/extensions/extension-offer-and-receipt.md of github.com/coinbase/x402.
+ */
+@Injectable()
+export class SignedWords {
+  private readonly base: string;
+  private readonly did: string;
+
+  constructor(
+    private readonly signer: ReceiptSigner,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.base = publicUrl.replace(/\/+$/, '');
+    this.did = signerDid(publicUrl);
+  }
+
+  /** Of a keyless call. */
+  offer(slug: string, { scheme, network, asset, payTo, amount }: ExactRequirements, expiresAt: Date): Promise<string> {
+    return this.signer.signForClients(this.did, { version: 1, resourceUrl: this.urlOf('x402', slug), scheme, network, asset, payTo, amount, validUntil: Math.floor(expiresAt.getTime() / 1_000) });
+  }
+
+  /** Of a completed payment by authorization; the same payment gives the same text. */
+  receipt({ keyless_offer, listing_slug }: PaymentRow, { transaction, network, payer }: Transfer, completedAt: Date): Promise<string> {
+    return this.signer.signForClients(this.did, { version: 1, network, resourceUrl: this.urlOf(keyless_offer === null ? 'gateway' : 'x402', listing_slug), payer, issuedAt: Math.floor(completedAt.getTime() / 1_000), transaction });
+  }
+
+  private urlOf(path: string, slug: string): string {
+    return `${this.base}/api/v1/${path}/${slug}`;
+  }
+}

@@ -1,0 +1,35 @@
+import type { MessageBus } from '@market/messaging';
+import { paymentsLedgerConfig } from '../config.js';
+import { configuredRails } from './configured-rails.js';
+
+const bus = {} as MessageBus;
+const BY_RELAY = {
+  PAYMENTS_LEDGER_RELAY_URL: 'https://api.testnets.relay.link',
+  PAYMENTS_LEDGER_RELAY_API_KEY: 'key',
+  PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222',
+};
+
+function railsOf(env: Record<string, string>) {
+  const problems: string[] = [];
+  const config = paymentsLedgerConfig.parse({ PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...env }, problems);
+  if (problems.length > 0) throw new Error(problems.join());
+  return configuredRails(config, bus).map((rail) => [rail.id, ...rail.routes().map(({ network, currency }) => `${network}:${currency}`)]);
+}
+
+describe('the Relay rail', () => {
+  it('is off until it is turned on, and has the usual routes then or those that are named', () => {
+    expect(railsOf({})).toEqual([]);
+    expect(railsOf(BY_RELAY)).toEqual([['relay', 'eip155:8453:ETH', 'eip155:42161:USDC', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL']]);
+    expect(railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:11155111:ETH', PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:84532:USDC' })).toEqual([['relay', 'eip155:11155111:ETH']]);
+    expect(railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '', PAYMENTS_LEDGER_FEE_BPS: '0' })[0]![0]).toBe('relay');
+  });
+
+  it.each([
+    ['no key', { PAYMENTS_LEDGER_RELAY_API_KEY: '' }, 'PAYMENTS_LEDGER_RELAY_API_KEY is needed'],
+    ['nobody for the fee', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '' }, 'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT is needed'],
+    ['a fee for what is no address', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x22' }, 'must be an EVM address'],
+    ['a route that ends where it begins', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:USDC' }, 'PAYMENTS_LEDGER_RELAY_ROUTES names PAYMENTS_LEDGER_RELAY_DESTINATION'],
+    ['a route nobody knows', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:DOGE' }, 'PAYMENTS_LEDGER_RELAY_ROUTES: it is a list'],
+    ['sellers paid in what has a rate', { PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:8453:ETH' }, 'PAYMENTS_LEDGER_RELAY_DESTINATION: must be USDC'],
+  ])('does not start with %s', (_name, env, problem) => expect(() => railsOf({ ...BY_RELAY, ...env })).toThrow(problem));
+});

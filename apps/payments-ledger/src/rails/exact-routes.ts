@@ -1,0 +1,20 @@
+import type { PaymentRail, Route } from './payment-rail.js';
+
+/** A route that a signed authorization can pay. */
+export interface ExactRoute {
+  rail: PaymentRail;
+  exact: NonNullable<PaymentRail['exact']>;
+  route: Route;
+}
+
+/** One for each chain: the first rail that has it. */
+export function exactRoutes(rails: PaymentRail[]): ExactRoute[] {
+  const routes = new Map<string, ExactRoute>();
+  for (const rail of rails) {
+    if (!rail.exact) continue;
+    for (const route of rail.routes()) {
+      if (route.currency === 'USDC' && !routes.has(route.network)) routes.set(route.network, { rail, exact: rail.exact, route: { ...route, scheme: 'exact' } });
+    }
+  }
+  return [...routes.values()];
+}

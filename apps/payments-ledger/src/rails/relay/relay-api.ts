@@ -1,0 +1,95 @@
+import { textOf } from '../bounded-body.js';
+import { RequestBudget } from './request-budget.js';
+
+export interface RelayApiSettings {
+  /** `https://api.relay.link`, or `https://api.testnets.relay.link` where money is pretended. */
+  url: string;
+  apiKey: string;
+  timeoutMs: number;
+  quotesPerMinute: number;
+  statusesPerMinute: number;
+}
+
+/** Relay said no, in a word of its own. Source: docs.relay.link, "Quote Errors". */
+export class RelayRefused extends Error {
+  override readonly name = 'RelayRefused';
+  constructor(readonly errorCode: string) {
+    super(`Relay refuses: ${errorCode}`);
+  }
+}
+
+/** Relay said nothing that can be relied on, or is not asked for now. */
+export class RelaySilent extends Error {
+  override readonly name = 'RelaySilent';
+  constructor(
+    message: string,
+    readonly retryAfterSeconds: number,
+  ) {
+    super(message);
+  }
+}
+
+const MOST_BYTES = 262_144;
+/** How long Relay is left alone after it failed: it may be down, and everything would wait for it. */
+const REST_SECONDS = 2;
+/** Where Relay does not say how long. */
+const LIMITED_SECONDS = 10;
+const MOST_REST_SECONDS = 600;
+const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
+
+/** The two requests of Relay's HTTP interface that a payment needs, within the rates that Relay publishes. Source: docs.relay.link. */
+export class RelayApi {
+  private readonly quotes: RequestBudget;
+  private readonly statuses: RequestBudget;
+
+  constructor(private readonly settings: RelayApiSettings) {
+    this.quotes = new RequestBudget(settings.quotesPerMinute);
+    this.statuses = new RequestBudget(settings.statusesPerMinute);
+  }
+
+  /** `POST /quote/v2`. @throws RelayRefused, RelaySilent. */
+  quote(body: object): Promise<unknown> {
+    return this.ask('/quote/v2', { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }, this.quotes);
+  }
+
+  /** `GET /intents/status/v3`. @throws RelayRefused, RelaySilent. */
+  status(requestId: string): Promise<unknown> {
+    return this.ask(`/intents/status/v3?requestId=${requestId}`, {}, this.statuses);
+  }
+
+  private async ask(path: string, init: { method?: string; body?: string; headers?: Record<string, string> }, budget: RequestBudget): Promise<unknown> {
+    const waitSeconds = budget.take();
+    if (waitSeconds > 0) throw new RelaySilent('Relay is asked as often as it lets itself be asked', waitSeconds);
+    const { url, apiKey, timeoutMs } = this.settings;
+    const headers = { accept: 'application/json', 'x-api-key': apiKey, ...init.headers };
+    const response = await fetch(`${url.replace(/\/$/, '')}${path}`, { ...init, headers, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) }).catch(() => undefined);
+    if (!response || response.status === 429 || response.status >= 500) {
+      const seconds = response?.status === 429 ? restOf(response.headers.get('retry-after')) : REST_SECONDS;
+      await response?.body?.cancel();
+      budget.rest(seconds);
+      throw new RelaySilent(response ? `Relay answers ${response.status}` : 'Relay does not answer', seconds);
+    }
+    const answer = await readJson(response);
+    if (response.ok) return answer;
+    const errorCode = (answer as { errorCode?: unknown } | null)?.errorCode;
+    if (typeof errorCode === 'string' && ERROR_CODE.test(errorCode)) throw new RelayRefused(errorCode);
+    throw new RelaySilent(`Relay answers ${response.status}`, REST_SECONDS);
+  }
+}
+
+/** `Retry-After` in seconds or as a date. */
+function restOf(header: string | null): number {
+  const seconds = /^\d{1,15}$/.test(header ?? '') ? Number(header) : Math.ceil((Date.parse(header ?? '') - Date.now()) / 1000);
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), MOST_REST_SECONDS) : LIMITED_SECONDS;
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  const text = await textOf(response, MOST_BYTES).catch((error: unknown) => {
+    throw new RelaySilent(`an answer of Relay ${(error as Error).message}`, REST_SECONDS);
+  });
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new RelaySilent(`Relay answers ${response.status} and no JSON`, REST_SECONDS);
+  }
+}

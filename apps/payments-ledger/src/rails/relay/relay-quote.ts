@@ -1,0 +1,106 @@
+import { isAddress as isSolanaAddress } from '@solana/kit';
+import { isAddress as isEvmAddress } from 'viem';
+import { z } from 'zod';
+import type { DraftOffer } from '../payment-rail.js';
+import type { RelayPlace } from './relay-settings.js';
+
+/** What is asked of Relay for one offer. */
+export interface QuoteTerms {
+  draft: Pick<DraftOffer, 'netMicros' | 'priceMicros' | 'amountBaseUnits' | 'feeBps'>;
+  from: RelayPlace;
+  to: RelayPlace;
+  /** The buyer's wallet: it pays, and it gets back what cannot be delivered. */
+  payer: string;
+  /** The seller's wallet. */
+  payout: string;
+  /** Where our fee accrues, in Relay's books. */
+  feeRecipient: string | undefined;
+  referrer: string;
+  ttlSeconds: number;
+  /** The most in micros that Relay may add to the price. */
+  mostCostMicros: bigint;
+}
+
+export interface QuotedOffer {
+  relayRequestId: string;
+  depositAddress: string;
+  amountBaseUnits: bigint;
+}
+
+/** Relay would carry it at a cost that the price does not bear. */
+export class QuoteTooDear extends Error {
+  override readonly name = 'QuoteTooDear';
+}
+
+/** Relay would carry it without taking our fee, as it does below some amount on one chain. */
+export class QuoteWithoutFee extends Error {
+  override readonly name = 'QuoteWithoutFee';
+}
+
+const baseUnits = z.string().regex(/^\d{1,38}$/);
+const amount = z.object({ currency: z.object({ chainId: z.number(), address: z.string(), decimals: z.number() }), amount: baseUnits, minimumAmount: baseUnits.optional() });
+/** What is read of an answer; the rest may be anything. */
+const quoteAnswer = z.object({
+  steps: z.tuple([z.object({ id: z.literal('deposit'), requestId: z.string().regex(/^0x[0-9a-fA-F]{64}$/), depositAddress: z.string() })]),
+  details: z.object({ recipient: z.string(), currencyIn: amount, currencyOut: amount }),
+  fees: z.object({ app: z.object({ amount: baseUnits }).optional() }).optional(),
+});
+
+/**
+ * Body of `POST /quote/v2`: a deposit address bound to this order, over which the seller gets its part to the last base unit;
+ * our fee and Relay's come on top of that. Source: docs.relay.link, "Get Quote v2", "Deposit Addresses", "Trade Types", "App Fees".
+ */
+export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds }: QuoteTerms): object => ({
+  user: payer,
+  recipient: payout,
+  refundTo: payer,
+  originChainId: from.chainId,
+  originCurrency: from.address,
+  destinationChainId: to.chainId,
+  destinationCurrency: to.address,
+  tradeType: 'EXACT_OUTPUT',
+  amount: outputOf(draft, to).toString(),
+  useDepositAddress: true,
+  strict: true,
+  ...(takesFee(draft, feeRecipient) ? { appFees: [{ recipient: feeRecipient, fee: draft.feeBps.toString() }] } : {}),
+  referrer,
+  ttl: ttlSeconds,
+});
+
+/**
+ * The offer in an answer that is what was asked for, to the last base unit.
+ * @throws Error naming what is not as asked; QuoteTooDear, QuoteWithoutFee.
+ */
+export function readQuote(answer: unknown, terms: QuoteTerms): QuotedOffer {
+  const { draft, from, to, payout, feeRecipient } = terms;
+  const parsed = quoteAnswer.safeParse(answer);
+  if (!parsed.success) throw new Error(`not as documented at ${parsed.error.issues.map(({ path }) => path.join('.') || 'its root').join(', ')}`);
+  const { steps: [step], details: { recipient, currencyIn, currencyOut }, fees } = parsed.data;
+  if (!isAddressOf(from, step.depositAddress)) throw new Error('the deposit address is none of its chain');
+  if (!isAt(from, currencyIn.currency)) throw new Error('another currency is to be paid');
+  if (!isAt(to, currencyOut.currency)) throw new Error('another currency arrives');
+  if (!isSame(to, recipient, payout)) throw new Error('another wallet is paid');
+  const output = outputOf(draft, to);
+  if (BigInt(currencyOut.amount) !== output || BigInt(currencyOut.minimumAmount ?? output) !== output) throw new Error('another amount arrives');
+  const amountBaseUnits = BigInt(currencyIn.amount);
+  if (amountBaseUnits * 2n < draft.amountBaseUnits) throw new Error('the amount to be paid is worth less than half of the price');
+  if (amountBaseUnits > mostOf(terms)) throw new QuoteTooDear('it costs more than it may');
+  if (takesFee(draft, feeRecipient) && fees?.app && BigInt(fees.app.amount) === 0n) throw new QuoteWithoutFee('it takes no fee for us');
+  return { relayRequestId: step.requestId.toLowerCase(), depositAddress: step.depositAddress, amountBaseUnits };
+}
+
+/** USDC is a dollar: a price in micros is one in base units of six decimals. */
+const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayPlace): bigint => netMicros * 10n ** BigInt(to.decimals - 6);
+
+const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean => feeBps > 0 && feeRecipient !== undefined;
+
+/** Relay's prices and ours may be a tenth apart. */
+const mostOf = ({ draft: { amountBaseUnits, priceMicros }, mostCostMicros }: QuoteTerms): bigint => (amountBaseUnits * 11n) / 10n + (amountBaseUnits * mostCostMicros) / priceMicros;
+
+const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean => (chainType === 'evm' ? isEvmAddress(text, { strict: false }) : isSolanaAddress(text));
+
+/** EVM addresses are the same in any spelling. */
+const isSame = ({ chainType }: RelayPlace, a: string, b: string): boolean => (chainType === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b);
+
+const isAt = (place: RelayPlace, currency: { chainId: number; address: string; decimals: number }): boolean =>
+  currency.chainId === place.chainId && currency.decimals === place.decimals && isSame(place, currency.address, place.address);

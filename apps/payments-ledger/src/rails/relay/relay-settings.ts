@@ -1,0 +1,80 @@
+import type { Currency } from '@market/contracts';
+import { parseDecimal, type Micros } from '@market/kernel';
+import { zeroAddress } from 'viem';
+import { z } from 'zod';
+import { OTHER_COIN, USDC as EVM_USDC } from '../evm/evm-settings.js';
+import { USDC as SOLANA_USDC } from '../solana/solana-settings.js';
+
+/** A currency on a chain, in our words and in Relay's. */
+export interface RelayPlace {
+  /** CAIP-2 id. */
+  network: string;
+  currency: Currency;
+  decimals: number;
+  chainType: 'evm' | 'solana';
+  /** Relay's number of the chain: of EVM chains their own, of others one that Relay made up. */
+  chainId: number;
+  /** Relay's name of the currency: its contract or mint, and for a chain's own coin the address that is all zeros. */
+  address: string;
+}
+
+/** A place where buyers may pay, and the least price in micros that is asked for there. */
+export interface RelayRoute extends RelayPlace {
+  minimumMicros: Micros;
+}
+
+/** Source: docs.relay.link, chains. */
+const SOLANA_CHAINS: Record<string, number> = {
+  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 792_703_809,
+  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': 1_936_682_084,
+};
+const SOLANA_COIN = '11111111111111111111111111111111';
+
+/** Relay takes $0.02 and the gas of its transactions whatever the price. */
+const LEAST_PRICE: Record<RelayPlace['chainType'], Micros> = { evm: 100_000n, solana: 10_000n };
+
+const PLACE = /^((?:eip155|solana):[0-9A-Za-z]{1,32}):(USDC|ETH|SOL)(?:=([\d.]+))?$/;
+
+/** `eip155:8453:ETH=0.25,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL`: where buyers may pay, each with the least price in US dollars where it is not the usual one. */
+export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[] =>
+  text.split(',').flatMap((entry) => {
+    const { place, least } = read(entry.trim());
+    const minimumMicros = least === undefined ? place && LEAST_PRICE[place.chainType] : parseDecimal(least, 6);
+    if (place && minimumMicros) return [{ ...place, minimumMicros }];
+    context.addIssue('it is a list of chain:currency with CAIP-2 ids, each with a least price in US dollars if need be, as in eip155:8453:ETH=0.25');
+    return [];
+  });
+
+/** Where sellers are paid. In USDC alone: what arrives there is what the price says, without a rate. */
+export const relayDestination = (text: string, context: z.RefinementCtx): RelayPlace => {
+  const { place, least } = read(text);
+  if (place?.currency === 'USDC' && least === undefined) return place;
+  context.addIssue('must be USDC on a chain where its issuer made it, as in eip155:8453:USDC');
+  return z.NEVER;
+};
+
+function read(text: string): { place: RelayPlace | undefined; least: string | undefined } {
+  const [, network, currency, least] = PLACE.exec(text) ?? [];
+  return { place: network && currency ? placeOf(network, currency as Currency) : undefined, least };
+}
+
+/** Undefined where it is none that Relay is known to serve. */
+export function placeOf(network: string, currency: Currency): RelayPlace | undefined {
+  return network.startsWith('eip155:') ? evmPlace(network, currency) : solanaPlace(network, currency);
+}
+
+function evmPlace(network: string, currency: Currency): RelayPlace | undefined {
+  const place = { network, currency, chainType: 'evm', chainId: Number(network.slice('eip155:'.length)) } as const;
+  if (!Number.isSafeInteger(place.chainId) || place.chainId <= 0) return undefined;
+  const usdc = EVM_USDC[network];
+  if (currency === 'USDC' && usdc) return { ...place, decimals: 6, address: usdc };
+  return currency === 'ETH' && !OTHER_COIN.has(network) ? { ...place, decimals: 18, address: zeroAddress } : undefined;
+}
+
+function solanaPlace(network: string, currency: Currency): RelayPlace | undefined {
+  const [chainId, usdc] = [SOLANA_CHAINS[network], SOLANA_USDC[network]];
+  if (chainId === undefined || usdc === undefined) return undefined;
+  const place = { network, currency, chainType: 'solana', chainId } as const;
+  if (currency === 'USDC') return { ...place, decimals: 6, address: usdc };
+  return currency === 'SOL' ? { ...place, decimals: 9, address: SOLANA_COIN } : undefined;
+}

@@ -1,0 +1,23 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+const MOST_AGE_MS = 300_000;
+
+/** A webhook as it arrived: headers `X-Signature-Timestamp` and `X-Signature-SHA256`, and the body to the byte. */
+export interface SignedWebhook {
+  timestamp: string;
+  signature: string;
+  body: string;
+}
+
+/** Whether Relay sent it, in the last five minutes: HMAC-SHA256 of `<timestamp>.<body>` by the API key, in hex. Source: docs.relay.link, "Webhooks". */
+export function isSignedByRelay({ timestamp, signature, body }: SignedWebhook, apiKey: string, now: number): boolean {
+  if (!/^[0-9a-f]{64}$/i.test(signature)) return false;
+  const expected = createHmac('sha256', apiKey).update(`${timestamp}.${body}`).digest();
+  return timingSafeEqual(Buffer.from(signature, 'hex'), expected) && Math.abs(now - timeOf(timestamp)) <= MOST_AGE_MS;
+}
+
+/** Unix time in seconds or in milliseconds: the documentation shows both. */
+function timeOf(timestamp: string): number {
+  if (/^\d{10}$/.test(timestamp)) return Number(timestamp) * 1000;
+  return /^\d{13}$/.test(timestamp) ? Number(timestamp) : NaN;
+}

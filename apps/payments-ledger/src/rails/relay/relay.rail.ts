@@ -1,0 +1,112 @@
+import type { Currency } from '@market/contracts';
+import { findSettlementWallets } from '@market/contracts/identity';
+import { createOffer } from '@market/contracts/payments-ledger';
+import { invariant } from '@market/kernel';
+import { refuse, type Call, type MessageBus } from '@market/messaging';
+import { Logger } from '@nestjs/common';
+import type { Observation } from '../../payments/payment-state.js';
+import { minimumNotMet } from '../minimum-not-met.js';
+import type { DraftOffer, Opening, PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import { quoteRefusal } from './quote-refusal.js';
+import { RelayApi, type RelayApiSettings } from './relay-api.js';
+import { quoteRequest, readQuote, type QuotedOffer, type QuoteTerms } from './relay-quote.js';
+import { placeOf, type RelayPlace, type RelayRoute } from './relay-settings.js';
+import { fateOf, observationOf, readStatus, type RelayStatus } from './relay-status.js';
+
+export interface RelayRailSettings extends RelayApiSettings {
+  routes: RelayRoute[];
+  destination: RelayPlace;
+  /** EVM address under which our fee accrues at Relay. */
+  feeRecipient: string | undefined;
+  referrer: string;
+  /** How long an offer can be paid; Relay sends back what comes later. */
+  ttlSeconds: number;
+  mostCostMicros: bigint;
+}
+
+/** Relay takes no shorter time. */
+const SHORTEST_TTL_SECONDS = 600;
+/** By then what was on its way when the time was over has arrived or was sent back. */
+const SETTLED_AFTER_MS = 3_600_000;
+
+/**
+ * Payments that Relay carries: a buyer pays what it has, where it has it, and the seller gets USDC in its own wallet. The
+ * marketplace holds no money and no key: it believes what Relay says of a payment.
+ */
+export class RelayRail implements PaymentRail {
+  readonly id = 'relay';
+  readonly opensElsewhere = true;
+  private readonly logger = new Logger('RelayRail');
+  private readonly api: RelayApi;
+  private readonly ttlSeconds: number;
+  /** Under way, by request id: who asks meanwhile gets the same answer. */
+  private readonly asked = new Map<string, Promise<RelayStatus>>();
+
+  constructor(
+    private readonly settings: RelayRailSettings,
+    private readonly bus: Pick<MessageBus, 'request'>,
+  ) {
+    this.api = new RelayApi(settings);
+    this.ttlSeconds = Math.max(settings.ttlSeconds, SHORTEST_TTL_SECONDS);
+  }
+
+  routes(): Route[] {
+    return this.settings.routes.map(({ network, currency, decimals, minimumMicros }) => ({ network, currency, decimals, scheme: 'deposit', minimumMicros }));
+  }
+
+  /** One bus request, and one of Relay. The offer ends with Relay's own time or a moment later, so that none is paid that is over here. */
+  async open(draft: DraftOffer, call: Call): Promise<Opening> {
+    if (draft.netMicros === 0n) throw minimumNotMet();
+    const quoted = await this.quote(await this.termsOf(draft, call));
+    const endsAt = Date.now() + this.ttlSeconds * 1000;
+    return { ...quoted, expiresAt: new Date(endsAt), lookAgainAt: new Date(endsAt + SETTLED_AFTER_MS) };
+  }
+
+  async observe(offer: WatchedOffer): Promise<Observation> {
+    const isOver = Date.now() > offer.createdAt.getTime() + this.ttlSeconds * 1000 + SETTLED_AFTER_MS;
+    return observationOf(await this.ask(offer), offer.amountBaseUnits, isOver);
+  }
+
+  async fate(offer: WatchedOffer): ReturnType<NonNullable<PaymentRail['fate']>> {
+    return fateOf(await this.ask(offer));
+  }
+
+  private async termsOf(draft: DraftOffer, call: Call): Promise<QuoteTerms> {
+    const { destination: to, feeRecipient, referrer, mostCostMicros } = this.settings;
+    const from = knownPlace(draft.route);
+    const { payer, payout } = await this.bus.request(
+      findSettlementWallets,
+      { payerChainType: from.chainType, payerWalletId: draft.originWalletId, sellerId: draft.sellerId, payoutChainType: to.chainType },
+      call,
+    );
+    if (payout === null) throw refuse(createOffer, 'payment_route_unavailable', {});
+    if (payer === null) throw refuse(createOffer, 'payer_wallet_required', { chain_type: from.chainType, network: from.network });
+    return { draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds: this.ttlSeconds, mostCostMicros };
+  }
+
+  private async quote(terms: QuoteTerms): Promise<QuotedOffer> {
+    try {
+      return readQuote(await this.api.quote(quoteRequest(terms)), terms);
+    } catch (error) {
+      this.logger.warn(`no offer from ${terms.from.network} ${terms.from.currency}: ${(error as Error).message}`);
+      throw quoteRefusal(error, this.id);
+    }
+  }
+
+  private ask({ relayRequestId, route }: WatchedOffer): Promise<RelayStatus> {
+    const asked = this.asked.get(relayRequestId) ?? this.status(relayRequestId, knownPlace(route).chainId).finally(() => this.asked.delete(relayRequestId));
+    this.asked.set(relayRequestId, asked);
+    return asked;
+  }
+
+  private async status(relayRequestId: string, originChainId: number): Promise<RelayStatus> {
+    return readStatus(await this.api.status(relayRequestId), originChainId);
+  }
+}
+
+/** Also of a route that is not offered any more. */
+function knownPlace({ network, currency }: { network: string; currency: Currency }): RelayPlace {
+  const place = placeOf(network, currency);
+  invariant(place, `Relay's name of ${currency} on ${network} is known`);
+  return place;
+}

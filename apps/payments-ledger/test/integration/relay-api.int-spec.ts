@@ -1,0 +1,106 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { RelayApi, RelayRefused, RelaySilent, type RelayApiSettings } from '../../src/rails/relay/relay-api.js';
+import { startRelayServer, type QuoteBody, type RelayServer } from '../support/relay-server.js';
+
+const QUOTE: QuoteBody = {
+  user: '0x1111111111111111111111111111111111111111',
+  recipient: '0x3333333333333333333333333333333333333333',
+  refundTo: '0x1111111111111111111111111111111111111111',
+  originChainId: 8453,
+  originCurrency: '0x0000000000000000000000000000000000000000',
+  destinationChainId: 8453,
+  destinationCurrency: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+  tradeType: 'EXACT_OUTPUT',
+  amount: '237500',
+  useDepositAddress: true,
+  strict: true,
+  ttl: 900,
+};
+
+describe('asking Relay', () => {
+  let relay: RelayServer;
+  beforeAll(async () => {
+    relay = await startRelayServer();
+  });
+  beforeEach(() => {
+    relay.misbehave = null;
+  });
+  afterAll(() => relay.stop());
+
+  const apiOf = (changes: Partial<RelayApiSettings> = {}): RelayApi => new RelayApi({ url: relay.url, apiKey: relay.apiKey, timeoutMs: 300, quotesPerMinute: 50, statusesPerMinute: 200, ...changes });
+  const failureOf = (outcome: Promise<unknown>): Promise<unknown> => outcome.then((value) => value, (error: unknown) => error);
+  const requestIdOf = (answer: unknown): string => (answer as { steps: { requestId: string }[] }).steps[0]!.requestId;
+
+  it('brings what it answers, and its refusals by their code', async () => {
+    const api = apiOf({ url: `${relay.url}/` });
+    const requestId = requestIdOf(await api.quote(QUOTE));
+    expect(await api.status(requestId)).toMatchObject({ status: 'waiting', originChainId: 8453 });
+    expect(await failureOf(api.quote({ ...QUOTE, amount: '1' }))).toMatchObject({ name: 'RelayRefused', errorCode: 'AMOUNT_TOO_LOW' });
+    expect(await failureOf(apiOf({ apiKey: 'another' }).quote(QUOTE))).toMatchObject({ errorCode: 'UNAUTHORIZED' });
+  });
+
+  it.each([
+    ['seconds', '7', 7, 7],
+    ['a date', () => new Date(Date.now() + 30_000).toUTCString(), 29, 30],
+    ['no word of it', undefined, 10, 10],
+    ['nonsense', 'soon', 10, 10],
+    ['a time that is past', 'Thu, 01 Jan 1970 00:00:00 GMT', 1, 1],
+    ['a year', '31536000', 600, 600],
+  ])('rests as long as a 429 says, where it says %s, and asks the other thing meanwhile', async (_name, header, least, most) => {
+    const api = apiOf();
+    const requestId = requestIdOf(await api.quote(QUOTE));
+    const value = typeof header === 'function' ? header() : header;
+    const headers: Record<string, string> = value === undefined ? {} : { 'retry-after': value };
+    relay.misbehave = (path) => (path.endsWith('/quote/v2') ? { status: 429, body: '{"message":"slow down"}', headers } : undefined);
+    const first = await failureOf(api.quote(QUOTE));
+    expect(first).toBeInstanceOf(RelaySilent);
+    expect((first as RelaySilent).retryAfterSeconds).toBeGreaterThanOrEqual(least);
+    expect((first as RelaySilent).retryAfterSeconds).toBeLessThanOrEqual(most);
+    const asked = relay.asked.length;
+    expect(await failureOf(api.quote(QUOTE))).toMatchObject({ name: 'RelaySilent', message: 'Relay is asked as often as it lets itself be asked' });
+    expect(relay.asked.length).toBe(asked);
+    expect(await api.status(requestId)).toMatchObject({ status: 'waiting' });
+  });
+
+  it('stays within the rates that were set', async () => {
+    const api = apiOf({ quotesPerMinute: 3, statusesPerMinute: 2 });
+    const before = relay.asked.length;
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.quote(QUOTE))));
+    expect(outcomes.filter((outcome) => outcome instanceof RelaySilent && outcome.retryAfterSeconds > 50)).toHaveLength(17);
+    const looks = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.status(`0x${'0'.repeat(64)}`))));
+    expect(looks.filter((look) => look instanceof RelayRefused)).toHaveLength(2);
+    expect(relay.asked.length).toBe(before + 5);
+  });
+
+  it('does not wait for a Relay that is down with every quote, and asks again soon', async () => {
+    const api = apiOf();
+    relay.misbehave = () => 'silence';
+    const began = Date.now();
+    expect(await failureOf(api.quote(QUOTE))).toMatchObject({ message: 'Relay does not answer', retryAfterSeconds: 2 });
+    expect(Date.now() - began).toBeLessThan(2_000);
+    relay.misbehave = null;
+    const asked = relay.asked.length;
+    for (let n = 0; n < 10; n += 1) expect(await failureOf(api.quote(QUOTE))).toBeInstanceOf(RelaySilent);
+    expect(relay.asked.length).toBe(asked);
+    await delay(2_100);
+    requestIdOf(await api.quote(QUOTE));
+  });
+
+  it.each<[string, RelayServer['misbehave']]>([
+    ['hangs up', () => 'hang-up'],
+    ['fails', () => ({ status: 502, body: '<html>' })],
+    ['fails with a code', () => ({ status: 500, body: '{"errorCode":"AMOUNT_TOO_LOW"}' })],
+    ['refuses without a code', () => ({ status: 400, body: '{"message":"no"}' })],
+    ['refuses with a code that is none', () => ({ status: 400, body: '{"errorCode":"<script>"}' })],
+    ['sends elsewhere', () => ({ status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } })],
+    ['answers no JSON', () => ({ status: 200, body: '{"steps":' })],
+    ['answers without end', () => ({ status: 200, body: JSON.stringify('x'.repeat(300_000)) })],
+  ])('knows nothing where Relay %s, and gives the key away to nobody', async (_name, misbehave) => {
+    relay.misbehave = misbehave;
+    for (const outcome of [await failureOf(apiOf().quote(QUOTE)), await failureOf(apiOf().status(`0x${'0'.repeat(64)}`))]) {
+      expect(outcome).toBeInstanceOf(RelaySilent);
+      expect((outcome as RelaySilent).retryAfterSeconds).toBe(2);
+      expect(`${String((outcome as Error).stack)}${JSON.stringify(outcome)}`).not.toContain(relay.apiKey);
+    }
+  });
+});

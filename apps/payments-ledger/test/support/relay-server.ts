@@ -1,0 +1,204 @@
+import bs58 from 'bs58';
+import { createHmac, randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { zeroAddress } from 'viem';
+
+/** Body of `POST /quote/v2` as far as it is read here. */
+export interface QuoteBody {
+  user: string;
+  recipient: string;
+  refundTo?: string;
+  originChainId: number;
+  originCurrency: string;
+  destinationChainId: number;
+  destinationCurrency: string;
+  tradeType: string;
+  amount: string;
+  useDepositAddress?: boolean;
+  strict?: boolean;
+  appFees?: { recipient: string; fee: string }[];
+  referrer?: string;
+  ttl?: number;
+}
+
+/** One order: a deposit address, and what became of it. */
+export interface RelayRequest {
+  requestId: string;
+  depositAddress: string;
+  quote: QuoteBody;
+  amountIn: bigint;
+  endsAt: number;
+  status: string;
+  inTxHashes: string[];
+  txHashes: string[];
+  failReason?: string;
+  refundFailReason?: string;
+  /** What was sent back to `refundTo`, in base units. */
+  refunded: bigint;
+}
+
+/** What a client gets instead of what is documented: a whole answer, no answer at all, or a line that goes dead. */
+export type Misbehaviour = { status: number; body: string; headers?: Record<string, string> } | 'silence' | 'hang-up';
+
+/**
+ * Relay's HTTP interface as it is documented, over orders in memory: strict deposit addresses take the exact amount, fill
+ * it, and send back everything else. Source: docs.relay.link.
+ */
+export interface RelayServer {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly requests: Map<string, RelayRequest>;
+  /** Every request that came, as `POST /quote/v2`. */
+  readonly asked: string[];
+  /** In place of an answer to requests of this path; undefined where it behaves. */
+  misbehave: ((path: string, answer: unknown) => Misbehaviour | undefined) | null;
+  /** Money comes to a deposit address: exactly what was asked for, unless said otherwise. */
+  deposit(depositAddress: string, baseUnits?: bigint): RelayRequest;
+  /** Goes on from pending to the end. */
+  fill(request: RelayRequest): void;
+  refund(request: RelayRequest, failReason: string): void;
+  of(depositAddress: string): RelayRequest;
+  /** A webhook about a request as Relay signs it, now unless said otherwise. */
+  webhook(request: Pick<RelayRequest, 'requestId' | 'status'>, changes?: { at?: number; apiKey?: string }): { timestamp: string; signature: string; body: string };
+  stop(): void;
+}
+
+interface Currency {
+  symbol: string;
+  decimals: number;
+  /** In US dollar micros. */
+  price: bigint;
+}
+
+const ETH: Currency = { symbol: 'ETH', decimals: 18, price: 3_000_000_000n };
+const USDC: Currency = { symbol: 'USDC', decimals: 6, price: 1_000_000n };
+const SOL: Currency = { symbol: 'SOL', decimals: 9, price: 150_000_000n };
+const SOLANA_CHAINS = [792_703_809, 1_936_682_084];
+const SOLANA_USDC = ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'];
+/** In micros: $0.02 whatever the price, and the gas. */
+const FLAT_FEE = 23_000n;
+const LEAST_OUTPUT = 5_000n;
+
+const currencyAt = (chainId: number, address: string): Currency => {
+  if (SOLANA_CHAINS.includes(chainId)) return SOLANA_USDC.includes(address) ? USDC : SOL;
+  return address === zeroAddress ? ETH : USDC;
+};
+const amountOf = (chainId: number, address: string, { symbol, decimals }: Currency, amount: bigint) => ({ currency: { chainId, address: address.toLowerCase() === address || SOLANA_CHAINS.includes(chainId) ? address : address.toLowerCase(), symbol, decimals }, amount: amount.toString(), minimumAmount: amount.toString() });
+const newHash = (): string => `0x${randomBytes(32).toString('hex')}`;
+
+class Refusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly errorCode: string,
+  ) {
+    super(errorCode);
+  }
+}
+
+export async function startRelayServer(): Promise<RelayServer> {
+  const apiKey = randomBytes(16).toString('hex');
+  const requests = new Map<string, RelayRequest>();
+  const asked: string[] = [];
+
+  const quote = (body: QuoteBody): unknown => {
+    const onSolana = SOLANA_CHAINS.includes(body.originChainId);
+    if (!body.useDepositAddress || !body.strict || body.tradeType !== 'EXACT_OUTPUT' || (body.ttl ?? 0) < 600) throw new Refusal(400, 'INVALID_REQUEST');
+    if (!body.refundTo || !body.user || !body.recipient || !/^[1-9]\d*$/.test(body.amount)) throw new Refusal(400, 'INVALID_ADDRESS');
+    const [from, to] = [currencyAt(body.originChainId, body.originCurrency), currencyAt(body.destinationChainId, body.destinationCurrency)];
+    if (to !== USDC) throw new Refusal(400, 'INVALID_OUTPUT_CURRENCY');
+    const output = BigInt(body.amount);
+    if (output < LEAST_OUTPUT) throw new Refusal(400, 'AMOUNT_TOO_LOW');
+    const feeBps = BigInt(body.appFees?.[0]?.fee ?? '0');
+    const input = ((output + FLAT_FEE) * 10_000n) / (10_000n - feeBps) + 1n;
+    const amountIn = (input * 10n ** BigInt(from.decimals) + from.price - 1n) / from.price;
+    const depositAddress = onSolana ? bs58.encode(randomBytes(32)) : `0x${randomBytes(20).toString('hex')}`;
+    const request: RelayRequest = { requestId: newHash(), depositAddress, quote: body, amountIn, endsAt: Date.now() + body.ttl! * 1000, status: 'waiting', inTxHashes: [], txHashes: [], refunded: 0n };
+    requests.set(request.requestId, request);
+    return {
+      steps: [{ id: 'deposit', kind: 'transaction', requestId: request.requestId, depositAddress, items: [{ status: 'incomplete', check: { endpoint: `/intents/status/v3?requestId=${request.requestId}`, method: 'GET' } }] }],
+      fees: { app: amountOf(body.originChainId, body.originCurrency, from, (amountIn * feeBps) / 10_000n) },
+      details: {
+        sender: body.user,
+        recipient: body.recipient,
+        currencyIn: amountOf(body.originChainId, body.originCurrency, from, amountIn),
+        currencyOut: amountOf(body.destinationChainId, body.destinationCurrency, to, output),
+        timeEstimate: 2,
+      },
+    };
+  };
+
+  const status = (requestId: string | null): unknown => {
+    const request = requests.get(requestId ?? '');
+    if (!request) throw new Refusal(404, 'REQUEST_NOT_FOUND');
+    const { status: at, inTxHashes, txHashes, failReason, refundFailReason, quote: body } = request;
+    return { status: at, inTxHashes, txHashes, failReason, refundFailReason, updatedAt: Date.now(), originChainId: body.originChainId, destinationChainId: body.destinationChainId };
+  };
+
+  const answer = (path: string, query: URLSearchParams, body: string): { status: number; value: unknown } => {
+    try {
+      if (path === 'POST /quote/v2') return { status: 200, value: quote(JSON.parse(body) as QuoteBody) };
+      if (path === 'GET /intents/status/v3') return { status: 200, value: status(query.get('requestId')) };
+      throw new Refusal(404, 'NOT_FOUND');
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      return { status: error.status, value: { message: error.errorCode.toLowerCase(), errorCode: error.errorCode } };
+    }
+  };
+
+  const handle = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { pathname, searchParams } = new URL(message.url!, 'http://relay');
+    const path = `${message.method} ${pathname}`;
+    const chunks: Buffer[] = [];
+    for await (const chunk of message) chunks.push(chunk as Buffer);
+    asked.push(path);
+    if (message.headers['x-api-key'] !== apiKey) return void response.writeHead(401, { 'content-type': 'application/json' }).end('{"message":"unauthorized","errorCode":"UNAUTHORIZED"}');
+    const good = answer(path, searchParams, Buffer.concat(chunks).toString());
+    const bad = server.misbehave?.(path, good.value);
+    if (bad === 'silence') return;
+    if (bad === 'hang-up') return void message.socket.destroy();
+    if (bad) return void response.writeHead(bad.status, { 'content-type': 'application/json', ...bad.headers }).end(bad.body);
+    response.writeHead(good.status, { 'content-type': 'application/json' }).end(JSON.stringify(good.value));
+  };
+
+  const listener = createServer((message, response) => void handle(message, response).catch(() => message.socket.destroy()));
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  const server: RelayServer = {
+    url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
+    apiKey,
+    requests,
+    asked,
+    misbehave: null,
+    of: (depositAddress) => [...requests.values()].find((request) => request.depositAddress === depositAddress)!,
+    deposit(depositAddress, baseUnits) {
+      const request = server.of(depositAddress);
+      const came = baseUnits ?? request.amountIn;
+      request.inTxHashes = [...request.inTxHashes, newHash()];
+      // A strict address is spent: what comes after the first deposit, or too late, goes back.
+      if (request.status !== 'waiting') request.refunded += came;
+      else if (Date.now() > request.endsAt) server.refund(request, 'EXPIRED');
+      else if (came < request.amountIn) server.refund(request, 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL');
+      else {
+        request.status = 'pending';
+        request.refunded += came - request.amountIn;
+      }
+      return request;
+    },
+    fill(request) {
+      request.status = 'success';
+      request.txHashes = [newHash()];
+    },
+    refund(request, failReason) {
+      request.status = 'refund';
+      request.failReason = failReason;
+      request.refunded = request.amountIn;
+    },
+    webhook({ requestId, status: at }, { at: time = Date.now(), apiKey: key = apiKey } = {}) {
+      const timestamp = Math.floor(time / 1000).toString();
+      const body = JSON.stringify({ event: 'request.status.updated', timestamp: time, data: { status: at, requestId, inTxHashes: [], txHashes: [], updatedAt: time } });
+      return { timestamp, body, signature: createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex') };
+    },
+    stop: () => void listener.close().closeAllConnections(),
+  };
+  return server;
+}
