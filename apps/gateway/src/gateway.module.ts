@@ -6,6 +6,7 @@ import { CallKeys } from './calls/call-keys.js';
 import { CallRecords } from './calls/call-records.js';
 import { CallsMessageController } from './calls/calls.message-controller.js';
 import { ExecuteCall } from './calls/execute-call.use-case.js';
+import { ExecuteKeylessCall } from './calls/execute-keyless-call.use-case.js';
 import { FreeCall } from './calls/free-call.js';
 import { PaidCall } from './calls/paid-call.js';
 import { ResumeCalls } from './calls/resume-calls.job.js';
@@ -61,6 +62,7 @@ import { Offerings } from './offerings/offerings.js';
     PaidCall,
     FreeCall,
     ExecuteCall,
+    ExecuteKeylessCall,
     ResumeCalls,
     CallEvents,
     GatewayRequestsQuery,

@@ -1,14 +1,16 @@
-import { executeCall, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
+import { executeCall, executeKeylessCall, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GatewayRequestsQuery } from '../history/gateway-requests.query.js';
 import { ExecuteCall } from './execute-call.use-case.js';
+import { ExecuteKeylessCall } from './execute-keyless-call.use-case.js';
 
 @Controller()
 export class CallsMessageController {
   constructor(
     private readonly executeCallUseCase: ExecuteCall,
+    private readonly executeKeylessCallUseCase: ExecuteKeylessCall,
     private readonly history: GatewayRequestsQuery,
   ) {}
 
@@ -21,6 +23,12 @@ export class CallsMessageController {
   @HandleRequest(executeCall)
   executeCall(input: InputOf<typeof executeCall>, call: Call): Promise<OutputOf<typeof executeCall>> {
     return this.executeCallUseCase.execute(input, call);
+  }
+
+  /** Quote: one hop to the ledger, and no statement anywhere. Paid: a hop more than with a key, which opens the payment, and a shared commit for its record. */
+  @HandleRequest(executeKeylessCall)
+  executeKeylessCall(input: InputOf<typeof executeKeylessCall>, call: Call): Promise<OutputOf<typeof executeKeylessCall>> {
+    return this.executeKeylessCallUseCase.execute(input, call);
   }
 
   @HandleRequest(listGatewayRequests)

@@ -42,7 +42,13 @@ interface Checked extends Listed {
   keyOf: string | null;
   isReplay: boolean;
 }
-type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing' | 'rejection'>;
+/** Why a payment is not good for its call. */
+export type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing' | 'rejection'>;
+/** The payment buys nothing any more: a new offer is needed. */
+export interface Spent {
+  outcome: 'spent';
+  why: NotPaid;
+}
 
 const FIRST_LOOK_MS = 50;
 /** A pause ends when its seller says so. */
@@ -73,26 +79,49 @@ export class ExecuteCall {
   ) {}
 
   async execute(input: Input, call: Call): Promise<Output> {
-    const listed = await this.findListed(input, call);
-    const digest = digestBody(input.body);
-    const fingerprint = this.keys.fingerprint(listed.listingId, digest, input);
-    const known = await this.keys.find(call, fingerprint);
-    const kept = known && (await this.records.findResult(known));
-    if (kept && kept.isFinal) return answered(kept.answer, true);
-    // A result that is stored and not known to be charged is asked for as its own payment would be.
-    const relayRequestId = (kept && kept.relayRequestId) ?? input.relayRequestId;
-    if (relayRequestId) return this.executePaid({ ...input, relayRequestId }, { ...listed, digest, fingerprint, keyOf: known, isReplay: kept !== null }, call);
-    const { offering, target } = await this.assertCallable(listed, input, call);
-    if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, digest, fingerprint, {}, call);
+    const { kept, relayRequestId, ...checked } = await this.check(input, call);
+    if (kept) return kept;
+    if (relayRequestId) {
+      const paid = await this.executePaid({ ...input, relayRequestId }, checked, call);
+      if (paid.outcome !== 'spent') return paid;
+      const { offering } = await this.assertCallable(checked, input, call);
+      return this.quote(input, offering, checked, paid.why, call);
+    }
+    const { offering, target } = await this.assertCallable(checked, input, call);
+    if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, checked, {}, call);
     const leave = await this.enter(target);
     try {
-      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering, bodyDigest: digest, body: input.body, fingerprint }, call), false);
+      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering, bodyDigest: checked.digest, body: input.body, fingerprint: checked.fingerprint }, call), false);
     } finally {
       leave();
     }
   }
 
-  private async executePaid(input: PaidInput, checked: Checked, call: Call): Promise<Output> {
+  /** As `execute`, for a payment that there is; offers nothing in its place. */
+  async executeOpened(input: PaidInput, call: Call): Promise<Output | Spent> {
+    const { kept, relayRequestId, ...checked } = await this.check(input, call);
+    return kept ?? this.executePaid({ ...input, relayRequestId: relayRequestId ?? input.relayRequestId }, checked, call);
+  }
+
+  private async check(input: Input, call: Call): Promise<Checked & { kept: Output | null; relayRequestId: string | undefined }> {
+    const listed = await this.findListed(input, call);
+    const digest = digestOfBody(input.body);
+    const fingerprint = this.keys.fingerprint(listed.listingId, digest, input);
+    const keyOf = await this.keys.find(call, fingerprint);
+    const result = keyOf && (await this.records.findResult(keyOf));
+    return {
+      ...listed,
+      digest,
+      fingerprint,
+      keyOf,
+      isReplay: Boolean(result),
+      kept: result && result.isFinal ? answered(result.answer, true) : null,
+      // A result that is stored and not known to be charged is asked for as its own payment would be.
+      relayRequestId: (result && result.relayRequestId) || input.relayRequestId,
+    };
+  }
+
+  private async executePaid(input: PaidInput, checked: Checked, call: Call): Promise<Output | Spent> {
     const { relayRequestId } = input;
     const { listingId, digest, fingerprint } = checked;
     const identity = [relayRequestId, principalOf(call).accountId, listingId, digest.toString('hex')].join('|');
@@ -102,10 +131,7 @@ export class ExecuteCall {
       const result = await (joined ? Promise.race([joined, nothingUntil(waitUntil)]) : this.lead(identity, input, checked, call));
       if (!result) return pending(relayRequestId, 1);
       if ('answer' in result) {
-        if (result.answer === null && result.refused !== undefined) {
-          const { offering } = await this.assertCallable(checked, input, call);
-          return this.quote(input, offering, digest, fingerprint, { rejection: { reason: result.refused, at: 'settlement' } }, call);
-        }
+        if (result.answer === null && result.refused !== undefined) return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
         if (result.answer !== null && checked.keyOf !== result.gatewayRequestId) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
       }
@@ -117,10 +143,8 @@ export class ExecuteCall {
           return { outcome: 'payment_required', payment: result.offer, rejection: { reason: result.reason, at: 'verification' } };
         case 'underpaid':
           return { outcome: 'payment_required', payment: result.offer, reason: 'underpaid', received: result.received, missing: result.missing };
-        case 'not_payable': {
-          const { offering } = await this.assertCallable(checked, input, call);
-          return this.quote(input, offering, digest, fingerprint, { reason: result.reason }, call);
-        }
+        case 'not_payable':
+          return { outcome: 'spent', why: { reason: result.reason } };
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
           if (Date.now() + pause >= waitUntil) return pending(relayRequestId, Math.max(1, Math.ceil(Math.min(result.retryAfterMs, 5_000) / 1_000)));
@@ -139,7 +163,7 @@ export class ExecuteCall {
   private async claimAndCall(input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
     const { listingId, digest } = checked;
     const target = await this.endpoints.find(listingId);
-    const leaseMs = Math.min((target?.endpoint.timeoutMs ?? this.config.sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
+    const leaseMs = leaseMsFor(target, this.config);
     const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs, authorization: input.authorization }, call);
     if (claim.outcome === 'completed') {
       const result = await this.records.findResult(claim.gatewayRequestId);
@@ -179,7 +203,7 @@ export class ExecuteCall {
     if (!probe.granted) throw postponed(target, probe.retryAfterSeconds);
   }
 
-  private async quote(input: Input, offering: Offering, digest: Buffer, fingerprint: Buffer, notPaid: NotPaid, call: Call): Promise<Output> {
+  private async quote(input: Input, offering: Offering, { digest, fingerprint }: Checked, notPaid: NotPaid, call: Call): Promise<Output> {
     const { listingId, name, slug, sellerId, preferredCurrency } = offering;
     const listing = { listingId, name, slug, sellerId, preferredCurrency };
     const wallet = input.originWalletId === undefined ? undefined : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call);
@@ -243,6 +267,9 @@ export class ExecuteCall {
   }
 }
 
+/** How long a claim of its payment may be held: the seller's time, and the settlement's after it. */
+export const leaseMsFor = (target: CallableEndpoint | null, { sellerTimeoutMs }: GatewayConfig): number => Math.min((target?.endpoint.timeoutMs ?? sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
+
 function assertFits(target: CallableEndpoint, { body }: Input): CallableEndpoint {
   const { maxRequestBytes } = target.endpoint;
   if (Buffer.byteLength(body) > maxRequestBytes) throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
@@ -264,7 +291,7 @@ function assertSameChain(chainType: string, network: string): void {
 
 const postponed = (target: CallableEndpoint | null, retryAfterSeconds: number): Refusal => refuse(executeCall, 'delivery_postponed', { endpoint_status: target?.endpoint.status ?? 'removed', retry_after_seconds: retryAfterSeconds });
 
-function digestBody(body: string): Buffer {
+export function digestOfBody(body: string): Buffer {
   try {
     return bodyDigest(body);
   } catch (error) {
