@@ -6,6 +6,7 @@ import { SigningKeysHttpController } from './books/signing-keys.http-controller.
 import { apiGatewayConfig } from './config.js';
 import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
+import { ExecuteKeylessCallHttpController } from './gateway/execute-keyless-call.http-controller.js';
 import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
 import { Authenticator } from './http/authenticator.js';
 import { RateLimiter } from './http/rate-limiter.js';
@@ -34,6 +35,7 @@ import { ScoresHttpController } from './reputation/scores.http-controller.js';
 import { SandboxPaymentsHttpController } from './sandbox/sandbox-payments.http-controller.js';
 import { SubscribeHttpController } from './subscriptions/subscribe.http-controller.js';
 import { SubscriptionsHttpController } from './subscriptions/subscriptions.http-controller.js';
+import { RelayWebhooksHttpController } from './webhooks/relay-webhooks.http-controller.js';
 import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
 
 @Module({
@@ -52,6 +54,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     SellListingsHttpController,
     EndpointsHttpController,
     ExecuteCallHttpController,
+    ExecuteKeylessCallHttpController,
     GatewayRequestsHttpController,
     DiscoveryHttpController,
     LedgerHttpController,
@@ -64,6 +67,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     ReviewsHttpController,
     ScoresHttpController,
     SandboxPaymentsHttpController,
+    RelayWebhooksHttpController,
     RecoveryActionsHttpController,
     RetiredSetupHttpController,
     DocumentsHttpController,

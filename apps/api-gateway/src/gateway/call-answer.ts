@@ -1,5 +1,5 @@
 import type { OutputOf, RecoveryHint } from '@market/contracts';
-import type { executeCall } from '@market/contracts/gateway';
+import type { executeCall, executeKeylessCall } from '@market/contracts/gateway';
 import { recoveryOf, type ErrorBody, type GuidanceLinks } from '../http/error-body.js';
 import { HTTP_BY_KIND } from '../http/http-status-by-kind.js';
 import type { PaymentRequired } from './x402.js';
@@ -21,6 +21,8 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'unpaid' 
   cancelled: 'This payment was cancelled; here is a new offer',
 };
 
+const KEYLESS_UNPAID = 'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both';
+
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
 /** The old payment buys nothing; the requirements beside the error are new ones, with retry headers of their own. */
 const PAY_ANEW: RecoveryHint = { nextAction: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'] };
@@ -41,6 +43,24 @@ export function paymentRequiredBody({ payment, reason, received, missing, reject
       recovery: recoveryOf(hint, links),
     },
     data: { payment: { ...payment, x402 } },
+  };
+}
+
+type KeylessOutcome = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
+type KeylessPayment = Omit<KeylessOutcome['offers'][number], 'x402'> & { x402: PaymentRequired };
+
+/** The same for whoever has no key: nothing but a signature pays. `data.payment` is the first of the offers, `x402.accepts` all of them. */
+export function keylessRequiredBody({ offers: [first], reason, rejection }: KeylessOutcome, x402: PaymentRequired, links: GuidanceLinks): ErrorBody & { data: { payment: KeylessPayment } } {
+  const why = rejection?.reason ?? reason;
+  return {
+    success: false,
+    error: {
+      code: HTTP_BY_KIND['payment-required'].code,
+      message: why === undefined ? KEYLESS_UNPAID : MESSAGES[rejection ? 'rejected' : reason!],
+      ...(why === undefined ? {} : { details: { reason: why } }),
+      recovery: recoveryOf(why === undefined ? PAY_AND_RETRY : SIGN_AGAIN, links),
+    },
+    data: { payment: { ...first!, x402 } },
   };
 }
 

@@ -1,24 +1,25 @@
 import { executeCall } from '@market/contracts/gateway';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { findExactOffer } from '@market/contracts/payments-ledger';
+import { MessageBus, refuse } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiExtension, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
 import { RequireScope } from '../http/access.js';
-import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
+import { success } from '../http/envelope.js';
 import { pathOf } from '../http/edge-request.js';
-import { guidanceLinks } from '../http/error-body.js';
-import { idempotencyKeyOf } from '../http/idempotency.js';
+import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
 import { refOr } from '../http/values.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { paymentRequiredBody, pendingData, type PaymentRequiredOutcome } from './call-answer.js';
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
 import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
-import { readPaymentSignature } from './payment-signature.js';
+import { readPaymentSignature, type PaymentSignature } from './payment-signature.js';
+import { callOf, MAX_BODY_BYTES, sendAnswer, sendPending } from './send-answer.js';
+import { readV1Payment, v1KeysOf } from './x402-v1.js';
 import { headerOf, notSettledOf, paymentRequiredOf, settledOf } from './x402.js';
 import { gatewayResultSchema, paymentInfo, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
-
-const MAX_BODY_BYTES = 1_048_576;
 
 @ApiTags('Gateway')
 @Controller('gateway')
@@ -26,14 +27,17 @@ export class ExecuteCallHttpController {
   private readonly links;
   private readonly guidance: string;
   private readonly publicUrl: string;
+  private readonly speaksV1: boolean;
 
   constructor(
     private readonly bus: MessageBus,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+    @Inject(apiGatewayConfig.token) { x402V1 }: ApiGatewayConfig,
   ) {
+    this.speaksV1 = x402V1;
     this.publicUrl = publicUrl;
     this.links = guidanceLinks(publicUrl);
-    this.guidance = `<${this.links.openapi}>; rel="service-desc", <${this.links.llms}>; rel="describedby"`;
+    this.guidance = guidanceHeader(this.links);
   }
 
   /**
@@ -47,7 +51,7 @@ export class ExecuteCallHttpController {
     summary: 'Call a listing, paying per call',
     description:
       'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once the seller has answered: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 hex digits is 400, one that is unknown or of another buyer 404.',
-    asks: [executeCall],
+    asks: [executeCall, findExactOffer],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
     answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
@@ -58,35 +62,38 @@ export class ExecuteCallHttpController {
   @ApiExtension('x-payment-info', paymentInfo)
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
+    const { paymentIdentifier, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? (await this.readV1(request)) ?? {};
     const outcome = await this.bus.request(
       executeCall,
-      { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...readPaymentSignature(request.headers, callHeaders.relayRequestId) },
-      callOf(request),
+      { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...signature },
+      callOf(request, paymentIdentifier),
     );
     switch (outcome.outcome) {
       case 'answered':
-        if (outcome.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
-        if (outcome.transfer) reply.header('payment-response', headerOf(settledOf(outcome.transfer)));
-        return void reply.type(JSON_TYPE).send(successOfJson(outcome.dataJson));
+        if (outcome.transfer && this.speaksV1) reply.header('x-payment-response', headerOf(settledOf(outcome.transfer)));
+        return sendAnswer(outcome, reply);
       case 'pending':
-        return void reply.status(202).header('retry-after', outcome.retryAfterSeconds).send(success(pendingData(outcome)));
+        return sendPending(outcome, reply);
       case 'payment_required':
         return this.askToPay(outcome, `${this.publicUrl}${pathOf(request)}`, reply);
     }
   }
 
+  /** One bus hop more. */
+  private async readV1({ headers, call }: FastifyRequest): Promise<PaymentSignature | undefined> {
+    const payment = this.speaksV1 ? readV1Payment(headers) : undefined;
+    if (!payment) return undefined;
+    const { requirements } = await this.bus.request(findExactOffer, { payTo: payment.payTo }, call);
+    return { relayRequestId: requirements.extra.relayRequestId, authorization: payment.asV2(requirements) };
+  }
+
   /** In the body for those who read, in headers for stock x402 clients. */
   private askToPay(outcome: PaymentRequiredOutcome, url: string, reply: FastifyReply): void {
     const { payment, rejection } = outcome;
-    const x402 = payment.x402 && paymentRequiredOf(payment.x402, url, rejection?.reason);
+    const resource = { url, description: 'One call of this listing' };
+    const x402 = payment.x402 && paymentRequiredOf([payment.x402], resource, rejection?.reason);
     if (x402) reply.header('payment-required', headerOf(x402));
     if (rejection?.at === 'settlement') reply.header('payment-response', headerOf(notSettledOf(rejection.reason, payment.requirements.network)));
-    reply.status(402).header('link', this.guidance).send(paymentRequiredBody(outcome, x402, this.links));
+    reply.status(402).header('link', this.guidance).send({ ...(this.speaksV1 && payment.x402 ? v1KeysOf(payment.x402, resource) : {}), ...paymentRequiredBody(outcome, x402, this.links) });
   }
-}
-
-/** The fingerprint is made by the gateway service: it alone reads the body. */
-function callOf(request: FastifyRequest): Call {
-  const key = idempotencyKeyOf(request);
-  return key === undefined ? request.call : { ...request.call, idempotency: { key, fingerprint: '' } };
 }

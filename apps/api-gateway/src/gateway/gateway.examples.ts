@@ -1,6 +1,7 @@
 import type { OutputOf } from '@market/contracts';
 import type { getGatewayRequest } from '@market/contracts/gateway';
-import type { PaymentOffer } from '@market/contracts/payments-ledger';
+import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
+import { BAZAAR_EXTENSION, serviceNameOf } from '../x402/bazaar-resource.js';
 import { paymentRequiredOf } from './x402.js';
 import { BUYER_ID, GATEWAY_REQUEST_ID, LATER, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 
@@ -33,7 +34,17 @@ export const offerExample: PaymentOffer = {
   },
 };
 
-export const x402Example = paymentRequiredOf(offerExample.x402!, `https://market.example/api/v1/gateway/${LISTING_REF.slug}`);
+export const x402Example = paymentRequiredOf([offerExample.x402!], { url: `https://market.example/api/v1/gateway/${LISTING_REF.slug}`, description: 'One call of this listing' });
+
+const { payment_id: _paymentId, ...unstored } = offerExample;
+
+export const keylessOfferExample: KeylessOffer = {
+  ...unstored,
+  retry_headers: {},
+  x402: { ...offerExample.x402!, extra: { ...offerExample.x402!.extra, offer: 'WyJ1V2hQ…' } },
+};
+
+export const keylessExample = paymentRequiredOf([keylessOfferExample.x402], { url: `https://market.example/api/v1/x402/${LISTING_REF.slug}`, description: `One call of ${LISTING_REF.name}`, ...serviceNameOf(LISTING_REF.name) }, undefined, { bazaar: BAZAAR_EXTENSION });
 
 const money = { charged_amount: { amount_cents: 2, currency: 'USD' as const }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
 

@@ -1,4 +1,4 @@
-import { exactRequirements, paymentOffer } from '@market/contracts/payments-ledger';
+import { exactRequirements, keylessOffer, keylessRequirements, paymentOffer } from '@market/contracts/payments-ledger';
 import { z } from 'zod';
 import { ERROR_SCHEMA_NAME } from '../openapi/refusal-responses.js';
 import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
@@ -30,17 +30,16 @@ export const pendingSchema = envelopeSchema(object({ status: { type: 'string', c
 /** For those who look for paid operations: the price is each listing's own, up to the dearest there can be. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
 export const paymentInfo: JsonSchema = { price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' }, protocols: [{ x402: {} }] };
 
+const resource = z.object({ url: z.string(), description: z.string(), serviceName: z.string().optional(), mimeType: z.string() });
+const extensions = z.record(z.string(), z.object({}));
+
 /** As the header PAYMENT-REQUIRED carries it in base64. */
-const paymentRequired = z.object({
-  x402Version: z.literal(2),
-  error: z.string(),
-  resource: z.object({ url: z.string(), description: z.string(), mimeType: z.string() }),
-  accepts: z.array(exactRequirements),
+const paymentRequired = z.object({ x402Version: z.literal(2), error: z.string(), resource, accepts: z.array(exactRequirements), extensions });
+const keylessRequired = paymentRequired.extend({ accepts: z.array(keylessRequirements) });
+
+const withPayment = (payment: z.ZodType): JsonSchema => ({
+  allOf: [{ $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` }, object({ data: object({ payment: jsonSchemaOf(payment) }) })],
 });
 
-export const paymentRequiredSchema: JsonSchema = {
-  allOf: [
-    { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
-    object({ data: object({ payment: jsonSchemaOf(paymentOffer.extend({ x402: paymentRequired.nullable() })) }) }),
-  ],
-};
+export const paymentRequiredSchema = withPayment(paymentOffer.extend({ x402: paymentRequired.nullable() }));
+export const keylessRequiredSchema = withPayment(keylessOffer.extend({ x402: keylessRequired }));

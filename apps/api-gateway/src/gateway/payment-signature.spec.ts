@@ -26,6 +26,12 @@ describe('PAYMENT-SIGNATURE', () => {
     expect(() => read(header)).toThrow(Refusal);
   });
 
+  it('may name the purchase', () => {
+    const named = (id: unknown): string => encode({ ...payload(), extensions: { 'payment-identifier': { info: { required: false, id } } } });
+    expect(read(named('pay_7d5d747be160e280'))?.paymentIdentifier).toBe('pay_7d5d747be160e280');
+    for (const id of ['short', 'x'.repeat(129), 'with blank 0123456', 17, null]) expect(() => read(named(id))).toThrow(Refusal);
+  });
+
   it('pays the offer that X-Market-Relay-Request-Id names, where both are sent', () => {
     expect(() => read(encode(payload()), `0x${'cd'.repeat(32)}`)).toThrow(Refusal);
   });

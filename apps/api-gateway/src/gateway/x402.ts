@@ -1,26 +1,38 @@
 import type { OutputOf } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
-import type { PaymentOffer } from '@market/contracts/payments-ledger';
+import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
+import { signedReceipt } from './offer-receipt.js';
+import { PAYMENT_IDENTIFIER } from './payment-identifier.js';
 
 type Answered = Extract<OutputOf<typeof executeCall>, { outcome: 'answered' }>;
+type Requirements = NonNullable<PaymentOffer['x402']> | KeylessOffer['x402'];
+
+export interface PaidResource {
+  url: string;
+  description: string;
+  serviceName?: string;
+}
 
 /** `PaymentRequired` of x402 version 2. Source: specs/x402-specification-v2.md of github.com/coinbase/x402. */
 export interface PaymentRequired {
   x402Version: 2;
   error: string;
-  resource: { url: string; description: string; mimeType: 'application/json' };
-  accepts: NonNullable<PaymentOffer['x402']>[];
+  resource: PaidResource & { mimeType: 'application/json' };
+  accepts: Requirements[];
+  extensions: Record<string, object>;
 }
 
-export const paymentRequiredOf = (requirements: NonNullable<PaymentOffer['x402']>, url: string, error = 'PAYMENT-SIGNATURE header is required'): PaymentRequired => ({
+/** @param extensions beside those that every call has. */
+export const paymentRequiredOf = (accepts: Requirements[], resource: PaidResource, error = 'PAYMENT-SIGNATURE header is required', extensions: Record<string, object> = {}): PaymentRequired => ({
   x402Version: 2,
   error,
-  resource: { url, description: 'One call of this listing', mimeType: 'application/json' },
-  accepts: [requirements],
+  resource: { ...resource, mimeType: 'application/json' },
+  accepts,
+  extensions: { ...PAYMENT_IDENTIFIER, ...extensions },
 });
 
 /** What a client is told of its settlement, in `PAYMENT-RESPONSE`. */
-export const settledOf = (transfer: NonNullable<Answered['transfer']>): object => ({ success: true, ...transfer });
+export const settledOf = ({ receipt, ...transfer }: NonNullable<Answered['transfer']>): object => ({ success: true, ...transfer, ...(receipt === undefined ? {} : { extensions: signedReceipt(receipt) }) });
 export const notSettledOf = (reason: string, network: string): object => ({ success: false, errorReason: reason, transaction: '', network });
 
 export const headerOf = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64');

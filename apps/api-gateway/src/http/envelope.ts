@@ -21,8 +21,9 @@ export const successOfJson = (dataJson: string): string => `{"success":true,"dat
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-export const paginated = <T>(items: T[], total: number, { page, limit }: { page: number; limit: number }): Page<T> => ({
-  success: true,
-  data: items,
-  pagination: { page, limit, total, totalPages: Math.ceil(total / limit) },
-});
+export const paginationOf = (total: number, { page, limit }: Pick<Pagination, 'page' | 'limit'>): Pagination => ({ page, limit, total, totalPages: Math.ceil(total / limit) });
+
+export const paginated = <T>(items: T[], total: number, asked: Pick<Pagination, 'page' | 'limit'>): Page<T> => ({ success: true, data: items, pagination: paginationOf(total, asked) });
+
+/** A page of items that are JSON text already. */
+export const pageOfJson = (itemsJson: string, pagination: Pagination): string => `{"success":true,"data":${itemsJson},"pagination":${JSON.stringify(pagination)}}`;

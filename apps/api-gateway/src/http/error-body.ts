@@ -37,6 +37,9 @@ export const guidanceLinks = (publicUrl: string): GuidanceLinks => {
   return { docs: `${base}/docs`, openapi: `${base}/api/v1/openapi.json`, llms: `${base}/llms.txt` };
 };
 
+/** The same as a header (RFC 8288), for clients that do not read bodies. */
+export const guidanceHeader = ({ openapi, llms }: GuidanceLinks): string => `<${openapi}>; rel="service-desc", <${llms}>; rel="describedby"`;
+
 export function toHttpError(error: unknown, requestId: string, links: GuidanceLinks): HttpError {
   if (error instanceof Refusal) return refused(error.declaration.kind === 'unauthenticated' ? unauthorized() : error, links);
   const status = clientErrorStatus(error);

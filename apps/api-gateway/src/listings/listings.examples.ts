@@ -1,10 +1,10 @@
 import type { OutputOf } from '@market/contracts';
-import type { createListing, createListingChallenge, getListing, listCategories, searchListings } from '@market/contracts/catalog';
+import type { createListing, createListingChallenge, getListing, listCategories, ListingView } from '@market/contracts/catalog';
 import { CATEGORY_ID, EARLIER, LISTING_REF, SELLER, SELLER_ID } from '../openapi/example-values.js';
 
 export const categoryExample: OutputOf<typeof listCategories>['categories'][number] = { id: CATEGORY_ID, name: 'Data', slug: 'data', description: 'Facts about the world, fresh from their source', sort_order: 4 };
 
-export const listingExample: OutputOf<typeof searchListings>['items'][number] = {
+export const listingExample: ListingView = {
   ...LISTING_REF,
   provider_id: SELLER_ID,
   description: 'Temperature, wind and rain for the next 48 hours at any coordinates, measured and modelled.',

@@ -1,6 +1,7 @@
 import { getAgents, type PublicProfile } from '@market/contracts/identity';
 import { MessageBus, type Call } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 
 const MEMORY_MS = 60_000;
 const REMEMBERED = 10_000;
@@ -19,7 +20,7 @@ export interface PartyWithPicture extends Party {
 /** Puts names to accounts; a name may be a minute old. */
 @Injectable()
 export class Parties {
-  private readonly remembered = new Map<string, { profile: PublicProfile; untilMs: number }>();
+  private readonly remembered = new LRUCache<string, { profile: PublicProfile; untilMs: number }>({ max: REMEMBERED });
 
   constructor(private readonly bus: MessageBus) {}
 
@@ -47,9 +48,7 @@ export class Parties {
   }
 
   private remember(profile: PublicProfile, untilMs: number): void {
-    this.remembered.delete(profile.id);
     this.remembered.set(profile.id, { profile, untilMs });
-    if (this.remembered.size > REMEMBERED) this.remembered.delete(this.remembered.keys().next().value!);
   }
 }
 

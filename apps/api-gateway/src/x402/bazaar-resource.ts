@@ -1,9 +1,6 @@
-import type { OutputOf } from '@market/contracts';
-import type { searchListings } from '@market/contracts/catalog';
+import type { ListingView } from '@market/contracts/catalog';
 import { exactTerms, type ExactTerms } from '@market/contracts/payments-ledger';
 import { z } from 'zod';
-
-type Listing = OutputOf<typeof searchListings>['items'][number];
 
 /** Of the protocol: a role in place of an address, since each call is paid to an address of its own, which its 402 names. */
 export const PAY_TO = 'merchant';
@@ -11,14 +8,14 @@ export const RESOURCE_TYPE = 'http';
 export const SCHEME = exactTerms.shape.scheme.value;
 
 const bazaar = z.object({
-  info: z.object({ input: z.object({ type: z.literal(RESOURCE_TYPE), method: z.literal('POST'), bodyType: z.literal('json'), body: z.object({}), headers: z.object({ authorization: z.string() }) }) }),
+  info: z.object({ input: z.object({ type: z.literal(RESOURCE_TYPE), method: z.literal('POST'), bodyType: z.literal('json'), body: z.object({}) }) }),
 });
 
 export const EXTENSIONS = ['bazaar'] as const satisfies (keyof z.output<typeof bazaarResource>['extensions'])[];
 
 /**
- * A call that can be bought, as facilitators list it. `accepts` is empty where the seller is paid in what no signed
- * authorization pays; `serviceName`, `tags` and `iconUrl` hold what fits the limits of version 2: printable ASCII, at most
+ * A call that can be bought, as facilitators list it. `accepts` is empty where no chain takes a signed
+ * authorization of the price; `serviceName`, `tags` and `iconUrl` hold what fits the limits of version 2: printable ASCII, at most
  * 32 characters a text and 5 tags. Source: x402-specification-v2.md and extensions/bazaar.md of github.com/coinbase/x402.
  */
 export const bazaarResource = z.object({
@@ -39,22 +36,45 @@ export type BazaarResource = z.output<typeof bazaarResource>;
 const MOST_TAGS = 5;
 const isShortAscii = (text: string): boolean => /^[ -~]{1,32}$/.test(text);
 
-/** @param base the marketplace's own address, without a slash at its end. */
-export const callUrl = (base: string, { slug }: Pick<Listing, 'slug'>): string => `${base}/api/v1/gateway/${slug}`;
+export const serviceNameOf = (name: string): { serviceName?: string } => (isShortAscii(name) ? { serviceName: name } : {});
 
-export function toResource(base: string, listing: Listing, terms: ExactTerms | null): BazaarResource {
+/** Where it is called without a key. @param base the marketplace's own address, without a slash at its end. */
+export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
+
+/** How the call is made: a POST of whatever JSON object its seller accepts. */
+export const BAZAAR: z.output<typeof bazaar> = { info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: {} } } };
+
+/** The same as a 402 says it, with its JSON Schema. */
+export const BAZAAR_EXTENSION = {
+  ...BAZAAR,
+  schema: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    properties: {
+      input: {
+        type: 'object',
+        properties: { type: { type: 'string', const: RESOURCE_TYPE }, method: { type: 'string', enum: ['POST'] }, bodyType: { type: 'string', enum: ['json'] }, body: { type: 'object' } },
+        required: ['type', 'method', 'bodyType', 'body'],
+        additionalProperties: false,
+      },
+    },
+    required: ['input'],
+  },
+};
+
+export function toResource(base: string, listing: ListingView, terms: ExactTerms[]): BazaarResource {
   const { name, description, tags, logo_url, created_at } = listing;
   return {
     resource: callUrl(base, listing),
     type: RESOURCE_TYPE,
     x402Version: 2,
-    accepts: terms ? [{ ...terms, payTo: PAY_TO }] : [],
+    accepts: terms.map((each) => ({ ...each, payTo: PAY_TO })),
     lastUpdated: created_at,
     description: `${name}: ${description}`,
     mimeType: 'application/json',
-    ...(isShortAscii(name) ? { serviceName: name } : {}),
+    ...serviceNameOf(name),
     tags: tags.filter(isShortAscii).slice(0, MOST_TAGS),
     ...(logo_url?.startsWith('https://') ? { iconUrl: logo_url } : {}),
-    extensions: { bazaar: { info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: {}, headers: { authorization: 'Bearer am_k_…' } } } } },
+    extensions: { bazaar: BAZAAR },
   };
 }

@@ -1,4 +1,4 @@
-import { searchListings } from '@market/contracts/catalog';
+import { listingsOf, searchListings } from '@market/contracts/catalog';
 import { quoteExact } from '@market/contracts/payments-ledger';
 import { parseDecimal } from '@market/kernel';
 import { MessageBus, type Call } from '@market/messaging';
@@ -53,7 +53,7 @@ export class DiscoveryHttpController {
   @Public()
   @Operation({
     summary: 'List what can be paid with x402',
-    description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. A call needs an API key beside its payment. lastUpdated is when the listing was made. ${FILTERED}`,
+    description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. lastUpdated is when the listing was made. ${FILTERED}`,
     asks: [searchListings, quoteExact],
     query: resourcesQuery,
     cacheable: true,
@@ -93,17 +93,17 @@ export class DiscoveryHttpController {
   @Public()
   @ApiExcludeEndpoint()
   async getWellKnown(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    const { items } = await this.bus.request(searchListings, { ...PAID_PER_CALL, sort: 'popular', page: 1, limit: WELL_KNOWN }, request.call);
-    return sendCacheable(request, reply, { version: 1, resources: items.map((listing) => callUrl(this.base, listing)) });
+    const found = await this.bus.request(searchListings, { ...PAID_PER_CALL, sort: 'popular', page: 1, limit: WELL_KNOWN }, request.call);
+    return sendCacheable(request, reply, { version: 1, resources: listingsOf(found).map((listing) => callUrl(this.base, listing)) });
   }
 
   private async find(search: { q?: string; sort: 'newest' | 'popular' }, filters: Filters, offset: number, limit: number, call: Call): Promise<{ items: BazaarResource[]; total: number }> {
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
     const pages = await Promise.all((skipped === 0 ? [page] : [page, page + 1]).map((number) => this.bus.request(searchListings, { ...PAID_PER_CALL, ...search, page: number, limit }, call)));
-    const listings = pages.flatMap(({ items }) => items).slice(skipped, skipped + limit);
-    const { terms } = listings.length === 0 ? { terms: [] } : await this.bus.request(quoteExact, { calls: listings.map(({ pricing_amount, preferred_currency }) => ({ priceMicros: microsOf(pricing_amount), preferredCurrency: preferred_currency })) }, call);
-    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? null)).filter((resource) => fits(resource, filters));
+    const listings = pages.flatMap(listingsOf).slice(skipped, skipped + limit);
+    const { terms } = listings.length === 0 ? { terms: [] } : await this.bus.request(quoteExact, { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) }, call);
+    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? [])).filter((resource) => fits(resource, filters));
     return { items, total: pages[0]!.total };
   }
 }

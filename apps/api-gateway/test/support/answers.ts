@@ -1,15 +1,15 @@
 import { createListing, createListingChallenge, getListing, getListingCards, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
-import { executeCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import { executeCall, executeKeylessCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
 import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
-import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, listLedger, listPaymentRoutes, listReceipts, listSigningKeys, listSubscriptions, paySandbox, quoteExact, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, hearRelay, listLedger, listPaymentRoutes, listReceipts, listSigningKeys, listSubscriptions, paySandbox, quoteExact, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
 import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
 import { entryExample, proofExample, receiptExample, receiptRecordExample, signingKeysExample } from '../../src/books/books.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
-import { gatewayRecordExample, gatewayResultExample } from '../../src/gateway/gateway.examples.js';
+import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
 import { challengeExample, claimExample, createdKeyExample, linkedWalletExample, profileExample, recoveryExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
 import { categoryExample, createdListingExample, listingChallengeExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
-import { BUYER, LATER, SELLER } from '../../src/openapi/example-values.js';
+import { BUYER, LATER, LISTING_REF, SELLER } from '../../src/openapi/example-values.js';
 import { routeExample } from '../../src/payment-routes/payment-routes.http-controller.js';
 import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
@@ -35,13 +35,18 @@ export function answerEverything(bus: FakeBus): void {
     .answers(openSession, () => ({ ...sessionExample, session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)) }))
     .answers(closeSession, () => ({ ended: true as const }))
     .answers(listCategories, () => ({ categories: [categoryExample] }))
-    .answers(searchListings, () => ({ items: [listingExample], total: 41 }))
+    .answers(searchListings, () => ({ itemsJson: JSON.stringify([listingExample]), total: 41 }))
     .answers(getListing, () => listingDetailExample)
     .answers(createListingChallenge, () => listingChallengeExample)
     .answers(createListing, () => createdListingExample)
     .answers(updateListing, () => listingDetailExample)
     .answers(removeListing, ({ listingId }) => ({ id: listingId, deleted: true }))
     .answers(executeCall, () => ({ outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false }))
+    .answers(executeKeylessCall, ({ authorization }) =>
+      authorization === undefined
+        ? { outcome: 'payment_required' as const, listing: LISTING_REF, offers: [keylessOfferExample], signatures: [] }
+        : { outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false },
+    )
     .answers(listGatewayRequests, () => ({ items: [gatewayRecordExample], total: 1 }))
     .answers(getGatewayRequest, () => gatewayRecordExample)
     .answers(getEndpoint, () => endpointExample)
@@ -52,7 +57,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
-    .answers(quoteExact, ({ calls }) => ({ terms: calls.map(() => null) }))
+    .answers(quoteExact, ({ prices }) => ({ terms: prices.map(() => []) }))
     .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)
     .answers(getListingCards, () => ({ listings: [listingCardExample] }))
@@ -66,5 +71,6 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReviews, () => ({ items: [reviewRecordExample], total: 1 }))
     .answers(createReview, () => reviewRecordExample)
     .answers(getScore, () => scoreExample)
-    .answers(paySandbox, () => sandboxPaymentExample);
+    .answers(paySandbox, () => sandboxPaymentExample)
+    .answers(hearRelay, () => ({ received: true as const }));
 }

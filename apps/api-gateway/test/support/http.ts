@@ -97,7 +97,10 @@ export function expectEnvelope({ status, headers, json }: Answer): void {
     expect(json.success).toBe(true);
     return;
   }
-  expect(json).toMatchObject({ success: false, error: { code: expect.any(String), message: expect.any(String), details: expect.any(Object), recovery: { next_action: expect.any(String) } } });
+  // What is to be paid stands beside the error.
+  const particulars = status === 402 ? { data: { payment: expect.any(Object) as object } } : { error: { details: expect.any(Object) as object } };
+  expect(json).toMatchObject({ success: false, error: { code: expect.any(String), message: expect.any(String), recovery: { next_action: expect.any(String) } } });
+  expect(json).toMatchObject(particulars);
 }
 
 export function expectRefused(answer: Answer, status: number, code: string, reason?: string): void {

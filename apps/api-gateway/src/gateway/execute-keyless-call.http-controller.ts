@@ -1,0 +1,104 @@
+import { executeKeylessCall } from '@market/contracts/gateway';
+import type { OutputOf } from '@market/contracts';
+import { invariant } from '@market/kernel';
+import { MessageBus, refuse } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Controller, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiExtension, ApiHeader, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Public } from '../http/access.js';
+import { requestInvalid } from '../http/edge-refusals.js';
+import { success } from '../http/envelope.js';
+import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
+import { refOr } from '../http/values.js';
+import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
+import { BAZAAR_EXTENSION, serviceNameOf } from '../x402/bazaar-resource.js';
+import { keylessRequiredBody, pendingData } from './call-answer.js';
+import { gatewayResultExample, keylessExample, keylessOfferExample, offerExample } from './gateway.examples.js';
+import { gatewayResultSchema, keylessRequiredSchema, paymentInfo, pendingSchema } from './gateway.openapi.js';
+import { signedOffers } from './offer-receipt.js';
+import { PAYMENT_SIGNATURE, readPaymentSignature } from './payment-signature.js';
+import { callOf, MAX_BODY_BYTES, sendAnswer, sendPending } from './send-answer.js';
+import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
+
+type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
+
+const toSign = {
+  schema: keylessRequiredSchema,
+  example: keylessRequiredBody({ outcome: 'payment_required', listing: { name: '', slug: '' }, offers: [keylessOfferExample], signatures: [] }, keylessExample, guidanceLinks('https://market.example')),
+  description: 'Sign and repeat. PAYMENT-REQUIRED is data.payment.x402 in base64.',
+};
+
+/** For x402 clients and indexers, which have no key: what the gateway does for those that have. */
+@ApiTags('Gateway')
+@Controller('x402')
+export class ExecuteKeylessCallHttpController {
+  private readonly links;
+  private readonly guidance: string;
+  private readonly publicUrl: string;
+
+  constructor(
+    private readonly bus: MessageBus,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.publicUrl = publicUrl.replace(/\/+$/, '');
+    this.links = guidanceLinks(publicUrl);
+    this.guidance = guidanceHeader(this.links);
+  }
+
+  /** One bus hop; nothing is read of a body that does not come with a signature. */
+  @Post(':listingId')
+  @Public({ body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, waitsForSeller: true, rate: 'calls' })
+  @Operation({
+    summary: 'Call a listing without a key, paying with x402',
+    description:
+      'Answers 402 with what to sign, whatever the body is; nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed is the buyer: the call, its receipt and a later registration of that wallet belong to one account. The signature is charged only once the seller has answered. Repeating it repeats the stored answer; another body with it is 409. Counted by address.',
+    asks: [executeKeylessCall],
+    body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
+    idempotent: true,
+    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
+  })
+  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet: repeat the same request, with the same signature.' }, { 'Retry-After': { schema: { type: 'integer' } } })
+  @ApiAnswer(402, toSign, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64.', schema: { type: 'string' } } })
+  @ApiHeader({ name: PAYMENT_SIGNATURE, required: false, description: 'An x402 version 2 payment of one of the accepts of the 402, in base64.' })
+  @ApiExtension('x-payment-info', paymentInfo)
+  async executeKeylessCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { paymentIdentifier, authorization } = readPaymentSignature(request.headers) ?? {};
+    const outcome = await this.bus.request(executeKeylessCall, { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization }, callOf(request, paymentIdentifier));
+    switch (outcome.outcome) {
+      case 'answered':
+        return sendAnswer(outcome, reply);
+      case 'pending':
+        return sendPending(outcome, reply);
+      case 'payment_required':
+        return this.askToPay(outcome, reply);
+    }
+  }
+
+  @Get(':listingId')
+  @Public({ rate: 'calls' })
+  @Operation({
+    summary: 'See what a call without a key costs',
+    description: 'The 402 of the POST, for indexers that only read. The call itself is a POST.',
+    asks: [executeKeylessCall],
+    status: 402,
+    answer: toSign,
+  })
+  async showPrice(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    if (request.headers['payment-signature'] !== undefined) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'pays a call, which is a POST of its JSON body to this path' }]);
+    const outcome = await this.bus.request(executeKeylessCall, { listingRef: refOf(listingId), body: '' }, request.call);
+    invariant(outcome.outcome === 'payment_required', 'what comes without a signature is asked to pay');
+    this.askToPay(outcome, reply);
+  }
+
+  private askToPay(outcome: Unpaid, reply: FastifyReply): void {
+    const { listing, offers, signatures, rejection, reason } = outcome;
+    const resource = { url: `${this.publicUrl}/api/v1/x402/${listing.slug}`, description: `One call of ${listing.name}`, ...serviceNameOf(listing.name) };
+    const x402 = paymentRequiredOf(offers.map((offer) => offer.x402), resource, rejection?.reason ?? reason, { bazaar: BAZAAR_EXTENSION, ...signedOffers(signatures) });
+    reply.header('payment-required', headerOf(x402));
+    if (rejection?.at === 'settlement') reply.header('payment-response', headerOf(notSettledOf(rejection.reason, offers[0]!.requirements.network)));
+    void reply.status(402).header('link', this.guidance).send(keylessRequiredBody(outcome, x402, this.links));
+  }
+}
+
+const refOf = (listingId: string): string => refOr(listingId, () => refuse(executeKeylessCall, 'listing_not_found', {}));

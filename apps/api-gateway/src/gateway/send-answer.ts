@@ -1,0 +1,28 @@
+import type { OutputOf } from '@market/contracts';
+import type { executeCall } from '@market/contracts/gateway';
+import type { Call } from '@market/messaging';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
+import { idempotencyKeyOf } from '../http/idempotency.js';
+import { pendingData } from './call-answer.js';
+import { headerOf, settledOf } from './x402.js';
+
+type Outcome<Name extends OutputOf<typeof executeCall>['outcome']> = Extract<OutputOf<typeof executeCall>, { outcome: Name }>;
+
+export const MAX_BODY_BYTES = 1_048_576;
+
+export function sendAnswer({ dataJson, idempotencyReplayed, transfer }: Outcome<'answered'>, reply: FastifyReply): void {
+  if (idempotencyReplayed) reply.header('idempotency-replayed', 'true');
+  if (transfer) reply.header('payment-response', headerOf(settledOf(transfer)));
+  void reply.type(JSON_TYPE).send(successOfJson(dataJson));
+}
+
+export function sendPending(outcome: Outcome<'pending'>, reply: FastifyReply): void {
+  void reply.status(202).header('retry-after', outcome.retryAfterSeconds).send(success(pendingData(outcome)));
+}
+
+/** The fingerprint is made by the gateway service: it alone reads the body. */
+export function callOf(request: FastifyRequest, paymentIdentifier?: string): Call {
+  const key = idempotencyKeyOf(request) ?? paymentIdentifier;
+  return key === undefined ? request.call : { ...request.call, idempotency: { key, fingerprint: '' } };
+}
