@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { FakeGateway, type Fault } from '../test/fake-gateway.js';
 import { TestClock } from '../test/test-clock.js';
+import { testPayer } from '../test/test-payer.js';
 import type { CallOptions } from './call.js';
 import { MarketplaceError } from './errors.js';
 import { Marketplace } from './marketplace.js';
-import { sandboxPayer, type Payer } from './payer.js';
+import { RecentPayments, sandboxPayer, type Payer } from './payer.js';
 import type { PaymentOffer } from './types/payments.js';
 
 describe('call', () => {
@@ -58,10 +59,12 @@ describe('call', () => {
         gateway.payments.length = 0;
         gateway.charges.length = 0;
         let asked = 0;
+        const sandbox = sandboxPayer(market);
         const payer: Payer = {
-          pay: (offer) => {
+          ...sandbox,
+          prepare: (offer) => {
             asked += 1;
-            return sandboxPayer(market).pay(offer);
+            return sandbox.prepare(offer);
           },
         };
 
@@ -129,7 +132,7 @@ describe('call', () => {
   it('never pays in a resumed call', async () => {
     const offers: PaymentOffer[] = [];
     const error = await failureOf(
-      call({ relayRequestId: 'relay-unknown', pay: { pay: async (offer) => void offers.push(offer) } }),
+      call({ relayRequestId: 'relay-unknown', pay: testPayer(async (offer) => void offers.push(offer)) }),
     );
 
     expect(error).toMatchObject({ code: 'NOT_FOUND', relayRequestId: 'relay-unknown' });
@@ -227,12 +230,10 @@ describe('call', () => {
   });
 
   it('sends the headers a payer proves its payment with', async () => {
-    const payer: Payer = {
-      pay: async (offer) => {
-        await market.sandbox.pay(offer.relay_request_id);
-        return { headers: { 'PAYMENT-SIGNATURE': 'proof' } };
-      },
-    };
+    const payer = testPayer(async (offer) => {
+      await market.sandbox.pay(offer.relay_request_id);
+      return { headers: { 'PAYMENT-SIGNATURE': 'proof' } };
+    });
 
     await call({ pay: payer });
 
@@ -241,12 +242,10 @@ describe('call', () => {
 
   it('reports a payer’s failure with the id it was paying, and does not ask it again', async () => {
     let asked = 0;
-    const payer: Payer = {
-      pay: async () => {
-        asked += 1;
-        throw new Error('no funds');
-      },
-    };
+    const payer = testPayer(async () => {
+      asked += 1;
+      throw new Error('no funds');
+    });
 
     const error = await failureOf(call({ pay: payer }));
 
@@ -254,15 +253,79 @@ describe('call', () => {
     expect(asked).toBe(1);
   });
 
+  it('pays a dollar at most unless it is told otherwise', async () => {
+    Object.assign(gateway, { priceUsd: 1.01, amount: '1.01' });
+
+    expect(await failureOf(call())).toMatchObject({ code: 'PRICE_ABOVE_LIMIT', message: expect.stringContaining('$1.00') as string });
+    expect(await call({ maxPriceUsd: 2 })).toMatchObject({ billable: true });
+  });
+
+  it('pays no offer that was changed on its way', async () => {
+    gateway.tamper = ({ requirements }) => void (requirements.relayRequestId = 'relay-of-another');
+
+    expect(await failureOf(call())).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'relay_request_id_mismatch' } });
+    expect(gateway.payments).toEqual([]);
+  });
+
+  it('takes of several payers the first that can, and none where none can', async () => {
+    const never = { ...testPayer(async () => Promise.reject(new Error('asked'))), canPay: () => false };
+
+    await expect(call({ pay: [never, sandboxPayer(market)] })).resolves.toMatchObject({ billable: true });
+    expect(await failureOf(call({ pay: never }, { text: 'other' }))).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'no_payer' } });
+  });
+
+  it('goes on after a crash with what was kept for the offer, in a client that knows nothing else', async () => {
+    const payments = new RecentPayments();
+    const restarted = (): Marketplace => new Marketplace({ baseUrl: gateway.baseUrl, apiKey: 'am_k_test', clock, payments });
+    const proving = testPayer(async () => ({ headers: { 'PAYMENT-SIGNATURE': 'kept' } }));
+    gateway.pendingAnswers = Infinity;
+    const error = await failureOf(restarted().call('listing-1', { n: 1 }, { pay: proving, timeoutMs: 10_000 }));
+    await market.sandbox.pay(error.relayRequestId ?? '');
+    gateway.pendingAnswers = 0;
+
+    const resumed = await restarted().call('listing-1', { n: 1 }, { relayRequestId: error.relayRequestId });
+
+    expect(resumed.billable).toBe(true);
+    expect(gateway.gatewayRequests.at(-1)?.headers['payment-signature']).toBe('kept');
+  });
+
+  it('calls without an account where it has no key, and pays the one of its offers that it can', async () => {
+    const accepted = (network: string, id: string) => ({ scheme: 'exact', network, amount: '50000', asset: '0x1', payTo: `0x${id}`, maxTimeoutSeconds: 600, extra: { relayRequestId: id } });
+    gateway.tamper = (offer) => void (offer.x402 = { x402Version: 2, accepts: [accepted('eip155:1', 'relay-elsewhere'), accepted('eip155:84532', 'relay-1')] });
+    const keyless = new Marketplace({ baseUrl: gateway.baseUrl, clock });
+    const paid: PaymentOffer[] = [];
+    const payer = testPayer(async (offer) => {
+      paid.push(offer);
+      await market.sandbox.pay(offer.relay_request_id);
+    });
+
+    await keyless.call('listing-1', { n: 1 }, { pay: { ...payer, canPay: ({ requirements }) => requirements.network === 'eip155:84532' } });
+
+    expect(paid).toMatchObject([{ relay_request_id: 'relay-1', requirements: { depositAddress: '0xrelay-1', amount: '0.050000', network: 'eip155:84532', relayRequestId: 'relay-1' }, x402: { accepts: [{ network: 'eip155:84532' }] } }]);
+    expect(gateway.gatewayRequests.map(({ path, headers }) => [path, headers.authorization])).toEqual(Array(2).fill(['/api/v1/x402/listing-1', undefined]));
+  });
+
+  it('tells how a signed payment was settled', async () => {
+    const settlement = { success: true, transaction: '0xabc', network: 'eip155:84532', payer: '0xdef' };
+    const settled: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      const headers = new Headers(response.headers);
+      if (response.status === 200) headers.set('payment-response', Buffer.from(JSON.stringify(settlement)).toString('base64'));
+      return new Response(response.body, { status: response.status, headers });
+    };
+    const client = new Marketplace({ baseUrl: gateway.baseUrl, apiKey: 'am_k_test', clock, fetch: settled });
+
+    expect(await client.call('listing-1', { n: 1 }, { pay: sandboxPayer(market) })).toMatchObject({ settlement });
+    expect(await call({}, { n: 2 })).toMatchObject({ settlement: null });
+  });
+
   it('stops when it is cancelled and still tells the payment', async () => {
     gateway.pendingAnswers = Infinity;
     const cancel = new AbortController();
-    const payer: Payer = {
-      pay: async (offer) => {
-        await market.sandbox.pay(offer.relay_request_id);
-        cancel.abort();
-      },
-    };
+    const payer = testPayer(async (offer) => {
+      await market.sandbox.pay(offer.relay_request_id);
+      cancel.abort();
+    });
 
     const error = await failureOf(call({ pay: payer, signal: cancel.signal }));
 

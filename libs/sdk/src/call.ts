@@ -1,17 +1,21 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
-import { compareDecimals, formatUsd } from './decimal.js';
+import { compareDecimals } from './decimal.js';
 import { MarketplaceError } from './errors.js';
 import { errorOf, retryAfterSeconds, type HttpAnswer, type HttpClient } from './http.js';
-import type { Payer } from './payer.js';
+import { keylessOffers } from './keyless-offers.js';
+import { payOnce, type KeptPayment, type Payer, type PaymentStore } from './payer.js';
 import type { PaymentCurrency } from './types/catalog.js';
-import type { GatewayResult, PaymentOffer } from './types/payments.js';
+import type { GatewayResult, PaymentOffer, PaymentRoute, X402Settlement } from './types/payments.js';
 
 export interface CallOptions {
-  /** Without it a 402 is thrown, its offer in `error.payment`. */
-  pay?: Payer;
-  /** USD, as a decimal; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. */
+  /** Of several the first that can pay the offer. Without one a 402 is thrown, its offer in `error.payment`. */
+  pay?: Payer | readonly Payer[];
+  /** USD, as a decimal, 1 by default; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. */
   maxPriceUsd?: string | number;
+  /** USD, as a decimal, none by default: what an offer may ask above the price of the call for the route it takes. */
+  maxRouteFeeUsd?: string | number;
   /** One key for one intention; keep it to repeat the call after a crash. A random one by default. */
   idempotencyKey?: string;
   /** Goes on with a payment made before; such a call never pays. */
@@ -31,11 +35,27 @@ export interface CallResult<T = unknown> extends GatewayResult<T> {
   /** The payment the call stands on; null when it cost nothing, or its key was answered from an earlier call. */
   relayRequestId: string | null;
   idempotencyKey: string;
+  /** Of a payment that was signed, once it is charged. */
+  settlement: X402Settlement | null;
   /** The whole answer as it came. */
   rawBody: string;
 }
 
+/** Where and by what a call is made, beside its options. */
+export interface CallContext {
+  http: HttpClient;
+  clock: Clock;
+  store: PaymentStore;
+  path: string;
+  /** Serialised once: the payment is bound to these bytes. */
+  body: string;
+  /** USD; what the caller knows the listing to cost. */
+  listedPriceUsd?: number;
+}
+
 const DEFAULT_CALL_TIMEOUT_MS = 300_000;
+/** What stock x402 clients pay at most unless told otherwise. */
+const DEFAULT_MAX_PRICE_USD = '1';
 const TRIES_BEFORE_PAYMENT = 3;
 const LONGEST_BACKOFF_SECONDS = 10;
 
@@ -46,6 +66,7 @@ const LONGEST_BACKOFF_SECONDS = 10;
 export class LogicalCall<T> {
   readonly #deadline: number;
   readonly #headers: Headers;
+  readonly #payers: readonly Payer[];
   #relayRequestId: string | undefined;
   #mayPay: boolean;
   #mayReroute: boolean;
@@ -53,15 +74,13 @@ export class LogicalCall<T> {
   #sellerFailures = 0;
 
   constructor(
-    private readonly http: HttpClient,
-    private readonly clock: Clock,
-    private readonly path: string,
-    /** Serialised once: the payment is bound to these bytes. */
-    private readonly body: string,
+    private readonly context: CallContext,
     private readonly options: CallOptions,
   ) {
-    if (options.maxPriceUsd !== undefined) compareDecimals(options.maxPriceUsd, 0);
-    this.#deadline = clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS);
+    // A limit that is none is found out before a payment hangs on it.
+    for (const limit of [options.maxPriceUsd, options.maxRouteFeeUsd]) if (limit !== undefined) compareDecimals(limit, 0);
+    this.#payers = options.pay === undefined ? [] : [options.pay].flat();
+    this.#deadline = context.clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS);
     this.#headers = new Headers(originHeaders(options));
     this.#headers.set('Idempotency-Key', options.idempotencyKey ?? randomUUID());
     this.#relayRequestId = options.relayRequestId;
@@ -72,6 +91,7 @@ export class LogicalCall<T> {
 
   async run(): Promise<CallResult<T>> {
     try {
+      if (this.options.relayRequestId) await this.#resume(this.options.relayRequestId);
       for (;;) {
         const answer = await this.#answer();
         if (answer.status === 200) {
@@ -82,7 +102,7 @@ export class LogicalCall<T> {
         }
         const refusal = errorOf(answer);
         if (refusal.code === 'PAYMENT_ROUTE_MINIMUM_NOT_MET' && this.#mayReroute) this.#reroute(refusal);
-        else if (refusal.payment && this.options.pay && this.#mayPay) await this.#pay(refusal.payment, this.options.pay);
+        else if (refusal.payment && this.#payers.length > 0 && this.#mayPay) await this.#pay(refusal.payment);
         else throw refusal;
       }
     } catch (error) {
@@ -95,8 +115,8 @@ export class LogicalCall<T> {
   async #answer(): Promise<HttpAnswer> {
     for (let failures = 0; ; ) {
       try {
-        const answer = await this.http.send('POST', this.path, {
-          rawBody: this.body,
+        const answer = await this.context.http.send('POST', this.context.path, {
+          rawBody: this.context.body,
           headers: this.#headers,
           signal: this.options.signal,
           ...this.#boundedByDeadline(),
@@ -116,18 +136,44 @@ export class LogicalCall<T> {
     }
   }
 
-  async #pay(offer: PaymentOffer, payer: Payer): Promise<void> {
-    refuseAbove(this.options.maxPriceUsd, offer);
+  async #pay(asked: PaymentOffer): Promise<void> {
+    const { http, clock, listedPriceUsd } = this.context;
+    const { maxPriceUsd = DEFAULT_MAX_PRICE_USD, maxRouteFeeUsd, signal } = this.options;
+    const { payer, offer } = this.#choose(asked, http.hasCredential ? [asked] : keylessOffers(asked));
+    const routes = (): Promise<PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
+    await checkOffer(offer, { maxPriceUsd, maxRouteFeeUsd, listedPriceUsd }, clock.now(), routes);
     this.#mayPay = false;
     this.#mayReroute = false;
     this.#relayRequestId = offer.relay_request_id;
-    const proof = await payer.pay(offer, this.options.signal).catch((cause: unknown) => {
+    this.#standOn(await this.#payOnce(offer, payer));
+  }
+
+  #choose(asked: PaymentOffer, offers: PaymentOffer[]): { payer: Payer; offer: PaymentOffer } {
+    for (const payer of this.#payers) {
+      const offer = offers.find((candidate) => payer.canPay(candidate));
+      if (offer) return { payer, offer };
+    }
+    throw refused(asked, 'no_payer', `No payer may pay ${asked.requirements.currency} on ${asked.requirements.network}`);
+  }
+
+  #payOnce(offer: PaymentOffer, payer: Payer): Promise<KeptPayment> {
+    return payOnce(offer, payer, this.context.store, this.options.signal).catch((cause: unknown) => {
       const message = `Paying failed: ${cause instanceof Error ? cause.message : String(cause)}`;
       throw new MarketplaceError({ status: 402, code: 'PAYMENT_FAILED', message, payment: offer, cause });
     });
-    this.#setHeaders(proof?.headers, marketHeaders(offer.retry_headers), {
-      'X-Market-Relay-Request-Id': offer.relay_request_id,
-    });
+  }
+
+  /** What was kept for the id is sent again, in case it was not sent; nothing new is paid. */
+  async #resume(relayRequestId: string): Promise<void> {
+    const kept = await this.context.store.find(relayRequestId);
+    if (!kept) return;
+    const sender = this.#payers.find(({ rail, send }) => rail === kept.rail && send);
+    if (sender) await this.#payOnce(kept.offer, sender);
+    this.#standOn(kept);
+  }
+
+  #standOn({ headers, offer }: KeptPayment): void {
+    this.#setHeaders(headers, marketHeaders(offer.retry_headers), { 'X-Market-Relay-Request-Id': offer.relay_request_id });
   }
 
   /** Another route is another request and needs another key; derived, so that a repeat after a crash finds it again. */
@@ -156,9 +202,9 @@ export class LogicalCall<T> {
 
   async #pause(seconds: number, giveUp: MarketplaceError): Promise<void> {
     const ms = Math.max(50, seconds * 1000);
-    if (this.clock.now() + ms >= this.#deadline) throw giveUp;
+    if (this.context.clock.now() + ms >= this.#deadline) throw giveUp;
     try {
-      await this.clock.sleep(ms, this.options.signal);
+      await this.context.clock.sleep(ms, this.options.signal);
     } catch (cause) {
       throw new MarketplaceError({ status: 0, code: 'ABORTED', message: 'The call was cancelled.', cause });
     }
@@ -177,8 +223,8 @@ export class LogicalCall<T> {
   }
 
   #boundedByDeadline(): { timeoutMs?: number } {
-    const left = this.#deadline - this.clock.now();
-    return left < this.http.timeoutMs ? { timeoutMs: Math.max(1, left) } : {};
+    const left = this.#deadline - this.context.clock.now();
+    return left < this.context.http.timeoutMs ? { timeoutMs: Math.max(1, left) } : {};
   }
 
   #resultWith(result: GatewayResult<T>, answer: HttpAnswer): CallResult<T> {
@@ -186,6 +232,7 @@ export class LogicalCall<T> {
       ...result,
       relayRequestId: this.#relayRequestId ?? null,
       idempotencyKey: this.#idempotencyKey,
+      settlement: settlementOf(answer),
       rawBody: answer.text,
     };
   }
@@ -214,22 +261,15 @@ function notYet(answer: HttpAnswer): MarketplaceError | undefined {
   return answer.status === 429 || error.details?.['reason'] === 'idempotency_in_progress' ? error : undefined;
 }
 
-function refuseAbove(limit: string | number | undefined, offer: PaymentOffer): void {
-  if (limit === undefined) return;
-  const { currency, amount } = offer.requirements;
-  // A dollar coin's amount is a price by itself; neither it nor the stated price may be above the limit.
-  const prices = [offer.fees?.gross_amount, currency === 'USDC' ? amount : undefined].filter((price) => price !== undefined);
-  if (prices.length > 0 && prices.every((price) => compareDecimals(price, limit) <= 0)) return;
-  throw new MarketplaceError({
-    status: 402,
-    code: 'PRICE_ABOVE_LIMIT',
-    message:
-      prices.length === 0
-        ? `The offer states no price in USD to hold against the limit of ${formatUsd(limit)}; nothing was paid.`
-        : `The call costs ${prices.map(formatUsd).join(' or ')}, above the limit of ${formatUsd(limit)}; nothing was paid.`,
-    details: { prices_usd: prices, limit_usd: limit },
-    payment: offer,
-  });
+/** What does not read is as if it were not there: the receipt says the same. */
+function settlementOf({ headers }: HttpAnswer): X402Settlement | null {
+  const header = headers.get('payment-response');
+  if (header === null) return null;
+  try {
+    return JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as X402Settlement;
+  } catch {
+    return null;
+  }
 }
 
 function originHeaders(options: CallOptions): Record<string, string> {

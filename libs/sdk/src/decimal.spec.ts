@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { compareDecimals, formatCents, formatUsd } from './decimal.js';
+import { addDecimals, compareDecimals, formatCents, formatUsd, multiplyDecimals, toBaseUnits } from './decimal.js';
 
 /** Micros written as the decimal the wire carries. */
 const decimalOf = (micros: bigint): string => `${micros / 1_000_000n}.${String(micros % 1_000_000n).padStart(6, '0')}`;
@@ -18,6 +18,23 @@ describe('compareDecimals', () => {
 
   it.each(['', '.5', '1.', 'NaN', '1,5', '0x10', '1e9999', ' '])('refuses %p', (text) => {
     expect(() => compareDecimals(text, 0)).toThrow(RangeError);
+  });
+});
+
+describe('arithmetic', () => {
+  it('adds and multiplies exactly', () => {
+    fc.assert(
+      fc.property(micros, micros, (a, b) => {
+        expect(compareDecimals(addDecimals(decimalOf(a), decimalOf(b)), decimalOf(a + b))).toBe(0);
+        expect(toBaseUnits(multiplyDecimals(decimalOf(a), decimalOf(b)), 12)).toBe(a * b);
+      }),
+    );
+  });
+
+  it('knows an amount in its smallest unit, and none that is finer', () => {
+    fc.assert(fc.property(micros, (amount) => expect(toBaseUnits(decimalOf(amount), 6)).toBe(amount)));
+    expect([toBaseUnits('0.2500', 2), toBaseUnits(1e-7, 18), toBaseUnits('3', 0)]).toEqual([25n, 100_000_000_000n, 3n]);
+    expect(() => toBaseUnits('0.0000001', 6)).toThrow(RangeError);
   });
 });
 

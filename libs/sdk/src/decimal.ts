@@ -15,6 +15,31 @@ export function compareDecimals(left: DecimalLike, right: DecimalLike): -1 | 0 |
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** The exact product, as a decimal. */
+export function multiplyDecimals(left: DecimalLike, right: DecimalLike): string {
+  const [a, b] = [parseDecimal(left), parseDecimal(right)];
+  return formatPlain({ digits: a.digits * b.digits, scale: a.scale + b.scale });
+}
+
+/** The exact sum, as a decimal. */
+export function addDecimals(left: DecimalLike, right: DecimalLike): string {
+  const [a, b] = [parseDecimal(left), parseDecimal(right)];
+  const [one, other] = alignScales(a, b);
+  return formatPlain({ digits: one + other, scale: Math.max(a.scale, b.scale) });
+}
+
+/** An amount in its smallest unit: `0.25` with 6 decimals → `250000n`. @throws RangeError for what the unit cannot express. */
+export function toBaseUnits(amount: DecimalLike, decimals: number): bigint {
+  const { digits, scale } = parseDecimal(amount);
+  if (scale <= decimals) return digits * 10n ** BigInt(decimals - scale);
+  const surplus = 10n ** BigInt(scale - decimals);
+  if (digits % surplus !== 0n) throw new RangeError(`"${amount}" has more than ${decimals} decimals.`);
+  return digits / surplus;
+}
+
+/** `250000n` with 6 decimals → `0.250000`. */
+export const fromBaseUnits = (baseUnits: bigint, decimals: number): string => formatPlain({ digits: baseUnits, scale: decimals });
+
 /** `0.05` → `$0.05`, `1234.5` → `$1,234.50`: at least two digits behind the point, more only where they are not zero. */
 export function formatUsd(amount: DecimalLike): string {
   return formatDollars(parseDecimal(amount));
@@ -46,5 +71,13 @@ function parseDecimal(value: DecimalLike): Decimal {
 
 function alignScales(a: Decimal, b: Decimal): [bigint, bigint] {
   const scale = Math.max(a.scale, b.scale);
-  return [a.digits * 10n ** BigInt(scale - a.scale), b.digits * 10n ** BigInt(scale - b.scale)];
+  return [atScale(a, scale), atScale(b, scale)];
+}
+
+const atScale = ({ digits, scale }: Decimal, wanted: number): bigint => digits * 10n ** BigInt(wanted - scale);
+
+function formatPlain({ digits, scale }: Decimal): string {
+  const sign = digits < 0n ? '-' : '';
+  const padded = (digits < 0n ? -digits : digits).toString().padStart(scale + 1, '0');
+  return scale === 0 ? sign + padded : `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }

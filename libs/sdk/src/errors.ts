@@ -12,7 +12,8 @@ export type ClientErrorCode =
   | 'UNEXPECTED_RESPONSE'
   | 'PAYMENT_PENDING'
   | 'PAYMENT_FAILED'
-  | 'PRICE_ABOVE_LIMIT';
+  | 'PRICE_ABOVE_LIMIT'
+  | 'OFFER_REFUSED';
 
 interface MarketplaceErrorFields extends Omit<ErrorBody, 'code'> {
   code: ClientErrorCode | (string & {});
@@ -54,6 +55,15 @@ export class MarketplaceError extends Error {
   get isAmbiguous(): boolean {
     return this.code === 'NETWORK_ERROR' || this.code === 'TIMEOUT' || this.status >= 500;
   }
+}
+
+/**
+ * What a chain's library threw, as its text alone: its causes and fields hold the RPC server's URL, in which there may be
+ * a key.
+ */
+export function withoutUrl(error: unknown, rpcUrl: string): Error {
+  const { shortMessage, message } = error as { shortMessage?: string; message?: string };
+  return new Error((shortMessage ?? message ?? String(error)).replaceAll(rpcUrl, 'the RPC server'));
 }
 
 export type SignatureFailure = 'missing_header' | 'malformed_header' | 'outside_tolerance' | 'no_matching_signature';

@@ -13,6 +13,9 @@ export interface Cancellable {
 /** A resource or its id; listings are also named by their slug. */
 export type Identified = string | { id: string };
 
+/** A listing, its id or its slug. Of a listing that was read its price is the most that is paid for it. */
+export type PricedListing = string | { id: string; pricing_amount?: number };
+
 export interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;
@@ -61,6 +64,10 @@ export class HttpClient {
     const trimmed = settings.baseUrl.replace(/\/+$/, '');
     this.baseUrl = trimmed.endsWith(API_PREFIX) ? trimmed : trimmed + API_PREFIX;
     this.#settings = settings;
+  }
+
+  get hasCredential(): boolean {
+    return Boolean(this.#settings.authorization);
   }
 
   get timeoutMs(): number {
@@ -117,6 +124,9 @@ function envelopeOf(answer: HttpAnswer): Envelope {
   if (envelope?.success !== true) throw unexpected(answer);
   return envelope;
 }
+
+/** USD. */
+export const listedPriceOf = (listing: PricedListing): number | undefined => (typeof listing === 'object' ? listing.pricing_amount : undefined);
 
 /** An answer that is no success, as an error. */
 export function errorOf(answer: HttpAnswer): MarketplaceError {

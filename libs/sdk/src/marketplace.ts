@@ -1,7 +1,8 @@
-import { LogicalCall, type CallOptions, type CallResult } from './call.js';
+import { LogicalCall, type CallContext, type CallOptions, type CallResult } from './call.js';
 import { systemClock, type Clock } from './clock.js';
-import { type Cancellable, type HttpAnswer, HttpClient, type Identified, type Method, type RequestOptions } from './http.js';
+import { type Cancellable, type HttpAnswer, HttpClient, type Identified, listedPriceOf, type Method, type PricedListing, type RequestOptions } from './http.js';
 import { claimAgent, openSession, recoverAccount, Wallets } from './identity.js';
+import { RecentPayments, type PaymentStore } from './payer.js';
 import { solveProofOfWork } from './proof-of-work.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type {
@@ -63,6 +64,8 @@ export interface MarketplaceOptions {
   /** Cancels everything this client does. */
   signal?: AbortSignal;
   clock?: Clock;
+  /** What was paid; by default this process remembers it, and nobody after it. */
+  payments?: PaymentStore;
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
@@ -74,6 +77,7 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 export class Marketplace {
   readonly #options: MarketplaceOptions;
   readonly #http: HttpClient;
+  readonly #payments: PaymentStore;
   readonly wallets: Wallets;
 
   constructor(options: MarketplaceOptions) {
@@ -85,6 +89,7 @@ export class Marketplace {
       timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       signal: options.signal,
     });
+    this.#payments = options.payments ?? new RecentPayments();
     this.wallets = new Wallets(this.#http);
   }
 
@@ -164,7 +169,7 @@ export class Marketplace {
 
   /** The same client with another credential, sent exactly as given. */
   authorizedBy(authorization: string): Marketplace {
-    return new Marketplace({ ...this.#options, authorization });
+    return new Marketplace({ ...this.#options, authorization, payments: this.#payments });
   }
 
   me(options?: Cancellable): Promise<AgentProfile> {
@@ -241,11 +246,19 @@ export class Marketplace {
   /**
    * Calls a per_call listing: pays once if it must, waits while the payment is being confirmed, and repeats a request
    * whose answer was lost, on the same payment. A `MarketplaceError` after paying carries the `relayRequestId` to
-   * resume with.
+   * resume with. A client without a key calls
+   * without an account, which `x402Payer` alone can pay for.
    */
-  call<T = unknown>(listing: Identified, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
-    const clock = this.#options.clock ?? systemClock;
-    return new LogicalCall<T>(this.#http, clock, `/gateway/${idOf(listing)}`, JSON.stringify(body), options).run();
+  call<T = unknown>(listing: PricedListing, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
+    const context: CallContext = {
+      http: this.#http,
+      clock: this.#options.clock ?? systemClock,
+      store: this.#payments,
+      path: `/${this.#http.hasCredential ? 'gateway' : 'x402'}/${idOf(listing)}`,
+      body: JSON.stringify(body),
+      listedPriceUsd: listedPriceOf(listing),
+    };
+    return new LogicalCall<T>(context, options).run();
   }
 
   readonly gatewayRequests = {
@@ -278,8 +291,8 @@ export class Marketplace {
   };
 
   /** Subscribes to a listing; of a paid one pays once, and waits until the payment is final. */
-  subscribe(listing: Identified, options: SubscribeOptions = {}): Promise<Subscription> {
-    return subscribe(this.#http, this.#options.clock ?? systemClock, listing, options);
+  subscribe(listing: PricedListing, options: SubscribeOptions = {}): Promise<Subscription> {
+    return subscribe({ http: this.#http, clock: this.#options.clock ?? systemClock, store: this.#payments }, listing, options);
   }
 
   readonly subscriptions = subscriptionOperations(() => this.#http);

@@ -2,12 +2,86 @@ import { MarketplaceError } from './errors.js';
 import type { PaymentOffer, SandboxOutcome } from './types/payments.js';
 
 /**
- * Pays an offer on some rail. `call()` asks at most once for a call; a payer that is unsure whether it paid should
- * return, because the marketplace answers 202 until it has seen the payment.
+ * Pays offers on one rail, in two steps: what `prepare` made is kept before `send` moves money, so that a call that is
+ * repeated after a crash sends the same payment again and makes no second one.
  */
 export interface Payer {
-  /** @returns headers that prove the payment, if the rail needs any (`PAYMENT-SIGNATURE` of x402). */
-  pay(payment: PaymentOffer, signal?: AbortSignal): Promise<{ headers?: Record<string, string> } | void>;
+  /** Names the rail in what is kept. */
+  readonly rail: string;
+  /** True where payments of one account follow each other: the next is prepared when this one is sent. */
+  readonly inTurn?: boolean;
+  /** Whether the offer's network and currency are allowed to this payer, and it can pay there. Asks nobody. */
+  canPay(offer: PaymentOffer): boolean;
+  /** Makes the payment and moves nothing. Where there is no `send`, preparing one offer twice must not pay it twice. */
+  prepare(offer: PaymentOffer, signal?: AbortSignal): Promise<PreparedPayment>;
+  /** Moves the money: once, however often the same payment is sent. Absent where the headers pay. */
+  send?(payment: KeptPayment, signal?: AbortSignal): Promise<void>;
+}
+
+/** As JSON it is whole. It holds no key, and whoever has it can do nothing but make this payment. */
+export interface PreparedPayment {
+  /** Prove the payment in the repeated call (`PAYMENT-SIGNATURE` of x402). */
+  headers?: Record<string, string>;
+  /** The transaction's hash or signature, under which its chain knows it. */
+  transaction?: string;
+  /** The signed transaction as its chain takes it: hex on EVM, base64 on Solana. */
+  signed?: string;
+}
+
+export interface KeptPayment extends PreparedPayment {
+  relayRequestId: string;
+  rail: string;
+  offer: PaymentOffer;
+}
+
+/** What was paid, by relay request id. One that outlives the process keeps calls from being paid twice after a crash. */
+export interface PaymentStore {
+  find(relayRequestId: string): Promise<KeptPayment | undefined>;
+  /** Keeps the first payment of an id, durably. @returns the one that is kept, which may be another's. */
+  keep(payment: KeptPayment): Promise<KeptPayment>;
+}
+
+const KEPT_IN_MEMORY = 10_000;
+
+/** The last payments of this process. */
+export class RecentPayments implements PaymentStore {
+  readonly #payments = new Map<string, KeptPayment>();
+
+  async find(relayRequestId: string): Promise<KeptPayment | undefined> {
+    return this.#payments.get(relayRequestId);
+  }
+
+  async keep(payment: KeptPayment): Promise<KeptPayment> {
+    const first = this.#payments.get(payment.relayRequestId);
+    if (first) return first;
+    this.#payments.set(payment.relayRequestId, payment);
+    if (this.#payments.size > KEPT_IN_MEMORY) this.#payments.delete(this.#payments.keys().next().value!);
+    return payment;
+  }
+}
+
+/** What of each payer is under way; the account is the payer's, whichever client uses it. */
+const turns = new WeakMap<Payer, Promise<unknown>>();
+
+/** Pays an offer, or sends again what was kept for it. */
+export function payOnce(offer: PaymentOffer, payer: Payer, store: PaymentStore, signal?: AbortSignal): Promise<KeptPayment> {
+  const { relay_request_id: relayRequestId } = offer;
+  const prepare = async (): Promise<KeptPayment> => ({ ...(await payer.prepare(offer, signal)), relayRequestId, rail: payer.rail, offer });
+  const pay = async (): Promise<KeptPayment> => {
+    if (!payer.send) {
+      // What is signed for one offer moves money once, however often it is signed; the newest signature is good for longest.
+      const payment = await prepare();
+      await store.keep(payment);
+      return payment;
+    }
+    const payment = (await store.find(relayRequestId)) ?? (await store.keep(await prepare()));
+    if (payment.rail === payer.rail) await payer.send(payment, signal);
+    return payment;
+  };
+  if (!payer.inTurn) return pay();
+  const turn = (turns.get(payer) ?? Promise.resolve()).then(pay);
+  turns.set(payer, turn.catch(() => undefined));
+  return turn;
 }
 
 interface Sandbox {
@@ -21,10 +95,13 @@ const SANDBOX_TRIES = 3;
 /** Pays with the play money of a marketplace in sandbox mode, where paying again what is paid changes nothing. */
 export function sandboxPayer(marketplace: Sandbox, outcome: SandboxOutcome = 'paid'): Payer {
   return {
-    async pay(payment, signal) {
+    rail: 'sandbox',
+    canPay: ({ provider }) => provider === 'sandbox',
+    prepare: async () => ({}),
+    async send({ relayRequestId }, signal) {
       for (let tries = 1; ; tries += 1) {
         try {
-          await marketplace.sandbox.pay(payment.relay_request_id, { outcome, signal });
+          await marketplace.sandbox.pay(relayRequestId, { outcome, signal });
           return;
         } catch (error) {
           if (!(error instanceof MarketplaceError) || !error.isAmbiguous || tries === SANDBOX_TRIES) throw error;

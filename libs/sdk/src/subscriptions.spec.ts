@@ -1,10 +1,11 @@
 import { TestClock } from '../test/test-clock.js';
+import { testPayer } from '../test/test-payer.js';
 import { Marketplace } from './marketplace.js';
 
 const OFFER = {
   payment_id: 'p',
   status: 'pending',
-  requirements: { depositAddress: '0x1', amount: '9.99', currency: 'USDC', relayRequestId: '0xabc', expiresAt: 'later' },
+  requirements: { depositAddress: '0x1', amount: '9.99', currency: 'USDC', relayRequestId: '0xabc', expiresAt: '2030-01-01T00:00:00.000Z' },
   fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
   provider: 'sandbox',
 };
@@ -36,7 +37,7 @@ describe('subscribe', () => {
   it('pays once what is asked for, and waits until it is final', async () => {
     const { market, asked, clock } = script([402, required], [202, pending], [202, pending], [200, verified]);
     const paid: unknown[] = [];
-    expect(await market.subscribe('l', { pay: { pay: async (offer) => void paid.push(offer) } })).toEqual(SUBSCRIPTION);
+    expect(await market.subscribe('l', { pay: testPayer(async (offer) => void paid.push(offer)) })).toEqual(SUBSCRIPTION);
     expect(paid).toEqual([{ ...OFFER, relay_request_id: '0xabc' }]);
     expect(clock.slept).toEqual([3_000, 3_000]);
     expect(asked.slice(1).map(({ path, body }) => [path, body])).toEqual(Array(3).fill(['/payments/verify', { payment_id: 'p', relay_request_id: '0xabc' }]));
@@ -45,7 +46,7 @@ describe('subscribe', () => {
   it('does not pay again what is paid already', async () => {
     const { market } = script([402, { ...required, data: { ...required.data, status: 'verified' } }], [200, verified]);
     const paid: unknown[] = [];
-    await market.subscribe('l', { pay: { pay: async (offer) => void paid.push(offer) } });
+    await market.subscribe('l', { pay: testPayer(async (offer) => void paid.push(offer)) });
     expect(paid).toEqual([]);
   });
 
@@ -53,6 +54,6 @@ describe('subscribe', () => {
     await expect(script([402, required]).market.subscribe('l')).rejects.toMatchObject({ status: 402, code: 'PAYMENT_REQUIRED', payment: { relay_request_id: '0xabc' } });
     await expect(script([409, { success: false, error: { code: 'CONFLICT', message: 'already' } }]).market.subscribe('l')).rejects.toMatchObject({ status: 409, code: 'CONFLICT' });
     const slow = script([402, required], [202, pending], [202, pending]);
-    await expect(slow.market.subscribe('l', { pay: { pay: async () => undefined }, timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'PAYMENT_PENDING', retryAfterSeconds: 3 });
+    await expect(slow.market.subscribe('l', { pay: testPayer(async () => undefined), timeoutMs: 5_000 })).rejects.toMatchObject({ code: 'PAYMENT_PENDING', retryAfterSeconds: 3 });
   });
 });

@@ -1,10 +1,11 @@
+import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
 import { MarketplaceError } from './errors.js';
-import { errorOf, type HttpClient } from './http.js';
-import type { Payer } from './payer.js';
+import { errorOf, listedPriceOf, type HttpClient, type PricedListing } from './http.js';
+import { payOnce, type Payer, type PaymentStore } from './payer.js';
 import type { PaymentCurrency } from './types/catalog.js';
 import type { Page } from './types/envelope.js';
-import type { PaymentOffer } from './types/payments.js';
+import type { PaymentOffer, PaymentRoute } from './types/payments.js';
 import type {
   CancelledSubscription,
   ListedSubscription,
@@ -26,7 +27,9 @@ type Identified = string | { id: string };
 
 export interface SubscribeOptions extends Cancellable {
   /** Without it a 402 is thrown, its offer in `error.payment`. */
-  pay?: Payer;
+  pay?: Payer | readonly Payer[];
+  /** USD, as a decimal; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. None by default. */
+  maxPriceUsd?: string | number;
   originCurrency?: PaymentCurrency;
   idempotencyKey?: string;
   /** How long to wait for the payment to be final; five minutes by default. */
@@ -37,12 +40,11 @@ const DEFAULT_TIMEOUT_MS = 300_000;
 
 /** One logical subscription: asked for, paid at most once, and verified until the payment is final. */
 export async function subscribe(
-  http: HttpClient,
-  clock: Clock,
-  listing: Identified,
+  { http, clock, store }: { http: HttpClient; clock: Clock; store: PaymentStore },
+  listing: PricedListing,
   options: SubscribeOptions,
 ): Promise<Subscription> {
-  const { originCurrency, signal, pay } = options;
+  const { originCurrency, signal, pay, maxPriceUsd } = options;
   const answer = await http.send('POST', '/subscribe', {
     signal,
     headers: idempotency(options),
@@ -54,7 +56,13 @@ export async function subscribe(
   if (answer.status !== 402) throw refusal;
   const offer = asPaymentOffer(data as SubscriptionOffer);
   if (!pay) throw new MarketplaceError({ ...refusal, message: refusal.message, payment: offer });
-  if (offer.status !== 'verified') await pay.pay(offer, signal);
+  if (offer.status !== 'verified') {
+    const payer = [pay].flat().find((candidate) => candidate.canPay(offer));
+    if (!payer) throw refused(offer, 'no_payer', `No payer may pay ${offer.requirements.currency} on ${offer.requirements.network}`);
+    const routes = (): Promise<PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
+    await checkOffer(offer, { maxPriceUsd, listedPriceUsd: listedPriceOf(listing) }, clock.now(), routes);
+    await payOnce(offer, payer, store, signal);
+  }
   return (await untilFinal(http, clock, offer, options)).subscription;
 }
 

@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { PaymentCurrency } from '../src/types/catalog.js';
+import type { PaymentOffer } from '../src/types/payments.js';
 
 /** What the wire does to one request: lose it before or after it took effect, or answer in place of the service. */
 export type Fault = 'lose_request' | 'lose_answer' | 'too_fast' | 'bad_gateway';
@@ -24,6 +26,11 @@ interface Answer {
   body: unknown;
 }
 
+const ROUTES = [
+  { currency: 'ETH', network: 'eip155:84532', unit_price_usd: 2500 },
+  { currency: 'SOL', network: 'eip155:84532', unit_price_usd: 100 },
+];
+
 /**
  * The wire of `POST /gateway/{listingId}` and of the sandbox's pay route as the specification draws them, with faults on
  * order: enough to hold the client to its promises, and no more.
@@ -44,6 +51,8 @@ export class FakeGateway {
   /** The money comes too late: the paid repeat is answered with a fresh offer. */
   paymentsComeLate = false;
   retryHeaders: Record<string, string> = {};
+  /** What becomes of an offer on its way. */
+  tamper: (offer: PaymentOffer) => void = () => undefined;
 
   readonly #offers = new Map<string, FakeOffer>();
   readonly #server: Server;
@@ -63,7 +72,7 @@ export class FakeGateway {
   }
 
   get gatewayRequests(): SeenRequest[] {
-    return this.seen.filter(({ path }) => path.includes('/gateway/'));
+    return this.seen.filter(({ path }) => /\/(gateway|x402)\//.test(path));
   }
 
   async stop(): Promise<void> {
@@ -84,9 +93,15 @@ export class FakeGateway {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
       return;
     }
-    const answer = seen.path.startsWith('/api/v1/sandbox/') ? this.#takePayment(seen) : this.#call(seen);
+    const answer = this.#answer(seen);
     if (fault === 'lose_answer') return void response.destroy();
     write(response, answer);
+  }
+
+  #answer(seen: SeenRequest): Answer {
+    if (seen.path.startsWith('/api/v1/sandbox/')) return this.#takePayment(seen);
+    if (seen.path === '/api/v1/payment-routes') return { status: 200, body: { success: true, data: ROUTES } };
+    return this.#call(seen);
   }
 
   #takePayment({ path }: SeenRequest): Answer {
@@ -145,19 +160,23 @@ export class FakeGateway {
     };
   }
 
-  #payment({ relayRequestId, currency }: FakeOffer): unknown {
-    return {
+  #payment({ relayRequestId, currency }: FakeOffer): PaymentOffer {
+    const offer: PaymentOffer = {
       relay_request_id: relayRequestId,
+      provider: 'sandbox',
       requirements: {
         depositAddress: 'sandbox',
         amount: this.amount,
-        currency,
+        currency: currency as PaymentCurrency,
+        network: 'eip155:84532',
         relayRequestId,
         expiresAt: '2030-01-01T00:00:00.000Z',
       },
       fees: { gross_amount: this.priceUsd, fee_rate: 0.05, fee_amount: 0.0025, provider_receives: 0.0475 },
       retry_headers: this.retryHeaders,
     };
+    this.tamper(offer);
+    return offer;
   }
 }
 

@@ -16,14 +16,50 @@ export interface PaymentOffer {
     network?: string;
     relayRequestId: string;
     expiresAt: string;
+    /** A Solana public key that the transfer's instruction must name behind its own accounts; without it the money is not found. */
+    reference?: string;
+    /** The same as a `solana:` URI of Solana Pay. */
+    payment_url?: string;
   };
   provider?: string;
   /** USD; `gross_amount` is the price of the call. */
   fees?: Fees;
   /** Headers the paid repeat carries. */
   retry_headers?: Record<string, string>;
-  /** The decoded x402 requirement. */
-  x402?: unknown;
+  /** What an x402 client signs, as in the header `PAYMENT-REQUIRED`; null where the route takes no signature. */
+  x402?: X402PaymentRequired | null;
+}
+
+/** `PaymentRequired` of x402 version 2. Source: specs/x402-specification-v2.md of github.com/coinbase/x402. */
+export interface X402PaymentRequired {
+  x402Version: 2;
+  error?: string;
+  resource?: { url: string; description?: string; mimeType?: string };
+  accepts: X402Requirements[];
+}
+
+/** One way to pay: `PaymentRequirements` of x402 version 2. */
+export interface X402Requirements {
+  scheme: string;
+  /** CAIP-2. */
+  network: string;
+  /** Base units of the asset, as decimal text. */
+  amount: string;
+  /** The token's contract or mint. */
+  asset: string;
+  payTo: string;
+  maxTimeoutSeconds: number;
+  extra?: Record<string, unknown>;
+}
+
+/** How a signed payment was settled: the decoded header `PAYMENT-RESPONSE`. */
+export interface X402Settlement {
+  success: boolean;
+  /** Its hash on `network`; empty where nothing was settled. */
+  transaction: string;
+  network: string;
+  payer?: string;
+  errorReason?: string;
 }
 
 /** A currency on a chain that payments can take. */

@@ -1,6 +1,6 @@
 import type { DeliveryType, PricingModel } from './catalog.js';
 import type { ListingRef, PageQuery } from './envelope.js';
-import type { Fees, Party, PaymentOffer } from './payments.js';
+import type { Fees, Party, PaymentOffer, X402Requirements } from './payments.js';
 
 export type SubscriptionStatus = 'active' | 'cancelled' | 'expired';
 
@@ -34,15 +34,8 @@ export interface SubscriptionQuery extends PageQuery {
   status?: SubscriptionStatus | 'all';
 }
 
-/** A requirement of x402 version 2. */
-export interface X402Requirement {
-  scheme: string;
-  network: string;
-  /** In the currency's smallest unit. */
-  amount: string;
-  asset: string;
-  payTo: string;
-  maxTimeoutSeconds: number;
+/** A requirement of x402 version 2, with the id of the payment that it opens. */
+export interface X402Requirement extends X402Requirements {
   extra: { relayRequestId: string };
 }
 

@@ -1,0 +1,85 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { recoverTypedDataAddress } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import type { PaymentOffer, X402Requirements } from './types/payments.js';
+import { x402Payer } from './x402-payer.js';
+
+const NETWORK = 'eip155:84532';
+const ID = `0x${'ab'.repeat(32)}`;
+const account = privateKeyToAccount(generatePrivateKey());
+const requirements: X402Requirements = {
+  scheme: 'exact',
+  network: NETWORK,
+  amount: '250000',
+  asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+  payTo: '0x52908400098527886E0F7030069857D2E4169EE7',
+  maxTimeoutSeconds: 600,
+  extra: { name: 'USDC', version: '2', relayRequestId: ID },
+};
+const asking = (changes: Partial<X402Requirements> = {}): PaymentOffer => ({
+  relay_request_id: ID,
+  requirements: { depositAddress: requirements.payTo, amount: '0.25', currency: 'USDC', network: NETWORK, relayRequestId: ID, expiresAt: '2030-01-01T00:00:00Z' },
+  x402: { x402Version: 2, resource: { url: 'https://market/api/v1/gateway/l' }, accepts: [{ ...requirements, ...changes }] },
+});
+
+interface Payload {
+  x402Version: number;
+  accepted: X402Requirements;
+  payload: { signature: `0x${string}`; authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', `0x${string}`> };
+}
+const payer = x402Payer(account, { [NETWORK]: {} });
+const signed = async (offer = asking()): Promise<Payload> => {
+  const { headers } = await payer.prepare(offer);
+  return JSON.parse(Buffer.from(headers!['PAYMENT-SIGNATURE']!, 'base64').toString()) as Payload;
+};
+
+describe('x402Payer', () => {
+  it('signs what the stock client signs', async () => {
+    const { x402Version, accepted, payload } = await signed();
+    const stock = (await new ExactEvmScheme(account).createPaymentPayload(2, requirements as never)) as unknown as Payload;
+    expect([x402Version, accepted]).toEqual([2, requirements]);
+    expect(Object.keys(payload.authorization)).toEqual(Object.keys(stock.payload.authorization));
+    const { from, to, value, validBefore } = payload.authorization;
+    expect({ from, to, value }).toEqual({ from: account.address, to: requirements.payTo, value: '250000' });
+    expect(Math.abs(Number(validBefore) - Date.now() / 1000 - 600)).toBeLessThan(5);
+    const field = (name: string, type: string) => ({ name, type });
+    const signer = await recoverTypedDataAddress({
+      domain: { name: 'USDC', version: '2', chainId: 84532, verifyingContract: requirements.asset as `0x${string}` },
+      types: { TransferWithAuthorization: [field('from', 'address'), field('to', 'address'), field('value', 'uint256'), field('validAfter', 'uint256'), field('validBefore', 'uint256'), field('nonce', 'bytes32')] },
+      primaryType: 'TransferWithAuthorization',
+      message: payload.authorization,
+      signature: payload.signature,
+    });
+    expect(signer).toBe(account.address);
+  });
+
+  it('gives one offer one nonce, so that its token moves the money once', async () => {
+    const [first, again] = [await signed(), await signed()];
+    const other = await signed({ ...asking(), relay_request_id: `0x${'cd'.repeat(32)}` });
+    expect(again.payload.authorization.nonce).toBe(first.payload.authorization.nonce);
+    expect(other.payload.authorization.nonce).not.toBe(first.payload.authorization.nonce);
+  });
+
+  it.each([
+    ['another scheme', { scheme: 'upto' }],
+    ['a network that is not allowed', { network: 'eip155:8453', asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }],
+    ['a token that is not USDC', { asset: '0x4200000000000000000000000000000000000006' }],
+    ['a token without a domain', { extra: { relayRequestId: ID } }],
+    ['Solana', { network: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' }],
+  ])('does not sign for %s', async (_what, changes) => {
+    expect(payer.canPay(asking(changes))).toBe(false);
+    await expect(payer.prepare(asking(changes))).rejects.toThrow('may sign');
+  });
+
+  it('does not sign for longer than an hour, nor where nothing is to be signed', async () => {
+    await expect(payer.prepare(asking({ maxTimeoutSeconds: 3601 }))).rejects.toThrow('3601 seconds');
+    expect(payer.canPay({ ...asking(), x402: null })).toBe(false);
+    expect(x402Payer(account, { [NETWORK]: { currencies: ['ETH'] } }).canPay(asking())).toBe(false);
+  });
+
+  it('knows as USDC on a chain of its own what it is told, and nothing else', () => {
+    const own = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+    expect(x402Payer(account, { [NETWORK]: { usdc: own } }).canPay(asking({ asset: own }))).toBe(true);
+    expect(x402Payer(account, { [NETWORK]: { usdc: own } }).canPay(asking())).toBe(false);
+  });
+});

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import type { Address, Hex, LocalAccount } from 'viem';
+import { mayPay, usdcOf, type PayableChains } from './known-assets.js';
+import type { Payer } from './payer.js';
+import type { PaymentOffer, X402Requirements } from './types/payments.js';
+
+const AUTHORIZATION_TYPES = {
+  TransferWithAuthorization: [
+    { name: 'from', type: 'address' },
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'validAfter', type: 'uint256' },
+    { name: 'validBefore', type: 'uint256' },
+    { name: 'nonce', type: 'bytes32' },
+  ],
+} as const;
+
+/** A signature that stays good for longer than this is not given. */
+const LONGEST_AUTHORIZATION_SECONDS = 3600;
+
+/**
+ * Pays USDC by a signature: scheme `exact` of x402 version 2 on an EVM chain, an EIP-3009 authorization sent in
+ * `PAYMENT-SIGNATURE`. It needs no RPC server and no gas, and nothing moves when the seller fails.
+ * Source: specs/schemes/exact/scheme_exact_evm.md and specs/transports-v2/http.md of github.com/coinbase/x402.
+ */
+export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData'>, chains: PayableChains): Payer {
+  return {
+    rail: 'x402',
+    canPay: (offer) => requirementsFor(offer, chains) !== undefined,
+    async prepare(offer) {
+      const accepted = requirementsFor(offer, chains);
+      if (!accepted) throw new Error('The offer has no x402 requirements that this payer may sign.');
+      if (!(accepted.maxTimeoutSeconds > 0 && accepted.maxTimeoutSeconds <= LONGEST_AUTHORIZATION_SECONDS)) {
+        throw new Error(`The signature would have to be good for ${accepted.maxTimeoutSeconds} seconds.`);
+      }
+      const authorization = {
+        from: account.address,
+        to: accepted.payTo as Address,
+        value: accepted.amount,
+        validAfter: '0',
+        validBefore: String(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds),
+        // The offer's own: however often one offer is signed, its token contract moves the money once.
+        nonce: `0x${createHash('sha256').update(`x402 ${offer.relay_request_id}`).digest('hex')}` as Hex,
+      };
+      const { name, version } = accepted.extra as { name: string; version: string };
+      const signature = await account.signTypedData({
+        domain: { name, version, chainId: Number(accepted.network.slice('eip155:'.length)), verifyingContract: accepted.asset as Address },
+        types: AUTHORIZATION_TYPES,
+        primaryType: 'TransferWithAuthorization',
+        message: {
+          ...authorization,
+          value: BigInt(authorization.value),
+          validAfter: BigInt(authorization.validAfter),
+          validBefore: BigInt(authorization.validBefore),
+        },
+      });
+      const payload = { x402Version: 2, resource: offer.x402?.resource, accepted, payload: { signature, authorization } };
+      return { headers: { 'PAYMENT-SIGNATURE': Buffer.from(JSON.stringify(payload)).toString('base64') } };
+    },
+  };
+}
+
+/** Of USDC's own contract on a chain that is allowed, as the payer knows it; the offer's word for either is not enough. */
+function requirementsFor({ x402 }: PaymentOffer, chains: PayableChains): X402Requirements | undefined {
+  return x402?.accepts.find(
+    ({ scheme, network, asset, extra }) =>
+      scheme === 'exact' &&
+      network.startsWith('eip155:') &&
+      mayPay(chains, network, 'USDC') &&
+      asset.toLowerCase() === usdcOf(chains, network)?.toLowerCase() &&
+      typeof extra?.['name'] === 'string' &&
+      typeof extra['version'] === 'string',
+  );
+}

@@ -1,0 +1,9 @@
+import type { Payer, PreparedPayment } from '../src/payer.js';
+import type { PaymentOffer } from '../src/types/payments.js';
+
+/** Pays everything by `pay`, which may return how. */
+export const testPayer = (pay: (offer: PaymentOffer) => Promise<PreparedPayment | void>): Payer => ({
+  rail: 'test',
+  canPay: () => true,
+  prepare: async (offer) => (await pay(offer)) ?? {},
+});
