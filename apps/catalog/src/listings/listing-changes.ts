@@ -79,7 +79,7 @@ export class ListingChanges {
         pricingModel: listing.pricingModel,
         priceMicros: listing.priceMicros.toString(),
         preferredCurrency: listing.preferredCurrency,
-        category: await this.categories.ref(listing.categoryId),
+        category: await this.categories.ref(tx, listing.categoryId),
         version: listing.version,
         changedAt: changedAt.toISOString(),
       },

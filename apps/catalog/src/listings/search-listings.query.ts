@@ -1,34 +1,27 @@
 import type { OutputOf } from '@market/contracts';
 import { searchListings } from '@market/contracts/catalog';
 import { refuse } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { Found, IndexQuery, ListingIndex, PhraseSlots } from '../search/listing-index.js';
 import { LiveIndex } from '../search/live-index.js';
 import { TextQueries } from '../search/text-queries.js';
 import { textProblem } from './domain/listing-text.js';
 import { searchText } from './domain/search-text.js';
-import { toView, VIEW_COLUMNS, VIEW_JOINS, type ListingView, type Search, type ViewRow } from './infra/listing-views.js';
+import type { Search } from './infra/listing-views.js';
+import { ShownListings } from './infra/shown-listings.js';
 
 type Page = OutputOf<typeof searchListings>;
 
-// A listing that was taken off the market since the index looked is not shown.
-const shown = sql(
-  'listings.shown',
-  `SELECT ${VIEW_COLUMNS} FROM unnest($1::uuid[]) WITH ORDINALITY AS page (id, place) JOIN listings l ON l.id = page.id ${VIEW_JOINS} WHERE l.status = 'active' ORDER BY page.place`,
-);
-
 /**
  * Active listings that meet every filter, sorted, with their exact total: the index says which, PostgreSQL shows them.
- * Queries: 2, the first of which is shared with searches that come at the same time; 1 more for a `q` that was not asked
- * lately.
+ * Queries: 1, shared with searches that come at the same time; 1 more for listings that were not shown lately, and 1 for such a `q`.
  */
 @Injectable()
 export class SearchListings {
   constructor(
-    private readonly database: Database,
     private readonly live: LiveIndex,
     private readonly textQueries: TextQueries,
+    private readonly shown: ShownListings,
   ) {}
 
   async execute(input: Search): Promise<Page> {
@@ -37,13 +30,9 @@ export class SearchListings {
     const q = searchText(input.q);
     const [{ index, phrases }, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
     // Words that mean nothing to a search, such as "the", find nothing.
-    if (q !== undefined && !text) return { items: [], total: 0 };
+    if (q !== undefined && !text) return { itemsJson: '[]', total: 0 };
     const { ids, total } = await phrases.resolve(text, (slots) => find(index, { ...queryOf(input), text }, slots));
-    return { items: ids.length === 0 ? [] : await this.show(ids), total };
-  }
-
-  private async show(ids: string[]): Promise<ListingView[]> {
-    return (await this.database.query<ViewRow>(shown, [ids])).map(toView);
+    return { itemsJson: `[${(await this.shown.inOrder(ids)).join(',')}]`, total };
   }
 }
 

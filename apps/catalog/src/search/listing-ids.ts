@@ -7,6 +7,7 @@ export class ListingIds {
   private words = new Uint32Array(WORDS * 1_024);
   private table = new Int32Array(2_048).fill(EMPTY);
   private readonly asked = new Uint32Array(WORDS);
+  private readonly bytes = Buffer.alloc(WORDS * 4);
   private slots = 0;
   private taken = 0;
 
@@ -29,7 +30,8 @@ export class ListingIds {
   }
 
   idOf(slot: number): string {
-    const digits = Array.from(this.words.subarray(slot * WORDS, slot * WORDS + WORDS), (word) => word.toString(16).padStart(8, '0')).join('');
+    for (let word = 0; word < WORDS; word += 1) this.bytes.writeUInt32BE(this.words[slot * WORDS + word]!, word * 4);
+    const digits = this.bytes.toString('hex');
     return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
   }
 

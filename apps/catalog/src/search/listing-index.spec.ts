@@ -87,8 +87,9 @@ function naive(all: Shelved[], { text, categoryId, pricingModel, deliveryType, m
 describe('the index', () => {
   it('finds what a reading of every listing finds, after any changes', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(anyChange, { minLength: 1, maxLength: 8 }), fc.array(anyQuery, { minLength: 1, maxLength: 10 }), async (changes, queries) => {
-        const [index, model] = [new ListingIndex(), new Map<string, Shelved>()];
+      // Words are kept as bits from the second listing on, or never.
+      fc.asyncProperty(fc.constantFrom(2, undefined), fc.array(anyChange, { minLength: 1, maxLength: 8 }), fc.array(anyQuery, { minLength: 1, maxLength: 10 }), async (leastDense, changes, queries) => {
+        const [index, model] = [new ListingIndex(leastDense), new Map<string, Shelved>()];
         const phrases = new Phrases(index);
         for (const change of changes) {
           if (Array.isArray(change)) {
@@ -103,11 +104,11 @@ describe('the index', () => {
           for (const query of queries) expect(await phrases.resolve(query.text, (slots) => index.search(query, slots))).toEqual(naive([...model.values()], query));
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 500 },
     );
   });
 
-  it('pages through thousands from either end', () => {
+  it.each([2, undefined])('pages through thousands from either end, words being bits from %s on', (leastDense) => {
     const all = Array.from({ length: 5_000 }, (_, number): Shelved => ({
       id: newId(number),
       createdAtMs: number % 700,
@@ -119,14 +120,29 @@ describe('the index', () => {
       words: number % 3 ? ['fjord'] : [],
       tsvector: number % 3 ? printed(['fjord']) : '',
     }));
-    const index = new ListingIndex();
+    const index = new ListingIndex(leastDense);
     for (let start = 0; start < all.length; start += 1_000) index.put(all.slice(start, start + 1_000));
     for (const sort of ['newest', 'popular', 'price_low', 'price_high'] as const) {
-      for (const more of [{}, { pricingModel: 'free' as const }, { text: { kind: 'word' as const, lexeme: 'fjord' } }, { minPriceMicros: 3, maxPriceMicros: 450 }, { maxPriceMicros: 2 }]) {
+      for (const more of [{}, { pricingModel: 'free' as const }, { text: { kind: 'word' as const, lexeme: 'fjord' } }, { minPriceMicros: 3, maxPriceMicros: 450 }, { maxPriceMicros: 2 }, { minPriceMicros: 4, maxPriceMicros: 3 }, { maxPriceMicros: 450, pricingModel: 'free' as const }]) {
         for (const offset of [0, 1, 600, 1_249, 1_666, 2_499, 2_500, 3_333, 4_990, 5_000]) {
           const query: IndexQuery = { sort, offset, limit: 17, ...more };
           expect(index.search(query, noPhrases)).toEqual(naive(all, query));
         }
+      }
+    }
+  });
+
+  it.each([2, undefined])('finds those that all stand at the far end of an order, words being bits from %s on', (leastDense) => {
+    const all = Array.from({ length: 12_000 }, (_, number): Shelved => {
+      const words = number < 11_400 ? [] : ['onyx'];
+      return { id: newId(number), createdAtMs: 0, priceMicros: number % 12_001, completedCalls: number, categoryId: null, pricingModel: 'free', deliveryType: 'api', words, tsvector: printed(words) };
+    });
+    const index = new ListingIndex(leastDense);
+    index.put(all);
+    for (const sort of ['price_low', 'price_high', 'popular'] as const) {
+      for (const more of [{ text: { kind: 'word' as const, lexeme: 'onyx' } }, { minPriceMicros: 11_390 }]) {
+        const query: IndexQuery = { sort, offset: 40, limit: 20, ...more };
+        expect(index.search(query, noPhrases)).toEqual(naive(all, query));
       }
     }
   });

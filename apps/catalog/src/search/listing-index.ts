@@ -1,8 +1,10 @@
 import type { searchListings } from '@market/contracts/catalog';
 import type { InputOf } from '@market/contracts';
-import { clearBit, countBits, hasBit, intersect, setBit, slotsOf, subtract, unite, wordsFor, type Bits } from './bits.js';
+import { invariant } from '@market/kernel';
+import { clearBit, countBits, hasBit, intersect, setBit, setBits, slotsOf, subtract, unite, wordsFor, type Bits } from './bits.js';
 import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
+import { inBits, inBoth, inEither, without, type SlotList } from './slot-lists.js';
 import type { PhraseWord, TextQuery } from './text-query.js';
 import { WordIndex } from './word-index.js';
 
@@ -33,7 +35,7 @@ export interface Found {
 }
 
 /** Where a phrase of a query is. */
-export type PhraseSlots = (phrase: PhraseWord[]) => Uint32Array;
+export type PhraseSlots = (phrase: PhraseWord[]) => SlotList;
 
 interface PriceRange {
   first: number;
@@ -42,8 +44,15 @@ interface PriceRange {
   holds(slot: number): boolean;
 }
 
-/** Results up to this size are sorted by themselves; in a larger one the next match is close wherever one stands. */
+/** What at most one listing in so many may have is looked at one by one; what more may have, as bits of all. */
+const FEW_ARE_ONE_IN = 32;
+const ALWAYS_FEW = 1_000;
+/** Results up to this size are sorted by themselves, however deep the page. */
 const SORTED_APART = 512;
+/** The best of a result are picked out of it up to so many. */
+const MOST_PICKED = 200;
+/** What comparing two listings costs, in steps along an order. */
+const COMPARED_FOR_A_STEP = 12;
 
 /**
  * Every active listing, so that a search is some arithmetic on sets of bits however many listings it finds and however
@@ -63,9 +72,14 @@ export class ListingIndex {
   private readonly byAge = this.orderedBy((slot) => this.createdAtMs[slot]!);
   private readonly byPrice = this.orderedBy((slot) => this.priceMicros[slot]!);
   private readonly byCalls = this.orderedBy((slot) => this.completedCalls[slot]!);
-  private readonly words = new WordIndex();
+  private readonly words: WordIndex;
   /** Allocating them anew for each search would keep the collector busy. */
   private readonly scratch: Bits[] = [];
+
+  /** @param leastDense as `PostingLists` takes it. */
+  constructor(leastDense?: number) {
+    this.words = new WordIndex(leastDense);
+  }
 
   get size(): number {
     return this.byAge.length;
@@ -97,11 +111,12 @@ export class ListingIndex {
 
   /** @param phrases knows every phrase of the query up to the last slot. */
   search(query: IndexQuery, phrases: PhraseSlots): Found {
-    const matches = this.matchesOf(query, phrases);
-    if (!matches) {
-      const { order, descending } = this.orderOf(query.sort);
-      return { ids: this.idsOf(pageOf(order, { ...query, descending })), total: this.size };
-    }
+    const prices = this.pricesOf(query);
+    const wanted = wantedOf(query);
+    if (!wanted) return { ids: this.idsOf(this.pageOfPrices(prices, query)), total: prices.count };
+    const few = this.fewOf(wanted, phrases);
+    if (few) return this.searchFew(prices.count < this.size ? few.filter(prices.holds) : few, query);
+    const matches = this.matchesOf(wanted, prices, phrases);
     const total = countBits(matches);
     const slots = this.pageAmong(matches, total, query);
     this.giveBack(matches);
@@ -119,12 +134,9 @@ export class ListingIndex {
   }
 
   /** Slots from `from` on with all the words of a phrase. */
-  candidates(phrase: PhraseWord[], from: number): Uint32Array {
-    const matches = this.takeActive();
-    matches.fill(0, 0, from >>> 5);
-    for (const { lexeme } of phrase) this.keepWord(matches, lexeme);
-    const slots = slotsOf(matches, countBits(matches));
-    this.giveBack(matches);
+  candidates(phrase: PhraseWord[], from: number): SlotList {
+    const wanted: TextQuery = { kind: 'and', parts: phrase.map(({ lexeme }) => ({ kind: 'word', lexeme })) };
+    const slots = this.fewOf(wanted, NO_PHRASES) ?? this.slotsOf(wanted);
     return slots.subarray(slots.findIndex((slot) => slot >= from) >>> 0);
   }
 
@@ -165,18 +177,64 @@ export class ListingIndex {
     for (const order of [this.byAge, this.byPrice, this.byCalls]) order[how](slots);
   }
 
-  /** The matches of a query, to be given back; undefined when all active listings match. */
-  private matchesOf(query: IndexQuery, phrases: PhraseSlots): Bits | undefined {
-    const marks = [
-      query.categoryId !== undefined && categoryMark(query.categoryId),
-      query.pricingModel !== undefined && pricingMark(query.pricingModel),
-      query.deliveryType !== undefined && deliveryMark(query.deliveryType),
-    ].filter((mark) => mark !== false);
-    const prices = this.pricesOf(query);
-    if (marks.length === 0 && !query.text && prices.count === this.size) return undefined;
+  /** The listings a query wants, one by one; undefined where that may be too many. */
+  private fewOf(wanted: TextQuery, phrases: PhraseSlots): SlotList | undefined {
+    if (this.mostOf(wanted, phrases) > Math.max(ALWAYS_FEW, this.slots / FEW_ARE_ONE_IN)) return undefined;
+    return inBits(this.listOf(wanted, phrases), this.active);
+  }
+
+  /** How many slots `listOf` begins with. */
+  private mostOf(query: TextQuery, phrases: PhraseSlots): number {
+    if (query.kind === 'word') return this.words.listed(query.lexeme);
+    if (query.kind === 'phrase') return phrases(query.words).length;
+    if (query.kind === 'not') return Infinity;
+    const most = query.parts.map((part) => this.mostOf(part, phrases));
+    return query.kind === 'and' ? Math.min(...most) : most.reduce((sum, each) => sum + each, 0);
+  }
+
+  /** Slots that a query wants, from the part that fewest have. */
+  private listOf(query: TextQuery, phrases: PhraseSlots): SlotList {
+    if (query.kind === 'word') return this.words.slots(query.lexeme);
+    if (query.kind === 'phrase') return phrases(query.words);
+    invariant(query.kind !== 'not', 'what a text is without is not listed');
+    if (query.kind === 'or') return query.parts.map((part) => this.listOf(part, phrases)).reduce(inEither);
+    const most = query.parts.map((part) => this.mostOf(part, phrases));
+    const fewest = query.parts[most.indexOf(Math.min(...most))]!;
+    return query.parts.reduce((slots, part) => (part === fewest ? slots : this.among(slots, part, phrases)), this.listOf(fewest, phrases));
+  }
+
+  /** Those of some slots that a query wants. */
+  private among(slots: SlotList, query: TextQuery, phrases: PhraseSlots): SlotList {
+    if (query.kind === 'word') return this.words.among(slots, query.lexeme);
+    if (query.kind === 'phrase') return inBoth(slots, phrases(query.words));
+    if (query.kind === 'not') return without(slots, this.among(slots, query.part, phrases));
+    if (query.kind === 'or') return query.parts.map((part) => this.among(slots, part, phrases)).reduce(inEither);
+    return query.parts.reduce((left, part) => this.among(left, part, phrases), slots);
+  }
+
+  private searchFew(slots: SlotList, query: IndexQuery): Found {
+    const total = slots.length;
+    const { order, page } = this.pageOrder(query);
+    if (this.isPickedApart(total, page)) return { ids: this.idsOf(pageIn(slots, order, page)), total };
+    const matches = this.take().fill(0);
+    setBits(matches, slots);
+    const found = pageOf(order, page, { total, matches }) ?? pageIn(slots, order, page);
+    this.giveBack(matches);
+    return { ids: this.idsOf(found), total };
+  }
+
+  private slotsOf(wanted: TextQuery): SlotList {
     const matches = this.takeActive();
-    for (const mark of marks) this.keepWord(matches, mark);
-    if (query.text) this.keepText(matches, query.text, phrases);
+    this.keepText(matches, wanted, NO_PHRASES);
+    const slots = slotsOf(matches, countBits(matches));
+    this.giveBack(matches);
+    return slots;
+  }
+
+  /** The matches of a query, to be given back. */
+  private matchesOf(wanted: TextQuery, prices: PriceRange, phrases: PhraseSlots): Bits {
+    const matches = this.takeActive();
+    this.keepText(matches, wanted, phrases);
     if (prices.count < this.size) this.keepPrices(matches, prices);
     return matches;
   }
@@ -213,6 +271,7 @@ export class ListingIndex {
   private keepText(matches: Bits, query: TextQuery, phrases: PhraseSlots): void {
     if (query.kind === 'word') return this.keepWord(matches, query.lexeme);
     if (query.kind === 'and') return query.parts.forEach((part) => this.keepText(matches, part, phrases));
+    if (query.kind === 'not' && query.part.kind === 'word') return this.words.subtractFrom(matches, query.part.lexeme);
     const found = this.take().fill(0);
     this.addText(found, query.kind === 'not' ? query.part : query, phrases);
     if (query.kind === 'not') subtract(matches, found);
@@ -221,10 +280,13 @@ export class ListingIndex {
   }
 
   private addText(found: Bits, query: TextQuery, phrases: PhraseSlots): void {
-    if (query.kind === 'word') this.words.uniteInto(found, query.lexeme);
-    else if (query.kind === 'phrase') phrases(query.words).forEach((slot) => setBit(found, slot));
-    else if (query.kind === 'or') query.parts.forEach((part) => this.addText(found, part, phrases));
-    else {
+    if (query.kind === 'word') this.words.uniteInto(found, [query.lexeme]);
+    else if (query.kind === 'phrase') setBits(found, phrases(query.words));
+    else if (query.kind === 'or') {
+      const words = query.parts.filter((part) => part.kind === 'word');
+      this.words.uniteInto(found, words.map(({ lexeme }) => lexeme));
+      for (const part of query.parts) if (part.kind !== 'word') this.addText(found, part, phrases);
+    } else {
       const matches = this.takeActive();
       this.keepText(matches, query, phrases);
       unite(found, matches);
@@ -232,17 +294,33 @@ export class ListingIndex {
     }
   }
 
-  private pageAmong(matches: Bits, total: number, { sort, offset, limit }: IndexQuery): ArrayLike<number> {
-    const { order, descending } = this.orderOf(sort);
-    if (total > SORTED_APART) return pageOf(order, { descending, offset, limit }, { matches, total });
-    const sorted = slotsOf(matches, total).sort(order.compare);
-    if (descending) sorted.reverse();
-    return sorted.subarray(offset, offset + limit);
+  private pageAmong(matches: Bits, total: number, query: IndexQuery): ArrayLike<number> {
+    const { order, page } = this.pageOrder(query);
+    if (this.isPickedApart(total, page, matches.length)) return pageIn(slotsOf(matches, total), order, page);
+    return pageOf(order, page, { total, matches }) ?? pageIn(slotsOf(matches, total), order, page);
   }
 
-  private orderOf(sort: IndexQuery['sort']): { order: OrderedSlots; descending: boolean } {
-    if (sort === 'price_low') return { order: this.byPrice, descending: false };
-    return { order: { newest: this.byAge, popular: this.byCalls, price_high: this.byPrice }[sort], descending: true };
+  /** No set is needed where a price range is all there is: the order by price has it in one piece. */
+  private pageOfPrices({ first, end, count, holds }: PriceRange, query: IndexQuery): ArrayLike<number> {
+    const { order, page } = this.pageOrder(query);
+    if (count === this.size) return pieceOf(order, page, 0, count);
+    if (order === this.byPrice) return pieceOf(order, page, first, end);
+    const walked = this.isPickedApart(count, page) ? undefined : pageOf(order, page, { total: count, holds });
+    return walked ?? pageIn(this.byPrice.part(first, end).slice(), order, page);
+  }
+
+  /**
+   * Whether a page is found sooner by comparing each match with the best so far than by walking the order until enough
+   * matches were met, which is the longer the fewer there are.
+   * @param listing steps that it takes to list the matches.
+   */
+  private isPickedApart(total: number, { offset, limit }: Page, listing = 0): boolean {
+    return total <= SORTED_APART || (offset + limit <= MOST_PICKED && (listing + total * COMPARED_FOR_A_STEP) * total < this.size * (offset + limit));
+  }
+
+  private pageOrder({ sort, offset, limit }: IndexQuery): { order: OrderedSlots; page: Page } {
+    const order = { newest: this.byAge, popular: this.byCalls, price_low: this.byPrice, price_high: this.byPrice }[sort];
+    return { order, page: { descending: sort !== 'price_low', offset, limit } };
   }
 
   private idsOf(slots: ArrayLike<number>): string[] {
@@ -282,31 +360,102 @@ export class ListingIndex {
   }
 }
 
+/** For queries without any. */
+const NO_PHRASES: PhraseSlots = () => new Uint32Array(0);
+
+/** All that listings must have but their prices; undefined when that is nothing. */
+function wantedOf({ categoryId, pricingModel, deliveryType, text }: IndexQuery): TextQuery | undefined {
+  const marks = [categoryId !== undefined && categoryMark(categoryId), pricingModel !== undefined && pricingMark(pricingModel), deliveryType !== undefined && deliveryMark(deliveryType)];
+  const parts: TextQuery[] = marks.filter((mark) => mark !== false).map((lexeme) => ({ kind: 'word', lexeme }));
+  if (text) parts.push(text);
+  return parts.length > 1 ? { kind: 'and', parts } : parts[0];
+}
+
 // No lexeme holds a blank.
 const categoryMark = (id: string | null): string => `category ${id}`;
 const pricingMark = (model: string): string => `pricing ${model}`;
 const deliveryMark = (type: string): string => `delivery ${type}`;
 
-/** A page of an order, or of its slots that match; counted from whichever end is closer, so that no page is deeper than half. */
-function pageOf(order: OrderedSlots, { descending, offset, limit }: { descending: boolean; offset: number; limit: number }, among?: { matches: Bits; total: number }): number[] {
-  const total = among?.total ?? order.length;
-  const end = Math.min(offset + limit, total);
-  if (offset >= end) return [];
-  const [first, last] = descending ? [total - end, total - offset] : [offset, end];
-  const page: number[] = [];
-  if (!among) {
-    for (let position = first; position < last; position += 1) page.push(order.at(position));
-  } else if (first <= total - last) {
-    for (let position = 0, left = first; page.length < last - first; position += 1) {
-      if (hasBit(among.matches, order.at(position)) && --left < 0) page.push(order.at(position));
+interface Page {
+  descending: boolean;
+  offset: number;
+  limit: number;
+}
+
+/** A page of ascending slots, which are put in order as far as it needs. */
+function pageIn(slots: Uint32Array, { compare }: OrderedSlots, { descending, offset, limit }: Page): Uint32Array {
+  const inOrder = descending ? (a: number, b: number): number => compare(b, a) : compare;
+  const wanted = offset + limit;
+  // Slots are mostly as old as their listings, and equal ones stand in that order: so the first are met first.
+  const likelyInOrder = descending ? slots.reverse() : slots;
+  return (wanted <= MOST_PICKED ? firstOf(likelyInOrder, wanted, inOrder) : likelyInOrder.sort(inOrder)).subarray(offset, wanted);
+}
+
+/** The first few of some slots: mostly one comparison for each. */
+function firstOf(slots: Uint32Array, wanted: number, compare: (a: number, b: number) => number): Uint32Array {
+  const found = new Uint32Array(Math.min(wanted, slots.length));
+  let count = 0;
+  for (let index = 0; index < slots.length; index += 1) {
+    const slot = slots[index]!;
+    if (count === found.length && compare(slot, found[count - 1]!) > 0) continue;
+    let at = count === found.length ? count - 1 : count++;
+    for (; at > 0 && compare(slot, found[at - 1]!) < 0; at -= 1) found[at] = found[at - 1]!;
+    found[at] = slot;
+  }
+  return found;
+}
+
+/** Which slots of an order are meant, and how many they are. */
+type Among = { total: number } & ({ matches: Bits } | { holds(slot: number): boolean });
+
+/** Where a page of so many slots starts and ends in their ascending order. */
+function boundsOf({ descending, offset, limit }: Page, total: number): [first: number, last: number] {
+  const [start, end] = [Math.min(offset, total), Math.min(offset + limit, total)];
+  return descending ? [total - end, total - start] : [start, end];
+}
+
+/** A page of a piece of an order. */
+function pieceOf(order: OrderedSlots, page: Page, from: number, to: number): Uint32Array {
+  const [first, last] = boundsOf(page, Math.max(to - from, 0));
+  const slots = order.part(from + first, from + last).slice();
+  return page.descending ? slots.reverse() : slots;
+}
+
+/**
+ * A page of some slots of an order; counted from whichever end is closer, so that no page is deeper than half.
+ * @returns undefined where they are so far from that end that picking them out takes less than walking on.
+ */
+function pageOf(order: OrderedSlots, page: Page, among: Among): Uint32Array | undefined {
+  const { total } = among;
+  const [first, last] = boundsOf(page, total);
+  const slots = order.part(0, order.length);
+  const steps = page.offset + page.limit <= MOST_PICKED ? Math.min(total * COMPARED_FOR_A_STEP, slots.length) : slots.length;
+  const found = new Uint32Array(last - first);
+  const isAscending = first <= total - last;
+  const filled = isAscending ? walk(slots, 0, 1, steps, first, found, among) : walk(slots, slots.length - 1, -1, steps, total - last, found, among);
+  if (!filled) return undefined;
+  return isAscending === page.descending ? found.reverse() : found;
+}
+
+/**
+ * Fills a page with the slots that match from one end on, after so many that are passed over. Most steps meet none: the loops do as
+ * little as can be.
+ * @returns whether the steps were enough.
+ */
+function walk(slots: Uint32Array, from: number, step: 1 | -1, steps: number, passed: number, page: Uint32Array, among: Among): boolean {
+  const end = from + step * steps;
+  let left = passed;
+  let found = 0;
+  if ('matches' in among) {
+    const { matches } = among;
+    for (let position = from; found < page.length && position !== end; position += step) {
+      const slot = slots[position]!;
+      if ((matches[slot >>> 5]! & (1 << (slot & 31))) !== 0 && --left < 0) page[found++] = slot;
     }
   } else {
-    for (let position = order.length - 1, left = total - last; page.length < last - first; position -= 1) {
-      if (hasBit(among.matches, order.at(position)) && --left < 0) page.push(order.at(position));
-    }
-    page.reverse();
+    for (let position = from; found < page.length && position !== end; position += step) if (among.holds(slots[position]!) && --left < 0) page[found++] = slots[position]!;
   }
-  return descending ? page.reverse() : page;
+  return found === page.length;
 }
 
 function lengthened(column: Float64Array, capacity: number): Float64Array<ArrayBuffer> {

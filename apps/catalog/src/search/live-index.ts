@@ -2,14 +2,17 @@ import { UnavailableError } from '@market/kernel';
 import { Database } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { IndexedListings, type Change } from './indexed-listings.js';
 import { ListingIndex } from './listing-index.js';
 import { Phrases } from './phrases.js';
 
 /** Read and put in at a time; a bite holds up everything else in the process for some ten milliseconds. */
 const BITE = 500;
+/** Before there is anything to hold up. */
+const BITE_AT_START = 5_000;
 const LOOK_EVERY_MS = 1_000;
-/** How long a search waits where very much is to be read: a million listings take some 20 s. */
+/** How long a search waits where very much is to be read. */
 const PATIENCE_MS = 3_000;
 /** How long changes are kept, and how long a process may not have looked before it reads everything anew instead. */
 const KEPT_SECONDS = 900;
@@ -37,6 +40,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   private next: Promise<Indexed> | undefined;
   private rebuilding: Promise<void> | undefined;
   private stopped = false;
+  private readonly listeners: ((ids: string[] | undefined) => void)[] = [];
 
   constructor(
     database: Database,
@@ -46,7 +50,10 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   }
 
   onModuleInit(): void {
-    this.jobs.every('follow listings for search', LOOK_EVERY_MS, () => this.keep());
+    this.jobs.beforeReady(async () => {
+      this.following = await this.load(BITE_AT_START);
+      this.jobs.every('follow listings for search', LOOK_EVERY_MS, () => this.keep());
+    });
     this.jobs.every('forget followed changes', (KEPT_SECONDS * 1_000) / 15, () => this.listings.forget(KEPT_SECONDS));
   }
 
@@ -54,10 +61,15 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     this.stopped = true;
   }
 
+  /** @param listener gets the ids of listings that were committed anew, before the next search; undefined where it may be any. */
+  onChange(listener: (ids: string[] | undefined) => void): void {
+    this.listeners.push(listener);
+  }
+
   /**
    * Where hundreds of thousands of listings change at once, what was put in so far after a while.
    * Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each 500 changes.
-   * @throws UnavailableError while the index of a process that has just started is read, when that takes long.
+   * @throws UnavailableError where there is no index yet and reading one takes long.
    */
   fresh(): Promise<Indexed> {
     this.next ??= this.patiently(
@@ -69,7 +81,9 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     return this.next;
   }
 
-  private look(): Promise<Indexed> {
+  /** The rest of this turn of the event loop may still join. */
+  private async look(): Promise<Indexed> {
+    await nextTurn();
     this.next = undefined;
     return (this.looking = this.catchUp());
   }
@@ -90,7 +104,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
 
   /** Not awaited: a process that stops waits for its jobs. */
   private rebuild(): void {
-    this.rebuilding ??= this.load()
+    this.rebuilding ??= this.load(BITE)
       .then((following) => void (this.following = following))
       .catch((error: unknown) => this.logger.warn(`the index was not built anew: ${String(error)}`))
       .finally(() => (this.rebuilding = undefined));
@@ -98,7 +112,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
 
   private async catchUp(): Promise<Indexed> {
     const following = this.following;
-    if (!following || Date.now() - following.lookedAtMs > TRUSTED_FOR_MS) return (this.following = await this.load());
+    if (!following || Date.now() - following.lookedAtMs > TRUSTED_FOR_MS) return this.startAnew();
     const lookedAtMs = Date.now();
     const { index } = following;
     const { snapshot, changes } = await this.listings.changes(following.snapshot, BITE);
@@ -110,28 +124,39 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     return following;
   }
 
+  private async startAnew(): Promise<Following> {
+    this.following = await this.load(BITE);
+    this.tell(undefined);
+    return this.following;
+  }
+
+  private tell(ids: string[] | undefined): void {
+    this.listeners.forEach((listener) => listener(ids));
+  }
+
   /** A change may be met twice, and what is read is the newest state, not that of the change: neither does harm. */
   private async follow(index: ListingIndex, changes: Change[]): Promise<void> {
     const idsOf = (kind: Change['kind']): Set<string> => new Set(changes.filter((change) => change.kind === kind).map(({ listingId }) => listingId));
     const [changed, counted] = [idsOf('listing'), idsOf('popularity')];
     const ids = [...changed];
+    if (ids.length > 0) this.tell(ids);
     const onlyCounted = [...counted].filter((id) => !changed.has(id));
     if (ids.length > 0) index.put(await this.listings.some(ids), ids);
     if (onlyCounted.length > 0) index.setCompletedCalls(await this.listings.counts(onlyCounted));
   }
 
   /** Reads every active listing; changes meanwhile are met by the next look. */
-  private async load(): Promise<Following> {
+  private async load(bite: number): Promise<Following> {
     const lookedAtMs = Date.now();
     const snapshot = await this.listings.snapshot();
     const index = new ListingIndex();
-    for (let bite = await this.listings.after(undefined, BITE); bite.length > 0; ) {
+    for (let read = await this.listings.after(undefined, bite); read.length > 0; ) {
       if (this.stopped) throw new UnavailableError('the index of listings');
       // PostgreSQL reads the next while this one is put in.
-      const next = this.listings.after(bite.at(-1)!.id, BITE);
+      const next = this.listings.after(read.at(-1)!.id, bite);
       next.catch(() => undefined);
-      index.put(bite);
-      bite = await next;
+      index.put(read);
+      read = await next;
     }
     return { index, phrases: new Phrases(index), snapshot, lookedAtMs };
   }

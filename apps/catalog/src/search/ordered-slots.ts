@@ -10,6 +10,11 @@ export class OrderedSlots {
     return this.slots[position]!;
   }
 
+  /** The slots from one position up to another, until the next change. */
+  part(first: number, end: number): Uint32Array {
+    return this.slots.subarray(first, Math.max(first, end));
+  }
+
   /** How many slots stand before the first for which `isBefore` is false; it must be true for a prefix of the order. */
   countWhile(isBefore: (slot: number) => boolean, among = this.length): number {
     let [low, high] = [0, among];

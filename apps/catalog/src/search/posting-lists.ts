@@ -1,8 +1,9 @@
-import { countOnes, hasBit, intersect, setBit, slotsOf, unite, wordsFor, type Bits } from './bits.js';
+import { clearBit, countOnes, hasBit, intersect, setBit, setBits, slotsOf, subtract, unite, wordsFor, type Bits } from './bits.js';
 import { NumberLists } from './number-lists.js';
+import { inBits, inBoth, type SlotList } from './slot-lists.js';
 
 /** A list that is longer, and holds more than one slot in so many, is kept as bits: up to 60 times as fast, up to 8 times as large. */
-const LEAST_DENSE = 8_192;
+const DEFAULT_LEAST_DENSE = 8_192;
 const DENSE_ONE_IN = 64;
 
 const FIELDS = 2;
@@ -16,6 +17,9 @@ export class PostingLists {
   private lists = new Int32Array(FIELDS * 1_024);
   private readonly differences = new NumberLists();
   private readonly dense = new Map<number, Bits>();
+
+  /** @param leastDense shorter lists are never kept as bits. */
+  constructor(private readonly leastDense = DEFAULT_LEAST_DENSE) {}
 
   get bytes(): number {
     return this.differences.bytes + this.lists.byteLength + [...this.dense.values()].reduce((sum, bits) => sum + bits.byteLength, 0);
@@ -31,13 +35,23 @@ export class PostingLists {
     if (list >= this.lists.length) this.growLists(list + FIELDS);
     const count = this.lists[list + COUNT]!;
     const last = count === 0 ? -1 : this.lists[list + LAST]!;
-    if (count < LEAST_DENSE || !this.addDense(word, count, slot)) this.differences.append(word, slot - last);
+    if (count < this.leastDense || !this.addDense(word, count, slot)) this.differences.append(word, slot - last);
     this.lists[list + COUNT] = count + 1;
     this.lists[list + LAST] = slot;
   }
 
-  /** Ascending. */
-  slots(word: number): Uint32Array {
+  /** How many slots of a word are kept as a list; Infinity where they are kept as bits. */
+  listed(word: number): number {
+    return this.dense.has(word) ? Infinity : this.count(word);
+  }
+
+  /** Those of some slots that have a word. */
+  among(slots: SlotList, word: number): SlotList {
+    const dense = this.dense.get(word);
+    return dense ? inBits(slots, dense) : inBoth(slots, this.slots(word));
+  }
+
+  slots(word: number): SlotList {
     const dense = this.dense.get(word);
     if (dense) return slotsOf(dense, this.count(word));
     const slots = this.differences.read(word, this.count(word));
@@ -64,11 +78,17 @@ export class PostingLists {
     };
   }
 
-  /** Adds a word's slots to a set. */
-  uniteInto(bits: Bits, word: number): void {
+  /** Adds the slots of some words to a set. */
+  uniteInto(bits: Bits, words: number[]): void {
+    unite(bits, ...words.map((word) => this.dense.get(word)).filter((dense) => dense !== undefined));
+    for (const word of words) if (!this.dense.has(word)) setBits(bits, this.slots(word));
+  }
+
+  /** Takes a word's slots out of a set. */
+  subtractFrom(bits: Bits, word: number): void {
     const dense = this.dense.get(word);
-    if (dense) unite(bits, dense);
-    else for (const slot of this.slots(word)) setBit(bits, slot);
+    if (dense) subtract(bits, dense);
+    else for (const slot of this.slots(word)) clearBit(bits, slot);
   }
 
   /** Leaves in a set only a word's slots. @param scratch as long as `bits`; overwritten. */
@@ -76,7 +96,7 @@ export class PostingLists {
     const dense = this.dense.get(word);
     if (dense) return intersect(bits, dense);
     scratch.fill(0);
-    this.uniteInto(scratch, word);
+    setBits(scratch, this.slots(word));
     intersect(bits, scratch);
   }
 
@@ -93,7 +113,7 @@ export class PostingLists {
     if (!dense && count * DENSE_ONE_IN <= slot) return false;
     if (!dense || slot >>> 5 >= dense.length) {
       const longer = new Uint32Array(Math.ceil(wordsFor(slot + 1) * 1.25));
-      this.uniteInto(longer, word);
+      this.uniteInto(longer, [word]);
       this.dense.set(word, (dense = longer));
     }
     setBit(dense, slot);

@@ -2,6 +2,7 @@ import type { Bits } from './bits.js';
 import { Lexicon } from './lexicon.js';
 import { PositionLists, type PositionCursor } from './position-lists.js';
 import { PostingLists } from './posting-lists.js';
+import type { SlotList } from './slot-lists.js';
 import type { PhraseWord } from './text-query.js';
 import { readTsvector, type LexemeVisitor } from './tsvector.js';
 import { Vocabulary } from './vocabulary.js';
@@ -9,12 +10,17 @@ import { Vocabulary } from './vocabulary.js';
 /** Which words are in which slots, and at which positions. */
 export class WordIndex implements LexemeVisitor {
   private readonly lexicon = new Lexicon();
-  private readonly lists = new PostingLists();
+  private readonly lists: PostingLists;
   private readonly positions = new PositionLists();
   private readonly vocabulary = new Vocabulary();
   private slot = 0;
   private word = 0;
   private lastPosition = 0;
+
+  /** @param leastDense as `PostingLists` takes it. */
+  constructor(leastDense?: number) {
+    this.lists = new PostingLists(leastDense);
+  }
 
   get bytes(): number {
     return this.lists.bytes + this.positions.bytes;
@@ -41,6 +47,23 @@ export class WordIndex implements LexemeVisitor {
     this.lastPosition = position;
   }
 
+  /** How many slots of a word are kept as a list; Infinity where they are kept as bits. */
+  listed(word: string): number {
+    const known = this.lexicon.find(word);
+    return known === undefined ? 0 : this.lists.listed(known);
+  }
+
+  slots(word: string): SlotList {
+    const known = this.lexicon.find(word);
+    return known === undefined ? new Uint32Array(0) : this.lists.slots(known);
+  }
+
+  /** Those of some slots that have a word. */
+  among(slots: SlotList, word: string): SlotList {
+    const known = this.lexicon.find(word);
+    return known === undefined ? new Uint32Array(0) : this.lists.among(slots, known);
+  }
+
   /** Leaves in a set only the slots of a word. @param scratch as long as `bits`; overwritten. */
   intersectInto(bits: Bits, word: string, scratch: Bits): void {
     const known = this.lexicon.find(word);
@@ -48,10 +71,15 @@ export class WordIndex implements LexemeVisitor {
     else this.lists.intersectInto(bits, known, scratch);
   }
 
-  /** Adds the slots of a word to a set. */
-  uniteInto(bits: Bits, word: string): void {
+  /** Takes the slots of a word out of a set. */
+  subtractFrom(bits: Bits, word: string): void {
     const known = this.lexicon.find(word);
-    if (known !== undefined) this.lists.uniteInto(bits, known);
+    if (known !== undefined) this.lists.subtractFrom(bits, known);
+  }
+
+  /** Adds the slots of some words to a set. */
+  uniteInto(bits: Bits, words: string[]): void {
+    this.lists.uniteInto(bits, words.map((word) => this.lexicon.find(word)).filter((known) => known !== undefined));
   }
 
   /** Those of some ascending slots, all of which have the words, where the words stand as in the phrase. */

@@ -1,4 +1,4 @@
-import { getListing, getListingCards, getOffering, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { getListing, getListingCards, getOffering, listCategories, removeListing, updateListing } from '@market/contracts/catalog';
 import { eventually } from '@market/testing';
 import { principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create, perCall } from '../support/listings.js';
@@ -17,7 +17,7 @@ describe('the life of a listing', () => {
     const created = await create(service, seller, { ...perCall, categoryId: category.id, tags: ['forecast', 'météo'] });
     expect(created).toMatchObject({ name: 'Weather', slug: 'weather', provider_id: seller.accountId, status: 'active', pricing_model: 'per_call', pricing_amount: 0.01, gateway_signing_secret: expect.stringMatching(/^whsec_/) as string });
 
-    const found = await service.ask(searchListings, { q: 'forecasting', page: 1, limit: 20 });
+    const found = await service.search({ q: 'forecasting', page: 1, limit: 20 });
     expect(found).toMatchObject({ total: 1, items: [{ id: created.id, provider: { id: seller.accountId, is_verified: true }, category: { id: category.id, slug: category.slug } }] });
 
     const detail = await service.ask(getListing, { ref: 'weather' });
@@ -35,7 +35,7 @@ describe('the life of a listing', () => {
     expect(changed).not.toHaveProperty('gateway_signing_secret');
 
     expect(await service.ask(removeListing, { listingId: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: false, status: 'suspended' });
-    expect((await service.ask(searchListings, { page: 1, limit: 20 })).total).toBe(0);
+    expect((await service.search({ page: 1, limit: 20 })).total).toBe(0);
     await service.ask(updateListing, { listingId: created.id, status: 'draft' }, { principal: seller });
     expect(await service.ask(removeListing, { listingId: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: true });
     expect(await service.sql('SELECT id FROM listings')).toEqual([]);

@@ -1,5 +1,5 @@
 import type { Principal, RequestOf } from '@market/contracts';
-import { getListing, getOffering, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { getListing, getOffering, removeListing, updateListing } from '@market/contracts/catalog';
 import { provisionEndpoint } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
 import { refuse } from '@market/messaging';
@@ -76,7 +76,7 @@ describe('a listing under its owner and others', () => {
       expect(await service.ask(getListing, { ref }, { principal: owner })).toMatchObject({ id: listingId });
       expect(await service.ask(getOffering, { ref })).toMatchObject({ listingId, status: columnsOf(at).status });
     }
-    const { items } = await service.ask(searchListings, { page: 1, limit: 100 }, { principal: stranger });
+    const { items } = await service.search({ page: 1, limit: 100 }, { principal: stranger });
     expect(items.some(({ id }) => id === listingId)).toBe(active);
     if (!stranger) return;
     for (const request of [patch({ name: 'Mine now' }, stranger), patch({ status: 'active' }, stranger), remove(stranger)]) {

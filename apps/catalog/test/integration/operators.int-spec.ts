@@ -1,5 +1,5 @@
 import type { Principal } from '@market/contracts';
-import { getListing, getOffering, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import { getListing, getOffering, removeListing, updateListing } from '@market/contracts/catalog';
 import { Database, latestOperatorActions } from '@market/persistence';
 import { runCommand, type CommandInput } from '@market/runtime';
 import { eventually } from '@market/testing';
@@ -40,7 +40,7 @@ describe('an operator', () => {
     expect((await refusalOf(service.ask(getListing, { ref: listing.id }))).reason).toBe('listing_not_found');
     expect(await service.ask(getOffering, { ref: listing.slug })).toMatchObject({ status: 'suspended' });
     expect(await service.ask(getListing, { ref: listing.id }, { principal: owner })).toMatchObject({ status: 'suspended' });
-    expect((await service.ask(searchListings, { page: 1, limit: 100 })).items.map(({ id }) => id)).not.toContain(listing.id);
+    expect((await service.search({ page: 1, limit: 100 })).items.map(({ id }) => id)).not.toContain(listing.id);
     // The command's own process has no relay: that of the running service finds the event.
     await eventually(() => expect(service.told.changed.filter(({ listingId }) => listingId === listing.id).map(({ version, status }) => [version, status])).toEqual([[1, 'active'], [2, 'suspended']]));
   });

@@ -1,5 +1,5 @@
 import type { PayloadOf, Principal } from '@market/contracts';
-import { getListing, searchListings } from '@market/contracts/catalog';
+import { getListing } from '@market/contracts/catalog';
 import { endpointChanged } from '@market/contracts/gateway';
 import { agentRegistered } from '@market/contracts/identity';
 import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
@@ -123,7 +123,7 @@ describe('what others tell the catalog', () => {
       const [two, none, three] = [await listingOf(principal()), await listingOf(principal()), await listingOf(principal())];
       const events = [two, three, two, three, three, newId()].map((listingId) => ({ id: newId(), payload: completed(listingId) }));
       await Promise.all([service.deliver(paymentCompleted, events), service.deliver(paymentCompleted, [...events].reverse()), ...events.map((event) => service.deliver(paymentCompleted, [event, event]))]);
-      const { items } = await service.ask(searchListings, { sort: 'popular', page: 1, limit: 100 });
+      const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
       expect(items.map(({ id }) => id).filter((id) => [two, none, three].includes(id))).toEqual([three, two, none]);
       expect(await service.sql('SELECT completed_calls::int AS calls FROM listing_popularity WHERE listing_id = ANY($1) ORDER BY 1', [[two, none, three]])).toEqual([{ calls: 0 }, { calls: 2 }, { calls: 3 }]);
     });
@@ -133,7 +133,7 @@ describe('what others tell the catalog', () => {
       const started = (): PayloadOf<typeof subscriptionStarted> => ({ subscriptionId: newId(), paymentId: null, consumerId: newId(), sellerId: newId(), listingId: subscribed, pricingModel: 'free', grossMicros: '0', startedAt: new Date().toISOString() });
       const events = Array.from({ length: 3 }, () => ({ id: newId(), payload: started() }));
       await Promise.all([service.deliver(subscriptionStarted, events), service.deliver(subscriptionStarted, [...events, ...events]), service.deliver(paymentCompleted, [{ payload: completed(called) }])]);
-      const { items } = await service.ask(searchListings, { sort: 'popular', page: 1, limit: 100 });
+      const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
       expect(items.map(({ id }) => id).filter((id) => [subscribed, called].includes(id))).toEqual([subscribed, called]);
       expect(await service.sql('SELECT completed_calls::int AS purchases FROM listing_popularity WHERE listing_id = $1', [subscribed])).toEqual([{ purchases: 3 }]);
     });

@@ -1,5 +1,5 @@
 import type { RequestOf } from '@market/contracts';
-import { listCategories, searchListings } from '@market/contracts/catalog';
+import { getListing, listCategories, listingView, searchListings } from '@market/contracts/catalog';
 import fc from 'fast-check';
 import { startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { refusalOf } from '../support/listings.js';
@@ -16,7 +16,7 @@ describe('search', () => {
   let all: SeededListing[];
   let categoryIds: string[];
 
-  const search = (values: Partial<Search>) => service.ask(searchListings, { page: 1, limit: 20, ...values });
+  const search = (values: Partial<Search>) => service.search({ page: 1, limit: 20, ...values });
   const some = <T>(...items: T[]) => fc.constantFrom(...items);
   const word = fc.constantFrom(...WORDS);
 
@@ -74,7 +74,7 @@ describe('search', () => {
       fc.asyncProperty(anySearch, async ({ categoryId, ...values }) => {
         const asked: Search = { ...values, ...(categoryId !== undefined && { categoryId: categoryIds[categoryId]! }) };
         const expected = naiveSearch(all, asked);
-        const found = await service.ask(searchListings, asked);
+        const found = await service.search(asked);
         expect({ ids: found.items.map(({ id }) => id), total: found.total }).toEqual(expected);
       }),
       { numRuns: 400 },
@@ -93,6 +93,22 @@ describe('search', () => {
       }
       expect(new Set(seen)).toEqual(new Set(active));
     }
+  });
+
+  it('shows of a listing what its detail shows, also when it has changed', async () => {
+    const whole = listingOf({ name: 'Xylophone "tuned" \\ ☂', tags: ['a', 'b c'], categoryId: categoryIds[1], pricingModel: 'monthly', priceMicros: 1_230_000n });
+    const bare = listingOf({ name: 'Xylophone' });
+    await seedListings(service, [whole, bare]);
+    const shown = async () => (await search({ q: 'xylophone' })).items;
+    const detail = async ({ id }: SeededListing) => listingView.parse(await service.ask(getListing, { ref: id }));
+    expect(new Set(await shown())).toEqual(new Set([await detail(whole), await detail(bare)]));
+    await service.sql(`UPDATE listings SET description = 'Out of\ntune', price_micros = 1, logo_url = 'https://x.example/"', category_id = NULL WHERE id = $1`, [whole.id]);
+    expect(await shown()).toContainEqual(await detail(whole));
+    await service.sql(`UPDATE listings SET status = 'draft' WHERE id = $1`, [whole.id]);
+    expect(await shown()).toEqual([await detail(bare)]);
+    await service.sql('DELETE FROM listings WHERE id = ANY($1)', [[whole.id, bare.id]]);
+    expect(await shown()).toEqual([]);
+    expect(await service.sql('SELECT count(*)::int AS count FROM shown_listings')).toEqual(await service.sql(`SELECT count(*)::int AS count FROM listings WHERE status = 'active'`));
   });
 
   it('meets inflected words by their stem, and misspelt ones by their resemblance', async () => {
@@ -169,7 +185,7 @@ describe('search', () => {
         // The closest are stems, which are shorter than their words here.
         const meant = closest.map(({ word: stem }) => WORDS.find((known) => known.startsWith(stem))!);
         const expected = meant.length === 0 ? { ids: [], total: 0 } : naiveSearch(all, { ...asked, q: meant.map((right) => (beside === null ? right : `${right} ${beside}`)).join(' or ') });
-        const found = await service.ask(searchListings, asked);
+        const found = await service.search(asked);
         expect({ ids: found.items.map(({ id }) => id), total: found.total }).toEqual(expected);
       }),
       { numRuns: 150 },

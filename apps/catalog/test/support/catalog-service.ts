@@ -1,5 +1,5 @@
 import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestContract, type RequestOf, type ServiceName } from '@market/contracts';
-import { listingChanged, listingRemoved, listingTouched, listingWorkSolved } from '@market/contracts/catalog';
+import { listingChanged, listingRemoved, listingsOf, listingTouched, listingView, listingWorkSolved, searchListings, type ListingView } from '@market/contracts/catalog';
 import { provisionEndpoint } from '@market/contracts/gateway';
 import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
@@ -16,6 +16,8 @@ export interface CatalogService {
   readonly databaseUrl: string;
   /** Asks over the bus, as the edge and the gateway do. */
   ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
+  /** The page as those who ask read it; what is in it has exactly the shape of the contract. */
+  search(input: RequestOf<typeof searchListings>, as?: Partial<Call>): Promise<{ items: ListingView[]; total: number }>;
   /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
   /** What the catalog told the others so far. */
@@ -54,9 +56,14 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
   });
   const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=catalog,public' });
   const askers = [links['api-gateway'], links.gateway].map((link, index) => new MessageBus(link, topology[index === 0 ? 'api-gateway' : 'gateway']));
+  const ask: CatalogService['ask'] = (contract, input, as = {}) => askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(contract, input, newCall({ budgetMs: 60_000, ...as }));
   return {
     databaseUrl: url,
-    ask: (contract, input, as = {}) => askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(contract, input, newCall({ budgetMs: 60_000, ...as })),
+    ask,
+    async search(input, as) {
+      const found = await ask(searchListings, input, as);
+      return { items: listingView.strict().array().parse(listingsOf(found)), total: found.total };
+    },
     deliver: (contract, events) =>
       links.gateway.publishEvents(events.map(({ id, payload }) => ({ id: id ?? newId(), subject: contract.subject, payload, requestId: newId() }))),
     told,

@@ -1,23 +1,28 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import type { getListing, searchListings } from '@market/contracts/catalog';
-import { usdNumber } from '@market/kernel';
+import type { getListing, ListingView, searchListings } from '@market/contracts/catalog';
 
-export type ListingView = OutputOf<typeof searchListings>['items'][number];
 export type ListingDetail = OutputOf<typeof getListing>;
 export type Search = InputOf<typeof searchListings>;
 
-export const VIEW_COLUMNS = `
-  l.id, l.slug, l.provider_id, l.name, l.description, l.category_id, l.pricing_model, l.price_micros, l.pricing_currency, l.preferred_currency,
-  l.delivery_type, l.auth_method, l.formats, l.demo_endpoint, l.github_url, l.logo_url, l.expected_delivery, l.tags, l.status, l.created_at,
-  provider.display_name AS provider_display_name, provider.avatar_url AS provider_avatar_url,
-  provider.account_type AS provider_account_type, provider.is_verified AS provider_is_verified,
-  category.name AS category_name, category.slug AS category_slug`;
+/**
+ * A listing as it is shown. Its columns stand in the order, and under the names, of `listingView`. `shown_listings` has it written for
+ * search: a change here comes with a migration that writes them anew.
+ */
+export const VIEW_JSON = `(
+  SELECT row_to_json(view) FROM (
+    SELECT l.id, l.slug, l.provider_id, l.name, l.description, l.category_id, l.pricing_model, trim_scale(l.price_micros / 1000000.0) AS pricing_amount,
+      l.pricing_currency, l.preferred_currency, l.delivery_type, l.auth_method, l.formats, l.demo_endpoint, l.github_url, l.logo_url, l.expected_delivery,
+      l.tags, l.status, to_char(l.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at,
+      (SELECT shown FROM (SELECT provider.id, provider.display_name, provider.avatar_url, provider.account_type, provider.is_verified) shown) AS provider,
+      (SELECT shown FROM (SELECT category.id, category.name, category.slug) shown WHERE category.id IS NOT NULL) AS category
+  ) view
+)`;
 
-export const VIEW_JOINS = `
+const VIEW_JOINS = `
   JOIN providers provider ON provider.id = l.provider_id
   LEFT JOIN categories category ON category.id = l.category_id`;
 
-export const DETAIL_COLUMNS = `${VIEW_COLUMNS},
+export const DETAIL_COLUMNS = `${VIEW_JSON} AS view,
   l.docs, l.connection_instructions, l.example_outputs, l.risk_disclaimers, l.sla, endpoint.status AS endpoint_status, endpoint.limits AS gateway_limits,
   rating.review_count, rating.accuracy, rating.reliability, rating.value`;
 
@@ -25,21 +30,9 @@ export const DETAIL_JOINS = `${VIEW_JOINS}
   LEFT JOIN endpoints endpoint ON endpoint.listing_id = l.id
   LEFT JOIN listing_ratings rating ON rating.listing_id = l.id`;
 
-type Provider = ListingView['provider'];
-
-export interface ViewRow extends Omit<ListingView, 'pricing_amount' | 'created_at' | 'provider' | 'category'> {
-  price_micros: string;
-  created_at: Date;
-  provider_display_name: string;
-  provider_avatar_url: string | null;
-  provider_account_type: Provider['account_type'];
-  provider_is_verified: boolean;
-  category_name: string | null;
-  category_slug: string | null;
-}
-
 /** `connection_instructions` is not for everyone: see `toDetail`. */
-export interface DetailRow extends ViewRow, Pick<ListingDetail, 'docs' | 'example_outputs' | 'risk_disclaimers' | 'sla'> {
+export interface DetailRow extends Pick<ListingDetail, 'docs' | 'example_outputs' | 'risk_disclaimers' | 'sla'> {
+  view: ListingView;
   connection_instructions: string | null;
   endpoint_status: string | null;
   gateway_limits: ListingDetail['gateway_limits'] | null;
@@ -50,43 +43,12 @@ export interface DetailRow extends ViewRow, Pick<ListingDetail, 'docs' | 'exampl
   value: number;
 }
 
-export const toView = (row: ViewRow): ListingView => ({
-  id: row.id,
-  slug: row.slug,
-  provider_id: row.provider_id,
-  name: row.name,
-  description: row.description,
-  category_id: row.category_id,
-  pricing_model: row.pricing_model,
-  pricing_amount: usdNumber(BigInt(row.price_micros)),
-  pricing_currency: row.pricing_currency,
-  preferred_currency: row.preferred_currency,
-  delivery_type: row.delivery_type,
-  auth_method: row.auth_method,
-  formats: row.formats,
-  demo_endpoint: row.demo_endpoint,
-  github_url: row.github_url,
-  logo_url: row.logo_url,
-  expected_delivery: row.expected_delivery,
-  tags: row.tags,
-  status: row.status,
-  created_at: row.created_at.toISOString(),
-  provider: {
-    id: row.provider_id,
-    display_name: row.provider_display_name,
-    avatar_url: row.provider_avatar_url,
-    account_type: row.provider_account_type,
-    is_verified: row.provider_is_verified,
-  },
-  category: row.category_id === null ? null : { id: row.category_id, name: row.category_name!, slug: row.category_slug! },
-});
-
 const twoDecimals = (mean: number): number => Math.round(mean * 100) / 100;
 
 export const toDetail = (row: DetailRow, publicUrl: string, viewerId: string | undefined): ListingDetail => ({
-  ...toView(row),
+  ...row.view,
   docs: row.docs,
-  ...(row.provider_id === viewerId && { connection_instructions: row.connection_instructions }),
+  ...(row.view.provider_id === viewerId && { connection_instructions: row.connection_instructions }),
   example_outputs: row.example_outputs,
   risk_disclaimers: row.risk_disclaimers,
   sla: row.sla,
@@ -100,8 +62,8 @@ export const toDetail = (row: DetailRow, publicUrl: string, viewerId: string | u
           reliability: twoDecimals(row.reliability),
           value: twoDecimals(row.value),
         },
-  ...(row.pricing_model === 'per_call' && {
-    gateway_url: `${publicUrl.replace(/\/$/, '')}/api/v1/gateway/${row.id}`,
+  ...(row.view.pricing_model === 'per_call' && {
+    gateway_url: `${publicUrl.replace(/\/$/, '')}/api/v1/gateway/${row.view.id}`,
     gateway_limits: row.gateway_limits ?? undefined,
     endpoint_status: row.endpoint_status ?? undefined,
   }),
