@@ -7,6 +7,8 @@ import { startReputation, type ReputationService } from '../support/reputation-s
 const SEED = 20_261_121;
 const RING = 50;
 const CALLS = 10_000;
+/** In variations of the same ring. */
+const FEWER_CALLS = 3_000;
 /** What a trick may be worth. */
 const NEARLY_NOTHING = 25;
 
@@ -31,7 +33,7 @@ const everyone = Array.from({ length: RING }, (_, n) => n);
 const pairsWhere = (holds: (seller: number, buyer: number) => boolean): [number, number][] =>
   everyone.flatMap((seller) => everyone.filter((buyer) => buyer !== seller && holds(seller, buyer)).map((buyer): [number, number] => [seller, buyer]));
 
-function tradesOf(members: Shop[], { pairs, micros = 50_000n, days = 90 }: Ring, calls = CALLS): EventRecord[] {
+function tradesOf(members: Shop[], { pairs, micros = 50_000n, days = 90 }: Ring, calls: number): EventRecord[] {
   const roll = dice(SEED);
   return Array.from({ length: calls }, () => {
     const [seller, buyer] = pairs[roll(pairs.length)]!;
@@ -46,10 +48,10 @@ describe(`an attempt on the scores (seed ${SEED})`, () => {
   let honestScore: number;
 
   const scoresOf = async (shops: Shop[]): Promise<number[]> => Promise.all(shops.map((shop) => marketScore(service, shop.sellerId)));
-  const form = async (ring: Ring): Promise<Shop[]> => {
+  const form = async (ring: Ring, calls = FEWER_CALLS): Promise<Shop[]> => {
     const members = everyone.map(() => newShop());
     await service.deliver(members.map(({ sellerId }) => registration(sellerId, daysAgo(90))));
-    await service.deliver(tradesOf(members, ring));
+    await service.deliver(tradesOf(members, ring, calls));
     return members;
   };
   const expectNearlyNothing = async (members: Shop[]): Promise<void> => {
@@ -73,15 +75,18 @@ describe(`an attempt on the scores (seed ${SEED})`, () => {
     expect(honestScore).toBeGreaterThan(300);
   });
 
+  it('by a ring of 50 that trade 10,000 times is worth nearly nothing', async () => {
+    await expectNearlyNothing(await form({ pairs: pairsWhere(() => true) }, CALLS));
+  }, 120_000);
+
   describe.each<[string, Ring]>([
-    ['of all with all', { pairs: pairsWhere(() => true) }],
     ['at the smallest price', { pairs: pairsWhere(() => true), micros: 1n }],
     ['at a high price', { pairs: pairsWhere(() => true), micros: 5_000_000n }],
     ['in a circle', { pairs: pairsWhere((seller, buyer) => buyer === (seller + 1) % RING) }],
     ['with a few neighbours each', { pairs: pairsWhere((seller, buyer) => (buyer - seller + RING) % RING <= 5) }],
     ['of thinly knit members that look unrelated', { pairs: pairsWhere((seller, buyer) => (seller * 31 + buyer * 17) % 11 === 0) }],
     ['of half that sells to half that buys', { pairs: pairsWhere((seller, buyer) => seller < RING / 2 && buyer >= RING / 2) }],
-  ])('by a ring of 50 that trade 10,000 times, %s', (_how, ring) => {
+  ])('by a ring of 50 %s', (_how, ring) => {
     it('is worth nearly nothing', async () => {
       await expectNearlyNothing(await form(ring));
     }, 120_000);
@@ -91,7 +96,7 @@ describe(`an attempt on the scores (seed ${SEED})`, () => {
     const human = newId();
     const claimedBefore = everyone.map(() => newShop());
     await service.deliver(claimedBefore.map(({ sellerId }) => claim(sellerId, human)));
-    await service.deliver(tradesOf(claimedBefore, { pairs: pairsWhere(() => true) }));
+    await service.deliver(tradesOf(claimedBefore, { pairs: pairsWhere(() => true) }, FEWER_CALLS));
     const claimedAfter = await form({ pairs: pairsWhere(() => true) });
     const other = newId();
     await service.deliver(claimedAfter.map(({ sellerId }) => claim(sellerId, other)));
@@ -115,7 +120,7 @@ describe(`an attempt on the scores (seed ${SEED})`, () => {
     const veterans = market.shops.slice(0, 10);
     const before = await scoresOf(veterans);
     const members = [...veterans, ...everyone.slice(10).map(() => newShop())];
-    await service.deliver(tradesOf(members, { pairs: pairsWhere(() => true) }));
+    await service.deliver(tradesOf(members, { pairs: pairsWhere(() => true) }, FEWER_CALLS));
     await service.settled();
     const after = await scoresOf(members);
     for (const [n, score] of after.entries()) expect(score - (before[n] ?? 0)).toBeLessThanOrEqual(NEARLY_NOTHING);
@@ -146,7 +151,7 @@ describe(`an attempt on the scores (seed ${SEED})`, () => {
         await service.deliver(tradesOf(members, { pairs, micros, days: 1 }, 1_000));
         await expectNearlyNothing(members);
       }),
-      { seed: SEED, numRuns: 6 },
+      { seed: SEED, numRuns: 6, endOnFailure: true },
     );
   }, 120_000);
 
