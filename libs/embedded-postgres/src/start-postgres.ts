@@ -1,6 +1,7 @@
 import { access, chmod, constants, mkdir, realpath, stat } from 'node:fs/promises';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { totalmem } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { openCluster, type Cluster } from './cluster.js';
@@ -12,11 +13,16 @@ import { startServerProcess, type ServerProcess } from './server-process.js';
 const RETRY_BOUND_MS = 15_000;
 const RETRY_INTERVAL_MS = 100;
 
+/** A sixteenth of the memory, from 64 MB to 1 GB: the marketplace shares the machine, and a page that is not used takes none. */
+function sharedBuffersMb(memoryBytes: number): number {
+  return Math.min(Math.max(Math.floor(memoryBytes / 16 / 2 ** 20), 64), 1_024);
+}
+
 /** For a small production deployment. The log carries no statements or row contents, which may hold secrets. */
 const DEFAULT_SETTINGS = {
   fsync: 'on',
   synchronous_commit: 'on',
-  shared_buffers: '64MB',
+  shared_buffers: `${sharedBuffersMb(totalmem())}MB`,
   max_connections: '100',
   jit: 'off',
   timezone: 'UTC',

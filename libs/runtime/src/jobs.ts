@@ -1,13 +1,23 @@
 import { Logger } from '@nestjs/common';
 
-/** Work that repeats. A run never overlaps itself; a failure is logged and the next run comes as planned. */
+/** What a service does unasked: work before its first request, and work that repeats. */
 export class Jobs {
   private readonly logger = new Logger('Jobs');
   private readonly timers = new Set<NodeJS.Timeout>();
   private readonly running = new Set<Promise<void>>();
+  private readonly preparations: (() => Promise<void>)[] = [];
   private stopped = false;
 
-  /** The first run comes after one interval. */
+  /** Work without which the service cannot answer: it takes no request before. A command, which takes none, leaves it out. */
+  beforeReady(work: () => Promise<void>): void {
+    this.preparations.push(work);
+  }
+
+  async prepare(): Promise<void> {
+    await Promise.all(this.preparations.map((work) => work()));
+  }
+
+  /** The first run comes after one interval. A run never overlaps itself; a failure is logged and the next run comes as planned. */
   every(name: string, intervalMs: number, job: () => Promise<void>): void {
     if (this.stopped) return;
     const timer = setTimeout(() => {

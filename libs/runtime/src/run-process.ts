@@ -104,9 +104,12 @@ export async function startService(definition: ServiceDefinition, transport: Tra
     const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), { logger, abortOnError: false });
     await definition.http.configure(edge, config);
     await edge.init();
+    await jobs.prepare();
     app = edge;
   } else {
     const service = await NestFactory.createMicroservice<MicroserviceOptions>(root, { strategy: link.server, logger, abortOnError: false });
+    await service.init();
+    await jobs.prepare();
     await service.listen();
     assertContractServed(definition.name, link.server, declared.serves);
     app = service;

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 interface Entry<V> {
   value: Promise<V>;
   staleAt: number;
@@ -8,18 +10,18 @@ interface Entry<V> {
  * The hard limit on age is what correctness rests on; being told only makes it sooner. Failures are not remembered.
  */
 export class ShortCache<V> {
-  private readonly entries = new Map<string, Entry<V>>();
+  private readonly entries: LRUCache<string, Entry<V>>;
 
-  constructor(private readonly options: { ttlMs: number; maxEntries: number; now?: () => number }) {}
+  constructor(private readonly options: { ttlMs: number; maxEntries: number; now?: () => number }) {
+    this.entries = new LRUCache({ max: options.maxEntries });
+  }
 
   get(key: string, load: () => Promise<V>): Promise<V> {
     const now = this.options.now?.() ?? Date.now();
     const known = this.entries.get(key);
     if (known && known.staleAt > now) return known.value;
     const entry = { value: load(), staleAt: now + this.options.ttlMs };
-    this.entries.delete(key);
     this.entries.set(key, entry);
-    if (this.entries.size > this.options.maxEntries) this.entries.delete(this.entries.keys().next().value!);
     entry.value.catch(() => {
       if (this.entries.get(key) === entry) this.entries.delete(key);
     });

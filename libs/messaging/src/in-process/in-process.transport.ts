@@ -4,9 +4,7 @@ import { firstValueFrom, isObservable } from 'rxjs';
 import type { EventRecord } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
 import type { EventSink, Link, Transport } from '../transport.js';
-
-/** What crosses a process border survives JSON and nothing else does, also where there is no border. */
-const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+import { jsonCopy } from './json-copy.js';
 
 const DRAIN_MS = 10_000;
 
@@ -104,13 +102,13 @@ class InProcessClient extends ClientProxy {
     const settle = (answer: WritePacket): void => {
       if (open) callback(answer);
     };
-    const data: unknown = overTheWire(packet.data);
+    const data: unknown = jsonCopy(packet.data);
     // Never on the caller's stack: a hop is always asynchronous.
     setImmediate(() => {
       const handler = this.broker.handlers.get(packet.pattern as string)?.next();
       if (!handler) return settle({ err: new Error(`nobody serves ${String(packet.pattern)}`) });
       handler(data).then(
-        (response) => settle({ response: overTheWire(response), isDisposed: true }),
+        (response) => settle({ response: jsonCopy(response), isDisposed: true }),
         (error: unknown) => settle({ err: error }),
       );
     });
@@ -140,7 +138,7 @@ class InProcessLink implements Link {
   async publishEvents(events: EventRecord[]): Promise<void> {
     for (const subject of new Set(events.map((event) => event.subject))) {
       const batch = events.filter((event) => event.subject === subject);
-      for (const group of this.broker.sinks.of(subject).values()) await group.next()?.(overTheWire(batch));
+      for (const group of this.broker.sinks.of(subject).values()) await group.next()?.(jsonCopy(batch));
     }
   }
 
@@ -149,7 +147,7 @@ class InProcessLink implements Link {
   }
 
   signal(subject: string, payload: unknown): void {
-    const copy = overTheWire(payload);
+    const copy = jsonCopy(payload);
     setImmediate(() => this.broker.listeners.get(subject)?.forEach((listener) => listener(copy)));
   }
 

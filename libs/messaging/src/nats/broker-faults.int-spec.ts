@@ -39,11 +39,11 @@ describe('a broker', () => {
     await expect(emitter.publishEvents([event(2)])).rejects.toThrow();
 
     await world.server.restart();
-    await eventually(() => bus.request(echo, { text: 'x' }, newCall({ budgetMs: 500 })), { withinMs: 10_000 });
-    await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 10_000 });
+    await eventually(() => bus.request(echo, { text: 'x' }, newCall({ budgetMs: 500 })), { withinMs: 20_000 });
+    await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
     await eventually(() => expect(new Set(heard)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
     await replica.close();
-  }, 60_000);
+  }, 90_000);
 
   it('that is killed takes nobody\'s time: who waits for an answer is told at once that there will be none', async () => {
     const replica = await startReplica('only', await world.connect('catalog'));
@@ -66,7 +66,7 @@ describe('a broker', () => {
     await eventually(() => expect(heard).toContain(1));
 
     await world.server.restart({ forgetting: true });
-    await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 10_000 });
+    await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
     await eventually(() => expect(heard).toContain(2), { withinMs: 20_000 });
   }, 60_000);
 

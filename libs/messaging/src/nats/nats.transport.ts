@@ -106,7 +106,7 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
         inboxPrefix: inboxPrefixOf(service),
         maxReconnectAttempts: -1,
         reconnectTimeWait: 250,
-        timeout: 5_000,
+        timeout: 10_000,
         ...(options.nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.nkeySeed)) } : {}),
       };
       const connection = await connect(common);

@@ -23,6 +23,8 @@ export interface NatsPermissions {
   responds: boolean;
 }
 
+/** A host that starts everything at once may leave a service without a core for longer than the server's own two seconds. */
+const AUTHENTICATED_WITHIN_SECONDS = 10;
 /** Longer than any deadline a call can have. */
 const RESPONSE_WITHIN = '5m';
 
@@ -58,7 +60,7 @@ export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>
     ...(monitorPort === undefined ? [] : [`http: ${JSON.stringify(`${host}:${monitorPort}`)}`]),
     `max_payload: ${REQUIRED_MAX_PAYLOAD}`,
     `jetstream {\n  store_dir: ${JSON.stringify(storeDir)}${syncAlways ? '\n  sync_interval: always' : ''}\n}`,
-    `authorization {\n  users = [\n${users.join('\n')}\n  ]\n}`,
+    `authorization {\n  timeout: ${AUTHENTICATED_WITHIN_SECONDS}\n  users = [\n${users.join('\n')}\n  ]\n}`,
     '',
   ].join('\n');
 }
