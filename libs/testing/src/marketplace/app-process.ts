@@ -4,7 +4,8 @@ import { eventually } from '../eventually.js';
 import { startOwnProcess, type OwnProcess } from '../servers/own-process.js';
 
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
-const READY_WITHIN_MS = 90_000;
+/** A catalog of a million listings reads its index first. */
+const READY_WITHIN_MS = 180_000;
 const STOPPED_WITHIN_MS = 40_000;
 
 export interface AppProcessOptions {
