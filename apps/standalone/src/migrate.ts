@@ -1,15 +1,12 @@
 import 'reflect-metadata';
 import { migrate } from '@market/persistence';
-import { ConfigError, databaseUrlOf, type Environment, type ServiceDefinition } from '@market/runtime';
+import { ConfigError, databaseUrlOf, type Environment } from '@market/runtime';
+import { keepingServices } from './keeping-services.js';
 import { reasonOf } from './reason-of.js';
-import { services } from './services.js';
-
-type WithDatabase = ServiceDefinition & Required<Pick<ServiceDefinition, 'database'>>;
 
 /** `npm run migrate`: brings the schema of every service up to date, each on the server that its URL names. */
 async function migrateAll(env: Environment): Promise<void> {
-  const owners = services.filter((service): service is WithDatabase => service.database !== undefined);
-  const targets = owners.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
+  const targets = keepingServices.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
   const unnamed = targets.filter(({ url }) => !url);
   if (unnamed.length > 0) throw new ConfigError(unnamed.map(({ name }) => `DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`));
   for (const { name, database, url } of targets) {

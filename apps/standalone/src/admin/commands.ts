@@ -1,6 +1,6 @@
 import { Database, latestOperatorActions, type OperatorAction } from '@market/persistence';
 import { CommandFailure, databaseUrlOf, runCommand, type CommandDefinition, type CommandInput, type Environment } from '@market/runtime';
-import { services } from '../services.js';
+import { keepingServices } from '../keeping-services.js';
 
 /** A command, and how it is run with an environment that names the databases. */
 export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
@@ -19,9 +19,9 @@ const audit: AdminCommand = {
     const limit = options.last === undefined ? LATEST : Number(options.last);
     if (!Number.isInteger(limit) || limit < 1 || limit > 100_000) throw new CommandFailure('--last must be a number from 1 to 100000');
     const entries: Entry[] = [];
-    for (const { name, database } of services) {
+    for (const { name, database } of keepingServices) {
       const url = databaseUrlOf(name, env);
-      if (!database || !url) continue;
+      if (!url) continue;
       const opened = await Database.open(database, { url, poolSize: 2 });
       const actions = await latestOperatorActions(opened, limit).finally(() => opened.close());
       entries.push(...actions.map((action) => ({ ...action, service: name })));
@@ -33,6 +33,6 @@ const audit: AdminCommand = {
 
 /** Everything an operator may ask for: what the services declare, and the trail of what was done. */
 export const adminCommands: readonly AdminCommand[] = [
-  ...services.flatMap((service) => (service.commands ?? []).map((command) => ({ ...command, run: (input: CommandInput, env: Environment) => runCommand(service, command, input, env) }))),
+  ...keepingServices.flatMap((service) => (service.commands ?? []).map((command) => ({ ...command, run: (input: CommandInput, env: Environment) => runCommand(service, command, input, env) }))),
   audit,
 ];

@@ -23,7 +23,7 @@ inEachMode('the books', (world) => {
     [seller, buyer, outsider] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { displayName: 'Buyer' }), registerAgent(world)]);
     shops = await Promise.all(PRICES.map((price) => openShop(seller, ({ body }) => ({ echo: body }), { pricing_amount: price })));
     for (const shop of shops) {
-      for (let n = 0; n < CALLS; n += 1) await buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market) });
+      for (let n = 0; n < CALLS; n += 1) await buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), maxPriceUsd: 2 });
     }
   });
   afterAll(async () => {

@@ -1,3 +1,6 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { x402Client, x402HTTPClient } from '@x402/fetch';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import type { CreatedListing, CreateListing } from '@market/sdk';
 import { payFor, withRelayId } from '../support/buyer.js';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
@@ -29,6 +32,13 @@ const subscribed = async (cast: Cast): Promise<Live> => {
   return { id: (await cast.owner.market.request<{ id: string }>('POST', '/subscribe', { body })).id };
 };
 
+/** PAYMENT-SIGNATURE of a wallet that nobody knows. */
+async function signedFor({ shop, owner }: Cast, body: object): Promise<Record<string, string>> {
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
+  const asked = await fetch(new URL(`/api/v1/x402/${shop.slug}`, owner.market.baseUrl), { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  return new x402HTTPClient(client).encodePaymentSignatureHeader(await client.createPaymentPayload(new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json())));
+}
+
 /** Operations whose examples need more than an id of the caller's and a fresh proof. */
 const LIVE: Record<string, LiveCase> = {
   createChallenge: ({ owner, human }, { purpose }) => ({ body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) }, ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}) }),
@@ -36,6 +46,8 @@ const LIVE: Record<string, LiveCase> = {
   updateListing: async (cast) => ({ id: (await cast.perCallListing()).id }),
   updateEndpoint: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
   executeCall: async ({ owner, shop }, example) => ({ id: shop.id, headers: withRelayId(await payFor(owner, shop, example)) }),
+  executeKeylessCall: async (cast, example) => ({ id: cast.shop.id, headers: await signedFor(cast, example) }),
+  showPrice: ({ shop }) => ({ id: shop.id, status: 402 }),
   getReceiptProof: ({ receiptId }) => ({ id: receiptId }),
   createReview: ({ shop }) => ({ id: shop.id }),
   subscribe: async (cast, { origin_currency: currency }) => (currency ? { body: { listing_id: (await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 })).id }, status: 402 } : { body: { listing_id: (await onSale(cast, { pricing_model: 'free' })).id } }),
@@ -49,6 +61,8 @@ const LIVE: Record<string, LiveCase> = {
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
+  /** Off here: no example can be signed as Relay would. */
+  hearRelay: () => ({ status: 404 }),
 };
 
 inEachMode('the OpenAPI document', (world) => {

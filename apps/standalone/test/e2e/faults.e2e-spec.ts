@@ -8,7 +8,7 @@ import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
 const BUYERS = 16;
 /** So many purchases are finished before a process is killed, and again after it is back. */
-const BETWEEN_FAULTS = 24;
+const BETWEEN_FAULTS = 12;
 const SETTINGS = { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250', GATEWAY_RESUME_INTERVAL_MS: '250' };
 
 inEachMode('under pressure', ({ mode }) => {

@@ -9,7 +9,7 @@ import { inEachMode } from '../support/world.js';
 
 /** Another run: FUZZ_SEED=<number> FUZZ_REQUESTS=<number>; the full one is `npm run test:fuzz`. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
-const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 3_000);
+const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2_000);
 
 inEachMode('a fuzzer that knows the OpenAPI document', (world) => {
   let description: ApiDescription;

@@ -1,7 +1,10 @@
 import type { PaymentOffer } from '@market/sdk';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
+import { wrapAxiosWithPayment } from '@x402/axios';
+import axios from 'axios';
 import { bytesToHex, parseEther, parseUnits, type Address } from 'viem';
 import { HDKey, mnemonicToAccount, privateKeyToAddress } from 'viem/accounts';
 import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
@@ -41,6 +44,7 @@ inEachMode('money on a chain', ({ mode }) => {
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${Buffer.from(gas).toString('hex')}`,
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+      API_GATEWAY_X402_V1: 'true',
     };
     marketplace = await startMarketplace({ mode, env: onChain });
     seller = await registerAgent(marketplace, { displayName: 'Seller' });
@@ -87,23 +91,62 @@ inEachMode('money on a chain', ({ mode }) => {
     expect(BigInt(await chain.node.request<string>('eth_getBalance', [depositOf(offer), 'latest']))).toBe(parseEther(offer.requirements.amount));
   });
 
-  it('buys a call for a stock x402 client, settled on the chain from what it signed', async () => {
+  it.each([
+    ['fetch', 'a key'],
+    ['fetch', 'no key'],
+    ['axios', 'a key'],
+    ['axios', 'no key'],
+  ])('buys a call for a stock x402 %s client that has %s, settled on the chain from what it signed', async (library, key) => {
     const payer = chain.payerAccount;
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(payer as never));
-    const before = await chain.balanceOf(USDC, payer.address);
-    const response = await wrapFetchWithPayment(fetch, client)(`${marketplace.baseUrl}/api/v1/gateway/${shop.listing.slug}`, {
-      method: 'POST',
-      headers: { authorization: buyer.registration.authorization_header, 'content-type': 'application/json', ...ON_CHAIN },
-      body: '{"by":"x402"}',
-    });
-    expect(response.status).toBe(200);
-    const { success, transaction } = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
+    const keyed = key === 'a key';
+    const url = `${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`;
+    const headers = { 'content-type': 'application/json', ...(keyed ? { authorization: buyer.registration.authorization_header, ...ON_CHAIN } : {}) };
+    const body = JSON.stringify({ by: library, with: key });
+    const held = await chain.balanceOf(USDC, payer.address);
+    let headerOf: (name: string) => string | null;
+    let answer: unknown;
+    if (library === 'fetch') {
+      const response = await wrapFetchWithPayment(fetch, client)(url, { method: 'POST', headers, body });
+      [headerOf, answer] = [(name) => response.headers.get(name), await response.json()];
+    } else {
+      const response = await wrapAxiosWithPayment(axios.create(), client as never).post<unknown>(url, body, { headers });
+      [headerOf, answer] = [(name) => (response.headers[name.toLowerCase()] as string | undefined) ?? null, response.data];
+    }
+    expect(answer).toMatchObject({ success: true, data: { billable: true, seller_response: { echo: JSON.parse(body) as object } } });
+    const { success, transaction } = new x402HTTPClient(client).getPaymentSettleResponse(headerOf);
     expect(success).toBe(true);
     expect(await chain.node.request('eth_getTransactionReceipt', [transaction])).toMatchObject({ status: '0x1', to: USDC.toLowerCase() });
-    expect(before - (await chain.balanceOf(USDC, payer.address))).toBe(250_000n);
-    const [receipt] = (await buyer.market.receipts.list({ role: 'buyer' })).data;
-    expect(receipt).toMatchObject({ transaction_hash: transaction, gross_amount: PRICE });
-    expect(await owed()).toEqual([]);
+    expect(held - (await chain.balanceOf(USDC, payer.address))).toBe(250_000n);
+    expect((await seller.market.receipts.list({ role: 'seller' })).data[0]).toMatchObject({ transaction_hash: transaction, gross_amount: PRICE });
+    if (keyed) expect(await owed()).toEqual([]);
+  });
+
+  it('buys a call for a client of x402 version 1, which reads the body and sends X-PAYMENT', async () => {
+    const client = new x402Client().registerV1('base-sepolia', new ExactEvmSchemeV1(chain.payerAccount as never));
+    const sent: Headers[] = [];
+    // Version 1 knows no PAYMENT-REQUIRED: all it has is the body.
+    const ofVersion1: typeof fetch = async (input, init) => {
+      const request = new Request(input, init);
+      sent.push(request.headers);
+      const response = await fetch(request);
+      const headers = new Headers(response.headers);
+      headers.delete('payment-required');
+      return new Response(await response.text(), { status: response.status, headers });
+    };
+    const ask = { method: 'POST', headers: { 'content-type': 'application/json', authorization: buyer.registration.authorization_header, ...ON_CHAIN }, body: '{"by":"v1"}' };
+    const url = `${marketplace.baseUrl}/api/v1/gateway/${shop.listing.slug}`;
+    const response = await wrapFetchWithPayment(ofVersion1, client)(url, ask);
+    expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ data: expect.objectContaining({ billable: true, seller_response: { echo: { by: 'v1' } } }) as object })]);
+    const settled = JSON.parse(Buffer.from(response.headers.get('x-payment-response')!, 'base64').toString()) as { success: boolean; transaction: string };
+    expect(settled).toMatchObject({ success: true, transaction: (await buyer.market.receipts.list({ role: 'buyer' })).data[0]!.transaction_hash! });
+    const signature = sent.map((headers) => headers.get('x-payment')).find((value) => value !== null)!;
+    const again = await fetch(url, { ...ask, headers: { ...ask.headers, 'x-payment': signature } });
+    expect([again.status, (await buyer.market.receipts.list({ role: 'buyer' })).pagination.total]).toEqual([200, 1]);
+    const stranger = await registerAgent(marketplace);
+    const stolen = await fetch(url, { ...ask, headers: { ...ask.headers, authorization: stranger.registration.authorization_header, 'x-payment': signature } });
+    expect([stolen.status, ((await stolen.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([404, 'payment_not_found']);
+    for (const odd of ['', 'e30=', Buffer.from('{"x402Version":1,"payload":{"authorization":{"to":"0x12"}}}').toString('base64')]) expect((await fetch(url, { ...ask, headers: { ...ask.headers, 'x-payment': odd } })).status).toBe(400);
   });
 
   it('that is too little is asked for the rest on the same id', async () => {
@@ -151,7 +194,7 @@ inEachMode('money on a chain', ({ mode }) => {
     expect(deposits.map(([kind, , network, , , amount, currency]) => [kind, network, amount, currency])).toEqual([
       ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
       ['deposit', `eip155:${CHAIN_ID}`, expect.stringMatching(/^0\.0000833/), 'ETH'],
-      ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
+      ...Array.from({ length: 5 }, () => ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC']),
       ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],
       ['deposit', `eip155:${CHAIN_ID}`, '0.6', 'USDC'],
       ['deposit', `eip155:${CHAIN_ID}`, '0.25', 'USDC'],

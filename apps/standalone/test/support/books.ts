@@ -37,7 +37,9 @@ const NEVER: Record<string, string> = {
     WHERE g.response_digest IS DISTINCT FROM r.response_digest OR g.body_digest <> r.request_digest OR g.seller_status_code <> r.seller_status_code`,
   'a completed payment whose answer is not kept': `
     SELECT p.id FROM payments_ledger.payments p LEFT JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id WHERE p.state = 'completed' AND p.purpose = 'call' AND g.result_json IS NULL`,
-  'a completed payment that was not paid in full': `SELECT id FROM payments_ledger.payments WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units`,
+  'a payment that buys a call, was not paid in full, and has no signature that will pay it': `
+    SELECT id FROM payments_ledger.payments
+    WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units AND (state = 'completed' OR authorization_id IS NULL)`,
   'more owed back than was received': `
     SELECT p.id FROM payments_ledger.payments p
     JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason NOT IN ('call_completed', 'subscription_started')

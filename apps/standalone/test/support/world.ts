@@ -16,6 +16,12 @@ export const inEachMode = (title: string, suite: (world: World) => void): void =
   describe.each(worlds.map((world) => [world.mode, world] as const))(`${title}, %s`, (_mode, world) => suite(world));
 };
 
+/** `describe` in standalone alone: what is no service's work, and what is at the buyer's end and takes long; what a chain pays is tried in each mode by the `onchain` specs. */
+export const inOneMode = (title: string, suite: (world: World) => void): void => {
+  const [world] = worlds as [World];
+  (world.mode === 'standalone' ? describe : describe.skip)(`${title}, ${world.mode}`, () => suite(world));
+};
+
 /** One test of every mode at the same time, for what mostly waits. */
 export const inAllModesAtOnce = (title: string, test: (world: World) => Promise<void>, timeoutMs: number): void => {
   it(title, async () => void (await Promise.all(worlds.map(test))), timeoutMs);

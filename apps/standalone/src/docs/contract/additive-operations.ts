@@ -6,6 +6,9 @@ export const additiveOperations: Record<string, string> = {
   'GET /payments/{paymentId}': 'where a payment stands, since a payment can be underpaid, late or owed back',
   'GET /receipts/{receiptId}/proof': 'a signature over a receipt, which anyone verifies offline',
   'GET /payment-routes': 'which currencies and chains a payment can take now, and the headers that choose one',
+  'POST /x402/{listingId}': 'the paid call for x402 clients, which have no key',
+  'GET /x402/{listingId}': 'what it costs, for indexers that only read',
+  'POST /webhooks/relay': 'where Relay, which carries payments between chains, says that one has moved',
   'POST /sandbox/payments/{relayRequestId}/pay': 'pays an offer where no chain is asked; exists in sandbox mode alone',
   'GET /discovery/resources': 'the listings that are paid per call, as x402 clients read a facilitator',
   'GET /discovery/search': 'a search among them',
@@ -22,6 +25,7 @@ export const documentPaths: Record<string, string> = {
   'GET /.well-known/x402': 'where crawlers of x402 find what can be paid for',
   'GET /.well-known/security.txt': 'whom to tell of a weakness (RFC 9116)',
   'GET /.well-known/jwks.json': 'the keys that sign receipts',
+  'GET /.well-known/did.json': 'the same keys for clients that look them up by did:web',
 };
 
 /** Setup of stored funds, gone for good: 410 to any method. */

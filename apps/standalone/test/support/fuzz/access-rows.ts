@@ -84,6 +84,8 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   rotateSecret: { id: ownEndpoint },
 
   executeCall: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
+  executeKeylessCall: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
+  showPrice: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
   listGatewayRequests: {},
   getGatewayRequest: { id: { parameter: 'requestId', own: ({ gatewayRequestId }) => gatewayRequestId, unknown: 'gateway_request_not_found' } },
   listLedger: {},
@@ -107,5 +109,6 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   createReview: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: forbidden('purchase_required'), slug: ({ free }) => free.slug, hidden: hiddenListings }, granted: forbidden('own_listing') },
   getScore: { id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] } },
 
+  hearRelay: { granted: [404, 'NOT_FOUND', 'relay_not_configured'] },
   paySandbox: { id: { parameter: 'relayRequestId', own: async (cast) => (await cast.unpaidOffer()).relay_request_id, unknown: 'payment_not_found' } },
 };

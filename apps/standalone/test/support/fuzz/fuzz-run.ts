@@ -19,7 +19,7 @@ const MOST_REPORTED = 30;
 /** No text, however strange, keeps the marketplace busy; a busy machine may. */
 const SLOW_MS = 5_000;
 /** Endpoint tests and gateway calls take as long as a seller does. */
-const WAITS_FOR_SELLER = ['testEndpoint', 'executeCall'];
+const WAITS_FOR_SELLER = ['testEndpoint', 'executeCall', 'executeKeylessCall'];
 
 export interface FuzzSettings {
   seed: number;

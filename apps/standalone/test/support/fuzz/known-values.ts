@@ -25,6 +25,8 @@ export async function knownValues(cast: Cast): Promise<Known> {
     'removeListing listingId': [...spareListings.map(({ id }) => id), suspended.id, shop.id, shop.slug, newId()],
     'executeCall listingId': [shop.id, shop.id, shop.slug, perCall.id, free.id, draft.id, newId()],
     'executeCall body': [BOUGHT_BODY, { ask: 'something else' }],
+    'executeKeylessCall listingId': [shop.id, shop.slug, perCall.id, free.id, draft.id, newId()],
+    'showPrice listingId': [shop.id, shop.slug, free.id, draft.id, newId()],
     subscriptionId: [cast.subscriptionId, await cast.freshSubscription(), newId()],
     paymentId: [cast.pendingPayment.payment_id, newId()],
     id: [...(await owner.market.me()).wallets.map((wallet) => wallet.id), newId()],

@@ -1,0 +1,324 @@
+import { evmPayer, evmWallet, Marketplace, reply, sandboxPayer, x402Payer, type CallOptions, type EvmChain, type Payer, type Wallet } from '@market/sdk';
+import { startMarketplace, temporaryDirectory, type RunningMarketplace } from '@market/testing';
+import { rm } from 'node:fs/promises';
+import { parseEther, parseUnits, type Address } from 'viem';
+import { generatePrivateKey, HDKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
+import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
+import { expectBooksInOrder } from '../support/books.js';
+import { commandsBelow, runAsWritten, withoutExamples } from '../support/paying-page.js';
+import { clientOf, failureOf, losingAnswers, TextStore } from '../support/sdk-buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, inOneMode, registerAgent, type Agent } from '../support/world.js';
+
+const NETWORK = 'eip155:84532';
+const CHAIN_ID = 84_532;
+/** Where the SDK knows USDC of Base Sepolia. */
+const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const PRICE = 0.25;
+
+const receiptsOf = async ({ market }: Agent): Promise<number> => (await market.receipts.list({ role: 'buyer' })).pagination.total;
+
+inEachMode('the SDK in the sandbox', (world) => {
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+  let failing = false;
+  const signer = x402Payer(privateKeyToAccount(generatePrivateKey()), { [NETWORK]: {} });
+
+  beforeAll(async () => {
+    seller = await registerAgent(world, { displayName: 'Seller' });
+    shop = await openShop(seller, ({ body }) => (failing ? reply(503, { sorry: true }) : { echo: body }), { pricing_amount: PRICE });
+  });
+  beforeEach(async () => {
+    failing = false;
+    buyer = await registerAgent(world, { displayName: 'Buyer' });
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world, [shop]);
+    await shop.close();
+  });
+
+  it.each(['USDC', 'ETH', 'SOL'] as const)('pays with play money in %s', async (originCurrency) => {
+    const answer = await buyer.market.call(shop.listing, { in: originCurrency }, { pay: sandboxPayer(buyer.market), originCurrency });
+    expect(answer).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: { in: originCurrency } }, settlement: null });
+    expect(await receiptsOf(buyer)).toBe(1);
+  });
+
+  it('pays by a signature, and tells which transaction paid', async () => {
+    const answer = await buyer.market.call(shop.listing, { by: 'signature' }, { pay: [signer, sandboxPayer(buyer.market)] });
+    expect(answer).toMatchObject({ billable: true, settlement: { success: true, network: NETWORK } });
+    const [receipt] = (await buyer.market.receipts.list({ role: 'buyer' })).data;
+    expect(receipt).toMatchObject({ transaction_hash: answer.settlement!.transaction, gross_amount: PRICE });
+  });
+
+  it('signs again after a crash, and is charged once', async () => {
+    const options = { pay: signer, idempotencyKey: `crash-${buyer.id}` };
+    failing = true;
+    expect(await clientOf(buyer).call(shop.listing, { after: 'a crash' }, options)).toMatchObject({ billable: false, settlement: null });
+    failing = false;
+    // The second signature differs from the first, which is held, in its time alone.
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const answers = [];
+    for (let process = 0; process < 3; process += 1) answers.push(await clientOf(buyer).call(shop.listing, { after: 'a crash' }, options));
+    expect(answers.map(({ rawBody }) => rawBody)).toEqual(Array(3).fill(answers[0]!.rawBody));
+    expect(answers[0]).toMatchObject({ billable: true });
+    expect(await receiptsOf(buyer)).toBe(1);
+  });
+
+  it('is charged once when the answer to what it signed is lost', async () => {
+    const wire = losingAnswers(2);
+    const answer = await clientOf(buyer, { fetch: wire.fetch }).call(shop.listing, { lose: 'the answer' }, { pay: signer });
+    expect([wire.lost(), answer.billable, await receiptsOf(buyer)]).toEqual([2, true, 1]);
+  });
+
+  it('calls for 20 at once with one signature each, and is charged 20 times', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => buyer.market.call(shop.listing, { n }, { pay: signer })));
+    expect(new Set(answers.map(({ settlement }) => settlement?.transaction)).size).toBe(20);
+    expect(await receiptsOf(buyer)).toBe(20);
+  });
+
+  it('pays no more than a dollar unless it is told to, and no more than the listing cost when it was read', async () => {
+    const dear = await openShop(seller, undefined, { pricing_amount: 1.5 });
+    try {
+      const listing = await buyer.market.listings.get(dear.listing.slug);
+      const call = (options: CallOptions) => buyer.market.call(listing, { dear: 1 }, { pay: sandboxPayer(buyer.market), ...options });
+      expect(await failureOf(call({}))).toMatchObject({ code: 'PRICE_ABOVE_LIMIT', payment: { fees: { gross_amount: 1.5 } } });
+      await seller.market.listings.update(listing, { pricing_amount: 1.6 });
+      const other = () => buyer.market.call(listing, { dear: 2 }, { pay: sandboxPayer(buyer.market), maxPriceUsd: 2 });
+      expect(await failureOf(other())).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'price_above_listing' } });
+      expect(await receiptsOf(buyer)).toBe(0);
+      // The offer that was made before stands at its price.
+      expect(await call({ maxPriceUsd: 2 })).toMatchObject({ billable: true, charged_amount: { amount_cents: 150 } });
+    } finally {
+      await dear.close();
+    }
+  });
+
+  it('pays with nothing it may not pay with, least of all coin to an address that is nobody’s', async () => {
+    const coin = evmPayer(privateKeyToAccount(generatePrivateKey()), { [NETWORK]: { rpcUrl: 'http://127.0.0.1:9' } });
+    const elsewhere = x402Payer(privateKeyToAccount(generatePrivateKey()), { 'eip155:8453': {} });
+    const refused = await failureOf(buyer.market.call(shop.listing, { pay: 'nothing' }, { pay: [coin, elsewhere] }));
+    expect(refused).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'no_payer' } });
+  });
+});
+
+inEachMode('the SDK without a key', (world) => {
+  let shop: Shop;
+  let wallet: Wallet;
+  let signer: Payer;
+  const client = (fetching: typeof fetch = fetch): Marketplace => new Marketplace({ baseUrl: world.baseUrl, fetch: fetching });
+  /** What the wallet was charged for, as it reads once it registers. */
+  const charged = async (): Promise<number> => receiptsOf(await registerAgent(world, { wallet }));
+
+  beforeAll(async () => {
+    shop = await openShop(await registerAgent(world, { displayName: 'Seller' }), undefined, { pricing_amount: PRICE });
+  });
+  beforeEach(() => {
+    wallet = evmWallet();
+    signer = x402Payer(privateKeyToAccount(wallet.exportKey() as `0x${string}`), { [NETWORK]: {} });
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world, [shop]);
+    await shop.close();
+  });
+
+  it('pays by a signature; the receipt is the wallet’s', async () => {
+    const answer = await client().call(shop.listing, { by: 'nobody' }, { pay: signer });
+    expect(answer).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: { by: 'nobody' } }, settlement: { success: true, payer: wallet.address.toLowerCase() } });
+    expect(await charged()).toBe(1);
+  });
+
+  it('is charged once when answers to what it signed are lost', async () => {
+    const wire = losingAnswers(2);
+    expect(await client(wire.fetch).call(shop.listing, { lose: 1 }, { pay: signer })).toMatchObject({ billable: true });
+    expect([wire.lost(), await charged()]).toEqual([2, 1]);
+  });
+
+  it('is charged once for one idempotency key, by clients that know nothing of each other', async () => {
+    const options = { pay: signer, idempotencyKey: `keyless-${wallet.address}` };
+    const answers = [await client().call(shop.listing, { again: 1 }, options), await client().call(shop.listing, { again: 1 }, options)];
+    expect(answers[1]!.rawBody).toBe(answers[0]!.rawBody);
+    expect(await charged()).toBe(1);
+  });
+});
+
+inOneMode('docs/paying.md in the sandbox', (world) => {
+  let buyer: Agent;
+  let shop: Shop;
+  const run = (commands: string) => runAsWritten(commands, buyer, shop.listing, { KEY: buyer.registration.api_key });
+
+  beforeAll(async () => {
+    shop = await openShop(await registerAgent(world, { displayName: 'Seller' }), () => ({ words: 6 }), { pricing_amount: PRICE });
+  });
+  beforeEach(async () => {
+    buyer = await registerAgent(world, { displayName: 'Ada' });
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(world, [shop]);
+    await shop.close();
+  });
+
+  it('pays with curl: too little, then the rest, then the call', async () => {
+    const [part, asked, rest, answer] = (await run(commandsBelow('With curl')[0]!)).trim().split('\n');
+    expect([part, rest]).toEqual([expect.stringContaining('"outcome":"underpaid"'), expect.stringContaining('"status":"verified"')]);
+    expect([asked, answer]).toEqual([expect.stringContaining('"reason":"underpaid"'), expect.stringContaining('"seller_response":{"words":6}')]);
+  });
+
+  it.each([
+    ['a stock x402 client', () => commandsBelow('With a stock x402 client')[0]!],
+    ['viem, signing by hand', () => commandsBelow('With viem')[0]!.split('\n')[0]!],
+    ['the SDK, in play money', () => commandsBelow('With the SDK')[0]!.split('\n')[0]!],
+    ['the SDK, by a signature', () => commandsBelow('With the SDK')[0]!.split('\n')[1]!],
+  ])('pays with %s', async (_with, commands) => {
+    expect(commands()).toMatch(/^node docs\/paying\/[\w-]+\.mjs word-count/);
+    expect(await run(commands())).toMatch(/words"?: ?6/);
+    expect(await receiptsOf(buyer)).toBe(1);
+  });
+
+  it.each([
+    ['a stock x402 client', () => commandsBelow('With a stock x402 client')[0]!],
+    ['viem, signing by hand', () => commandsBelow('With viem')[0]!.split('\n')[0]!],
+    ['the SDK', () => commandsBelow('With the SDK')[0]!.split('\n')[1]!],
+  ])('pays with %s, without a key', async (_with, command) => {
+    const wallet = evmWallet();
+    expect(await runAsWritten(command(), { market: new Marketplace({ baseUrl: world.baseUrl }) }, shop.listing, { PAYER_KEY: wallet.exportKey() })).toMatch(/words"?: ?6/);
+    expect(await receiptsOf(await registerAgent(world, { wallet }))).toBe(1);
+  });
+});
+
+inOneMode('the SDK on an EVM chain', ({ mode }) => {
+  let chain: EvmWorld;
+  let marketplace: RunningMarketplace;
+  let buyer: Agent;
+  let shop: Shop;
+  let chains: Record<string, EvmChain>;
+  let mining: NodeJS.Timeout;
+
+  beforeAll(async () => {
+    chain = await startEvmWorld(CHAIN_ID);
+    await chain.place('SignedToken', USDC);
+    await chain.mint(USDC, chain.payer, parseUnits('1000', 6));
+    const gas = mnemonicToAccount(chain.node.mnemonic, { addressIndex: 3 }).getHdKey().privateKey!;
+    marketplace = await startMarketplace({
+      mode,
+      env: {
+        PAYMENTS_LEDGER_EVM_XPUB: HDKey.fromMasterSeed(Buffer.alloc(32, 7)).publicExtendedKey,
+        PAYMENTS_LEDGER_EVM_RPC_URLS: `${NETWORK}=${chain.node.url}`,
+        PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${Buffer.from(gas).toString('hex')}`,
+        PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
+        PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+      },
+    });
+    shop = await openShop(await registerAgent(marketplace, { displayName: 'Seller' }), undefined, { pricing_amount: PRICE });
+    chains = { [NETWORK]: { rpcUrl: chain.node.url } };
+    // Time passes on a chain: what is sent becomes final two blocks later.
+    mining = setInterval(() => void chain.node.mine(1).catch(() => undefined), 250);
+  }, 120_000);
+  beforeEach(async () => {
+    buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
+  });
+  afterAll(async () => {
+    clearInterval(mining);
+    await expectBooksInOrder(marketplace, [shop]);
+    await shop?.close();
+    await marketplace?.stop();
+    await chain?.stop();
+  }, 60_000);
+
+  const onChain = { originChainId: CHAIN_ID, timeoutMs: 50_000 };
+  const sent = async (): Promise<number> => Number(await chain.node.request<string>('eth_getTransactionCount', [chain.payer, 'latest']));
+  const hashOf = async (agent: Agent): Promise<string> => (await agent.market.receipts.list({ role: 'buyer' })).data[0]!.transaction_hash;
+
+  it.each(['USDC', 'ETH'] as const)('buys a call by a transfer of %s: waits until it is final, and sends it once', async (originCurrency) => {
+    const [store, before] = [new TextStore(), await sent()];
+    const answer = await clientOf(buyer, { payments: store }).call(shop.listing, { by: originCurrency }, { pay: evmPayer(chain.payerAccount, chains), originCurrency, ...onChain });
+    expect(answer).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: { by: originCurrency } } });
+    const { transaction, offer } = (await store.find(answer.relayRequestId!))!;
+    expect([await hashOf(buyer), (await sent()) - before]).toEqual([transaction, 1]);
+    const { depositAddress, amount } = offer.requirements;
+    const arrived = originCurrency === 'USDC' ? await chain.balanceOf(USDC, depositAddress as Address) : BigInt(await chain.node.request<string>('eth_getBalance', [depositAddress, 'latest']));
+    expect(arrived).toBe(originCurrency === 'USDC' ? parseUnits(amount, 6) : parseEther(amount));
+  });
+
+  it('buys a call by a signature that another settles: the buyer sends nothing', async () => {
+    const before = [await sent(), await chain.balanceOf(USDC, chain.payer)] as const;
+    const answer = await buyer.market.call(shop.listing, { by: 'signature' }, { pay: [x402Payer(chain.payerAccount, chains), evmPayer(chain.payerAccount, chains)], ...onChain });
+    expect(answer).toMatchObject({ billable: true, settlement: { success: true, payer: chain.payer.toLowerCase() } });
+    expect([await sent(), before[1] - (await chain.balanceOf(USDC, chain.payer))]).toEqual([before[0], 250_000n]);
+  });
+
+  it.each(['before', 'after'] as const)('sends the same transaction when it crashed %s sending it', async (moment) => {
+    const [store, before] = [new TextStore(), await sent()];
+    const payer = evmPayer(chain.payerAccount, chains);
+    const crashing: Payer = {
+      ...payer,
+      send: async (payment) => {
+        if (moment === 'after') await payer.send!(payment);
+        throw new Error('power cut');
+      },
+    };
+    const options = { idempotencyKey: `crash-${moment}-${buyer.id}`, ...onChain };
+    const body = { crash: moment };
+    expect(await failureOf(clientOf(buyer, { payments: store }).call(shop.listing, body, { pay: crashing, ...options }))).toMatchObject({ code: 'PAYMENT_FAILED' });
+    const answer = await clientOf(buyer, { payments: store }).call(shop.listing, body, { pay: payer, ...options });
+    expect(answer.billable).toBe(true);
+    const { transaction, offer } = (await store.find(answer.relayRequestId!))!;
+    expect([store.texts.size, await hashOf(buyer), (await sent()) - before]).toEqual([1, transaction, 1]);
+    expect(await chain.balanceOf(USDC, offer.requirements.depositAddress as Address)).toBe(250_000n);
+  });
+
+  it('goes on with the payment of an error it was given', async () => {
+    const payer = evmPayer(chain.payerAccount, chains);
+    const error = await failureOf(buyer.market.call(shop.listing, { resume: 1 }, { pay: payer, ...onChain, timeoutMs: 1_000 }));
+    expect(error).toMatchObject({ code: 'PAYMENT_PENDING', relayRequestId: expect.stringMatching(/^0x/) as string });
+    const before = await sent();
+    const answer = await buyer.market.call(shop.listing, { resume: 1 }, { pay: payer, ...onChain, relayRequestId: error.relayRequestId });
+    expect([answer.billable, await sent()]).toEqual([true, before]);
+  });
+
+  it('numbers the transactions of calls at the same time one after the other', async () => {
+    const [payer, before] = [evmPayer(chain.payerAccount, chains), await sent()];
+    const answers = await Promise.all(Array.from({ length: 5 }, (_, n) => buyer.market.call(shop.listing, { n }, { pay: payer, ...onChain })));
+    expect(answers.map(({ billable }) => billable)).toEqual(Array(5).fill(true));
+    expect([(await sent()) - before, await receiptsOf(buyer)]).toEqual([5, 5]);
+  });
+
+  describe('as docs/paying.md says', () => {
+    const run = (commands: string, env: Record<string, string> = {}) =>
+      runAsWritten(commands, buyer, shop.listing, {
+        KEY: buyer.registration.api_key,
+        PAYER_KEY: `0x${Buffer.from(chain.payerAccount.getHdKey().privateKey!).toString('hex')}`,
+        RPC_URL: chain.node.url,
+        CHAIN_ID: String(CHAIN_ID),
+        FROM: chain.payer,
+        ...env,
+      });
+
+    it('pays with curl and a node that holds the key', async () => {
+      expect(await run(commandsBelow('With curl')[1]!)).toContain('"seller_response":{"echo"');
+      expect(await receiptsOf(buyer)).toBe(1);
+    });
+
+    it.each(['ETH', 'USDC'])('pays with viem, by a transfer of %s', async (CURRENCY) => {
+      const line = withoutExamples(commandsBelow('With viem')[0]!.split('\n')[1]!);
+      expect(await run(line, { CURRENCY, USDC })).toContain('"seller_response":{"echo"');
+      expect(await receiptsOf(buyer)).toBe(1);
+    });
+
+    it.each(['ETH', 'USDC'])('pays with the SDK, by a transfer of %s, once for each name', async (CURRENCY) => {
+      const line = withoutExamples(commandsBelow('With the SDK')[0]!.split('\n')[2]!).replace('order-7', `order-${CURRENCY}`);
+      const [PAID, before] = [await temporaryDirectory('paid'), await sent()];
+      const printed = [await run(line, { CURRENCY, PAID }), await run(line, { CURRENCY, PAID })];
+      expect(printed[0]).toContain('echo');
+      expect([printed[1], await receiptsOf(buyer), (await sent()) - before]).toEqual([printed[0], 1, 1]);
+      await rm(PAID, { recursive: true });
+    });
+  });
+
+  it('says that the wallet is empty, and has paid nothing', async () => {
+    const empty = evmPayer(privateKeyToAccount(generatePrivateKey()), chains);
+    const error = await failureOf(buyer.market.call(shop.listing, { by: 'nobody' }, { pay: empty, ...onChain, originCurrency: 'ETH' }));
+    expect(error).toMatchObject({ code: 'PAYMENT_FAILED' });
+    expect(error.message).not.toContain(chain.node.url);
+  });
+});

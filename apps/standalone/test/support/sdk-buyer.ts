@@ -1,0 +1,39 @@
+import { Marketplace, MarketplaceError, type KeptPayment, type PaymentStore } from '@market/sdk';
+import type { Agent } from './world.js';
+
+export const failureOf = (call: Promise<unknown>): Promise<MarketplaceError> =>
+  call.then(
+    () => Promise.reject(new Error('the call did not fail')),
+    (error: unknown) => (error instanceof MarketplaceError ? error : Promise.reject(error as Error)),
+  );
+
+/** Keeps payments as text, as a file or a table does. */
+export class TextStore implements PaymentStore {
+  readonly texts = new Map<string, string>();
+
+  async find(id: string): Promise<KeptPayment | undefined> {
+    const text = this.texts.get(id);
+    return text === undefined ? undefined : (JSON.parse(text) as KeptPayment);
+  }
+
+  async keep(payment: KeptPayment): Promise<KeptPayment> {
+    if (!this.texts.has(payment.relayRequestId)) this.texts.set(payment.relayRequestId, JSON.stringify(payment));
+    return (await this.find(payment.relayRequestId))!;
+  }
+}
+
+/** A client of an agent as another process of it would have: with its key, and nothing that the first one remembers. */
+export const clientOf = ({ registration, market }: Agent, more: { payments?: PaymentStore; fetch?: typeof fetch } = {}): Marketplace =>
+  new Marketplace({ baseUrl: market.baseUrl, authorization: registration.authorization_header, ...more });
+
+/** The wire loses the answers to what was signed, so many times. */
+export function losingAnswers(times: number): { fetch: typeof fetch; lost(): number } {
+  let lost = 0;
+  const losing: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (!new Headers(init?.headers).has('payment-signature') || lost === times) return response;
+    lost += 1;
+    throw new TypeError('fetch failed');
+  };
+  return { fetch: losing, lost: () => lost };
+}
