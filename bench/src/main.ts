@@ -1,9 +1,10 @@
 import { parseArgs } from 'node:util';
 import { startMarketplace } from '@market/testing';
-import { startChild } from './child.js';
+import { runFromSource, startChild } from './child.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureSearch } from './search/measure-search.js';
+import { measureX402 } from './x402/measure-x402.js';
 import { fillWorld, preparePaid, quoteShot, SEARCH_WORD, type World } from './world.js';
 
 const { values: options } = parseArgs({
@@ -12,13 +13,14 @@ const { values: options } = parseArgs({
     mode: { type: 'string', default: 'standalone' },
     connections: { type: 'string' },
     seconds: { type: 'string', default: '8' },
-    paid: { type: 'string', default: '12000' },
+    paid: { type: 'string' },
+    times: { type: 'string', default: '200' },
     sizes: { type: 'string', default: '10000,1000000' },
   },
 });
 const connections = Number(options.connections ?? (options.part === 'search' ? 16 : 32));
 const seconds = Number(options.seconds);
-const paidCalls = Number(options.paid);
+const paidCalls = Number(options.paid ?? 12_000);
 
 interface Row {
   name: string;
@@ -86,4 +88,12 @@ function print(mode: string, rows: Row[]): void {
   }
 }
 
-await (options.part === 'search' ? measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }) : main());
+const parts: Record<string, () => Promise<void>> = {
+  requests: main,
+  search: () => measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }),
+  rails: () => runFromSource('../rails/measure-rails.ts', ['--times', options.times]),
+  x402: () => measureX402({ connections: (options.connections ?? '8,32').split(',').map(Number), seconds, paid: Number(options.paid ?? 4_000) }),
+};
+const part = parts[options.part];
+if (!part) throw new Error(`--part is one of ${Object.keys(parts).join(', ')}`);
+await part();

@@ -7,27 +7,45 @@ export const SEARCH_WORD = 'weather';
 const LISTINGS = 10_000;
 const PREPARE_CONNECTIONS = 32;
 
-/** A marketplace filled for the bench: a seller, one paid listing, a buyer, and a catalog to search. */
+/** In US dollars, of a call. */
+export const PRICE = 0.25;
+
+/** A marketplace made ready for the bench: a seller, one paid listing and a buyer. */
 export interface World {
   buyer: Client;
   buyerId: string;
   authorization: string;
+  sellerId: string;
   listingId: string;
+  listingSlug: string;
 }
 
+/** With a catalog to search. */
 export async function fillWorld(baseUrl: string, databaseUrl: string, sellerUrl: string): Promise<World> {
+  const world = await openShop(baseUrl, sellerUrl);
+  await seedListings(databaseUrl, world.sellerId);
+  return world;
+}
+
+export async function openShop(baseUrl: string, sellerUrl: string): Promise<World> {
   const anyone = new Marketplace({ baseUrl });
   const [seller, buyer] = await Promise.all([anyone.register(evmWallet(), { displayName: 'Bench seller' }), anyone.register(solanaWallet(), { displayName: 'Bench buyer' })]);
   const listing = await seller.marketplace.listings.create({
     name: 'Weather by the hour',
     description: 'The weather of any place for the next twelve hours.',
     pricing_model: 'per_call',
-    pricing_amount: 0.25,
+    pricing_amount: PRICE,
     private_endpoint_url: `${sellerUrl}/call`,
   });
   await seller.marketplace.endpoint.update(listing.id, { limits: { max_concurrency: 256 } });
-  await seedListings(databaseUrl, seller.registration.user_id);
-  return { buyer: buyer.marketplace, buyerId: buyer.registration.user_id, authorization: buyer.registration.authorization_header, listingId: listing.id };
+  return {
+    buyer: buyer.marketplace,
+    buyerId: buyer.registration.user_id,
+    authorization: buyer.registration.authorization_header,
+    sellerId: seller.registration.user_id,
+    listingId: listing.id,
+    listingSlug: listing.slug,
+  };
 }
 
 /** Names and descriptions from a small vocabulary; every twentieth listing speaks of the weather. */
@@ -49,7 +67,7 @@ async function seedListings(databaseUrl: string, providerId: string): Promise<vo
   }
 }
 
-const jsonHeaders = (world: World): Record<string, string> => ({ authorization: world.authorization, 'content-type': 'application/json' });
+export const jsonHeaders = (world: World): Record<string, string> => ({ authorization: world.authorization, 'content-type': 'application/json' });
 const body = (run: string, index: number): string => JSON.stringify({ place: 'Zurich', hours: 12, run, index });
 
 /** Each quote is for another body, so each is a new offer. */

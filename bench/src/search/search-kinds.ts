@@ -21,7 +21,7 @@ const whole = (below: number): number => Math.floor(Math.random() * below);
  */
 export async function searchKinds(databaseUrl: string, active: number): Promise<SearchKind[]> {
   const descriptions = await someDescriptions(databaseUrl, SAMPLE);
-  const { common, rare } = wordsOf(descriptions);
+  const { common, some, rare } = wordsOf(descriptions, active);
   const phrase = (): string => {
     const words = oneOf(descriptions).match(/[a-z]+ [a-z]+/g) ?? ['data data'];
     return `"${oneOf(words)}"`;
@@ -42,6 +42,7 @@ export async function searchKinds(databaseUrl: string, active: number): Promise<
     'category, pricing model and delivery type': () => ({ ...filters(), sort: oneOf(SORTS) }),
     'a price range': () => ({ ...price(), sort: oneOf(SORTS) }),
     'a common word': () => ({ q: oneOf(common), sort: oneOf(SORTS) }),
+    'a word of some hundred listings': () => ({ q: oneOf(some), sort: oneOf(SORTS) }),
     'a rare word': () => ({ q: oneOf(rare), sort: oneOf(SORTS) }),
     'two words': () => ({ q: `${oneOf(common)} ${oneOf(common)}`, sort: oneOf(SORTS) }),
     'words with OR and -': () => ({ q: `${oneOf(common)} or ${oneOf(common)} -${oneOf(common)}`, sort: oneOf(SORTS) }),
@@ -57,12 +58,14 @@ export async function searchKinds(databaseUrl: string, active: number): Promise<
   return Object.entries(kinds).map(([name, values]) => ({ name, next: () => new URLSearchParams(Object.entries(values()).map(([key, value]): [string, string] => [key, String(value)])).toString() }));
 }
 
-/** Words that many and that few of some texts have. */
-function wordsOf(texts: string[]): { common: string[]; rare: string[] } {
+/** Words that many and that few of some texts have, and such as 100 to 400 of all listings are likely to have. */
+function wordsOf(texts: string[], active: number): { common: string[]; some: string[]; rare: string[] } {
   const counts = new Map<string, number>();
   for (const text of texts) for (const word of new Set(text.toLowerCase().match(/[a-z]{3,}/g))) counts.set(word, (counts.get(word) ?? 0) + 1);
   const words = [...counts].sort((a, b) => b[1] - a[1]);
-  return { common: words.slice(0, 300).map(([word]) => word), rare: words.filter(([, count]) => count === 1).map(([word]) => word) };
+  const likely = (count: number): number => (count / texts.length) * active;
+  const wordsThat = (are: (count: number) => boolean): string[] => words.filter(([, count]) => are(count)).map(([word]) => word);
+  return { common: words.slice(0, 300).map(([word]) => word), some: wordsThat((count) => likely(count) >= 100 && likely(count) <= 400), rare: wordsThat((count) => count === 1) };
 }
 
 function longest(words: string[]): string {

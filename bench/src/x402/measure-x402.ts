@@ -1,0 +1,140 @@
+import { startMarketplace, type RunningMarketplace } from '@market/testing';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { x402Client, x402HTTPClient } from '@x402/fetch';
+import pg from 'pg';
+import { Pool } from 'undici';
+import { generatePrivateKey, HDKey, privateKeyToAccount } from 'viem/accounts';
+import { startChild, type Child } from '../child.js';
+import { fire, type Measured, type Shot } from '../load.js';
+import { jsonHeaders, openShop, PRICE, type World } from '../world.js';
+import { CHAIN_ID, NETWORK } from './chain.js';
+
+export interface X402Options {
+  /** One row of each for every number of connections. */
+  connections: number[];
+  seconds: number;
+  /** Payments signed for each row before its time begins. */
+  paid: number;
+}
+
+/** One place where a call is bought. */
+interface Shop {
+  name: string;
+  origin: string;
+  /** The request without its payment; each n asks for another thing. */
+  shot(n: number): Shot;
+}
+
+interface Row {
+  connections: number;
+  paid: Measured;
+  asked: Measured;
+}
+
+const WARM_UP_PAYMENTS = 300;
+const SIGNING_CONNECTIONS = 16;
+
+/** A call bought by a signed authorization: of the stock Express seller, and of ours with and without a key, before one facilitator. */
+export async function measureX402(options: X402Options): Promise<void> {
+  const children: Child[] = [];
+  const child = async (...start: Parameters<typeof startChild>): Promise<string> => {
+    const started = await startChild(...start);
+    children.push(started);
+    return started.url;
+  };
+  let market: RunningMarketplace | undefined;
+  try {
+    const [sellerUrl, facilitatorUrl, chainUrl] = [await child('./limits/seller.js'), await child('./x402/facilitator.js'), await child('../rails/usdc-chain.ts')];
+    const payTo = privateKeyToAccount(generatePrivateKey()).address;
+    const expressUrl = await child('./x402/express-seller.js', { SELLER_URL: sellerUrl, FACILITATOR_URL: facilitatorUrl, PAY_TO: payTo, PRICE: `$${PRICE}` });
+    market = await startMarketplace({
+      mode: 'standalone',
+      env: {
+        PAYMENTS_LEDGER_EVM_XPUB: HDKey.fromMasterSeed(Buffer.alloc(32, 7)).publicExtendedKey,
+        PAYMENTS_LEDGER_EVM_RPC_URLS: `${NETWORK}=${chainUrl}`,
+        PAYMENTS_LEDGER_EVM_MAX_HEAD_AGE_SECONDS: '86400',
+        PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitatorUrl,
+      },
+    });
+    const world = await openShop(market.baseUrl, sellerUrl);
+    const shops = shopsOf(world, new URL(market.baseUrl).origin, expressUrl);
+    const rows = new Map<Shop, Row[]>(shops.map((shop) => [shop, []]));
+    for (const shop of shops) await measurePaid(shop, SIGNING_CONNECTIONS, { ...options, paid: WARM_UP_PAYMENTS });
+    for (const connections of options.connections) {
+      for (const shop of shops) rows.get(shop)!.push({ connections, paid: await measurePaid(shop, connections, options), asked: await measureAsked(shop, connections, options) });
+    }
+    print(rows, options);
+    await sayWhatIsOpen(market.databaseUrl);
+  } finally {
+    await market?.stop();
+    for (const started of children.reverse()) await started.stop();
+  }
+}
+
+function shopsOf(world: World, origin: string, expressUrl: string): Shop[] {
+  const body = (n: number): string => JSON.stringify({ place: 'Zurich', hours: 12, n });
+  const keyed = { ...jsonHeaders(world), 'x-market-origin-chain-id': String(CHAIN_ID) };
+  const json = { 'content-type': 'application/json' };
+  return [
+    { name: '@x402/express', origin: expressUrl, shot: (n) => ({ method: 'POST', path: '/weather', headers: json, body: body(n) }) },
+    { name: 'POST /x402/{slug}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${world.listingSlug}`, headers: json, body: body(n) }) },
+    { name: 'POST /gateway/{id}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: keyed, body: body(n) }) },
+  ];
+}
+
+async function measurePaid(shop: Shop, connections: number, { paid, seconds }: X402Options): Promise<Measured> {
+  const shots = await preparePaid(shop, paid);
+  return fire({ baseUrl: shop.origin, connections, seconds, expect: 200, next: () => shots.pop() });
+}
+
+/** The bare 402. */
+const measureAsked = (shop: Shop, connections: number, { seconds }: X402Options): Promise<Measured> => fire({ baseUrl: shop.origin, connections, seconds, expect: 402, next: () => shop.shot(nextThing++) });
+
+let nextThing = 0;
+const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
+const protocol = new x402HTTPClient(client);
+
+/** Asked for the price and signed as a stock client does, up to its second request. */
+async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[]> {
+  const pool = new Pool(origin, { connections: SIGNING_CONNECTIONS });
+  const shots: Shot[] = [];
+  let left = count;
+  const worker = async (): Promise<void> => {
+    while (left-- > 0) {
+      const asked = shot(nextThing++);
+      const { headers, body } = await pool.request({ method: asked.method, path: asked.path, headers: asked.headers, body: asked.body });
+      await body.dump();
+      const required = protocol.getPaymentRequiredResponse((name) => headers[name.toLowerCase()] as string | undefined);
+      shots.push({ ...asked, headers: { ...asked.headers, ...protocol.encodePaymentSignatureHeader(await client.createPaymentPayload(required)) } });
+    }
+  };
+  await Promise.all(Array.from({ length: SIGNING_CONNECTIONS }, worker));
+  await pool.close();
+  return shots;
+}
+
+/** An answer of 200 alone does not show that it was charged for. */
+async function sayWhatIsOpen(databaseUrl: string): Promise<void> {
+  const database = new pg.Client({ connectionString: databaseUrl });
+  await database.connect();
+  try {
+    const { rows } = await database.query<{ state: string; count: string }>('SELECT state, count(*) FROM payments_ledger.authorizations GROUP BY state ORDER BY state');
+    console.log(`\nauthorizations of ours: ${rows.map(({ state, count }) => `${count} ${state}`).join(', ')}`);
+  } finally {
+    await database.end();
+  }
+}
+
+function print(rows: Map<Shop, Row[]>, { seconds }: X402Options): void {
+  const [limit, ...others] = [...rows];
+  console.log(`\nstandalone, ${seconds} s each, one facilitator, seller and load on the same machine; ratios to ${limit![0].name}\n`);
+  console.log('                    connections   paid req/s  p50 ms  p99 ms   ratio    402 req/s  p50 ms  p99 ms   ratio');
+  for (const [{ name }, measured] of [limit!, ...others]) {
+    for (const [index, { connections, paid, asked }] of measured.entries()) {
+      const beside = limit![1][index]!;
+      const cells = ({ perSecond, p50Ms, p99Ms }: Measured, than: Measured): string => `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)} ${(perSecond / than.perSecond).toFixed(2).padStart(7)}`;
+      console.log(`${name.padEnd(20)}${String(connections).padStart(11)}  ${cells(paid, beside.paid)}  ${cells(asked, beside.asked)}`);
+      for (const [status, count] of [...Object.entries(paid.unexpected), ...Object.entries(asked.unexpected)]) console.log(`  ${count} answers with status ${status}`);
+    }
+  }
+}
