@@ -1,3 +1,3 @@
 import base from './jest.base.mjs';
 
-export default { ...base, testMatch: ['<rootDir>/{apps,libs}/*/src/**/*.spec.ts'] };
+export default { ...base, testMatch: ['<rootDir>/{apps,libs}/*/src/**/*.spec.ts'], maxWorkers: '100%' };
