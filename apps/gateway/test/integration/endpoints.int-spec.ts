@@ -217,19 +217,18 @@ describe('a private endpoint', () => {
       const known: string[] = [];
       let refused = 0;
       const shop = await world.open(undefined, (request) => {
-        // A call may be on its way while two rotations pass: a seller forgets no secret so soon.
-        if (!known.slice(-4).some((secret) => verifies(request, secret))) refused += 1;
+        // A call may have looked up the secrets just before a rotation and arrive after it.
+        if (!known.slice(-3).some((secret) => verifies(request, secret))) refused += 1;
         return '{"ok":true}';
       });
       known.push(shop.secret);
-      let rotating = true;
-      const calls = Array.from({ length: 4 }, async () => {
-        while (rotating) await callOnce(shop);
-      });
-      for (let rotations = 0; rotations < 25; rotations += 1) known.push((await rotate(shop, 600)).gateway_signing_secret);
-      rotating = false;
-      await Promise.all(calls);
-      expect(shop.seller.requests.length).toBeGreaterThan(4);
+      for (let rotations = 0; rotations < 25; rotations += 1) {
+        const calls = Array.from({ length: 4 }, () => callOnce(shop));
+        known.push((await rotate(shop, 600)).gateway_signing_secret);
+        // Nobody follows a seller who rotates twice while one call is under way: two secrets sign it.
+        await Promise.all(calls);
+      }
+      expect(shop.seller.requests).toHaveLength(100);
       expect(refused).toBe(0);
       await eventually(async () => expect(verifies(await callOnce(shop), known.at(-1)!)).toBe(true));
     });
