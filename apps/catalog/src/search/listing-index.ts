@@ -1,10 +1,10 @@
 import type { searchListings } from '@market/contracts/catalog';
 import type { InputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
-import { clearBit, countBits, hasBit, intersect, setBit, setBits, slotsOf, subtract, unite, wordsFor, type Bits } from './bits.js';
+import { BitSets, type BitSet } from './bit-sets.js';
 import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
-import { inBits, inBoth, inEither, without, type SlotList } from './slot-lists.js';
+import { inBoth, inEither, inSet, without, type SlotList } from './slot-lists.js';
 import type { PhraseWord, TextQuery } from './text-query.js';
 import { WordIndex } from './word-index.js';
 
@@ -53,6 +53,8 @@ const SORTED_APART = 512;
 const MOST_PICKED = 200;
 /** What comparing two listings costs, in steps along an order. */
 const COMPARED_FOR_A_STEP = 12;
+/** How many words of a set are looked through for slots while one step along an order is made. */
+const WORDS_LISTED_FOR_A_STEP = 4;
 
 /**
  * Every active listing, so that a search is some arithmetic on sets of bits however many listings it finds and however
@@ -65,7 +67,8 @@ export class ListingIndex {
   /** How many were ever given. */
   slots = 0;
   private readonly ids = new ListingIds();
-  private active: Bits = new Uint32Array(32);
+  private readonly sets = new BitSets();
+  private readonly active = this.sets.takeEmpty();
   private createdAtMs = new Float64Array(1_024);
   private priceMicros = new Float64Array(1_024);
   private completedCalls = new Float64Array(1_024);
@@ -73,12 +76,10 @@ export class ListingIndex {
   private readonly byPrice = this.orderedBy((slot) => this.priceMicros[slot]!);
   private readonly byCalls = this.orderedBy((slot) => this.completedCalls[slot]!);
   private readonly words: WordIndex;
-  /** Allocating them anew for each search would keep the collector busy. */
-  private readonly scratch: Bits[] = [];
 
   /** @param leastDense as `PostingLists` takes it. */
   constructor(leastDense?: number) {
-    this.words = new WordIndex(leastDense);
+    this.words = new WordIndex(this.sets, leastDense);
   }
 
   get size(): number {
@@ -93,7 +94,7 @@ export class ListingIndex {
   put(listings: IndexedListing[], gone: string[] = []): void {
     const former = Uint32Array.from([...new Set([...listings.map(({ id }) => id), ...gone])].map((id) => this.slotOf(id)).filter((slot) => slot !== undefined));
     this.reorder(former, 'remove');
-    for (const slot of former) clearBit(this.active, slot);
+    for (const slot of former) this.active.remove(slot);
     this.reserve(this.slots + listings.length);
     this.reorder(
       Uint32Array.from(listings, (listing) => this.append(listing)),
@@ -117,9 +118,9 @@ export class ListingIndex {
     const few = this.fewOf(wanted, phrases);
     if (few) return this.searchFew(prices.count < this.size ? few.filter(prices.holds) : few, query);
     const matches = this.matchesOf(wanted, prices, phrases);
-    const total = countBits(matches);
+    const total = this.sets.count(matches);
     const slots = this.pageAmong(matches, total, query);
-    this.giveBack(matches);
+    this.sets.giveBack(matches);
     return { ids: this.idsOf(slots), total };
   }
 
@@ -147,7 +148,7 @@ export class ListingIndex {
 
   private slotOf(id: string): number | undefined {
     const slot = this.ids.slotOf(id);
-    return slot !== undefined && hasBit(this.active, slot) ? slot : undefined;
+    return slot !== undefined && this.active.has(slot) ? slot : undefined;
   }
 
   private correct(query: TextQuery, found: { replaced: boolean }): TextQuery {
@@ -167,7 +168,7 @@ export class ListingIndex {
     this.createdAtMs[slot] = listing.createdAtMs;
     this.priceMicros[slot] = listing.priceMicros;
     this.completedCalls[slot] = listing.completedCalls;
-    setBit(this.active, slot);
+    this.active.add(slot);
     this.words.add(slot, listing.tsvector, [categoryMark(listing.categoryId), pricingMark(listing.pricingModel), deliveryMark(listing.deliveryType)]);
     return slot;
   }
@@ -180,7 +181,7 @@ export class ListingIndex {
   /** The listings a query wants, one by one; undefined where that may be too many. */
   private fewOf(wanted: TextQuery, phrases: PhraseSlots): SlotList | undefined {
     if (this.mostOf(wanted, phrases) > Math.max(ALWAYS_FEW, this.slots / FEW_ARE_ONE_IN)) return undefined;
-    return inBits(this.listOf(wanted, phrases), this.active);
+    return inSet(this.listOf(wanted, phrases), this.active);
   }
 
   /** How many slots `listOf` begins with. */
@@ -216,24 +217,24 @@ export class ListingIndex {
     const total = slots.length;
     const { order, page } = this.pageOrder(query);
     if (this.isPickedApart(total, page)) return { ids: this.idsOf(pageIn(slots, order, page)), total };
-    const matches = this.take().fill(0);
-    setBits(matches, slots);
+    const matches = this.sets.takeEmpty();
+    matches.addAll(slots);
     const found = pageOf(order, page, { total, matches }) ?? pageIn(slots, order, page);
-    this.giveBack(matches);
+    this.sets.giveBack(matches);
     return { ids: this.idsOf(found), total };
   }
 
   private slotsOf(wanted: TextQuery): SlotList {
-    const matches = this.takeActive();
+    const matches = this.sets.takeCopy(this.active);
     this.keepText(matches, wanted, NO_PHRASES);
-    const slots = slotsOf(matches, countBits(matches));
-    this.giveBack(matches);
+    const slots = this.sets.slots(matches, this.sets.count(matches));
+    this.sets.giveBack(matches);
     return slots;
   }
 
   /** The matches of a query, to be given back. */
-  private matchesOf(wanted: TextQuery, prices: PriceRange, phrases: PhraseSlots): Bits {
-    const matches = this.takeActive();
+  private matchesOf(wanted: TextQuery, prices: PriceRange, phrases: PhraseSlots): BitSet {
+    const matches = this.sets.takeCopy(this.active);
     this.keepText(matches, wanted, phrases);
     if (prices.count < this.size) this.keepPrices(matches, prices);
     return matches;
@@ -246,58 +247,47 @@ export class ListingIndex {
     return { first, end, count: Math.max(end - first, 0), holds: (slot) => this.priceMicros[slot]! >= minPriceMicros && this.priceMicros[slot]! <= maxPriceMicros };
   }
 
-  private keepWord(matches: Bits, word: string): void {
-    const scratch = this.take();
-    this.words.intersectInto(matches, word, scratch);
-    this.giveBack(scratch);
-  }
-
   /** Whichever is least: looking at each match, setting what is in the range, or clearing what is not. */
-  private keepPrices(matches: Bits, { first, end, count, holds }: PriceRange): void {
-    const matched = countBits(matches);
+  private keepPrices(matches: BitSet, { first, end, count, holds }: PriceRange): void {
+    const matched = this.sets.count(matches);
     if (matched < Math.min(count, this.size - count)) {
-      for (const slot of slotsOf(matches, matched)) if (!holds(slot)) clearBit(matches, slot);
+      for (const slot of this.sets.slots(matches, matched)) if (!holds(slot)) matches.remove(slot);
     } else if (count * 2 > this.size) {
-      for (let position = 0; position < first; position += 1) clearBit(matches, this.byPrice.at(position));
-      for (let position = end; position < this.size; position += 1) clearBit(matches, this.byPrice.at(position));
+      for (let position = 0; position < first; position += 1) matches.remove(this.byPrice.at(position));
+      for (let position = end; position < this.size; position += 1) matches.remove(this.byPrice.at(position));
     } else {
-      const within = this.take().fill(0);
-      for (let position = first; position < end; position += 1) setBit(within, this.byPrice.at(position));
-      intersect(matches, within);
-      this.giveBack(within);
+      const within = this.sets.takeEmpty();
+      within.addAll(this.byPrice.part(first, end));
+      this.sets.intersect(matches, within);
+      this.sets.giveBack(within);
     }
   }
 
-  private keepText(matches: Bits, query: TextQuery, phrases: PhraseSlots): void {
-    if (query.kind === 'word') return this.keepWord(matches, query.lexeme);
+  private keepText(matches: BitSet, query: TextQuery, phrases: PhraseSlots): void {
+    if (query.kind === 'word') return this.words.intersectInto(matches, query.lexeme);
     if (query.kind === 'and') return query.parts.forEach((part) => this.keepText(matches, part, phrases));
     if (query.kind === 'not' && query.part.kind === 'word') return this.words.subtractFrom(matches, query.part.lexeme);
-    const found = this.take().fill(0);
+    const found = this.sets.takeEmpty();
     this.addText(found, query.kind === 'not' ? query.part : query, phrases);
-    if (query.kind === 'not') subtract(matches, found);
-    else intersect(matches, found);
-    this.giveBack(found);
+    if (query.kind === 'not') this.sets.subtract(matches, found);
+    else this.sets.intersect(matches, found);
+    this.sets.giveBack(found);
   }
 
-  private addText(found: Bits, query: TextQuery, phrases: PhraseSlots): void {
-    if (query.kind === 'word') this.words.uniteInto(found, [query.lexeme]);
-    else if (query.kind === 'phrase') setBits(found, phrases(query.words));
-    else if (query.kind === 'or') {
-      const words = query.parts.filter((part) => part.kind === 'word');
-      this.words.uniteInto(found, words.map(({ lexeme }) => lexeme));
-      for (const part of query.parts) if (part.kind !== 'word') this.addText(found, part, phrases);
-    } else {
-      const matches = this.takeActive();
-      this.keepText(matches, query, phrases);
-      unite(found, matches);
-      this.giveBack(matches);
-    }
+  private addText(found: BitSet, query: TextQuery, phrases: PhraseSlots): void {
+    if (query.kind === 'word') return this.words.uniteInto(found, query.lexeme);
+    if (query.kind === 'phrase') return found.addAll(phrases(query.words));
+    if (query.kind === 'or') return query.parts.forEach((part) => this.addText(found, part, phrases));
+    const matches = this.sets.takeCopy(this.active);
+    this.keepText(matches, query, phrases);
+    this.sets.unite(found, matches);
+    this.sets.giveBack(matches);
   }
 
-  private pageAmong(matches: Bits, total: number, query: IndexQuery): ArrayLike<number> {
+  private pageAmong(matches: BitSet, total: number, query: IndexQuery): ArrayLike<number> {
     const { order, page } = this.pageOrder(query);
-    if (this.isPickedApart(total, page, matches.length)) return pageIn(slotsOf(matches, total), order, page);
-    return pageOf(order, page, { total, matches }) ?? pageIn(slotsOf(matches, total), order, page);
+    if (this.isPickedApart(total, page, matches.words.length / WORDS_LISTED_FOR_A_STEP)) return pageIn(this.sets.slots(matches, total), order, page);
+    return pageOf(order, page, { total, matches }) ?? pageIn(this.sets.slots(matches, total), order, page);
   }
 
   /** No set is needed where a price range is all there is: the order by price has it in one piece. */
@@ -331,31 +321,13 @@ export class ListingIndex {
     return new OrderedSlots((a, b) => key(a) - key(b) || this.ids.compare(a, b));
   }
 
-  /** A set that is its taker's own until it is given back, with whatever was in it. */
-  private take(): Bits {
-    const bits = this.scratch.pop();
-    return bits?.length === this.active.length ? bits : new Uint32Array(this.active.length);
-  }
-
-  private takeActive(): Bits {
-    const bits = this.take();
-    bits.set(this.active);
-    return bits;
-  }
-
-  private giveBack(bits: Bits): void {
-    this.scratch.push(bits);
-  }
-
   private reserve(slots: number): void {
+    this.sets.reserve(slots);
     if (slots > this.createdAtMs.length) {
       const capacity = Math.max(slots, Math.ceil(this.createdAtMs.length * 1.25));
       this.createdAtMs = lengthened(this.createdAtMs, capacity);
       this.priceMicros = lengthened(this.priceMicros, capacity);
       this.completedCalls = lengthened(this.completedCalls, capacity);
-      const active = new Uint32Array(wordsFor(capacity));
-      active.set(this.active);
-      this.active = active;
     }
   }
 }
@@ -406,7 +378,7 @@ function firstOf(slots: Uint32Array, wanted: number, compare: (a: number, b: num
 }
 
 /** Which slots of an order are meant, and how many they are. */
-type Among = { total: number } & ({ matches: Bits } | { holds(slot: number): boolean });
+type Among = { total: number } & ({ matches: BitSet } | { holds(slot: number): boolean });
 
 /** Where a page of so many slots starts and ends in their ascending order. */
 function boundsOf({ descending, offset, limit }: Page, total: number): [first: number, last: number] {
@@ -447,11 +419,14 @@ function walk(slots: Uint32Array, from: number, step: 1 | -1, steps: number, pas
   let left = passed;
   let found = 0;
   if ('matches' in among) {
-    const { matches } = among;
-    for (let position = from; found < page.length && position !== end; position += step) {
-      const slot = slots[position]!;
-      if ((matches[slot >>> 5]! & (1 << (slot & 31))) !== 0 && --left < 0) page[found++] = slot;
+    const { words } = among.matches;
+    const has = (slot: number): number => (words[slot >>> 5]! >>> (slot & 31)) & 1;
+    let position = from;
+    // No branch for a processor to guess wrong: while more are left than four slots may have, it does not matter which they are.
+    for (const fourAhead = end - 4 * step; left > 4 && position * step < fourAhead * step; position += 4 * step) {
+      left -= has(slots[position]!) + has(slots[position + step]!) + has(slots[position + 2 * step]!) + has(slots[position + 3 * step]!);
     }
+    for (; found < page.length && position !== end; position += step) if (has(slots[position]!) === 1 && --left < 0) page[found++] = slots[position]!;
   } else {
     for (let position = from; found < page.length && position !== end; position += step) if (among.holds(slots[position]!) && --left < 0) page[found++] = slots[position]!;
   }

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { hasBit, slotsOf, wordsFor } from './bits.js';
+import { BitSets } from './bit-sets.js';
 import { PostingLists } from './posting-lists.js';
 
 const listed = (lists: PostingLists, word: number): number[] => [...lists.slots(word)];
@@ -9,7 +9,7 @@ describe('posting lists', () => {
     const differences = fc.array(fc.oneof(fc.integer({ min: 1, max: 3 }), fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 3_000_000 })), { maxLength: 2_000 });
     fc.assert(
       fc.property(fc.array(differences, { minLength: 1, maxLength: 5 }), (all) => {
-        const lists = new PostingLists();
+        const lists = new PostingLists(new BitSets());
         const expected = all.map((steps) => {
           let slot = 0;
           return steps.map((step) => (slot += step)).filter((each) => each < 100_000_000);
@@ -32,17 +32,26 @@ describe('posting lists', () => {
     ['common at first', 40, 50_000],
   ])('of a word that is %s are the same however they are kept', (_how, every, allBelow) => {
     const slots = Array.from({ length: 120_000 }, (_, index) => index).filter((index) => index % every === 0 || index < allBelow);
-    const lists = new PostingLists();
+    const sets = new BitSets();
+    sets.reserve(200_000);
+    const lists = new PostingLists(sets);
     for (const slot of slots) lists.add(3, slot);
     expect(listed(lists, 3)).toEqual(slots);
-    const bits = new Uint32Array(wordsFor(200_000)).fill(0xffffffff);
-    lists.intersectInto(bits, 3, new Uint32Array(bits.length));
-    expect([...slotsOf(bits, slots.length)]).toEqual(slots);
-    expect([hasBit(bits, 199_999), lists.meets(new Uint32Array(bits.length), 3), lists.meets(bits, 3)]).toEqual([false, false, true]);
+    const set = sets.takeEmpty();
+    set.add(199_999);
+    expect(lists.meets(set, 3)).toBe(false);
+    lists.uniteInto(set, 3);
+    lists.intersectInto(set, 3);
+    expect([...sets.slots(set, slots.length)]).toEqual(slots);
+    expect([sets.count(set), lists.meets(set, 3), [...lists.among(Uint32Array.of(0, 39, 40, 199_999), 3)]]).toEqual([slots.length, true, [0, 39, 40].filter((slot) => slots.includes(slot))]);
+    lists.subtractFrom(set, 3);
+    expect(sets.count(set)).toBe(0);
   });
 
   it('take little more than a byte a posting', () => {
-    const lists = new PostingLists();
+    const sets = new BitSets();
+    sets.reserve(100_000);
+    const lists = new PostingLists(sets);
     for (let slot = 0; slot < 100_000; slot += 1) for (let word = slot % 100; word < 2_000; word += 100) lists.add(word, slot);
     expect(lists.bytes).toBeLessThan(2 * 1_400_000 + 2 ** 20);
   });

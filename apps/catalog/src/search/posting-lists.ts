@@ -1,8 +1,8 @@
-import { clearBit, countOnes, hasBit, intersect, setBit, setBits, slotsOf, subtract, unite, wordsFor, type Bits } from './bits.js';
+import { countOnes, type BitSet, type BitSets } from './bit-sets.js';
 import { NumberLists } from './number-lists.js';
-import { inBits, inBoth, type SlotList } from './slot-lists.js';
+import { inBoth, inSet, type SlotList } from './slot-lists.js';
 
-/** A list that is longer, and holds more than one slot in so many, is kept as bits: up to 60 times as fast, up to 8 times as large. */
+/** A list that is longer, and holds more than one slot in so many, is kept as a set: up to hundreds of times as fast, up to 8 times as large. */
 const DEFAULT_LEAST_DENSE = 8_192;
 const DENSE_ONE_IN = 64;
 
@@ -11,18 +11,25 @@ const [COUNT, LAST] = [0, 1];
 
 /**
  * For each word, by its number, the slots it occurs in: the differences between neighbours (the usual form of an inverted
- * index), or bits where it is common.
+ * index), or a set of bits where it is common.
  */
 export class PostingLists {
   private lists = new Int32Array(FIELDS * 1_024);
   private readonly differences = new NumberLists();
-  private readonly dense = new Map<number, Bits>();
+  private readonly dense = new Map<number, BitSet>();
 
-  /** @param leastDense shorter lists are never kept as bits. */
-  constructor(private readonly leastDense = DEFAULT_LEAST_DENSE) {}
+  /**
+   * @param sets with room for every slot that is added.
+   * @param leastDense shorter lists are never kept as sets.
+   */
+  constructor(
+    private readonly sets: BitSets,
+    private readonly leastDense = DEFAULT_LEAST_DENSE,
+  ) {}
 
+  /** Of what is kept as lists. */
   get bytes(): number {
-    return this.differences.bytes + this.lists.byteLength + [...this.dense.values()].reduce((sum, bits) => sum + bits.byteLength, 0);
+    return this.differences.bytes + this.lists.byteLength;
   }
 
   count(word: number): number {
@@ -40,7 +47,7 @@ export class PostingLists {
     this.lists[list + LAST] = slot;
   }
 
-  /** How many slots of a word are kept as a list; Infinity where they are kept as bits. */
+  /** How many slots of a word are kept as a list; Infinity where they are kept as a set. */
   listed(word: number): number {
     return this.dense.has(word) ? Infinity : this.count(word);
   }
@@ -48,12 +55,12 @@ export class PostingLists {
   /** Those of some slots that have a word. */
   among(slots: SlotList, word: number): SlotList {
     const dense = this.dense.get(word);
-    return dense ? inBits(slots, dense) : inBoth(slots, this.slots(word));
+    return dense ? inSet(slots, dense) : inBoth(slots, this.slots(word));
   }
 
   slots(word: number): SlotList {
     const dense = this.dense.get(word);
-    if (dense) return slotsOf(dense, this.count(word));
+    if (dense) return this.sets.slots(dense, this.count(word));
     const slots = this.differences.read(word, this.count(word));
     let last = -1;
     for (let index = 0; index < slots.length; index += 1) slots[index] = last += slots[index]!;
@@ -71,52 +78,54 @@ export class PostingLists {
         return rank;
       };
     }
+    const { words } = dense;
     let [before, part] = [0, 0];
     return (slot) => {
-      for (; part < slot >>> 5; part += 1) before += countOnes(dense[part]!);
-      return before + countOnes(dense[part]! & ((1 << (slot & 31)) - 1));
+      for (; part < slot >>> 5; part += 1) before += countOnes(words[part]!);
+      return before + countOnes(words[part]! & ((1 << (slot & 31)) - 1));
     };
   }
 
-  /** Adds the slots of some words to a set. */
-  uniteInto(bits: Bits, words: number[]): void {
-    unite(bits, ...words.map((word) => this.dense.get(word)).filter((dense) => dense !== undefined));
-    for (const word of words) if (!this.dense.has(word)) setBits(bits, this.slots(word));
+  /** Adds the slots of a word to a set. */
+  uniteInto(set: BitSet, word: number): void {
+    const dense = this.dense.get(word);
+    if (dense) this.sets.unite(set, dense);
+    else set.addAll(this.slots(word));
   }
 
   /** Takes a word's slots out of a set. */
-  subtractFrom(bits: Bits, word: number): void {
+  subtractFrom(set: BitSet, word: number): void {
     const dense = this.dense.get(word);
-    if (dense) subtract(bits, dense);
-    else for (const slot of this.slots(word)) clearBit(bits, slot);
+    if (dense) this.sets.subtract(set, dense);
+    else for (const slot of this.slots(word)) set.remove(slot);
   }
 
-  /** Leaves in a set only a word's slots. @param scratch as long as `bits`; overwritten. */
-  intersectInto(bits: Bits, word: number, scratch: Bits): void {
+  /** Leaves in a set only a word's slots. */
+  intersectInto(set: BitSet, word: number): void {
     const dense = this.dense.get(word);
-    if (dense) return intersect(bits, dense);
-    scratch.fill(0);
-    setBits(scratch, this.slots(word));
-    intersect(bits, scratch);
+    if (dense) return this.sets.intersect(set, dense);
+    const listed = this.sets.takeEmpty();
+    listed.addAll(this.slots(word));
+    this.sets.intersect(set, listed);
+    this.sets.giveBack(listed);
   }
 
   /** Whether a word has a slot in common with a set. */
-  meets(bits: Bits, word: number): boolean {
+  meets(set: BitSet, word: number): boolean {
     const dense = this.dense.get(word);
-    if (dense) return dense.some((part, index) => (part & (bits[index] ?? 0)) !== 0);
-    return this.slots(word).some((slot) => hasBit(bits, slot));
+    return dense ? this.sets.meet(dense, set) : this.slots(word).some((slot) => set.has(slot));
   }
 
-  /** Where the list is kept as bits, or is common enough to be from now on. Its differences are not used again: they are few. */
+  /** Where the list is kept as a set, or is common enough to be from now on. Its differences are not used again: they are few. */
   private addDense(word: number, count: number, slot: number): boolean {
     let dense = this.dense.get(word);
-    if (!dense && count * DENSE_ONE_IN <= slot) return false;
-    if (!dense || slot >>> 5 >= dense.length) {
-      const longer = new Uint32Array(Math.ceil(wordsFor(slot + 1) * 1.25));
-      this.uniteInto(longer, [word]);
-      this.dense.set(word, (dense = longer));
+    if (!dense) {
+      if (count * DENSE_ONE_IN <= slot) return false;
+      const slots = this.slots(word);
+      this.dense.set(word, (dense = this.sets.takeEmpty()));
+      dense.addAll(slots);
     }
-    setBit(dense, slot);
+    dense.add(slot);
     return true;
   }
 

@@ -1,3 +1,4 @@
+import { BitSets } from './bit-sets.js';
 import { Lexicon } from './lexicon.js';
 import { PostingLists } from './posting-lists.js';
 
@@ -12,8 +13,9 @@ export class Vocabulary {
   private readonly words: string[] = [];
   private sizes = new Uint8Array(1_024);
   private readonly trigrams = new Lexicon();
+  private readonly sets = new BitSets();
   /** By trigram, the words it is in. */
-  private readonly lists = new PostingLists();
+  private readonly lists = new PostingLists(this.sets);
 
   /** @param word never added before. */
   add(word: string): void {
@@ -22,6 +24,7 @@ export class Vocabulary {
     const number = this.words.push(word) - 1;
     if (number >= this.sizes.length) this.sizes = doubled(this.sizes);
     this.sizes[number] = trigrams.size;
+    this.sets.reserve(number + 1);
     for (const trigram of trigrams) this.lists.add(this.trigrams.numberOf(trigram), number);
   }
 

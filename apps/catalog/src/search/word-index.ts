@@ -1,4 +1,4 @@
-import type { Bits } from './bits.js';
+import type { BitSet, BitSets } from './bit-sets.js';
 import { Lexicon } from './lexicon.js';
 import { PositionLists, type PositionCursor } from './position-lists.js';
 import { PostingLists } from './posting-lists.js';
@@ -17,9 +17,9 @@ export class WordIndex implements LexemeVisitor {
   private word = 0;
   private lastPosition = 0;
 
-  /** @param leastDense as `PostingLists` takes it. */
-  constructor(leastDense?: number) {
-    this.lists = new PostingLists(leastDense);
+  /** @param sets and `leastDense` as `PostingLists` takes them. */
+  constructor(sets: BitSets, leastDense?: number) {
+    this.lists = new PostingLists(sets, leastDense);
   }
 
   get bytes(): number {
@@ -47,7 +47,7 @@ export class WordIndex implements LexemeVisitor {
     this.lastPosition = position;
   }
 
-  /** How many slots of a word are kept as a list; Infinity where they are kept as bits. */
+  /** How many slots of a word are kept as a list; Infinity where they are kept as a set. */
   listed(word: string): number {
     const known = this.lexicon.find(word);
     return known === undefined ? 0 : this.lists.listed(known);
@@ -64,22 +64,23 @@ export class WordIndex implements LexemeVisitor {
     return known === undefined ? new Uint32Array(0) : this.lists.among(slots, known);
   }
 
-  /** Leaves in a set only the slots of a word. @param scratch as long as `bits`; overwritten. */
-  intersectInto(bits: Bits, word: string, scratch: Bits): void {
+  /** Leaves in a set only the slots of a word. */
+  intersectInto(set: BitSet, word: string): void {
     const known = this.lexicon.find(word);
-    if (known === undefined) bits.fill(0);
-    else this.lists.intersectInto(bits, known, scratch);
+    if (known === undefined) set.words.fill(0);
+    else this.lists.intersectInto(set, known);
   }
 
   /** Takes the slots of a word out of a set. */
-  subtractFrom(bits: Bits, word: string): void {
+  subtractFrom(set: BitSet, word: string): void {
     const known = this.lexicon.find(word);
-    if (known !== undefined) this.lists.subtractFrom(bits, known);
+    if (known !== undefined) this.lists.subtractFrom(set, known);
   }
 
-  /** Adds the slots of some words to a set. */
-  uniteInto(bits: Bits, words: string[]): void {
-    this.lists.uniteInto(bits, words.map((word) => this.lexicon.find(word)).filter((known) => known !== undefined));
+  /** Adds the slots of a word to a set. */
+  uniteInto(set: BitSet, word: string): void {
+    const known = this.lexicon.find(word);
+    if (known !== undefined) this.lists.uniteInto(set, known);
   }
 
   /** Those of some ascending slots, all of which have the words, where the words stand as in the phrase. */
@@ -94,13 +95,13 @@ export class WordIndex implements LexemeVisitor {
     });
   }
 
-  isIn(slots: Bits, word: string): boolean {
+  isIn(slots: BitSet, word: string): boolean {
     const known = this.lexicon.find(word);
     return known !== undefined && this.lists.meets(slots, known);
   }
 
   /** The words most like one that are in one of the slots. */
-  closestTo(word: string, slots: Bits): string[] {
+  closestTo(word: string, slots: BitSet): string[] {
     return this.vocabulary.closestTo(word, (other) => this.isIn(slots, other));
   }
 }
