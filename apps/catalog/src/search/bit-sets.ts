@@ -32,7 +32,8 @@ const NO_WORDS = new Uint32Array(0);
 const STEP_BYTES = 64;
 /** The first page of the memory is where slots are listed: as many as so many bytes may have. */
 const WINDOW_BYTES = PAGE_BYTES;
-const LISTED_BYTES = WINDOW_BYTES / Uint32Array.BYTES_PER_ELEMENT / 8;
+const LISTED = WINDOW_BYTES / Uint32Array.BYTES_PER_ELEMENT;
+const LISTED_BYTES = LISTED / 8;
 
 /** A family of equally long sets, in one memory of their own, so that WebAssembly can work on them. */
 export class BitSets {
@@ -109,13 +110,30 @@ export class BitSets {
   /** The slots of a set, ascending. @param count how many they are. */
   slots(set: BitSet, count: number): SlotList {
     const slots = new Uint32Array(count);
-    const window = new Uint32Array(this.memory.buffer, 0, WINDOW_BYTES / Uint32Array.BYTES_PER_ELEMENT);
+    const { window } = this;
     for (let start = 0, found = 0; found < count; start += LISTED_BYTES) {
       const listed = this.kernels.list(set.words.byteOffset + start, Math.min(LISTED_BYTES, this.bytesEach - start), start * 8, 0);
       slots.set(window.subarray(0, listed), found);
       found += listed;
     }
     return slots;
+  }
+
+  /** How many slots of a set come before each of some ascending ones. */
+  ranks(set: BitSet, slots: SlotList): Uint32Array {
+    const ranks = new Uint32Array(slots.length);
+    const { window } = this;
+    for (let start = 0; start < slots.length; start += LISTED) {
+      const part = slots.subarray(start, start + LISTED);
+      window.set(part);
+      this.kernels.rank(set.words.byteOffset, 0, part.length);
+      ranks.set(window.subarray(0, part.length), start);
+    }
+    return ranks;
+  }
+
+  private get window(): Uint32Array {
+    return new Uint32Array(this.memory.buffer, 0, LISTED);
   }
 
   private another(): BitSet {
@@ -140,11 +158,4 @@ export class BitSets {
   private locateOne(set: BitSet, place: number): void {
     set.words = new Uint32Array(this.memory.buffer, WINDOW_BYTES + place * this.bytesEach, this.bytesEach / Uint32Array.BYTES_PER_ELEMENT);
   }
-}
-
-/** Of 32 bits: sums of neighbouring bits, pairs, nibbles; the multiplication adds the four bytes in the highest one. */
-export function countOnes(word: number): number {
-  let value = word - ((word >>> 1) & 0x55555555);
-  value = (value & 0x33333333) + ((value >>> 2) & 0x33333333);
-  return Math.imul((value + (value >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }

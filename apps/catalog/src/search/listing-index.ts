@@ -72,9 +72,9 @@ export class ListingIndex {
   private createdAtMs = new Float64Array(1_024);
   private priceMicros = new Float64Array(1_024);
   private completedCalls = new Float64Array(1_024);
-  private readonly byAge = this.orderedBy((slot) => this.createdAtMs[slot]!);
-  private readonly byPrice = this.orderedBy((slot) => this.priceMicros[slot]!);
-  private readonly byCalls = this.orderedBy((slot) => this.completedCalls[slot]!);
+  private readonly byAge = this.orderedBy(() => this.createdAtMs);
+  private readonly byPrice = this.orderedBy(() => this.priceMicros);
+  private readonly byCalls = this.orderedBy(() => this.completedCalls);
   private readonly words: WordIndex;
 
   /** @param leastDense as `PostingLists` takes it. */
@@ -317,8 +317,8 @@ export class ListingIndex {
     return Array.from(slots, (slot) => this.ids.idOf(slot));
   }
 
-  private orderedBy(key: (slot: number) => number): OrderedSlots {
-    return new OrderedSlots((a, b) => key(a) - key(b) || this.ids.compare(a, b));
+  private orderedBy(column: () => Float64Array): OrderedSlots {
+    return new OrderedSlots(column, (a, b) => this.ids.compare(a, b));
   }
 
   private reserve(slots: number): void {
@@ -355,24 +355,29 @@ interface Page {
 }
 
 /** A page of ascending slots, which are put in order as far as it needs. */
-function pageIn(slots: Uint32Array, { compare }: OrderedSlots, { descending, offset, limit }: Page): Uint32Array {
-  const inOrder = descending ? (a: number, b: number): number => compare(b, a) : compare;
+function pageIn(slots: Uint32Array, order: OrderedSlots, { descending, offset, limit }: Page): Uint32Array {
   const wanted = offset + limit;
   // Slots are mostly as old as their listings, and equal ones stand in that order: so the first are met first.
   const likelyInOrder = descending ? slots.reverse() : slots;
-  return (wanted <= MOST_PICKED ? firstOf(likelyInOrder, wanted, inOrder) : likelyInOrder.sort(inOrder)).subarray(offset, wanted);
+  const sign = descending ? -1 : 1;
+  const found = wanted <= MOST_PICKED ? firstOf(likelyInOrder, wanted, order, sign) : likelyInOrder.sort((a, b) => sign * order.compare(a, b));
+  return found.subarray(offset, wanted);
 }
 
-/** The first few of some slots: mostly one comparison for each. */
-function firstOf(slots: Uint32Array, wanted: number, compare: (a: number, b: number) => number): Uint32Array {
+/** The first few of some slots: mostly a look at the key of each. */
+function firstOf(slots: Uint32Array, wanted: number, order: OrderedSlots, sign: 1 | -1): Uint32Array {
+  const { keys } = order;
   const found = new Uint32Array(Math.min(wanted, slots.length));
   let count = 0;
+  let lastKey = Infinity;
   for (let index = 0; index < slots.length; index += 1) {
     const slot = slots[index]!;
-    if (count === found.length && compare(slot, found[count - 1]!) > 0) continue;
+    if (sign * keys[slot]! > lastKey) continue;
+    if (count === found.length && sign * order.compare(slot, found[count - 1]!) > 0) continue;
     let at = count === found.length ? count - 1 : count++;
-    for (; at > 0 && compare(slot, found[at - 1]!) < 0; at -= 1) found[at] = found[at - 1]!;
+    for (; at > 0 && sign * order.compare(slot, found[at - 1]!) < 0; at -= 1) found[at] = found[at - 1]!;
     found[at] = slot;
+    if (count === found.length) lastKey = sign * keys[found[count - 1]!]!;
   }
   return found;
 }

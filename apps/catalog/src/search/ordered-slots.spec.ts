@@ -8,7 +8,8 @@ describe('ordered slots', () => {
       fc.property(batches, (all) => {
         const key = (slot: number): number => (slot * 7) % 100;
         const compare = (a: number, b: number): number => key(a) - key(b) || a - b;
-        const [order, model] = [new OrderedSlots(compare), new Set<number>()];
+        const keys = Float64Array.from({ length: 3_001 }, (_, slot) => key(slot));
+        const [order, model] = [new OrderedSlots(() => keys, (a, b) => a - b), new Set<number>()];
         for (const { added, removed } of all) {
           const fresh = added.filter((slot) => !model.has(slot));
           order.add(Uint32Array.from(fresh));

@@ -3,8 +3,24 @@ export class OrderedSlots {
   private slots = new Uint32Array(1_024);
   length = 0;
 
-  /** @param compare a total order; equal means the same slot. */
-  constructor(readonly compare: (a: number, b: number) => number) {}
+  /**
+   * @param column gives the key of each slot.
+   * @param compareEqual a total order of slots that have the same key; zero means the same slot.
+   */
+  constructor(
+    private readonly column: () => Float64Array,
+    private readonly compareEqual: (a: number, b: number) => number,
+  ) {}
+
+  /** By slot. */
+  get keys(): Float64Array {
+    return this.column();
+  }
+
+  compare(a: number, b: number): number {
+    const { keys } = this;
+    return keys[a]! - keys[b]! || this.compareEqual(a, b);
+  }
 
   at(position: number): number {
     return this.slots[position]!;
@@ -28,7 +44,7 @@ export class OrderedSlots {
 
   /** @param added none of which is here. */
   add(added: Uint32Array): void {
-    const batch = added.slice().sort(this.compare);
+    const batch = added.slice().sort((a, b) => this.compare(a, b));
     this.reserve(this.length + batch.length);
     let end = this.length;
     for (let left = batch.length; left > 0; left -= 1) {

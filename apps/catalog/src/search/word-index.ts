@@ -88,9 +88,9 @@ export class WordIndex implements LexemeVisitor {
     const words = phrase.map(({ lexeme }) => this.lexicon.find(lexeme)!);
     const places = phrase.map(({ place }) => place);
     const cursors = words.map((word) => this.positions.read(word));
-    const ranks = words.map((word) => this.lists.ranks(word));
-    return slots.filter((slot) => {
-      for (let index = 0; index < cursors.length; index += 1) cursors[index]!.moveTo(ranks[index]!(slot));
+    const ranks = words.map((word) => this.lists.ranks(word, slots));
+    return slots.filter((_, candidate) => {
+      for (let index = 0; index < cursors.length; index += 1) cursors[index]!.moveTo(ranks[index]![candidate]!);
       return hasPhrase(cursors, places);
     });
   }

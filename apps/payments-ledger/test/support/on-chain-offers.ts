@@ -86,4 +86,4 @@ export function salesOn<Address extends string>(worldOf: () => SalesWorld, onCha
 }
 
 /** How many offers each case of the corpora of fake payments is tried against; 100 in the full run. */
-export const OFFERS_A_CASE = Number(process.env.FAKE_OFFERS ?? 10);
+export const OFFERS_A_CASE = Number(process.env.FAKE_OFFERS ?? 5);
