@@ -25,11 +25,34 @@ export interface Load {
   next(): Shot | undefined;
 }
 
+/** What answers took and said, over one load or several. */
+export class Tally {
+  private readonly latencies: number[] = [];
+  private readonly unexpected: Record<string, number> = {};
+  private elapsedSeconds = 0;
+
+  answered(tookMs: number): void {
+    this.latencies.push(tookMs);
+  }
+
+  refused(status: number): void {
+    this.unexpected[status] = (this.unexpected[status] ?? 0) + 1;
+  }
+
+  lasted(seconds: number): void {
+    this.elapsedSeconds += seconds;
+  }
+
+  measured(): Measured {
+    const sorted = Float64Array.from(this.latencies).sort();
+    const quantile = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
+    return { perSecond: sorted.length / this.elapsedSeconds, p50Ms: quantile(0.5), p95Ms: quantile(0.95), p99Ms: quantile(0.99), unexpected: this.unexpected };
+  }
+}
+
 /** A closed loop: each connection sends its next request when the last is answered. */
-export async function fire({ baseUrl, connections, seconds, expect, next }: Load): Promise<Measured> {
+export async function fire({ baseUrl, connections, seconds, expect, next }: Load, tally = new Tally()): Promise<Measured> {
   const pool = new Pool(baseUrl, { connections, pipelining: 1 });
-  const latencies: number[] = [];
-  const unexpected: Record<string, number> = {};
   const startedAt = performance.now();
   const endAt = startedAt + seconds * 1000;
   const worker = async (): Promise<void> => {
@@ -37,14 +60,12 @@ export async function fire({ baseUrl, connections, seconds, expect, next }: Load
       const sentAt = performance.now();
       const { statusCode, body } = await pool.request({ method: shot.method, path: shot.path, headers: shot.headers, body: shot.body });
       await body.arrayBuffer();
-      latencies.push(performance.now() - sentAt);
-      if (statusCode !== expect) unexpected[statusCode] = (unexpected[statusCode] ?? 0) + 1;
+      tally.answered(performance.now() - sentAt);
+      if (statusCode !== expect) tally.refused(statusCode);
     }
   };
   await Promise.all(Array.from({ length: connections }, worker));
-  const elapsedSeconds = (performance.now() - startedAt) / 1000;
+  tally.lasted((performance.now() - startedAt) / 1000);
   await pool.close();
-  latencies.sort((a, b) => a - b);
-  const quantile = (q: number): number => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * q))] ?? 0;
-  return { perSecond: latencies.length / elapsedSeconds, p50Ms: quantile(0.5), p95Ms: quantile(0.95), p99Ms: quantile(0.99), unexpected };
+  return tally.measured();
 }

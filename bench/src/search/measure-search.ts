@@ -1,6 +1,6 @@
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fire, type Measured } from '../load.js';
+import { fire, Tally, type Measured } from '../load.js';
 import { peakOf } from '../memory.js';
 import { changeListings, countActive, seedTo } from './shelf.js';
 import { searchKinds, type SearchKind } from './search-kinds.js';
@@ -11,40 +11,81 @@ export interface SearchOptions {
   sizes: number[];
 }
 
+/** A marketplace with so many listings, and the searches for it. */
+interface Shelf {
+  size: number;
+  market: RunningMarketplace;
+  kinds: SearchKind[];
+}
+
+interface Cell extends Measured {
+  /** Listings in an answer, on average. */
+  shown: number;
+}
+
 interface Row {
   name: string;
-  measured: Measured[];
+  cells: Cell[];
 }
 
 /** Until what was just started runs as fast as it will. */
 const WARM_UP_SECONDS = 10;
 const CHANGES_A_SECOND = 50;
+/** The sizes take turns within each kind, so that a machine that is slower for a while is so for all of them. */
+const TURNS = 4;
+const LOOKED_AT = 20;
 
-/** Every kind of search over a small and a large catalog of one marketplace, one after the other. */
+/** Every kind of search over a small and a large catalog, each in a marketplace of its own. */
 export async function measureSearch({ connections, seconds, sizes }: SearchOptions): Promise<void> {
+  const shelves: Shelf[] = [];
+  try {
+    for (const size of sizes) shelves.push(await fill(size));
+    const load = (shelf: Shelf, kind: number, forSeconds: number, tally?: Tally): Promise<Measured> =>
+      fire({ baseUrl: shelf.market.baseUrl, connections, seconds: forSeconds, expect: 200, next: () => ({ method: 'GET', path: pathOf(shelf.kinds[kind]!) }) }, tally);
+    const inTurns = async (kind: number): Promise<Cell[]> => {
+      const tallies = shelves.map(() => new Tally());
+      for (let turn = 0; turn < TURNS; turn += 1) for (const [place, shelf] of shelves.entries()) await load(shelf, kind, seconds / TURNS, tallies[place]);
+      return Promise.all(shelves.map(async (shelf, place) => ({ ...tallies[place]!.measured(), shown: await shownBy(shelf, kind) })));
+    };
+    const { kinds } = shelves[0]!;
+    for (const shelf of shelves) for (const kind of kinds.keys()) await load(shelf, kind, WARM_UP_SECONDS / kinds.length);
+    const rows: Row[] = [];
+    for (const [kind, { name }] of kinds.entries()) rows.push({ name, cells: await inTurns(kind) });
+    const changing = shelves.map(({ market }) => changeListings(market.databaseUrl, CHANGES_A_SECOND));
+    const cells = await inTurns(kinds.length - 2).finally(() => Promise.all(changing.map((stop) => stop())));
+    rows.push({ name: `the last but one, while ${CHANGES_A_SECOND} listings a second change`, cells });
+    print(rows, { connections, seconds, sizes });
+    for (const { size, market } of shelves) console.log(`the process with ${size} listings peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB`);
+  } finally {
+    for (const { market } of shelves) await market.stop();
+  }
+}
+
+async function fill(size: number): Promise<Shelf> {
   const market = await startMarketplace({ mode: 'standalone' });
   try {
-    const rows = new Map<string, Row>();
-    for (const size of sizes) {
-      const seededIn = await timed(() => seedTo(market.databaseUrl, size));
-      const followedIn = await timed(() => untilFollowed(market));
-      console.log(`${size} listings: written in ${seededIn.toFixed(0)} s, followed ${followedIn.toFixed(1)} s later, peak ${peakOf(market.pid('standalone')!).toFixed(0)} MiB`);
-      const restartedIn = await timed(() => market.restart('standalone'));
-      const answeredIn = await timed(() => untilFollowed(market));
-      console.log(`restarted in ${restartedIn.toFixed(0)} s, first search answered ${answeredIn.toFixed(1)} s later`);
-      const measure = (kind: SearchKind, forSeconds: number): Promise<Measured> =>
-        fire({ baseUrl: new URL(market.baseUrl).origin, connections, seconds: forSeconds, expect: 200, next: () => ({ method: 'GET', path: `/api/v1/listings?${kind.next()}` }) });
-      const kinds = await searchKinds(market.databaseUrl, await countActive(market.databaseUrl));
-      for (const kind of kinds) await measure(kind, WARM_UP_SECONDS / kinds.length);
-      for (const kind of kinds) keep(rows, kind.name, await measure(kind, seconds));
-      const stop = changeListings(market.databaseUrl, CHANGES_A_SECOND);
-      keep(rows, `the last but one, while ${CHANGES_A_SECOND} listings a second change`, await measure(kinds.at(-2)!, seconds).finally(stop));
-      console.log(`the process peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB`);
-    }
-    print([...rows.values()], { connections, seconds, sizes });
-  } finally {
+    const seededIn = await timed(() => seedTo(market.databaseUrl, size));
+    const followedIn = await timed(() => untilFollowed(market));
+    console.log(`${size} listings: written in ${seededIn.toFixed(0)} s, followed ${followedIn.toFixed(1)} s later, peak ${peakOf(market.pid('standalone')!).toFixed(0)} MiB`);
+    const restartedIn = await timed(() => market.restart('standalone'));
+    const answeredIn = await timed(() => untilFollowed(market));
+    console.log(`restarted in ${restartedIn.toFixed(0)} s, first search answered ${answeredIn.toFixed(1)} s later`);
+    return { size, market, kinds: await searchKinds(market.databaseUrl, await countActive(market.databaseUrl)) };
+  } catch (error) {
     await market.stop();
+    throw error;
   }
+}
+
+const pathOf = (kind: SearchKind): string => `/api/v1/listings?${kind.next()}`;
+
+async function shownBy({ market, kinds }: Shelf, kind: number): Promise<number> {
+  let shown = 0;
+  for (let look = 0; look < LOOKED_AT; look += 1) {
+    const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`);
+    shown += ((await response.json()) as { data: unknown[] }).data.length;
+  }
+  return shown / LOOKED_AT;
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -64,20 +105,14 @@ async function untilFollowed(market: RunningMarketplace): Promise<void> {
   }
 }
 
-function keep(rows: Map<string, Row>, name: string, measured: Measured): void {
-  const row = rows.get(name) ?? { name, measured: [] };
-  row.measured.push(measured);
-  rows.set(name, row);
-}
-
 function print(rows: Row[], { connections, seconds, sizes }: SearchOptions): void {
   const width = Math.max(...rows.map(({ name }) => name.length));
-  console.log(`\nGET /listings, standalone, ${connections} connections, ${seconds} s each, load on the same machine; milliseconds\n`);
-  console.log(`${''.padEnd(width)} ${sizes.map((size) => `${size} listings`.padStart(33)).join('')}   p95 ratio`);
-  console.log(`${'kind of search'.padEnd(width)} ${sizes.map(() => '    req/s     p50     p95     p99').join(' ')}`);
-  for (const { name, measured } of rows) {
-    const cells = measured.map(({ perSecond, p50Ms, p95Ms, p99Ms }) => `${perSecond.toFixed(0).padStart(9)} ${[p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1).padStart(7)).join(' ')}`);
-    console.log(`${name.padEnd(width)} ${cells.join(' ')}   ${(measured.at(-1)!.p95Ms / measured[0]!.p95Ms).toFixed(2).padStart(9)}`);
-    for (const [status, count] of measured.flatMap(({ unexpected }) => Object.entries(unexpected))) console.log(`  ${count} answers with status ${status}`);
+  console.log(`\nGET /listings, standalone, ${connections} connections, ${seconds} s each, load on the same machine; milliseconds, and listings in an answer\n`);
+  console.log(`${''.padEnd(width)} ${sizes.map((size) => `${size} listings`.padStart(39)).join(' ')}   p95 ratio`);
+  console.log(`${'kind of search'.padEnd(width)} ${sizes.map(() => '    req/s     p50     p95     p99 shown').join('  ')}`);
+  for (const { name, cells } of rows) {
+    const columns = cells.map(({ perSecond, p50Ms, p95Ms, p99Ms, shown }) => `${perSecond.toFixed(0).padStart(9)} ${[p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1).padStart(7)).join(' ')} ${shown.toFixed(0).padStart(5)}`);
+    console.log(`${name.padEnd(width)} ${columns.join('  ')}   ${(cells.at(-1)!.p95Ms / cells[0]!.p95Ms).toFixed(2).padStart(9)}`);
+    for (const [status, count] of cells.flatMap(({ unexpected }) => Object.entries(unexpected))) console.log(`  ${count} answers with status ${status}`);
   }
 }

@@ -3,7 +3,7 @@ import { searchListings } from '@market/contracts/catalog';
 import { refuse } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { Found, IndexQuery, ListingIndex, PhraseSlots } from '../search/listing-index.js';
-import { LiveIndex } from '../search/live-index.js';
+import { LiveIndex, type Indexed } from '../search/live-index.js';
 import { TextQueries } from '../search/text-queries.js';
 import { textProblem } from './domain/listing-text.js';
 import { searchText } from './domain/search-text.js';
@@ -12,8 +12,15 @@ import { ShownListings } from './infra/shown-listings.js';
 
 type Page = OutputOf<typeof searchListings>;
 
+/** What a state of the index answers. */
+interface Answer extends Page {
+  index: ListingIndex;
+  version: number;
+}
+
 /**
- * Active listings that meet every filter, sorted, with their exact total: the index says which, PostgreSQL shows them.
+ * Active listings that meet every filter, sorted, with their exact total: the index says which, PostgreSQL shows them. While the look for
+ * changes is on its way the search goes on without it; mostly there is no change, and what was found holds.
  * Queries: 1, shared with searches that come at the same time; 1 more for listings that were not shown lately, and 1 for such a `q`.
  */
 @Injectable()
@@ -27,12 +34,20 @@ export class SearchListings {
   async execute(input: Search): Promise<Page> {
     const problem = textProblem({ q: input.q });
     if (problem) throw refuse(searchListings, 'text_invalid', problem);
+    const [fresh, early] = await Promise.all([this.live.fresh(), this.live.current && this.answer(this.live.current, input)]);
+    const { itemsJson, total } = early?.index === fresh.index && early.version === fresh.index.version ? early : await this.answer(fresh, input);
+    return { itemsJson, total };
+  }
+
+  private async answer({ index, phrases }: Indexed, input: Search): Promise<Answer> {
     const q = searchText(input.q);
-    const [{ index, phrases }, text] = await Promise.all([this.live.fresh(), q === undefined ? undefined : this.textQueries.read(q)]);
+    const text = q === undefined ? undefined : await this.textQueries.read(q);
+    const { version } = index;
     // Words that mean nothing to a search, such as "the", find nothing.
-    if (q !== undefined && !text) return { itemsJson: '[]', total: 0 };
-    const { ids, total } = await phrases.resolve(text, (slots) => find(index, { ...queryOf(input), text }, slots));
-    return { itemsJson: `[${(await this.shown.inOrder(ids)).join(',')}]`, total };
+    if (q !== undefined && !text) return { index, version, itemsJson: '[]', total: 0 };
+    const found = await phrases.resolve(text, (slots) => ({ version: index.version, ...find(index, { ...queryOf(input), text }, slots) }));
+    const items = await this.shown.inOrder(found.ids);
+    return { index, version: found.version, itemsJson: `[${items.join(',')}]`, total: found.total };
   }
 }
 

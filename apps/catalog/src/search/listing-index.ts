@@ -66,6 +66,8 @@ const WORDS_LISTED_FOR_A_STEP = 4;
 export class ListingIndex {
   /** How many were ever given. */
   slots = 0;
+  /** Another after every change. */
+  version = 0;
   private readonly ids = new ListingIds();
   private readonly sets = new BitSets();
   private readonly active = this.sets.takeEmpty();
@@ -92,6 +94,7 @@ export class ListingIndex {
 
   /** Makes listings what they now are; `gone` are no longer active. Ids that are not here may be gone too. */
   put(listings: IndexedListing[], gone: string[] = []): void {
+    this.version += 1;
     const former = Uint32Array.from([...new Set([...listings.map(({ id }) => id), ...gone])].map((id) => this.slotOf(id)).filter((slot) => slot !== undefined));
     this.reorder(former, 'remove');
     for (const slot of former) this.active.remove(slot);
@@ -103,6 +106,7 @@ export class ListingIndex {
   }
 
   setCompletedCalls(counts: { id: string; completedCalls: number }[]): void {
+    this.version += 1;
     const known = counts.filter(({ id }) => this.slotOf(id) !== undefined);
     const slots = Uint32Array.from(known, ({ id }) => this.slotOf(id)!);
     this.byCalls.remove(slots);

@@ -66,6 +66,11 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     this.listeners.push(listener);
   }
 
+  /** As it is before the next look, which mostly finds no change; undefined where there is none yet. */
+  get current(): Indexed | undefined {
+    return this.following;
+  }
+
   /**
    * Where hundreds of thousands of listings change at once, what was put in so far after a while.
    * Queries: 1, shared by all that ask while the one before is on its way; 1 or 2 more for each 500 changes.
