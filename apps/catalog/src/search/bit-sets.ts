@@ -25,6 +25,18 @@ export class BitSet {
   remove(slot: number): void {
     this.words[slot >>> 5]! &= ~(1 << (slot & 31));
   }
+
+  /** Those of some slots that the set has. */
+  among(slots: SlotList): SlotList {
+    const { words } = this;
+    const kept = new Uint32Array(slots.length);
+    let count = 0;
+    for (let index = 0; index < slots.length; index += 1) {
+      const slot = slots[index]!;
+      if ((words[slot >>> 5]! & (1 << (slot & 31))) !== 0) kept[count++] = slot;
+    }
+    return kept.subarray(0, count);
+  }
 }
 
 const NO_WORDS = new Uint32Array(0);

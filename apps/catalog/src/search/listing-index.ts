@@ -4,7 +4,7 @@ import { invariant } from '@market/kernel';
 import { BitSets, type BitSet } from './bit-sets.js';
 import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
-import { inBoth, inEither, inSet, without, type SlotList } from './slot-lists.js';
+import { inBoth, inEither, without, type SlotList } from './slot-lists.js';
 import type { PhraseWord, TextQuery } from './text-query.js';
 import { WordIndex } from './word-index.js';
 
@@ -185,7 +185,7 @@ export class ListingIndex {
   /** The listings a query wants, one by one; undefined where that may be too many. */
   private fewOf(wanted: TextQuery, phrases: PhraseSlots): SlotList | undefined {
     if (this.mostOf(wanted, phrases) > Math.max(ALWAYS_FEW, this.slots / FEW_ARE_ONE_IN)) return undefined;
-    return inSet(this.listOf(wanted, phrases), this.active);
+    return this.active.among(this.listOf(wanted, phrases));
   }
 
   /** How many slots `listOf` begins with. */

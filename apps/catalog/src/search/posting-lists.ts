@@ -1,6 +1,6 @@
 import type { BitSet, BitSets } from './bit-sets.js';
 import { NumberLists } from './number-lists.js';
-import { inBoth, inSet, type SlotList } from './slot-lists.js';
+import { inBoth, type SlotList } from './slot-lists.js';
 
 /** A list that is longer, and holds more than one slot in so many, is kept as a set: up to hundreds of times as fast, up to 16 times as large. */
 const DEFAULT_LEAST_DENSE = 8_192;
@@ -55,7 +55,7 @@ export class PostingLists {
   /** Those of some slots that have a word. */
   among(slots: SlotList, word: number): SlotList {
     const dense = this.dense.get(word);
-    return dense ? inSet(slots, dense) : inBoth(slots, this.slots(word));
+    return dense ? dense.among(slots) : inBoth(slots, this.slots(word));
   }
 
   slots(word: number): SlotList {

@@ -1,18 +1,5 @@
-import type { BitSet } from './bit-sets.js';
-
 /** Ascending slots, each once. What has few slots is sooner done this way than as bits of all. */
 export type SlotList = Uint32Array;
-
-/** Those of a list that a set has. */
-export function inSet(slots: SlotList, { words }: BitSet): SlotList {
-  const kept = new Uint32Array(slots.length);
-  let count = 0;
-  for (let index = 0; index < slots.length; index += 1) {
-    const slot = slots[index]!;
-    if ((words[slot >>> 5]! & (1 << (slot & 31))) !== 0) kept[count++] = slot;
-  }
-  return kept.subarray(0, count);
-}
 
 export function inBoth(slots: SlotList, others: SlotList): SlotList {
   const kept = new Uint32Array(Math.min(slots.length, others.length));
