@@ -55,10 +55,6 @@ export class BitSets {
   private readonly unused: BitSet[] = [];
   private bytesEach = STEP_BYTES;
 
-  get bytes(): number {
-    return this.memory.buffer.byteLength;
-  }
-
   /** Makes room in every set for slots below this number. */
   reserve(slots: number): void {
     const former = this.bytesEach;
@@ -158,8 +154,9 @@ export class BitSets {
 
   /** @returns whether all sets must be located again. */
   private growMemory(): boolean {
-    const missing = WINDOW_BYTES + this.sets.length * this.bytesEach - this.bytes;
-    if (missing > 0) this.memory.grow(Math.ceil(Math.max(missing, this.bytes / 4) / PAGE_BYTES));
+    const { byteLength } = this.memory.buffer;
+    const missing = WINDOW_BYTES + this.sets.length * this.bytesEach - byteLength;
+    if (missing > 0) this.memory.grow(Math.ceil(Math.max(missing, byteLength / 4) / PAGE_BYTES));
     return missing > 0;
   }
 

@@ -11,10 +11,6 @@ export class PositionLists {
   private readonly numbers = new NumberLists();
   private readonly marks = new Map<number, NumberPlace[]>();
 
-  get bytes(): number {
-    return this.numbers.bytes;
-  }
-
   /** Begins the positions of a word's next posting. @param posting how many postings came before. */
   begin(word: number, posting: number): void {
     if (posting === 0 || posting % MARK_EVERY !== 0) return;

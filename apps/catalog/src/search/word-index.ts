@@ -22,10 +22,6 @@ export class WordIndex implements LexemeVisitor {
     this.lists = new PostingLists(sets, leastDense);
   }
 
-  get bytes(): number {
-    return this.lists.bytes + this.positions.bytes;
-  }
-
   /** Puts a text into the next slot. @param marks words of ours, without positions, that no text holds. */
   add(slot: number, tsvector: string, marks: string[]): void {
     for (const mark of marks) this.lists.add(this.lexicon.numberOf(mark), slot);
