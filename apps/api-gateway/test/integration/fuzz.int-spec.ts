@@ -4,7 +4,7 @@ import { answerEverything } from '../support/answers.js';
 import { EdgeWorld } from '../support/edge-world.js';
 import { expectEnvelope, send, type Answer, type Sent } from '../support/http.js';
 
-const RUNS = 4_000;
+const RUNS = 2_000;
 const AT_ONCE = 32;
 /** Another seed is another test: FUZZ_SEED repeats a run that failed. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
