@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * Makes the secrets that docker-compose.yml reads: one environment file a container, which holds what that container
- * needs and nothing of its neighbours, and the NATS keys. Secrets that exist are kept, so running it again is safe.
+ * needs and nothing of its neighbours, and the NATS keys. What the files say already is kept, an operator's own variables
+ * among it, so running it again is safe.
  * Needs `npm ci && npm run build` before.
  */
 import { execFile } from 'node:child_process';
@@ -33,18 +34,18 @@ for (const service of SERVICE_NAMES) {
   const user = service.replaceAll('-', '_');
   const own = await environmentIn(`${service}.env`, { ENCRYPTION_KEYS: randomEncryptionKey, ...OWN_SECRETS[service] });
   await write(`${service}.env`, {
-    NATS_NKEY_SEED: (await readFile(join(out, 'nats/keys', `${service}.nk`), 'utf8')).trim(),
     ...own,
+    NATS_NKEY_SEED: (await readFile(join(out, 'nats/keys', `${service}.nk`), 'utf8')).trim(),
     ...(databaseUsers.includes(user) ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) } : {}),
   });
 }
 process.stdout.write(`Secrets for docker-compose.yml are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`);
 
-/** What the file says, and newly made what it does not say. */
+/** All that the file says, and newly made what it does not say. */
 async function environmentIn(name, makers) {
   const text = await readFile(join(out, name), 'utf8').catch(() => '');
   const kept = Object.fromEntries(text.split('\n').filter((line) => line.includes('=')).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
-  return Object.fromEntries(Object.entries(makers).map(([key, make]) => [key, kept[key] || make()]));
+  return { ...kept, ...Object.fromEntries(Object.entries(makers).map(([key, make]) => [key, kept[key] || make()])) };
 }
 
 async function write(name, environment) {

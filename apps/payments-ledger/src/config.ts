@@ -1,4 +1,4 @@
-import { choice, defineConfig, integer, optional, text, url, variable, type ConfigOf } from '@market/runtime';
+import { choice, defineConfig, integer, optional, text, url, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
 import { HDKey } from 'viem/accounts';
 import { isAddress, type Hex } from 'viem';
 import { parseSigningKeys } from './books/receipt-signer.js';
@@ -26,7 +26,7 @@ const privateKey = text()
   .refine((value) => /^0x[0-9a-fA-F]{64}$/.test(value), 'must be 0x and 64 hex digits')
   .transform((value) => value as Hex);
 
-export const paymentsLedgerConfig = defineConfig('payments-ledger', {
+const variables = defineConfig('payments-ledger', {
   feeBps: variable('PAYMENTS_LEDGER_FEE_BPS', integer(0, 10_000, 500), 'marketplace fee in basis points of the gross price; kept on each offer'),
   offerTtlSeconds: variable('PAYMENTS_LEDGER_OFFER_TTL_SECONDS', integer(1, 86_400, 900), 'how long an unpaid offer can be paid'),
   retryWindowSeconds: variable('PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS', integer(1, 604_800, 86_400), 'how long a paid call that was not delivered may be repeated before it is refunded'),
@@ -78,4 +78,15 @@ export const paymentsLedgerConfig = defineConfig('payments-ledger', {
   sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments and ended subscriptions are looked for'),
 });
 
-export type PaymentsLedgerConfig = ConfigOf<typeof paymentsLedgerConfig>;
+export type PaymentsLedgerConfig = ConfigOf<typeof variables>;
+
+export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
+  ...variables,
+  parse(env, problems) {
+    const config = variables.parse(env, problems);
+    // A price that nobody chose sells for too much or too little, and nothing else would tell.
+    const unpriced = [config.evmXpub && 'PAYMENTS_LEDGER_PRICE_ETH', config.solanaSeed && 'PAYMENTS_LEDGER_PRICE_SOL'].filter((name) => name && !env[name]);
+    if (env.PAYMENTS_MODE === 'live') for (const name of unpriced) problems.push(`${name}: must be set where the coin is taken with PAYMENTS_MODE=live; its default is for trying out`);
+    return config;
+  },
+};

@@ -3,6 +3,8 @@ import { paymentsLedgerConfig } from '../config.js';
 import { configuredRails } from './configured-rails.js';
 
 const bus = {} as MessageBus;
+/** Test vector 1 of BIP-32. */
+const XPUB = 'xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8';
 const BY_RELAY = {
   PAYMENTS_LEDGER_RELAY_URL: 'https://api.testnets.relay.link',
   PAYMENTS_LEDGER_RELAY_API_KEY: 'key',
@@ -15,6 +17,18 @@ function railsOf(env: Record<string, string>) {
   if (problems.length > 0) throw new Error(problems.join());
   return configuredRails(config, bus).map((rail) => [rail.id, ...rail.routes().map(({ network, currency }) => `${network}:${currency}`)]);
 }
+
+describe('prices of coins', () => {
+  const SOLANA = { PAYMENTS_LEDGER_SOLANA_SEED: 'ab'.repeat(32), PAYMENTS_LEDGER_SOLANA_RPC_URLS: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp=https://rpc.test' };
+
+  it('must be chosen where real money is taken', () => {
+    expect(() => railsOf({ ...SOLANA, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_LEDGER_PRICE_SOL: must be set');
+    expect(() => railsOf({ PAYMENTS_LEDGER_EVM_XPUB: XPUB, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_LEDGER_PRICE_ETH: must be set');
+    expect(railsOf({ ...SOLANA, PAYMENTS_MODE: 'live', PAYMENTS_LEDGER_PRICE_SOL: 'fixed:170' })).toHaveLength(1);
+    expect(railsOf(SOLANA)).toHaveLength(1);
+    expect(railsOf({ PAYMENTS_MODE: 'live' })).toEqual([]);
+  });
+});
 
 describe('the Relay rail', () => {
   it('is off until it is turned on, and has the usual routes then or those that are named', () => {
