@@ -28,6 +28,8 @@ const take = sql(
    UNION ALL SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND NOT EXISTS (SELECT 1 FROM mine)`,
 );
 
+const move = sql('call-keys.move', 'UPDATE call_keys SET gateway_request_id = $4 WHERE account_id = $1 AND key = $2 AND gateway_request_id = $3 RETURNING gateway_request_id');
+
 interface KeyRow {
   fingerprint: Buffer;
   gateway_request_id: string | null;
@@ -72,5 +74,11 @@ export class CallKeys {
     if (!row) return this.take(call, fingerprint, gatewayRequestId);
     if (!row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
     return row.gateway_request_id ?? gatewayRequestId;
+  }
+
+  /** Hands the key on from a call that came to nothing. @returns whether that call still had it. */
+  async move(call: Call, from: string, to: string): Promise<boolean> {
+    if (!call.idempotency) return true;
+    return (await this.database.query(move, [principalOf(call).accountId, call.idempotency.key, from, to])).length > 0;
   }
 }

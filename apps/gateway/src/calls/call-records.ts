@@ -115,6 +115,7 @@ const findResult = sql(
   'SELECT result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at FROM gateway_requests WHERE id = $1 AND billable AND result_json IS NOT NULL',
 );
 const findEarlier = sql('gateway-requests.find-earlier', 'SELECT billable, result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at, unused_claims FROM gateway_requests WHERE id = $1');
+const findRelayRequest = sql('gateway-requests.find-relay-request', 'SELECT relay_request_id FROM gateway_requests WHERE id = $1');
 const findListing = sql('gateway-requests.find-listing', 'SELECT listing_id FROM gateway_requests WHERE buyer_id = $1 AND relay_request_id = $2 AND listing_slug = $3 LIMIT 1');
 
 interface ResultRow {
@@ -230,6 +231,12 @@ export class CallRecords {
   async findListing(buyerId: string, relayRequestId: string, slug: string): Promise<string | null> {
     const [row] = await this.database.query<{ listing_id: string }>(findListing, [buyerId, relayRequestId, slug]);
     return row?.listing_id ?? null;
+  }
+
+  /** What a call is paid with; null where it costs nothing, or is not known any more. */
+  async findRelayRequest(id: string): Promise<string | null> {
+    const [row] = await this.database.query<{ relay_request_id: string | null }>(findRelayRequest, [id]);
+    return row?.relay_request_id ?? null;
   }
 
   private async writeQuotes(quotes: Quote[]): Promise<void[]> {

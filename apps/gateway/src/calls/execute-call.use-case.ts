@@ -25,7 +25,14 @@ type Input = InputOf<typeof executeCall>;
 type Output = OutputOf<typeof executeCall>;
 type Transfer = Extract<Output, { outcome: 'answered' }>['transfer'];
 type PaidInput = Input & { relayRequestId: string };
-type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | (CallEnd & { gatewayRequestId: string });
+type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | Superseded | (CallEnd & { gatewayRequestId: string; hasKey?: boolean });
+
+/** Another call has the key, and may be charged. */
+interface Superseded {
+  outcome: 'superseded';
+  by: string;
+  gatewayRequestId: string;
+}
 
 /** What is called. Without the catalog only its id is known, which is enough for what was delivered already. */
 interface Listed {
@@ -132,7 +139,7 @@ export class ExecuteCall {
       if (!result) return pending(relayRequestId, 1);
       if ('answer' in result) {
         if (result.answer === null && result.refused !== undefined) return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
-        if (result.answer !== null && checked.keyOf !== result.gatewayRequestId) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
+        if (result.answer !== null && !result.hasKey && checked.keyOf !== result.gatewayRequestId) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
       }
       switch (result.outcome) {
@@ -145,12 +152,26 @@ export class ExecuteCall {
           return { outcome: 'payment_required', payment: result.offer, reason: 'underpaid', received: result.received, missing: result.missing };
         case 'not_payable':
           return { outcome: 'spent', why: { reason: result.reason } };
+        case 'superseded': {
+          const earlier = await this.executeEarlier(result.by, input, checked, call);
+          if (earlier) return earlier;
+          await this.keys.move(call, result.by, result.gatewayRequestId);
+          break;
+        }
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
           if (Date.now() + pause >= waitUntil) return pending(relayRequestId, Math.max(1, Math.ceil(Math.min(result.retryAfterMs, 5_000) / 1_000)));
           await delay(pause);
       }
     }
+  }
+
+  /** The call that a key belongs to, as long as it may be charged; what was signed anew lapses. */
+  private async executeEarlier(id: string, input: PaidInput, checked: Checked, call: Call): Promise<Output | null> {
+    const relayRequestId = await this.records.findRelayRequest(id);
+    if (relayRequestId === null) return null;
+    const output = await this.executePaid({ ...input, relayRequestId, authorization: undefined }, { ...checked, keyOf: id }, call);
+    return output.outcome === 'spent' || output.outcome === 'payment_required' ? null : output;
   }
 
   private lead(identity: string, input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
@@ -171,13 +192,37 @@ export class ExecuteCall {
       return { answer: result.answer, transfer: claim.transfer, gatewayRequestId: claim.gatewayRequestId };
     }
     if (claim.outcome !== 'claimed') return claim;
+    const { gatewayRequestId } = claim;
+    const holder = await this.takeKey(claim, input, checked, call);
+    if (holder !== gatewayRequestId) {
+      await this.giveBack(claim, call);
+      return { outcome: 'superseded', by: holder, gatewayRequestId };
+    }
     const { leave, callable } = await this.holdPlace(claim, checked, target, input, call);
     try {
       const end = await this.paidCall.execute(claim, callable, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: digest, body: input.body }, call);
-      return { ...end, gatewayRequestId: claim.gatewayRequestId };
+      return { ...end, gatewayRequestId, hasKey: input.authorization !== undefined };
     } finally {
       leave();
     }
+  }
+
+  /**
+   * A key that comes with a signature may belong to no offer: x402 clients that lose an answer ask for another offer and sign anew. So it
+   * is taken before the seller is called. @returns the call that has it.
+   */
+  private async takeKey(claim: Claimed, { authorization }: PaidInput, { fingerprint, keyOf }: Checked, call: Call): Promise<string> {
+    if (authorization === undefined || keyOf === claim.gatewayRequestId) return claim.gatewayRequestId;
+    try {
+      return await this.keys.take(call, fingerprint, claim.gatewayRequestId);
+    } catch (error) {
+      await this.giveBack(claim, call);
+      throw error;
+    }
+  }
+
+  private giveBack(claim: Claimed, call: Call): Promise<unknown> {
+    return this.records.giveBack(claim.gatewayRequestId, claim.retryUntil).finally(() => this.paidCall.giveBack(claim, call));
   }
 
   private async holdPlace(claim: Claimed, { offering, outage }: Listed, target: CallableEndpoint | null, input: Input, call: Call): Promise<{ leave: () => void; callable: CallableEndpoint }> {
@@ -193,7 +238,7 @@ export class ExecuteCall {
       return { leave, callable };
     } catch (error) {
       leave?.();
-      await this.records.giveBack(claim.gatewayRequestId, claim.retryUntil).finally(() => this.paidCall.giveBack(claim, call));
+      await this.giveBack(claim, call);
       throw error;
     }
   }

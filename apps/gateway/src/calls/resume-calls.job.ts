@@ -8,6 +8,8 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { PaidCall } from './paid-call.js';
 import { SETTLE_BUDGET_MS } from './seller-call.js';
 
+const AT_ONCE = 100;
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 /** With 10,000 keys at most each time: one statement never takes long, and more are forgotten than are made. */
 const DROP_KEYS_EVERY_MS = 60_000;
 
@@ -28,7 +30,7 @@ interface UnsettledRow {
 const unsettled = sql(
   'gateway-requests.unsettled',
   `SELECT id, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
-   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' ORDER BY completed_at LIMIT 100`,
+   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' AND id > $1 ORDER BY id LIMIT $2`,
 );
 const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
 /** The ledger has refunded it: there is nothing left to charge. */
@@ -39,6 +41,8 @@ const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE (accou
 @Injectable()
 export class ResumeCalls implements OnApplicationBootstrap {
   private readonly logger = new Logger('ResumeCalls');
+  /** Where the next run goes on: those that stay as they are hold up none of the others. */
+  private after = FIRST_ID;
 
   constructor(
     private readonly database: Database,
@@ -55,7 +59,8 @@ export class ResumeCalls implements OnApplicationBootstrap {
 
   /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
   async run(): Promise<void> {
-    const rows = await this.database.query<UnsettledRow>(unsettled);
+    const rows = await this.database.query<UnsettledRow>(unsettled, [this.after, AT_ONCE]);
+    this.after = rows.length < AT_ONCE ? FIRST_ID : rows.at(-1)!.id;
     await Promise.all(rows.map((row) => this.resume(row).catch((error: unknown) => this.logger.warn(`call ${row.id} stays unsettled: ${error instanceof Error ? error.message : String(error)}`))));
   }
 

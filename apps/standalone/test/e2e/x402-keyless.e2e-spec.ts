@@ -5,7 +5,9 @@ import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { validateDiscoveryExtension, validateDiscoveryExtensionSpec } from '@x402/extensions/bazaar';
 import { decodeSignedOffers, extractJWSHeader, extractOffersFromPaymentRequired, extractReceiptFromResponse, findAcceptsObjectFromSignedOffer, verifyOfferSignatureJWS, verifyReceiptMatchesOffer, verifyReceiptSignatureJWS, type JWSSignedOffer, type JWSSignedReceipt } from '@x402/extensions/offer-receipt';
 import { appendPaymentIdentifierToExtensions, validatePaymentIdentifier } from '@x402/extensions/payment-identifier';
+import { eventually, withClient } from '@market/testing';
 import axios from 'axios';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
@@ -29,10 +31,14 @@ inEachMode('an x402 client without a key', (world) => {
   let shop: Shop;
   let cheap: Shop;
   let failing = false;
+  let slow = false;
 
   beforeAll(async () => {
     seller = await registerAgent(world, { displayName: 'Seller' });
-    const handler = ({ body }: { body: unknown }) => (failing ? reply(503, { sorry: true }) : { echo: body });
+    const handler = async ({ body }: { body: unknown }) => {
+      if (slow) await delay(500);
+      return failing ? reply(503, { sorry: true }) : { echo: body };
+    };
     // Priced in SOL, and below what a transfer on an EVM chain carries: a signature pays both.
     [shop, cheap] = await Promise.all([openShop(seller, handler, { pricing_amount: 0.25 }), openShop(seller, handler, { pricing_amount: 0.002, preferred_currency: 'SOL' })]);
   });
@@ -149,6 +155,49 @@ inEachMode('an x402 client without a key', (world) => {
     expect([other.status, ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'idempotency_key_reused']);
   });
 
+  it('that signs again under one key while its call is under way is charged once', async () => {
+    const { client } = payerOf();
+    const before = shop.requests.length;
+    const buy = async (): Promise<Response> => {
+      const payload = await client.createPaymentPayload(await ask(client));
+      return fetch(urlOf(shop), post({ city: 'Ulm' }, { ...encoded(payload), 'idempotency-key': 'one-purchase' }));
+    };
+    slow = true;
+    const answers = await Promise.all(Array.from({ length: 6 }, buy));
+    slow = false;
+    for (const { status } of answers) expect([200, 202]).toContain(status);
+    const later = await buy();
+    expect([later.status, later.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+    const done = answers.filter(({ status }) => status === 200);
+    expect(new Set(await Promise.all([...done, later].map((response) => response.text()))).size).toBe(1);
+    expect(shop.requests).toHaveLength(before + 1);
+  });
+
+  it('that signs again under one key after the seller failed is charged once, by what is still good', async () => {
+    const { client, account } = payerOf();
+    const signed = async (): Promise<Result['data']> => {
+      const payload = await client.createPaymentPayload(await ask(client));
+      const response = await fetch(urlOf(shop), post({ city: 'Bonn' }, { ...encoded(payload), 'idempotency-key': 'second-try' }));
+      return ((await response.json()) as Result).data;
+    };
+    const before = shop.requests.length;
+    failing = true;
+    const first = await signed();
+    // The first signature is tried again, though another came.
+    expect(await signed()).toMatchObject({ billable: false, request_id: first.request_id });
+    await withClient(world.databaseUrl, async (database) => {
+      const signedByIt = 'id IN (SELECT payment_id FROM payments_ledger.authorizations WHERE payer = lower($1))';
+      await database.query(`UPDATE payments_ledger.payments SET retry_until = now() WHERE ${signedByIt}`, [account.address]);
+      const states = async () => (await database.query<{ state: string }>(`SELECT state FROM payments_ledger.payments WHERE ${signedByIt}`, [account.address])).rows.map(({ state }) => state);
+      await eventually(async () => expect(await states()).toEqual(['cancelled', 'cancelled']), { withinMs: 20_000 });
+    });
+    failing = false;
+    const paid = await signed();
+    expect([paid.billable, paid.request_id === first.request_id]).toEqual([true, false]);
+    expect((await signed()).request_id).toBe(paid.request_id);
+    expect(shop.requests).toHaveLength(before + 3);
+  });
+
   it('is not charged where the seller fails, and what it signed is good for the next try', async () => {
     const { client } = payerOf();
     const payload = await client.createPaymentPayload(await ask(client));
@@ -168,6 +217,8 @@ inEachMode('an x402 client without a key', (world) => {
     const { signature, authorization } = payload.payload as { signature: string; authorization: Record<string, string> };
     const extra = payload.accepted.extra as Record<string, string>;
     const forgeries: [string, object][] = [
+      ['invalid_payload', { ...payload, resource: { url: 'https://\u0000' } }],
+      ['invalid_payload', { ...payload, note: '\ud800' }],
       ['invalid_exact_evm_signature', { ...payload, payload: { authorization, signature: `${signature.slice(0, -4)}0000` } }],
       ['accepted_mismatch', { ...payload, accepted: { ...payload.accepted, amount: '1' } }],
       ['accepted_mismatch', { ...payload, accepted: { ...payload.accepted, payTo: authorization.from } }],
