@@ -305,6 +305,17 @@ describe('call', () => {
     expect(gateway.gatewayRequests.map(({ path, headers }) => [path, headers.authorization])).toEqual(Array(2).fill(['/api/v1/x402/listing-1', undefined]));
   });
 
+  it('transfers nothing where it has no key: such offers are paid by a signature alone', async () => {
+    gateway.tamper = (offer) => void (offer.x402 = { x402Version: 2, accepts: [{ scheme: 'exact', network: 'eip155:84532', amount: '50000', asset: '0x1', payTo: '0x2', maxTimeoutSeconds: 600, extra: { relayRequestId: 'relay-1' } }] });
+    const sent: string[] = [];
+    const transferring = { ...testPayer(async () => undefined), send: async ({ relayRequestId }: { relayRequestId: string }) => void sent.push(relayRequestId) };
+
+    const error = await failureOf(new Marketplace({ baseUrl: gateway.baseUrl, clock }).call('listing-1', { n: 1 }, { pay: transferring }));
+
+    expect(error.details).toMatchObject({ reason: 'no_payer' });
+    expect(sent).toEqual([]);
+  });
+
   it('tells how a signed payment was settled', async () => {
     const settlement = { success: true, transaction: '0xabc', network: 'eip155:84532', payer: '0xdef' };
     const settled: typeof fetch = async (input, init) => {

@@ -149,7 +149,9 @@ export class LogicalCall<T> {
   }
 
   #choose(asked: PaymentOffer, offers: PaymentOffer[]): { payer: Payer; offer: PaymentOffer } {
-    for (const payer of this.#payers) {
+    // An offer to nobody is written down only when its signature comes: what is transferred for it would be lost.
+    const payers = this.context.http.hasCredential ? this.#payers : this.#payers.filter(({ send }) => !send);
+    for (const payer of payers) {
       const offer = offers.find((candidate) => payer.canPay(candidate));
       if (offer) return { payer, offer };
     }

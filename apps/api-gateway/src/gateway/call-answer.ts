@@ -21,6 +21,7 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'unpaid' 
   cancelled: 'This payment was cancelled; here is a new offer',
 };
 
+const KEYLESS_REJECTED = 'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
 const KEYLESS_UNPAID = 'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both';
 
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
@@ -56,7 +57,7 @@ export function keylessRequiredBody({ offers: [first], reason, rejection }: Keyl
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: why === undefined ? KEYLESS_UNPAID : MESSAGES[rejection ? 'rejected' : reason!],
+      message: rejection ? KEYLESS_REJECTED : reason === undefined ? KEYLESS_UNPAID : MESSAGES[reason],
       ...(why === undefined ? {} : { details: { reason: why } }),
       recovery: recoveryOf(why === undefined ? PAY_AND_RETRY : SIGN_AGAIN, links),
     },
