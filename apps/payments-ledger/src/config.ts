@@ -44,7 +44,7 @@ const variables = defineConfig('payments-ledger', {
   sandboxPendingSeconds: variable('PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS', integer(0, 3600, 2), 'how long a sandbox payment with outcome "pending" takes to become final'),
   evmXpub: variable('PAYMENTS_LEDGER_EVM_XPUB', optional(xpub), 'extended public key (BIP-32) below which each on-chain offer gets its deposit address; turns the EVM rail on'),
   evmRpcUrls: variable('PAYMENTS_LEDGER_EVM_RPC_URLS', optional(rpcUrls), 'chains of the EVM rail as eip155:8453=https://a|https://b,…; two servers of a chain must agree before money is credited'),
-  evmUsdc: variable('PAYMENTS_LEDGER_EVM_USDC', optional(tokenAddresses), 'USDC contracts as eip155:31337=0x…, where they are not the issuer\'s known ones'),
+  evmUsdc: variable('PAYMENTS_LEDGER_EVM_USDC', optional(tokenAddresses), 'USDC contracts, of 6 decimals, as eip155:31337=0x…, where they are not the issuer\'s known ones'),
   evmSafeUpToMicros: variable('PAYMENTS_LEDGER_EVM_SAFE_UP_TO_MICROS', integer(0, 1_000_000_000, 0), 'price in micros up to which a transfer is believed at the safe block; beyond it at the finalized one'),
   evmRpcTimeoutMs: variable('PAYMENTS_LEDGER_EVM_RPC_TIMEOUT_MS', integer(100, 60_000, 5_000), 'how long an RPC server may take'),
   evmMaxHeadAgeSeconds: variable('PAYMENTS_LEDGER_EVM_MAX_HEAD_AGE_SECONDS', integer(1, 86_400, 300), 'age of its newest block beyond which an RPC server is not believed'),

@@ -100,7 +100,7 @@ export class Authorizations {
     if (payment.state !== 'pending') return undefined;
     if (payment.is_expired) return 'offer_expired';
     const until = validBefore < LARGEST_TIMESTAMP ? validBefore : LARGEST_TIMESTAMP;
-    const [held] = await tx.query<{ id: string }>(insert, [newId(), paymentId, network, asset, payer, nonce, until, text]);
+    const [held] = await tx.query<{ id: string }>(insert, [newId(), paymentId, network, asset, payer, nonce, until, JSON.stringify(JSON.parse(text))]);
     if (!held) {
       const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
       return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';
@@ -119,10 +119,14 @@ export class Authorizations {
   }
 }
 
+/** Text that PostgreSQL keeps in no JSON: U+0000 and halves of pairs. */
+const UNKEPT = /\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/i;
+
 /** Undefined where the text is no payload of x402. */
 export function parsePayload(text: string): ExactPayload | undefined {
   try {
-    return exactPayload.safeParse(JSON.parse(text)).data;
+    const value: unknown = JSON.parse(text);
+    return UNKEPT.test(JSON.stringify(value)) ? undefined : exactPayload.safeParse(value).data;
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Authorizations } from './authorizations.js';
+import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 
 const PAGE = 200;
@@ -57,7 +58,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     let after = FIRST;
     for (let pages = 1; pages <= PAGES_A_RUN; pages += 1) {
       const page = await this.database.query<typeof FIRST>(due, [after.due, after.id]);
-      for (const { id } of page) await end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${error instanceof Error ? error.message : String(error)}`));
+      for (const { id } of page) await end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`));
       if (page.length < PAGE) return;
       after = page[page.length - 1]!;
     }

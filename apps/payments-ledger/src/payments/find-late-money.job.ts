@@ -4,6 +4,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 
 const A_RUN = 100;
@@ -54,7 +55,7 @@ export class FindLateMoney implements OnApplicationBootstrap {
       const { sawAll, isClosed } = await this.observePayment.sawAll(paymentId, newCall());
       await this.database.query(plan, [paymentId, sawAll, this.config.lateMoneyDays, isClosed]);
     } catch (error) {
-      this.logger.warn(`payment ${paymentId} is looked at later: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`payment ${paymentId} is looked at later: ${messageOf(error)}`);
     }
   }
 

@@ -4,6 +4,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 import { UNPAID_STATES } from './payment-state.js';
 
@@ -56,7 +57,7 @@ export class ForgetUnpaid implements OnApplicationBootstrap {
     try {
       return await this.observePayment.cameToNothing(paymentId, newCall());
     } catch (error) {
-      this.logger.warn(`payment ${paymentId} is kept: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`payment ${paymentId} is kept: ${messageOf(error)}`);
       return false;
     }
   }

@@ -7,6 +7,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Journal } from '../journal/journal.js';
 import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { messageOf } from './message-of.js';
 import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
 import { owedMicros, paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
@@ -112,7 +113,7 @@ export class ObservePayment {
     try {
       return await rail.observe(watchedOffer(payment));
     } catch (error) {
-      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${messageOf(error)}`);
       return null;
     }
   }

@@ -2,6 +2,7 @@ import { formatDecimal } from '@market/kernel';
 import { Database, sql } from '@market/persistence';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { messageOf } from './message-of.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
 
 interface OpenPayment extends PaymentRow {
@@ -146,4 +147,3 @@ async function deposit(payment: PaymentRow, rail: PaymentRail): Promise<{ explai
 }
 
 /** In one line: RPC clients say more than fits. */
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).split('\n')[0]!;

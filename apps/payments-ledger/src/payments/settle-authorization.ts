@@ -11,6 +11,7 @@ import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import type { Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
+import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 import { isForCall, paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
 import { SignedWords } from './signed-words.js';
@@ -97,7 +98,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     await Promise.all(
       rows.map((row) =>
         this.finish(row, newCall()).catch((error: unknown) => {
-          if (!(error instanceof Refusal)) this.logger.warn(`authorization ${row.id} stays open: ${error instanceof Error ? error.message : String(error)}`);
+          if (!(error instanceof Refusal)) this.logger.warn(`authorization ${row.id} stays open: ${messageOf(error)}`);
         }),
       ),
     );
@@ -146,7 +147,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       // Only at the first time nothing can be under way from before.
       if (outcome.settled || row.attempts === 1) return outcome;
     } catch (error) {
-      this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${messageOf(error)}`);
     }
     return this.look(row, payment);
   }
@@ -159,7 +160,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       if (seen.receivedBaseUnits >= BigInt(payment.amount_base_units) && seen.transactionHash !== null) return { settled: true, transactionHash: seen.transactionHash as Hash };
       return row.is_dead && !seen.arriving ? { settled: false, reason: 'authorization_expired' } : null;
     } catch (error) {
-      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${error instanceof Error ? error.message : String(error)}`);
+      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${messageOf(error)}`);
       return null;
     }
   }

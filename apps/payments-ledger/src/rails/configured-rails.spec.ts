@@ -18,6 +18,13 @@ function railsOf(env: Record<string, string>) {
   return configuredRails(config, bus).map((rail) => [rail.id, ...rail.routes().map(({ network, currency }) => `${network}:${currency}`)]);
 }
 
+describe('the EVM rail', () => {
+  it('takes ETH where it is the own coin of a chain, and USDC where its contract is known', () => {
+    const chains = ['eip155:8453', 'eip155:137', 'eip155:43114'].map((network) => `${network}=https://rpc.test`).join();
+    expect(railsOf({ PAYMENTS_LEDGER_EVM_XPUB: XPUB, PAYMENTS_LEDGER_EVM_RPC_URLS: chains })).toEqual([['onchain-evm', 'eip155:8453:USDC', 'eip155:8453:ETH', 'eip155:137:USDC']]);
+  });
+});
+
 describe('prices of coins', () => {
   const SOLANA = { PAYMENTS_LEDGER_SOLANA_SEED: 'ab'.repeat(32), PAYMENTS_LEDGER_SOLANA_RPC_URLS: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp=https://rpc.test' };
 

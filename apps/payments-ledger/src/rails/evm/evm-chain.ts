@@ -99,7 +99,8 @@ async function tokenArrived(server: PublicClient, token: Address, address: Addre
   let movedOut = 0n;
   let transactionHash: Hash | null = null;
   let last = number;
-  for (let requests = 0; requests < MOST_LOG_REQUESTS && last >= 0n; requests += 1) {
+  for (let requests = 0; last >= 0n; requests += 1) {
+    if (requests === MOST_LOG_REQUESTS) throw new Error(`what came to ${address} lies further back than ${MOST_LOG_REQUESTS} requests for logs reach`);
     const first = last < BLOCKS_A_LOG_REQUEST ? 0n : last - BLOCKS_A_LOG_REQUEST + 1n;
     const range = { address: token, event: TRANSFER, fromBlock: first, toBlock: last, strict: true } as const;
     const [incoming, outgoing, oldest] = await Promise.all([

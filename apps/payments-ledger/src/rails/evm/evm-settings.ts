@@ -13,8 +13,10 @@ export const USDC: Record<string, Address> = {
   'eip155:11155111': '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238',
 };
 
-/** Chains whose own coin is not ETH: only tokens are taken there. */
-export const OTHER_COIN = new Set(['eip155:137']);
+/** Chains whose own coin is ETH; of others only tokens are taken. Those of Ethereum, OP Mainnet, Unichain, Base, Arbitrum, Linea, Scroll, of their test networks, and of local nodes. */
+const OWN_COIN_IS_ETH = new Set([1, 10, 130, 8_453, 42_161, 59_144, 534_352, 11_155_111, 11_155_420, 84_532, 421_614, 59_141, 534_351, 31_337, 31_338, 1_337].map((chainId) => `eip155:${chainId}`));
+
+export const takesEth = (network: string): boolean => OWN_COIN_IS_ETH.has(network);
 
 export interface EvmChainSettings {
   /** CAIP-2 id. */
@@ -54,6 +56,6 @@ export function chainsOf(urls: Map<string, string[]>, tokens: Map<string, Addres
     chainId: Number(network.slice('eip155:'.length)),
     rpcUrls: servers,
     usdc: tokens.get(network) ?? USDC[network] ?? null,
-    takesEth: !OTHER_COIN.has(network),
+    takesEth: takesEth(network),
   }));
 }

@@ -2,7 +2,7 @@ import type { Currency } from '@market/contracts';
 import { parseDecimal, type Micros } from '@market/kernel';
 import { zeroAddress } from 'viem';
 import { z } from 'zod';
-import { OTHER_COIN, USDC as EVM_USDC } from '../evm/evm-settings.js';
+import { takesEth, USDC as EVM_USDC } from '../evm/evm-settings.js';
 import { USDC as SOLANA_USDC } from '../solana/solana-settings.js';
 
 /** A currency on a chain, in our words and in Relay's. */
@@ -68,7 +68,7 @@ function evmPlace(network: string, currency: Currency): RelayPlace | undefined {
   if (!Number.isSafeInteger(place.chainId) || place.chainId <= 0) return undefined;
   const usdc = EVM_USDC[network];
   if (currency === 'USDC' && usdc) return { ...place, decimals: 6, address: usdc };
-  return currency === 'ETH' && !OTHER_COIN.has(network) ? { ...place, decimals: 18, address: zeroAddress } : undefined;
+  return currency === 'ETH' && takesEth(network) ? { ...place, decimals: 18, address: zeroAddress } : undefined;
 }
 
 function solanaPlace(network: string, currency: Currency): RelayPlace | undefined {

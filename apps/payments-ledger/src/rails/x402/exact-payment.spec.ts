@@ -59,6 +59,10 @@ describe('an exact payment on EVM', () => {
     const validBefore = BigInt(wire.payload.authorization.validBefore!);
     expect(await judge(wire, asked, validBefore - 6n)).toMatchObject({ valid: true });
     expect(await judge(wire, asked, validBefore - 5n)).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_valid_before' });
+    // Nor one that is good for much longer than was asked for.
+    const longest = BigInt(asked.maxTimeoutSeconds) + 3_600n;
+    expect(await judge(wire, asked, validBefore - longest)).toMatchObject({ valid: true });
+    expect(await judge(wire, asked, validBefore - longest - 1n)).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_valid_before' });
     const validAfter = BigInt(wire.payload.authorization.validAfter!);
     expect(await judge(wire, asked, validAfter)).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_valid_after' });
   });

@@ -67,6 +67,9 @@ export type Judgement = { valid: true; authorization: Authorization } | { valid:
 /** A signature that ends sooner than this cannot be settled in time. Source: the reference facilitator. */
 const LEAST_SECONDS_LEFT = 6n;
 
+/** One that is good for much longer than was asked could keep its payment open for as long; a client's clock may be wrong by so much. */
+const MOST_SECONDS_BEYOND = 3_600n;
+
 /** How long clients are asked to sign for: a slow seller's time, the settlement after it, and room for another try. */
 export const AUTHORIZATION_SECONDS = 600;
 
@@ -94,6 +97,7 @@ export function judgeSigned({ payload: { authorization } }: ExactPayload, payer:
   if (authorization.value !== BigInt(asked.amount)) return refused('invalid_exact_evm_payload_authorization_value_mismatch');
   if (authorization.validAfter >= nowSeconds) return refused('invalid_exact_evm_payload_authorization_valid_after');
   if (authorization.validBefore < nowSeconds + (secondsNeeded > LEAST_SECONDS_LEFT ? secondsNeeded : LEAST_SECONDS_LEFT)) return refused('invalid_exact_evm_payload_authorization_valid_before');
+  if (authorization.validBefore > nowSeconds + BigInt(asked.maxTimeoutSeconds) + MOST_SECONDS_BEYOND) return refused('invalid_exact_evm_payload_authorization_valid_before');
   return { valid: true, authorization: { payer, nonce: authorization.nonce.toLowerCase() as Hex, validBefore: authorization.validBefore } };
 }
 
