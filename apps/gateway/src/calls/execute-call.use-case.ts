@@ -139,7 +139,8 @@ export class ExecuteCall {
       if (!result) return pending(relayRequestId, 1);
       if ('answer' in result) {
         if (result.answer === null && result.refused !== undefined) return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
-        if (result.answer !== null && !result.hasKey && checked.keyOf !== result.gatewayRequestId) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
+        const hasKey = checked.keyOf === result.gatewayRequestId || (result.hasKey && !joined);
+        if (result.answer !== null && !hasKey) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
       }
       switch (result.outcome) {
