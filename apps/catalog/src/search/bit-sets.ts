@@ -70,11 +70,7 @@ export class BitSets {
     this.locate();
   }
 
-  /** A set that is its taker's own until it is given back, with whatever was in it. */
-  take(): BitSet {
-    return this.unused.pop() ?? this.another();
-  }
-
+  /** A set that is its taker's own until it is given back. */
   takeEmpty(): BitSet {
     const set = this.take();
     set.words.fill(0);
@@ -142,6 +138,11 @@ export class BitSets {
 
   private get window(): Uint32Array {
     return new Uint32Array(this.memory.buffer, 0, LISTED);
+  }
+
+  /** With whatever was in it. */
+  private take(): BitSet {
+    return this.unused.pop() ?? this.another();
   }
 
   private another(): BitSet {

@@ -4,7 +4,7 @@ import { encodeFunctionData, erc20Abi, parseUnits, type Address, type Hash } fro
 import { ON_CHAIN, startEvmLedger, type EvmLedger } from '../support/evm-ledger.js';
 import { startEvmWorld, type TestContract } from '../support/evm-world.js';
 import { digestOf, newOrder, reasonOf } from '../support/ledger-world.js';
-import { startRpcProxy, type RpcProxy } from '../support/rpc-proxy.js';
+import { asTwoServers, startRpcProxy, type RpcProxy } from '../support/rpc-proxy.js';
 import { offered, subscriberOf } from '../support/subscriber.js';
 import { OFFERS_A_CASE, salesOn, type Sale as SaleOn } from '../support/on-chain-offers.js';
 
@@ -29,12 +29,7 @@ describe('on a chain', () => {
 
   beforeAll(async () => {
     second = await startRpcProxy();
-    world = await startEvmLedger({
-      rpcUrls: ({ node }) => {
-        second.target = node.url;
-        return [node.url, second.url];
-      },
-    });
+    world = await startEvmLedger({ rpcUrls: asTwoServers(second) });
   }, 60_000);
   afterEach(async () => {
     second.tamper = null;

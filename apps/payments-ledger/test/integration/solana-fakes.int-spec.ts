@@ -5,7 +5,7 @@ import { getTransferCheckedInstruction } from '@solana-program/token';
 import { reportPayments } from '../../src/payments/report-payments.command.js';
 import { paymentsLedger } from '../../src/service.js';
 import { digestOf, newOrder, reasonOf, type Order } from '../support/ledger-world.js';
-import { startRpcProxy, type RpcProxy } from '../support/rpc-proxy.js';
+import { asTwoServers, startRpcProxy, type RpcProxy } from '../support/rpc-proxy.js';
 import { startSolanaLedger, type SolanaLedger } from '../support/solana-ledger.js';
 import { startSolanaWorld } from '../support/solana-world.js';
 import { OFFERS_A_CASE, salesOn, type Sale as SaleOn } from '../support/on-chain-offers.js';
@@ -22,12 +22,7 @@ describe('on Solana', () => {
 
   beforeAll(async () => {
     second = await startRpcProxy();
-    world = await startSolanaLedger({
-      rpcUrls: ({ node }) => {
-        second.target = node.url;
-        return [node.url, second.url];
-      },
-    });
+    world = await startSolanaLedger({ rpcUrls: asTwoServers(second) });
   }, 60_000);
   afterEach(async () => {
     second.tamper = null;

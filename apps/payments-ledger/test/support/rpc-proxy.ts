@@ -19,6 +19,14 @@ export interface RpcProxy {
   stop(): void;
 }
 
+/** A node behind two URLs, its own and the proxy's, as if they were two servers. */
+export const asTwoServers =
+  (proxy: RpcProxy) =>
+  ({ node }: { node: { url: string } }): string[] => {
+    proxy.target = node.url;
+    return [node.url, proxy.url];
+  };
+
 export async function startRpcProxy(): Promise<RpcProxy> {
   const server = createServer((request, response) => {
     const handle = async (): Promise<void> => {
