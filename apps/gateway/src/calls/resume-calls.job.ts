@@ -9,12 +9,15 @@ import { PaidCall } from './paid-call.js';
 import { SETTLE_BUDGET_MS } from './seller-call.js';
 
 const AT_ONCE = 100;
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+/** Before every call. */
+const START = { completed: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 /** With 10,000 keys at most each time: one statement never takes long, and more are forgotten than are made. */
 const DROP_KEYS_EVERY_MS = 60_000;
 
 interface UnsettledRow {
   id: string;
+  /** As text, to the microsecond. */
+  completed: string;
   buyer_id: string;
   listing_id: string;
   body_digest: Buffer;
@@ -29,8 +32,9 @@ interface UnsettledRow {
 
 const unsettled = sql(
   'gateway-requests.unsettled',
-  `SELECT id, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
-   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' AND id > $1 ORDER BY id LIMIT $2`,
+  `SELECT id, completed_at::text AS completed, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
+   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
+   ORDER BY completed_at, id LIMIT $3`,
 );
 const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
 /** The ledger has refunded it: there is nothing left to charge. */
@@ -42,7 +46,7 @@ const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE (accou
 export class ResumeCalls implements OnApplicationBootstrap {
   private readonly logger = new Logger('ResumeCalls');
   /** Where the next run goes on: those that stay as they are hold up none of the others. */
-  private after = FIRST_ID;
+  private after = START;
 
   constructor(
     private readonly database: Database,
@@ -59,8 +63,8 @@ export class ResumeCalls implements OnApplicationBootstrap {
 
   /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
   async run(): Promise<void> {
-    const rows = await this.database.query<UnsettledRow>(unsettled, [this.after, AT_ONCE]);
-    this.after = rows.length < AT_ONCE ? FIRST_ID : rows.at(-1)!.id;
+    const rows = await this.database.query<UnsettledRow>(unsettled, [this.after.completed, this.after.id, AT_ONCE]);
+    this.after = rows.length < AT_ONCE ? START : rows.at(-1)!;
     await Promise.all(rows.map((row) => this.resume(row).catch((error: unknown) => this.logger.warn(`call ${row.id} stays unsettled: ${error instanceof Error ? error.message : String(error)}`))));
   }
 
