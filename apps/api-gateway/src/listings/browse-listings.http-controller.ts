@@ -49,7 +49,7 @@ export class BrowseListingsHttpController {
     return sendCacheable(request, reply, success(categories));
   }
 
-  /** One bus hop and a query that is shared, 2 more of those for what was not asked for lately; validated by the query reader alone. */
+  /** One bus hop and a query that is shared, 1 more of those for a text that was not asked lately; validated by the query reader alone. */
   @Get('listings')
   @Public()
   @Operation({

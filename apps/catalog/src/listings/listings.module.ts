@@ -11,7 +11,6 @@ import { GetListing } from './get-listing.query.js';
 import { GetOffering } from './get-offering.query.js';
 import { HoldListing } from './hold-listing.use-case.js';
 import { ListingsRepository } from './infra/listings.repository.js';
-import { ShownListings } from './infra/shown-listings.js';
 import { InspectListings } from './inspect-listings.query.js';
 import { ListingChanges } from './listing-changes.js';
 import { ListingsMessageController } from './listings.message-controller.js';
@@ -23,6 +22,6 @@ import { UpdateListing } from './update-listing.use-case.js';
 @Module({
   imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, SearchModule],
   controllers: [ListingsMessageController, EndpointHealthEventController],
-  providers: [SearchListings, GetListing, GetListingCards, GetOffering, CreateListing, UpdateListing, RemoveListing, HoldListing, InspectListings, SuspendFailing, ListingChanges, ListingsRepository, ShownListings],
+  providers: [SearchListings, GetListing, GetListingCards, GetOffering, CreateListing, UpdateListing, RemoveListing, HoldListing, InspectListings, SuspendFailing, ListingChanges, ListingsRepository],
 })
 export class ListingsModule {}

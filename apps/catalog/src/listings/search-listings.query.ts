@@ -8,7 +8,6 @@ import { TextQueries } from '../search/text-queries.js';
 import { textProblem } from './domain/listing-text.js';
 import { searchText } from './domain/search-text.js';
 import type { Search } from './infra/listing-views.js';
-import { ShownListings } from './infra/shown-listings.js';
 
 type Page = OutputOf<typeof searchListings>;
 
@@ -19,16 +18,15 @@ interface Answer extends Page {
 }
 
 /**
- * Active listings that meet every filter, sorted, with their exact total: the index says which, PostgreSQL shows them. While the look for
- * changes is on its way the search goes on without it; mostly there is no change, and what was found holds.
- * Queries: 1, shared with searches that come at the same time; 1 more for listings that were not shown lately, and 1 for such a `q`.
+ * Active listings that meet every filter, sorted, with their exact total, from the index. While the look for changes is on its way the
+ * search goes on without it; mostly there is no change, and what was found holds.
+ * Queries: 1, shared with searches that come at the same time; 1 more, shared too, for a `q` that was not asked lately.
  */
 @Injectable()
 export class SearchListings {
   constructor(
     private readonly live: LiveIndex,
     private readonly textQueries: TextQueries,
-    private readonly shown: ShownListings,
   ) {}
 
   async execute(input: Search): Promise<Page> {
@@ -46,8 +44,7 @@ export class SearchListings {
     // Words that mean nothing to a search, such as "the", find nothing.
     if (q !== undefined && !text) return { index, version, itemsJson: '[]', total: 0 };
     const found = await phrases.resolve(text, (slots) => ({ version: index.version, ...find(index, { ...queryOf(input), text }, slots) }));
-    const items = await this.shown.inOrder(found.ids);
-    return { index, version: found.version, itemsJson: `[${items.join(',')}]`, total: found.total };
+    return { index, version: found.version, itemsJson: `[${found.shown.join(',')}]`, total: found.total };
   }
 }
 

@@ -1,15 +1,18 @@
 import { sql, type Database } from '@market/persistence';
+import { VIEW_JOINS, VIEW_JSON } from '../listings/infra/listing-views.js';
 import type { IndexedListing } from './listing-index.js';
 
-// The counter is looked up for each row, since a join would be merged from the first counter on for every bite.
-const LISTINGS = `SELECT l.id, (extract(epoch FROM l.created_at) * 1000)::float8 AS "createdAtMs", l.price_micros::float8 AS "priceMicros",
+// What a listing shows of its seller and of its category does not change. The counter is looked up for each row, since a join would be merged from the first counter on for every bite.
+const readFrom = (listings: string): string => `
+  SELECT l.id, (extract(epoch FROM l.created_at) * 1000)::float8 AS "createdAtMs", l.price_micros::float8 AS "priceMicros",
     coalesce((SELECT completed_calls FROM listing_popularity WHERE listing_id = l.id), 0)::float8 AS "completedCalls",
     l.category_id AS "categoryId", l.pricing_model AS "pricingModel", l.delivery_type AS "deliveryType",
-    l.search::text AS tsvector
-  FROM listings l WHERE l.status = 'active'`;
+    l.search::text AS tsvector, ${VIEW_JSON}::text AS shown
+  FROM (SELECT * FROM listings WHERE status = 'active' AND ${listings}) l ${VIEW_JOINS}
+  ORDER BY l.id`;
 
-const after = sql('listing-search.after', `${LISTINGS} AND l.id > $1 ORDER BY l.id LIMIT $2`);
-const some = sql('listing-search.some', `${LISTINGS} AND l.id = ANY($1::uuid[])`);
+const after = sql('listing-search.after', readFrom('id > $1 ORDER BY id LIMIT $2'));
+const some = sql('listing-search.some', readFrom('id = ANY($1::uuid[])'));
 const counts = sql('listing-search.counts', `SELECT listing_id AS id, completed_calls::float8 AS "completedCalls" FROM listing_popularity WHERE listing_id = ANY($1::uuid[])`);
 const snapshot = sql('listing-search.snapshot', 'SELECT pg_current_snapshot()::text AS snapshot');
 const changes = sql(

@@ -2,12 +2,11 @@ const WORDS = 4;
 const EMPTY = -1;
 const HYPHEN = 45;
 
-/** The id of each slot, 16 bytes each, and back: a hash table of slots, 8 bytes a slot, where strings would take 100. */
+/** Slots by the ids of listings: 16 bytes an id and a hash table of 8 bytes a slot, where strings would take 100. */
 export class ListingIds {
   private words = new Uint32Array(WORDS * 1_024);
   private table = new Int32Array(2_048).fill(EMPTY);
   private readonly asked = new Uint32Array(WORDS);
-  private readonly bytes = Buffer.alloc(WORDS * 4);
   private slots = 0;
   private taken = 0;
 
@@ -27,12 +26,6 @@ export class ListingIds {
     readInto(this.asked, 0, id);
     const slot = this.table[this.positionOf(this.asked, 0)]!;
     return slot === EMPTY ? undefined : slot;
-  }
-
-  idOf(slot: number): string {
-    for (let word = 0; word < WORDS; word += 1) this.bytes.writeUInt32BE(this.words[slot * WORDS + word]!, word * 4);
-    const digits = this.bytes.toString('hex');
-    return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-${digits.slice(12, 16)}-${digits.slice(16, 20)}-${digits.slice(20)}`;
   }
 
   /** As PostgreSQL orders uuids. */

@@ -1,6 +1,6 @@
 import { newId } from '@market/kernel';
 import fc from 'fast-check';
-import { ListingIndex, type IndexedListing, type IndexQuery } from './listing-index.js';
+import { ListingIndex, type Found, type IndexedListing, type IndexQuery } from './listing-index.js';
 import { Phrases } from './phrases.js';
 import type { TextQuery } from './text-query.js';
 
@@ -30,7 +30,7 @@ const anyListing: fc.Arbitrary<Shelved> = fc
   deliveryType: fc.constantFrom('api', 'file'),
   words: fc.array(fc.constantFrom(...WORDS), { maxLength: 6 }),
 })
-  .map((listing) => ({ ...listing, tsvector: printed(listing.words) }));
+  .map((listing) => ({ ...listing, tsvector: printed(listing.words), shown: listing.id }));
 
 const { text: anyText } = fc.letrec<{ text: TextQuery }>((tie) => ({
   text: fc.oneof(
@@ -73,7 +73,7 @@ function holds(text: TextQuery, words: string[]): boolean {
   return text.parts[text.kind === 'and' ? 'every' : 'some']((part) => holds(part, words));
 }
 
-function naive(all: Shelved[], { text, categoryId, pricingModel, deliveryType, minPriceMicros = 0, maxPriceMicros = Infinity, sort, offset, limit }: IndexQuery): { ids: string[]; total: number } {
+function naive(all: Shelved[], { text, categoryId, pricingModel, deliveryType, minPriceMicros = 0, maxPriceMicros = Infinity, sort, offset, limit }: IndexQuery): Found {
   const key = { newest: 'createdAtMs', popular: 'completedCalls', price_low: 'priceMicros', price_high: 'priceMicros' }[sort] as 'createdAtMs';
   const found = all
     .filter((listing) => !text || holds(text, listing.words))
@@ -81,7 +81,7 @@ function naive(all: Shelved[], { text, categoryId, pricingModel, deliveryType, m
     .filter(({ priceMicros }) => priceMicros >= minPriceMicros && priceMicros <= maxPriceMicros)
     .sort((a, b) => a[key] - b[key] || (a.id < b.id ? -1 : 1));
   if (sort !== 'price_low') found.reverse();
-  return { ids: found.slice(offset, offset + limit).map(({ id }) => id), total: found.length };
+  return { shown: found.slice(offset, offset + limit).map(({ shown }) => shown), total: found.length };
 }
 
 describe('the index', () => {
@@ -119,6 +119,7 @@ describe('the index', () => {
       deliveryType: 'api',
       words: number % 3 ? ['fjord'] : [],
       tsvector: number % 3 ? printed(['fjord']) : '',
+      shown: String(number),
     }));
     const index = new ListingIndex(leastDense);
     for (let start = 0; start < all.length; start += 1_000) index.put(all.slice(start, start + 1_000));
@@ -135,7 +136,7 @@ describe('the index', () => {
   it.each([2, undefined])('finds those that all stand at the far end of an order, words being bits from %s on', (leastDense) => {
     const all = Array.from({ length: 12_000 }, (_, number): Shelved => {
       const words = number < 11_400 ? [] : ['onyx'];
-      return { id: newId(number), createdAtMs: 0, priceMicros: number % 12_001, completedCalls: number, categoryId: null, pricingModel: 'free', deliveryType: 'api', words, tsvector: printed(words) };
+      return { id: newId(number), createdAtMs: 0, priceMicros: number % 12_001, completedCalls: number, categoryId: null, pricingModel: 'free', deliveryType: 'api', words, tsvector: printed(words), shown: String(number) };
     });
     const index = new ListingIndex(leastDense);
     index.put(all);

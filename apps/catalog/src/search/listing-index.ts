@@ -6,6 +6,7 @@ import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
 import { inBoth, inEither, without, type SlotList } from './slot-lists.js';
 import type { PhraseWord, TextQuery } from './text-query.js';
+import { Texts } from './texts.js';
 import { WordIndex } from './word-index.js';
 
 /** What search knows of an active listing. */
@@ -19,6 +20,8 @@ export interface IndexedListing {
   deliveryType: string;
   /** Its text as PostgreSQL stems and prints it. */
   tsvector: string;
+  /** What a search answers with: the text of a `listingView`. */
+  shown: string;
 }
 
 export interface IndexQuery extends Pick<InputOf<typeof searchListings>, 'categoryId' | 'pricingModel' | 'deliveryType' | 'sort'> {
@@ -30,7 +33,8 @@ export interface IndexQuery extends Pick<InputOf<typeof searchListings>, 'catego
 }
 
 export interface Found {
-  ids: string[];
+  /** As each listing is shown, in order. */
+  shown: string[];
   total: number;
 }
 
@@ -69,6 +73,7 @@ export class ListingIndex {
   /** Another after every change. */
   version = 0;
   private readonly ids = new ListingIds();
+  private readonly shown = new Texts();
   private readonly sets = new BitSets();
   private readonly active = this.sets.takeEmpty();
   private createdAtMs = new Float64Array(1_024);
@@ -118,14 +123,14 @@ export class ListingIndex {
   search(query: IndexQuery, phrases: PhraseSlots): Found {
     const prices = this.pricesOf(query);
     const wanted = wantedOf(query);
-    if (!wanted) return { ids: this.idsOf(this.pageOfPrices(prices, query)), total: prices.count };
+    if (!wanted) return { shown: this.shownIn(this.pageOfPrices(prices, query)), total: prices.count };
     const few = this.fewOf(wanted, phrases);
     if (few) return this.searchFew(prices.count < this.size ? few.filter(prices.holds) : few, query);
     const matches = this.matchesOf(wanted, prices, phrases);
     const total = this.sets.count(matches);
     const slots = this.pageAmong(matches, total, query);
     this.sets.giveBack(matches);
-    return { ids: this.idsOf(slots), total };
+    return { shown: this.shownIn(slots), total };
   }
 
   /**
@@ -173,6 +178,7 @@ export class ListingIndex {
     this.priceMicros[slot] = listing.priceMicros;
     this.completedCalls[slot] = listing.completedCalls;
     this.active.add(slot);
+    this.shown.add(listing.shown);
     this.words.add(slot, listing.tsvector, [categoryMark(listing.categoryId), pricingMark(listing.pricingModel), deliveryMark(listing.deliveryType)]);
     return slot;
   }
@@ -220,12 +226,12 @@ export class ListingIndex {
   private searchFew(slots: SlotList, query: IndexQuery): Found {
     const total = slots.length;
     const { order, page } = this.pageOrder(query);
-    if (this.isPickedApart(total, page)) return { ids: this.idsOf(pageIn(slots, order, page)), total };
+    if (this.isPickedApart(total, page)) return { shown: this.shownIn(pageIn(slots, order, page)), total };
     const matches = this.sets.takeEmpty();
     matches.addAll(slots);
     const found = pageOf(order, page, { total, matches }) ?? pageIn(slots, order, page);
     this.sets.giveBack(matches);
-    return { ids: this.idsOf(found), total };
+    return { shown: this.shownIn(found), total };
   }
 
   private slotsOf(wanted: TextQuery): SlotList {
@@ -317,8 +323,8 @@ export class ListingIndex {
     return { order, page: { descending: sort !== 'price_low', offset, limit } };
   }
 
-  private idsOf(slots: ArrayLike<number>): string[] {
-    return Array.from(slots, (slot) => this.ids.idOf(slot));
+  private shownIn(slots: ArrayLike<number>): string[] {
+    return Array.from(slots, (slot) => this.shown.at(slot));
   }
 
   private orderedBy(column: () => Float64Array): OrderedSlots {

@@ -38,9 +38,9 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
   private following: Following | undefined;
   private looking: Promise<Indexed> | undefined;
   private next: Promise<Indexed> | undefined;
+  private starting: Promise<Following> | undefined;
   private rebuilding: Promise<void> | undefined;
   private stopped = false;
-  private readonly listeners: ((ids: string[] | undefined) => void)[] = [];
 
   constructor(
     database: Database,
@@ -51,7 +51,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
 
   onModuleInit(): void {
     this.jobs.beforeReady(async () => {
-      this.following = await this.load(BITE_AT_START);
+      await this.startAnew(BITE_AT_START);
       this.jobs.every('follow listings for search', LOOK_EVERY_MS, () => this.keep());
     });
     this.jobs.every('forget followed changes', (KEPT_SECONDS * 1_000) / 15, () => this.listings.forget(KEPT_SECONDS));
@@ -59,11 +59,6 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
 
   onModuleDestroy(): void {
     this.stopped = true;
-  }
-
-  /** @param listener gets the ids of listings that were committed anew, before the next search; undefined where it may be any. */
-  onChange(listener: (ids: string[] | undefined) => void): void {
-    this.listeners.push(listener);
   }
 
   /** As it is before the next look, which mostly finds no change; undefined where there is none yet. */
@@ -117,7 +112,7 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
 
   private async catchUp(): Promise<Indexed> {
     const following = this.following;
-    if (!following || Date.now() - following.lookedAtMs > TRUSTED_FOR_MS) return this.startAnew();
+    if (!following || Date.now() - following.lookedAtMs > TRUSTED_FOR_MS) return this.startAnew(BITE);
     const lookedAtMs = Date.now();
     const { index } = following;
     const { snapshot, changes } = await this.listings.changes(following.snapshot, BITE);
@@ -129,14 +124,12 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     return following;
   }
 
-  private async startAnew(): Promise<Following> {
-    this.following = await this.load(BITE);
-    this.tell(undefined);
-    return this.following;
-  }
-
-  private tell(ids: string[] | undefined): void {
-    this.listeners.forEach((listener) => listener(ids));
+  /** Who searches before the first reading is done waits for that one. */
+  private startAnew(bite: number): Promise<Following> {
+    this.starting ??= this.load(bite)
+      .then((following) => (this.following = following))
+      .finally(() => (this.starting = undefined));
+    return this.starting;
   }
 
   /** A change may be met twice, and what is read is the newest state, not that of the change: neither does harm. */
@@ -144,7 +137,6 @@ export class LiveIndex implements OnModuleInit, OnModuleDestroy {
     const idsOf = (kind: Change['kind']): Set<string> => new Set(changes.filter((change) => change.kind === kind).map(({ listingId }) => listingId));
     const [changed, counted] = [idsOf('listing'), idsOf('popularity')];
     const ids = [...changed];
-    if (ids.length > 0) this.tell(ids);
     const onlyCounted = [...counted].filter((id) => !changed.has(id));
     if (ids.length > 0) index.put(await this.listings.some(ids), ids);
     if (onlyCounted.length > 0) index.setCompletedCalls(await this.listings.counts(onlyCounted));

@@ -5,7 +5,7 @@ import type { TextQuery } from './text-query.js';
 
 const PHRASE: TextQuery = { kind: 'phrase', words: [{ lexeme: 'deep', place: 0 }, { lexeme: 'fjord', place: 1 }] };
 
-const listingOf = (tsvector: string): IndexedListing => ({ id: newId(), createdAtMs: 0, priceMicros: 0, completedCalls: 0, categoryId: null, pricingModel: 'free', deliveryType: 'api', tsvector });
+const listingOf = (tsvector: string): IndexedListing => ({ id: newId(), createdAtMs: 0, priceMicros: 0, completedCalls: 0, categoryId: null, pricingModel: 'free', deliveryType: 'api', tsvector, shown: '{}' });
 
 /** In every third the words stand apart. */
 const listings = (count: number): IndexedListing[] => Array.from({ length: count }, (_, number) => listingOf(number % 3 === 0 ? `'deep':1 'fjord':3` : `'deep':1,7 'fjord':2,9`));

@@ -4,10 +4,7 @@ import type { getListing, ListingView, searchListings } from '@market/contracts/
 export type ListingDetail = OutputOf<typeof getListing>;
 export type Search = InputOf<typeof searchListings>;
 
-/**
- * A listing as it is shown. Its columns stand in the order, and under the names, of `listingView`. `shown_listings` has it written for
- * search: a change here comes with a migration that writes them anew.
- */
+/** A listing as it is shown. Its columns stand in the order, and under the names, of `listingView`. */
 export const VIEW_JSON = `(
   SELECT row_to_json(view) FROM (
     SELECT l.id, l.slug, l.provider_id, l.name, l.description, l.category_id, l.pricing_model, trim_scale(l.price_micros / 1000000.0) AS pricing_amount,
@@ -18,7 +15,7 @@ export const VIEW_JSON = `(
   ) view
 )`;
 
-const VIEW_JOINS = `
+export const VIEW_JOINS = `
   JOIN providers provider ON provider.id = l.provider_id
   LEFT JOIN categories category ON category.id = l.category_id`;
 
