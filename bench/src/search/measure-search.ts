@@ -70,7 +70,7 @@ async function fill(size: number): Promise<Shelf> {
     const restartedIn = await timed(() => market.restart('standalone'));
     const answeredIn = await timed(() => untilFollowed(market));
     console.log(`restarted in ${restartedIn.toFixed(0)} s, first search answered ${answeredIn.toFixed(1)} s later`);
-    return { size, market, kinds: await searchKinds(market.databaseUrl, await countActive(market.databaseUrl)) };
+    return { size, market, kinds: await searchKinds(market, await countActive(market.databaseUrl)) };
   } catch (error) {
     await market.stop();
     throw error;

@@ -1,3 +1,4 @@
+import type { RunningMarketplace } from '@market/testing';
 import { someDescriptions } from './shelf.js';
 
 export interface SearchKind {
@@ -7,6 +8,9 @@ export interface SearchKind {
 }
 
 const SAMPLE = 5_000;
+const COMMON = 300;
+const WORDS_ASKED = 4_000;
+const AT_ONCE = 16;
 const SORTS = ['newest', 'popular', 'price_low', 'price_high'];
 const PRICING = ['free', 'per_call', 'monthly', 'yearly', 'usage_tiered'];
 const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'];
@@ -19,9 +23,9 @@ const whole = (below: number): number => Math.floor(Math.random() * below);
  * What buyers ask for, with words taken from the listings themselves; the values of nearly every search are new.
  * @param active how many listings there are to find.
  */
-export async function searchKinds(databaseUrl: string, active: number): Promise<SearchKind[]> {
+export async function searchKinds({ baseUrl, databaseUrl }: Pick<RunningMarketplace, 'baseUrl' | 'databaseUrl'>, active: number): Promise<SearchKind[]> {
   const descriptions = await someDescriptions(databaseUrl, SAMPLE);
-  const { common, some, rare } = wordsOf(descriptions, active);
+  const { common, some, rare } = await wordsOf(descriptions, baseUrl);
   const phrase = (): string => {
     const words = oneOf(descriptions).match(/[a-z]+ [a-z]+/g) ?? ['data data'];
     return `"${oneOf(words)}"`;
@@ -42,8 +46,8 @@ export async function searchKinds(databaseUrl: string, active: number): Promise<
     'category, pricing model and delivery type': () => ({ ...filters(), sort: oneOf(SORTS) }),
     'a price range': () => ({ ...price(), sort: oneOf(SORTS) }),
     'a common word': () => ({ q: oneOf(common), sort: oneOf(SORTS) }),
-    'a word of some hundred listings': () => ({ q: oneOf(some), sort: oneOf(SORTS) }),
-    'a rare word': () => ({ q: oneOf(rare), sort: oneOf(SORTS) }),
+    'a word of 100 to 400 listings': () => ({ q: oneOf(some), sort: oneOf(SORTS) }),
+    'a word of 1 to 5 listings': () => ({ q: oneOf(rare), sort: oneOf(SORTS) }),
     'two words': () => ({ q: `${oneOf(common)} ${oneOf(common)}`, sort: oneOf(SORTS) }),
     'words with OR and -': () => ({ q: `${oneOf(common)} or ${oneOf(common)} -${oneOf(common)}`, sort: oneOf(SORTS) }),
     'a phrase': () => ({ q: phrase(), sort: oneOf(SORTS) }),
@@ -58,14 +62,21 @@ export async function searchKinds(databaseUrl: string, active: number): Promise<
   return Object.entries(kinds).map(([name, values]) => ({ name, next: () => new URLSearchParams(Object.entries(values()).map(([key, value]): [string, string] => [key, String(value)])).toString() }));
 }
 
-/** Words that many and that few of some texts have, and such as 100 to 400 of all listings are likely to have. */
-function wordsOf(texts: string[], active: number): { common: string[]; some: string[]; rare: string[] } {
+/** Words of some texts: the most common ones, and such as some hundred and as few listings have, by what the market finds for them. */
+async function wordsOf(texts: string[], baseUrl: string): Promise<{ common: string[]; some: string[]; rare: string[] }> {
   const counts = new Map<string, number>();
   for (const text of texts) for (const word of new Set(text.toLowerCase().match(/[a-z]{3,}/g))) counts.set(word, (counts.get(word) ?? 0) + 1);
-  const words = [...counts].sort((a, b) => b[1] - a[1]);
-  const likely = (count: number): number => (count / texts.length) * active;
-  const wordsThat = (are: (count: number) => boolean): string[] => words.filter(([, count]) => are(count)).map(([word]) => word);
-  return { common: words.slice(0, 300).map(([word]) => word), some: wordsThat((count) => likely(count) >= 100 && likely(count) <= 400), rare: wordsThat((count) => count === 1) };
+  const words = [...counts].sort((a, b) => b[1] - a[1]).map(([word]) => word);
+  const asked = Array.from({ length: WORDS_ASKED }, (_, index) => words[COMMON + Math.floor((index / WORDS_ASKED) * (words.length - COMMON))]!);
+  const found = new Map<string, number>();
+  for (let start = 0; start < asked.length; start += AT_ONCE) await Promise.all(asked.slice(start, start + AT_ONCE).map(async (word) => found.set(word, await totalOf(baseUrl, word))));
+  const foundBy = (least: number, most: number): string[] => [...found].filter(([, total]) => total >= least && total <= most).map(([word]) => word);
+  return { common: words.slice(0, COMMON), some: foundBy(100, 400), rare: foundBy(1, 5) };
+}
+
+async function totalOf(baseUrl: string, q: string): Promise<number> {
+  const response = await fetch(`${baseUrl}/api/v1/listings?limit=1&q=${q}`);
+  return ((await response.json()) as { pagination: { total: number } }).pagination.total;
 }
 
 function longest(words: string[]): string {

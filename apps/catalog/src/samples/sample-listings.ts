@@ -1,7 +1,7 @@
 import type { InputOf, PricingModel } from '@market/contracts';
 import type { searchListings } from '@market/contracts/catalog';
 import { newId } from '@market/kernel';
-import { SAMPLE_DEEDS, SAMPLE_QUALITIES, SAMPLE_SUBJECTS } from './sample-words.js';
+import { SAMPLE_DEEDS, SAMPLE_QUALITIES, sampleSubject } from './sample-words.js';
 
 type DeliveryType = NonNullable<InputOf<typeof searchListings>['deliveryType']>;
 
@@ -53,7 +53,6 @@ const STATUS: readonly (readonly [SampleListing['status'], number])[] = [
 /** Makes listings as a large market would have them: few words, sellers and listings are common, most are rare. */
 export class SampleListings {
   readonly providers: readonly SampleProvider[];
-  private readonly subject = zipf(SAMPLE_SUBJECTS);
   private readonly quality = zipf(SAMPLE_QUALITIES);
   private readonly deed = zipf(SAMPLE_DEEDS);
   private readonly provider: (random: number) => SampleProvider;
@@ -65,14 +64,14 @@ export class SampleListings {
     private readonly now: number,
     private seed: number,
   ) {
-    this.providers = Array.from({ length: Math.ceil(count / LISTINGS_A_SELLER) }, () => ({ id: newId(), displayName: `${capital(this.subject(this.random()))} ${capital(this.subject(this.random()))}` }));
+    this.providers = Array.from({ length: Math.ceil(count / LISTINGS_A_SELLER) }, () => ({ id: newId(), displayName: `${capital(subject(this.random()))} ${capital(subject(this.random()))}` }));
     this.provider = zipf(this.providers);
   }
 
   next(): SampleListing {
     const createdAt = new Date(this.now - Math.floor(this.random() * YEAR_MS));
     const id = newId(createdAt.getTime());
-    const subjects = this.many(this.subject, 1, 3);
+    const subjects = this.many(subject, 1, 3);
     const name = capital([...this.many(this.quality, 0, 1), ...subjects].join(' ')).slice(0, 100);
     const pricingModel = choose(PRICING, this.random());
     return {
@@ -81,7 +80,7 @@ export class SampleListings {
       slug: `${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}-${id.slice(-8)}`,
       name,
       description: this.sentences(),
-      tags: ['sample', ...new Set([subjects[0]!, ...this.many(this.subject, 0, 3)])],
+      tags: ['sample', ...new Set([subjects[0]!, ...this.many(subject, 0, 3)])],
       categoryId: this.random() < 0.05 ? null : this.categoryIds[Math.floor(this.random() ** 2 * this.categoryIds.length)]!,
       pricingModel,
       priceMicros: pricingModel === 'free' ? 0 : this.price(pricingModel === 'per_call' ? 0.001 : 5, pricingModel === 'per_call' ? 5 : 5_000),
@@ -95,7 +94,7 @@ export class SampleListings {
   /** "Verified weather data, hourly. We compare markets, prices and flights for hotels." */
   private sentences(): string {
     return Array.from({ length: 2 + Math.floor(this.random() * 4) }, () => {
-      const what = this.many(this.subject, 4, 9);
+      const what = this.many(subject, 4, 9);
       return `${capital(this.deed(this.random()))} ${this.quality(this.random())} ${what.slice(0, 2).join(' ')} for ${what.slice(2).join(', ')}.`;
     }).join(' ');
   }
@@ -120,10 +119,22 @@ export class SampleListings {
   }
 }
 
-/** Most common first, as words of one kind are (Zipf's law with Mandelbrot's shift: the first few are about equally common). */
+/** How much more often the first words of a kind are than those after them: Zipf's law with Mandelbrot's shift, the first few are about equally common. */
+const SHIFT = 6;
+/** From here on words are rarer than that law has them, and so there is no end of them: English has this bend too. */
+const BEND = 8_000 + SHIFT;
+const COMMON = Math.log(BEND / SHIFT);
+
+/** @param random from 0 to below 1. @returns a word of a language whose vocabulary grows with the text, as the square root of its length (Heaps' law). */
+function subject(random: number): string {
+  const at = random * (COMMON + 1);
+  return sampleSubject(Math.floor((at < COMMON ? SHIFT * Math.exp(at) : BEND / (COMMON + 1 - at)) - SHIFT));
+}
+
+/** Most common first. */
 function zipf<T>(items: readonly T[]): (random: number) => T {
   let sum = 0;
-  const cumulative = Float64Array.from(items, (_, index) => (sum += 1 / (index + 6)));
+  const cumulative = Float64Array.from(items, (_, index) => (sum += 1 / (index + SHIFT)));
   return (random) => {
     let [low, high] = [0, items.length - 1];
     while (low < high) {

@@ -21,17 +21,21 @@ const RHYMES = ['ab', 'ack', 'adi', 'al', 'amo', 'an', 'ara', 'ato', 'el', 'emi'
 
 const listOf = (text: string): string[] => text.split(/\s+/);
 
+const subjects = listOf(SUBJECTS);
 export const SAMPLE_QUALITIES = listOf(QUALITIES);
 export const SAMPLE_DEEDS = listOf(DEEDS);
 
-/** Subjects, then names nobody has heard of: thirty thousand words, each rarer than the one before. */
-export const SAMPLE_SUBJECTS: readonly string[] = [
-  ...listOf(SUBJECTS),
-  ...Array.from({ length: 30_000 }, (_, number) => {
-    // Steps through every combination of two syllables and an ending, none of them twice.
-    const syllable = (index: number): string => ONSETS[index % ONSETS.length]! + RHYMES[Math.floor(index / ONSETS.length) % RHYMES.length]!;
-    const syllables = ONSETS.length * RHYMES.length;
-    const step = (number * 7_919) % (syllables * syllables);
-    return syllable(step % syllables) + syllable(Math.floor(step / syllables));
-  }),
-];
+/** Subjects, then names nobody has heard of, without end: each number its own word. */
+export const sampleSubject = (number: number): string => subjects[number] ?? coined(number - subjects.length);
+
+const SYLLABLES = ONSETS.length * RHYMES.length;
+const PAIRS = SYLLABLES ** 2;
+
+/** Steps through every two syllables, none of them twice, then through every three, and so on. */
+function coined(number: number): string {
+  const step = ((number % PAIRS) * 7_919) % PAIRS;
+  const pair = syllable(step % SYLLABLES) + syllable(Math.floor(step / SYLLABLES));
+  return number < PAIRS ? pair : pair + syllable((Math.floor(number / PAIRS) - 1) % SYLLABLES);
+}
+
+const syllable = (index: number): string => ONSETS[index % ONSETS.length]! + RHYMES[Math.floor(index / ONSETS.length)]!;

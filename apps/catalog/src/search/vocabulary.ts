@@ -2,8 +2,8 @@ import { BitSets } from './bit-sets.js';
 import { Lexicon } from './lexicon.js';
 import { PostingLists } from './posting-lists.js';
 
-/** What pg_trgm calls similar unless told otherwise. */
-const LEAST_SIMILARITY = 0.3;
+/** Tried one after the other: what is much alike is found sooner. The last is what pg_trgm calls similar unless told otherwise. */
+const LEAST_SIMILARITIES = [0.5, 0.3];
 /** A number resembles other numbers only by accident, and a short word resembles too many. */
 const CORRIGIBLE = /\p{L}{3}/u;
 const LONGEST = 64;
@@ -36,22 +36,41 @@ export class Vocabulary {
   closestTo(word: string, isInUse: (word: string) => boolean): string[] {
     if (!CORRIGIBLE.test(word) || word.length > LONGEST) return [];
     const trigrams = trigramsOf(word);
+    const lists = [...trigrams].map((trigram) => this.trigrams.find(trigram)).filter((known) => known !== undefined);
+    lists.sort((a, b) => this.lists.count(a) - this.lists.count(b));
+    for (const least of LEAST_SIMILARITIES) {
+      const similar = this.similarTo(trigrams.size, lists, least).sort((a, b) => b.similarity - a.similarity);
+      const best = similar.find(({ word: other }) => isInUse(other));
+      if (best) return similar.filter(({ word: other, similarity }) => similarity === best.similarity && isInUse(other)).map(({ word: other }) => other);
+    }
+    return [];
+  }
+
+  /**
+   * A word that is so similar has a certain part of the trigrams. Were it in none of the lists but the longest, it would have fewer: so
+   * those are only asked about words that may yet have enough.
+   * @param lists of the trigrams, the shortest first.
+   */
+  private similarTo(trigrams: number, lists: number[], least: number): Similar[] {
+    const longest = Math.max(lists.length - Math.ceil(trigrams * least) + 1, 0);
     const shared = new Uint8Array(this.words.length);
-    const candidates: number[] = [];
-    for (const trigram of trigrams) {
-      const known = this.trigrams.find(trigram);
-      if (known === undefined) continue;
-      for (const number of this.lists.slots(known)) {
-        if (shared[number] === 0) candidates.push(number);
+    const met: number[] = [];
+    for (const list of lists.slice(0, longest)) {
+      for (const number of this.lists.slots(list)) {
+        if (shared[number] === 0) met.push(number);
         shared[number]! += 1;
       }
     }
-    const similarity = (number: number): number => shared[number]! / (trigrams.size + this.sizes[number]! - shared[number]!);
-    const similar = candidates.filter((number) => similarity(number) >= LEAST_SIMILARITY).sort((a, b) => similarity(b) - similarity(a));
-    const best = similar.find((number) => isInUse(this.words[number]!));
-    if (best === undefined) return [];
-    return similar.filter((number) => similarity(number) === similarity(best) && isInUse(this.words[number]!)).map((number) => this.words[number]!);
+    const similarity = (common: number, number: number): number => common / (trigrams + this.sizes[number]! - common);
+    const likely = Uint32Array.from(met.filter((number) => similarity(shared[number]! + lists.length - longest, number) >= least)).sort();
+    for (const list of lists.slice(longest)) for (const number of this.lists.among(likely, list)) shared[number]! += 1;
+    return Array.from(likely, (number) => ({ word: this.words[number]!, similarity: similarity(shared[number]!, number) })).filter((found) => found.similarity >= least);
   }
+}
+
+interface Similar {
+  word: string;
+  similarity: number;
 }
 
 /** As pg_trgm takes them: of each run of letters and digits, with two blanks before and one behind. */
