@@ -27,7 +27,7 @@ export async function searchKinds({ baseUrl, databaseUrl }: Pick<RunningMarketpl
   const descriptions = await someDescriptions(databaseUrl, SAMPLE);
   const { common, some, rare } = await wordsOf(descriptions, baseUrl);
   const phrase = (): string => {
-    const words = oneOf(descriptions).match(/[a-z]+ [a-z]+/g) ?? ['data data'];
+    const words = oneOf(descriptions).toLowerCase().match(/[a-z]+ [a-z]+/g) ?? ['data data'];
     return `"${oneOf(words)}"`;
   };
   const misspelt = (): string => {

@@ -143,10 +143,12 @@ export class ListingIndex {
     return found.replaced ? corrected : undefined;
   }
 
-  /** Slots from `from` on with all the words of a phrase. */
+  /** Slots from `from` on with all the words of a phrase, without most of those where they stand apart. */
   candidates(phrase: PhraseWord[], from: number): SlotList {
     const wanted: TextQuery = { kind: 'and', parts: phrase.map(({ lexeme }) => ({ kind: 'word', lexeme })) };
-    const slots = this.fewOf(wanted, NO_PHRASES) ?? this.slotsOf(wanted);
+    const likely = this.words.likelyFor(phrase);
+    const few = this.fewOf(wanted, NO_PHRASES);
+    const slots = few ? likely.reduce((left, set) => set.among(left), few) : this.slotsOf(wanted, likely);
     return slots.subarray(slots.findIndex((slot) => slot >= from) >>> 0);
   }
 
@@ -234,8 +236,9 @@ export class ListingIndex {
     return { shown: this.shownIn(found), total };
   }
 
-  private slotsOf(wanted: TextQuery): SlotList {
+  private slotsOf(wanted: TextQuery, likely: BitSet[]): SlotList {
     const matches = this.sets.takeCopy(this.active);
+    for (const set of likely) this.sets.intersect(matches, set);
     this.keepText(matches, wanted, NO_PHRASES);
     const slots = this.sets.slots(matches, this.sets.count(matches));
     this.sets.giveBack(matches);

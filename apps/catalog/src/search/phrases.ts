@@ -5,7 +5,7 @@ import type { SlotList } from './slot-lists.js';
 import { phrasesIn, type PhraseWord, type TextQuery } from './text-query.js';
 
 /** Texts looked at in one turn of the event loop: some two milliseconds. */
-const AT_ONCE = 16_000;
+const AT_ONCE = 4_000;
 const MOST_SLOTS = 4_000_000;
 /** What a phrase weighs besides, in slots. */
 const WEIGHT = 400;

@@ -6,12 +6,14 @@ import type { SlotList } from './slot-lists.js';
 import type { PhraseWord } from './text-query.js';
 import { readTsvector, type LexemeVisitor } from './tsvector.js';
 import { Vocabulary } from './vocabulary.js';
+import { WordPairs } from './word-pairs.js';
 
 /** Which words are in which slots, and at which positions. */
 export class WordIndex implements LexemeVisitor {
   private readonly lexicon = new Lexicon();
   private readonly lists: PostingLists;
   private readonly positions = new PositionLists();
+  private readonly pairs: WordPairs;
   private readonly vocabulary = new Vocabulary();
   private slot = 0;
   private word = 0;
@@ -20,6 +22,7 @@ export class WordIndex implements LexemeVisitor {
   /** @param sets and `leastDense` as `PostingLists` takes them. */
   constructor(sets: BitSets, leastDense?: number) {
     this.lists = new PostingLists(sets, leastDense);
+    this.pairs = new WordPairs(sets);
   }
 
   /** Puts a text into the next slot. @param marks words of ours, without positions, that no text holds. */
@@ -27,6 +30,7 @@ export class WordIndex implements LexemeVisitor {
     for (const mark of marks) this.lists.add(this.lexicon.numberOf(mark), slot);
     this.slot = slot;
     readTsvector(tsvector, this);
+    this.pairs.end(slot);
   }
 
   lexeme(text: string, start: number, end: number): void {
@@ -40,6 +44,7 @@ export class WordIndex implements LexemeVisitor {
 
   position(position: number, isLast: boolean): void {
     this.positions.add(this.word, position - this.lastPosition, isLast);
+    this.pairs.put(position, this.word);
     this.lastPosition = position;
   }
 
@@ -79,8 +84,18 @@ export class WordIndex implements LexemeVisitor {
     if (known !== undefined) this.lists.uniteInto(set, known);
   }
 
+  /** Sets that every slot with a phrase is in, beside those of its words. */
+  likelyFor(phrase: PhraseWord[]): BitSet[] {
+    const words = phrase.map(({ lexeme }) => this.lexicon.find(lexeme));
+    return words.slice(1).flatMap((follower, index) => {
+      const word = words[index];
+      const isNext = phrase[index + 1]!.place === phrase[index]!.place + 1;
+      return isNext && word !== undefined && follower !== undefined ? this.pairs.with(word, follower) : [];
+    });
+  }
+
   /** Those of some ascending slots, all of which have the words, where the words stand as in the phrase. */
-  withPhrase(phrase: PhraseWord[], slots: Uint32Array): Uint32Array {
+  withPhrase(phrase: PhraseWord[], slots: SlotList): SlotList {
     const words = phrase.map(({ lexeme }) => this.lexicon.find(lexeme)!);
     const places = phrase.map(({ place }) => place);
     const cursors = words.map((word) => this.positions.read(word));

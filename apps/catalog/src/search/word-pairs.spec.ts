@@ -1,0 +1,36 @@
+import fc from 'fast-check';
+import { BitSets } from './bit-sets.js';
+import { WordPairs } from './word-pairs.js';
+
+/** Texts, of which each word is a number and stands behind the one before; the last position is PostgreSQL's last. */
+function pairsOf(texts: number[][], firstPosition = 1): WordPairs {
+  const sets = new BitSets();
+  sets.reserve(texts.length);
+  const pairs = new WordPairs(sets);
+  texts.forEach((words, slot) => {
+    words.forEach((word, index) => pairs.put(Math.min(firstPosition + index, 16_383), word));
+    pairs.end(slot);
+  });
+  return pairs;
+}
+
+const isLikely = (pairs: WordPairs, slot: number, word: number, follower: number): boolean => pairs.with(word, follower).every((set) => set.has(slot));
+
+describe('pairs of words', () => {
+  it('are never missed, also where positions end', () => {
+    const anyText = fc.array(fc.nat({ max: 30 }), { maxLength: 40 });
+    fc.assert(
+      fc.property(fc.array(anyText, { minLength: 1, maxLength: 20 }), fc.constantFrom(1, 16_370), (texts, firstPosition) => {
+        const pairs = pairsOf(texts, firstPosition);
+        texts.forEach((words, slot) => words.slice(1).forEach((follower, index) => expect(isLikely(pairs, slot, words[index]!, follower)).toBe(true)));
+      }),
+    );
+  });
+
+  it('leave few texts that do not have them', () => {
+    const texts = fc.sample(fc.array(fc.nat({ max: 20_000 }), { minLength: 45, maxLength: 45 }), { numRuns: 2_000, seed: 20_261_122 });
+    const pairs = pairsOf(texts);
+    const likely = texts.filter((_, slot) => isLikely(pairs, slot, 30_000, 30_001));
+    expect(likely.length).toBeLessThan(texts.length / 15);
+  });
+});
