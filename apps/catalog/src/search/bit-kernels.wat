@@ -83,26 +83,4 @@
       (local.set $slot (i32.add (local.get $slot) (i32.const 64)))
       (local.set $part (i32.add (local.get $part) (i32.const 8)))
       (br_if $next (i32.lt_u (local.get $part) (local.get $end))))
-    (i32.shr_u (i32.sub (local.get $at) (local.get $into)) (i32.const 2)))
-
-  ;; Replaces each of some ascending slots by how many of a set come before it.
-  (func (export "rank") (param $set i32) (param $slots i32) (param $count i32)
-    (local $end i32) (local $word i32) (local $wanted i32) (local $before i32)
-    (local.set $end (i32.add (local.get $slots) (i32.shl (local.get $count) (i32.const 2))))
-    (local.set $word (local.get $set))
-    (block $done
-      (loop $next
-        (br_if $done (i32.ge_u (local.get $slots) (local.get $end)))
-        ;; The eight bytes that hold the slot.
-        (local.set $wanted (i32.add (local.get $set) (i32.shl (i32.shr_u (i32.load (local.get $slots)) (i32.const 6)) (i32.const 3))))
-        (block $there
-          (loop $pass
-            (br_if $there (i32.ge_u (local.get $word) (local.get $wanted)))
-            (local.set $before (i32.add (local.get $before) (i32.wrap_i64 (i64.popcnt (i64.load (local.get $word))))))
-            (local.set $word (i32.add (local.get $word) (i32.const 8)))
-            (br $pass)))
-        (i32.store (local.get $slots) (i32.add (local.get $before) (i32.wrap_i64 (i64.popcnt (i64.and
-          (i64.load (local.get $word))
-          (i64.sub (i64.shl (i64.const 1) (i64.extend_i32_u (i32.load (local.get $slots)))) (i64.const 1)))))))
-        (local.set $slots (i32.add (local.get $slots) (i32.const 4)))
-        (br $next)))))
+    (i32.shr_u (i32.sub (local.get $at) (local.get $into)) (i32.const 2))))

@@ -123,19 +123,6 @@ export class BitSets {
     return slots;
   }
 
-  /** How many slots of a set come before each of some ascending ones. */
-  ranks(set: BitSet, slots: SlotList): Uint32Array {
-    const ranks = new Uint32Array(slots.length);
-    const { window } = this;
-    for (let start = 0; start < slots.length; start += LISTED) {
-      const part = slots.subarray(start, start + LISTED);
-      window.set(part);
-      this.kernels.rank(set.words.byteOffset, 0, part.length);
-      ranks.set(window.subarray(0, part.length), start);
-    }
-    return ranks;
-  }
-
   private get window(): Uint32Array {
     return new Uint32Array(this.memory.buffer, 0, LISTED);
   }

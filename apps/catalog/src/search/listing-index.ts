@@ -45,6 +45,7 @@ interface PriceRange {
   first: number;
   end: number;
   count: number;
+  isAll: boolean;
   holds(slot: number): boolean;
 }
 
@@ -125,12 +126,12 @@ export class ListingIndex {
     const wanted = wantedOf(query);
     if (!wanted) return { shown: this.shownIn(this.pageOfPrices(prices, query)), total: prices.count };
     const few = this.fewOf(wanted, phrases);
-    if (few) return this.searchFew(prices.count < this.size ? few.filter(prices.holds) : few, query);
-    const matches = this.matchesOf(wanted, prices, phrases);
-    const total = this.sets.count(matches);
-    const slots = this.pageAmong(matches, total, query);
+    if (few) return this.searchFew(held(few, prices), query);
+    const matches = this.sets.takeCopy(this.active);
+    this.keepText(matches, wanted, phrases);
+    const found = this.searchAmong(matches, prices, query);
     this.sets.giveBack(matches);
-    return { shown: this.shownIn(slots), total };
+    return found;
   }
 
   /**
@@ -236,6 +237,16 @@ export class ListingIndex {
     return { shown: this.shownIn(found), total };
   }
 
+  /** Prices are looked at for each match, or as sets of bits: whichever takes less. */
+  private searchAmong(matches: BitSet, prices: PriceRange, query: IndexQuery): Found {
+    const matched = this.sets.count(matches);
+    if (prices.isAll) return { shown: this.shownIn(this.pageAmong(matches, matched, query)), total: matched };
+    if (matched < Math.min(prices.count, this.size - prices.count)) return this.searchFew(held(this.sets.slots(matches, matched), prices), query);
+    this.keepPrices(matches, prices);
+    const total = this.sets.count(matches);
+    return { shown: this.shownIn(this.pageAmong(matches, total, query)), total };
+  }
+
   private slotsOf(wanted: TextQuery, likely: BitSet[]): SlotList {
     const matches = this.sets.takeCopy(this.active);
     for (const set of likely) this.sets.intersect(matches, set);
@@ -245,27 +256,17 @@ export class ListingIndex {
     return slots;
   }
 
-  /** The matches of a query, to be given back. */
-  private matchesOf(wanted: TextQuery, prices: PriceRange, phrases: PhraseSlots): BitSet {
-    const matches = this.sets.takeCopy(this.active);
-    this.keepText(matches, wanted, phrases);
-    if (prices.count < this.size) this.keepPrices(matches, prices);
-    return matches;
-  }
-
   /** The part of the order by price that is within the bounds, both inclusive. */
   private pricesOf({ minPriceMicros = 0, maxPriceMicros = Infinity }: IndexQuery): PriceRange {
     const first = this.byPrice.countWhile((slot) => this.priceMicros[slot]! < minPriceMicros);
     const end = this.byPrice.countWhile((slot) => this.priceMicros[slot]! <= maxPriceMicros);
-    return { first, end, count: Math.max(end - first, 0), holds: (slot) => this.priceMicros[slot]! >= minPriceMicros && this.priceMicros[slot]! <= maxPriceMicros };
+    const count = Math.max(end - first, 0);
+    return { first, end, count, isAll: count === this.size, holds: (slot) => this.priceMicros[slot]! >= minPriceMicros && this.priceMicros[slot]! <= maxPriceMicros };
   }
 
-  /** Whichever is least: looking at each match, setting what is in the range, or clearing what is not. */
-  private keepPrices(matches: BitSet, { first, end, count, holds }: PriceRange): void {
-    const matched = this.sets.count(matches);
-    if (matched < Math.min(count, this.size - count)) {
-      for (const slot of this.sets.slots(matches, matched)) if (!holds(slot)) matches.remove(slot);
-    } else if (count * 2 > this.size) {
+  /** Sets what is in the range, or clears what is not. */
+  private keepPrices(matches: BitSet, { first, end, count }: PriceRange): void {
+    if (count * 2 > this.size) {
       for (let position = 0; position < first; position += 1) matches.remove(this.byPrice.at(position));
       for (let position = end; position < this.size; position += 1) matches.remove(this.byPrice.at(position));
     } else {
@@ -365,6 +366,15 @@ interface Page {
   descending: boolean;
   offset: number;
   limit: number;
+}
+
+/** Those of some slots whose prices are in a range. */
+function held(slots: SlotList, { isAll, holds }: PriceRange): SlotList {
+  if (isAll) return slots;
+  const kept = new Uint32Array(slots.length);
+  let count = 0;
+  for (let index = 0; index < slots.length; index += 1) if (holds(slots[index]!)) kept[count++] = slots[index]!;
+  return kept.subarray(0, count);
 }
 
 /** A page of ascending slots, which are put in order as far as it needs. */

@@ -12,14 +12,6 @@ const MOST_BYTES = 4;
 const FIELDS = 4;
 const [FIRST, NEXT, LIMIT, BLOCK] = [0, 1, 2, 3];
 
-/** Somewhere in a list. */
-export interface NumberPlace {
-  at: number;
-  /** Where the last number of its block may begin. */
-  limit: number;
-  block: number;
-}
-
 /** Many lists of small numbers that grow side by side: seven bits a byte, in blocks that are linked. */
 export class NumberLists {
   private lists = new Int32Array(FIELDS * 1_024);
@@ -50,21 +42,12 @@ export class NumberLists {
     lists[at + NEXT] = byte;
   }
 
-  start(list: number): NumberPlace {
-    const at = this.lists[list * FIELDS + FIRST] ?? 0;
-    return { at, limit: limitOf(at, FIRST_BLOCK), block: FIRST_BLOCK };
-  }
-
-  /** Where the next number will be. */
-  end(list: number): NumberPlace {
-    const at = list * FIELDS;
-    return { at: this.lists[at + NEXT]!, limit: this.lists[at + LIMIT]!, block: this.lists[at + BLOCK]! };
-  }
-
   /** The whole of a list that was given as many numbers. */
   read(list: number, count: number): Uint32Array {
     const numbers = new Uint32Array(count);
-    let { at, limit, block } = this.start(list);
+    let at = this.lists[list * FIELDS + FIRST] ?? 0;
+    let block = FIRST_BLOCK;
+    let limit = limitOf(at, block);
     let page = this.pages[at >>> PAGE_BITS]!;
     for (let index = 0; index < count; index += 1) {
       if (at > limit) {
@@ -82,51 +65,6 @@ export class NumberLists {
       numbers[index] = number;
     }
     return numbers;
-  }
-
-  /** Moves a place behind the next odd numbers, so many of them. */
-  passOdd(place: NumberPlace, count: number): void {
-    let { at, limit } = place;
-    let page = this.pages[at >>> PAGE_BITS]!;
-    for (let left = count; left > 0; ) {
-      if (at > limit) {
-        ({ at, limit } = this.follow(place, page));
-        page = this.pages[at >>> PAGE_BITS]!;
-      }
-      let byte = page[at++ & IN_PAGE]!;
-      left -= byte & 1;
-      while (byte > 0x7f) byte = page[at++ & IN_PAGE]!;
-    }
-    place.at = at;
-  }
-
-  /** Reads up to the next odd number and moves the place behind it. @returns how many there were. */
-  readToOdd(place: NumberPlace, into: Uint16Array): number {
-    let { at, limit } = place;
-    let page = this.pages[at >>> PAGE_BITS]!;
-    for (let count = 0; ; ) {
-      if (at > limit) {
-        ({ at, limit } = this.follow(place, page));
-        page = this.pages[at >>> PAGE_BITS]!;
-      }
-      let byte = page[at++ & IN_PAGE]!;
-      let number = byte & 0x7f;
-      for (let shift = 7; byte > 0x7f; shift += 7) {
-        byte = page[at++ & IN_PAGE]!;
-        number |= (byte & 0x7f) << shift;
-      }
-      into[count++] = number;
-      if ((number & 1) === 0) continue;
-      place.at = at;
-      return count;
-    }
-  }
-
-  private follow(place: NumberPlace, page: Uint8Array): NumberPlace {
-    place.at = readLink(page, place.limit + MOST_BYTES);
-    place.block = Math.min(place.block * 2, LARGEST_BLOCK);
-    place.limit = limitOf(place.at, place.block);
-    return place;
   }
 
   /** Blocks never lie across pages. */

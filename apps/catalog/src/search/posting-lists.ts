@@ -67,18 +67,6 @@ export class PostingLists {
     return slots;
   }
 
-  /** Of some slots of a word, how many of its postings come before each. */
-  ranks(word: number, slots: SlotList): Uint32Array {
-    const dense = this.dense.get(word);
-    if (dense) return this.sets.ranks(dense, slots);
-    const listed = this.slots(word);
-    let rank = 0;
-    return slots.map((slot) => {
-      while (listed[rank]! < slot) rank += 1;
-      return rank;
-    });
-  }
-
   /** Adds the slots of a word to a set. */
   uniteInto(set: BitSet, word: number): void {
     const dense = this.dense.get(word);

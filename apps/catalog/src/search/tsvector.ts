@@ -3,7 +3,7 @@ const [QUOTE, BACKSLASH, COLON, COMMA, ZERO, NINE] = [39, 92, 58, 44, 48, 57];
 export interface LexemeVisitor {
   /** The lexeme stands from `start` to `end` of `text`; its positions follow. */
   lexeme(text: string, start: number, end: number): void;
-  position(position: number, isLast: boolean): void;
+  position(position: number): void;
 }
 
 /** Reads what PostgreSQL prints of a tsvector, `'word':1A,5 'other':2`; weights are passed over. */
@@ -28,7 +28,7 @@ export function readTsvector(printed: string, visitor: LexemeVisitor): void {
       for (at += 1; isDigit(printed.charCodeAt(at)); at += 1) position = position * 10 + printed.charCodeAt(at) - ZERO;
       // One letter at most says the weight.
       if (isLetter(printed.charCodeAt(at))) at += 1;
-      visitor.position(position, printed.charCodeAt(at) !== COMMA);
+      visitor.position(position);
     }
   }
 }

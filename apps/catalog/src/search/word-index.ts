@@ -1,23 +1,25 @@
 import type { BitSet, BitSets } from './bit-sets.js';
 import { Lexicon } from './lexicon.js';
-import { PositionLists, type PositionCursor } from './position-lists.js';
+import { OrderedWords } from './ordered-words.js';
 import { PostingLists } from './posting-lists.js';
 import type { SlotList } from './slot-lists.js';
 import type { PhraseWord } from './text-query.js';
 import { readTsvector, type LexemeVisitor } from './tsvector.js';
 import { Vocabulary } from './vocabulary.js';
+import { WordOrders } from './word-orders.js';
 import { WordPairs } from './word-pairs.js';
 
-/** Which words are in which slots, and at which positions. */
+/** Which words are in which slots, and in which order. */
 export class WordIndex implements LexemeVisitor {
   private readonly lexicon = new Lexicon();
   private readonly lists: PostingLists;
-  private readonly positions = new PositionLists();
+  private readonly orders = new WordOrders();
   private readonly pairs: WordPairs;
   private readonly vocabulary = new Vocabulary();
+  /** Of the text that is being put in. */
+  private readonly order = new OrderedWords();
   private slot = 0;
   private word = 0;
-  private lastPosition = 0;
 
   /** @param sets and `leastDense` as `PostingLists` takes them. */
   constructor(sets: BitSets, leastDense?: number) {
@@ -29,23 +31,21 @@ export class WordIndex implements LexemeVisitor {
   add(slot: number, tsvector: string, marks: string[]): void {
     for (const mark of marks) this.lists.add(this.lexicon.numberOf(mark), slot);
     this.slot = slot;
+    this.order.clear();
     readTsvector(tsvector, this);
-    this.pairs.end(slot);
+    this.order.sort();
+    this.pairs.add(slot, this.order);
+    this.orders.add(this.order);
   }
 
   lexeme(text: string, start: number, end: number): void {
     this.word = this.lexicon.numberOf(text, start, end);
-    this.lastPosition = 0;
-    const count = this.lists.count(this.word);
-    if (count === 0) this.vocabulary.add(this.lexicon.words[this.word]!);
-    this.positions.begin(this.word, count);
+    if (this.lists.count(this.word) === 0) this.vocabulary.add(this.lexicon.words[this.word]!);
     this.lists.add(this.word, this.slot);
   }
 
-  position(position: number, isLast: boolean): void {
-    this.positions.add(this.word, position - this.lastPosition, isLast);
-    this.pairs.put(position, this.word);
-    this.lastPosition = position;
+  position(position: number): void {
+    this.order.put(this.word, position);
   }
 
   /** How many slots of a word are kept as a list; Infinity where they are kept as a set. */
@@ -94,16 +94,11 @@ export class WordIndex implements LexemeVisitor {
     });
   }
 
-  /** Those of some ascending slots, all of which have the words, where the words stand as in the phrase. */
+  /** Those of some slots where the words of a phrase stand as in it. */
   withPhrase(phrase: PhraseWord[], slots: SlotList): SlotList {
     const words = phrase.map(({ lexeme }) => this.lexicon.find(lexeme)!);
-    const places = phrase.map(({ place }) => place);
-    const cursors = words.map((word) => this.positions.read(word));
-    const ranks = words.map((word) => this.lists.ranks(word, slots));
-    return slots.filter((_, candidate) => {
-      for (let index = 0; index < cursors.length; index += 1) cursors[index]!.moveTo(ranks[index]![candidate]!);
-      return hasPhrase(cursors, places);
-    });
+    const distances = phrase.map(({ place }, index) => place - (phrase[index - 1]?.place ?? 0));
+    return slots.filter((slot) => this.orders.has(slot, words, distances));
   }
 
   isIn(slots: BitSet, word: string): boolean {
@@ -115,16 +110,4 @@ export class WordIndex implements LexemeVisitor {
   closestTo(word: string, slots: BitSet): string[] {
     return this.vocabulary.closestTo(word, (other) => this.isIn(slots, other));
   }
-}
-
-/** Whether words stand at these places from one another somewhere in the text that the cursors are at. */
-function hasPhrase(cursors: PositionCursor[], places: number[]): boolean {
-  const { positions, count } = cursors[0]!;
-  for (let index = 0; index < count; index += 1) {
-    const start = positions[index]! - places[0]!;
-    let other = 1;
-    while (other < cursors.length && cursors[other]!.includes(start + places[other]!)) other += 1;
-    if (other === cursors.length) return true;
-  }
-  return false;
 }

@@ -1,15 +1,18 @@
 import fc from 'fast-check';
 import { BitSets } from './bit-sets.js';
+import { OrderedWords } from './ordered-words.js';
 import { WordPairs } from './word-pairs.js';
 
-/** Texts, of which each word is a number and stands behind the one before; the last position is PostgreSQL's last. */
+/** Texts of words that stand one behind the other, the last of them at the last position that PostgreSQL counts. */
 function pairsOf(texts: number[][], firstPosition = 1): WordPairs {
   const sets = new BitSets();
   sets.reserve(texts.length);
   const pairs = new WordPairs(sets);
   texts.forEach((words, slot) => {
-    words.forEach((word, index) => pairs.put(Math.min(firstPosition + index, 16_383), word));
-    pairs.end(slot);
+    const text = new OrderedWords();
+    words.forEach((word, index) => text.put(word, Math.min(firstPosition + index, 16_383)));
+    text.sort();
+    pairs.add(slot, text);
   });
   return pairs;
 }
@@ -22,7 +25,11 @@ describe('pairs of words', () => {
     fc.assert(
       fc.property(fc.array(anyText, { minLength: 1, maxLength: 20 }), fc.constantFrom(1, 16_370), (texts, firstPosition) => {
         const pairs = pairsOf(texts, firstPosition);
-        texts.forEach((words, slot) => words.slice(1).forEach((follower, index) => expect(isLikely(pairs, slot, words[index]!, follower)).toBe(true)));
+        texts.forEach((words, slot) => {
+          const last = 16_383 - firstPosition;
+          words.slice(1, last + 1).forEach((follower, index) => expect(isLikely(pairs, slot, words[index]!, follower)).toBe(true));
+          words.slice(last).forEach((follower) => expect(isLikely(pairs, slot, words[last - 1]!, follower)).toBe(true));
+        });
       }),
     );
   });
