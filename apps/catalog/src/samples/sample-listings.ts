@@ -119,13 +119,16 @@ export class SampleListings {
   }
 }
 
-/** How much more often the first words of a kind are than those after them: Zipf's law with Mandelbrot's shift, the first few are about equally common. */
+/** Words of a kind are as common as Zipf's law has it, with Mandelbrot's shift: the first few about equally. */
 const SHIFT = 6;
-/** From here on words are rarer than that law has them, and so there is no end of them: English has this bend too. */
+/** From here on words are rarer than that law has them, and so there is no end of them; English has this bend too. */
 const BEND = 8_000 + SHIFT;
 const COMMON = Math.log(BEND / SHIFT);
 
-/** @param random from 0 to below 1. @returns a word of a language whose vocabulary grows with the text, as the square root of its length (Heaps' law). */
+/**
+ * The vocabulary grows as the square root of what is written in it (Heaps' law).
+ * @param random from 0 to below 1.
+ */
 function subject(random: number): string {
   const at = random * (COMMON + 1);
   return sampleSubject(Math.floor((at < COMMON ? SHIFT * Math.exp(at) : BEND / (COMMON + 1 - at)) - SHIFT));

@@ -2,7 +2,8 @@ import { sql, type Database } from '@market/persistence';
 import { VIEW_JOINS, VIEW_JSON } from '../listings/infra/listing-views.js';
 import type { IndexedListing } from './listing-index.js';
 
-// What a listing shows of its seller and of its category does not change. The counter is looked up for each row, since a join would be merged from the first counter on for every bite.
+// What a listing shows of its seller and of its category does not change. The counter is looked up for each row, since a join would be
+// merged from the first counter on for every bite.
 const readFrom = (listings: string): string => `
   SELECT l.id, (extract(epoch FROM l.created_at) * 1000)::float8 AS "createdAtMs", l.price_micros::float8 AS "priceMicros",
     coalesce((SELECT completed_calls FROM listing_popularity WHERE listing_id = l.id), 0)::float8 AS "completedCalls",
