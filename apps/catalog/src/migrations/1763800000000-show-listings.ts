@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /** As `listing-views.ts` has it, at the time of this migration: whoever changes that also shows all listings anew. */
-const SHOWN = `
+export const SHOWN = `
   SELECT l.id, row_to_json(view)::text
   FROM listings l
     JOIN providers provider ON provider.id = l.provider_id

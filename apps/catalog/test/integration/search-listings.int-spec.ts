@@ -106,6 +106,8 @@ describe('search', () => {
     expect(await shown()).toContainEqual(await detail(whole));
     await service.sql(`UPDATE listings SET status = 'draft' WHERE id = $1`, [whole.id]);
     expect(await shown()).toEqual([await detail(bare)]);
+    // As processes of the version before read it.
+    expect(await service.sql('SELECT json FROM shown_listings WHERE listing_id = ANY($1)', [[whole.id, bare.id]])).toEqual([{ json: JSON.stringify(await detail(bare)) }]);
     await service.sql('DELETE FROM listings WHERE id = ANY($1)', [[whole.id, bare.id]]);
     expect(await shown()).toEqual([]);
   });
