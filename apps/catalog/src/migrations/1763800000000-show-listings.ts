@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** As `listing-views.ts` has it, at the time of this migration: whoever changes that also shows all listings anew. */
+/** As `listing-views.ts` had it at the time of this migration. */
 export const SHOWN = `
   SELECT l.id, row_to_json(view)::text
   FROM listings l

@@ -1,3 +1,5 @@
+import { lengthened } from './columns.js';
+
 const WORDS = 4;
 const EMPTY = -1;
 const HYPHEN = 45;
@@ -14,7 +16,7 @@ export class ListingIds {
   add(id: string): number {
     const slot = this.slots;
     this.slots += 1;
-    if (this.slots * WORDS > this.words.length) this.words = grown(this.words);
+    if (this.slots * WORDS > this.words.length) this.words = lengthened(this.words, this.words.length + Math.ceil(this.words.length / 8) * WORDS);
     readInto(this.words, slot * WORDS, id);
     if (this.taken * 2 >= this.table.length) this.rehash();
     this.place(slot);
@@ -73,10 +75,4 @@ function readInto(words: Uint32Array, start: number, id: string): void {
     words[position] = (words[position]! << 4) | ((code & 0xf) + (code >>> 6) * 9);
     digit += 1;
   }
-}
-
-function grown(words: Uint32Array): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(words.length + Math.ceil(words.length / 8) * WORDS);
-  larger.set(words);
-  return larger;
 }

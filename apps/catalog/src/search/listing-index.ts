@@ -2,6 +2,7 @@ import type { searchListings } from '@market/contracts/catalog';
 import type { InputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { BitSets, type BitSet } from './bit-sets.js';
+import { lengthened } from './columns.js';
 import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
 import { inBoth, inEither, without, type SlotList } from './slot-lists.js';
@@ -30,6 +31,11 @@ export interface IndexQuery extends Pick<InputOf<typeof searchListings>, 'catego
   maxPriceMicros?: number;
   offset: number;
   limit: number;
+}
+
+interface Picked {
+  slots: ArrayLike<number>;
+  total: number;
 }
 
 export interface Found {
@@ -122,16 +128,8 @@ export class ListingIndex {
 
   /** @param phrases knows every phrase of the query up to the last slot. */
   search(query: IndexQuery, phrases: PhraseSlots): Found {
-    const prices = this.pricesOf(query);
-    const wanted = wantedOf(query);
-    if (!wanted) return { shown: this.shownIn(this.pageOfPrices(prices, query)), total: prices.count };
-    const few = this.fewOf(wanted, phrases);
-    if (few) return this.searchFew(held(few, prices), query);
-    const matches = this.sets.takeCopy(this.active);
-    this.keepText(matches, wanted, phrases);
-    const found = this.searchAmong(matches, prices, query);
-    this.sets.giveBack(matches);
-    return found;
+    const { slots, total } = this.pick(query, phrases);
+    return { shown: Array.from(slots, (slot) => this.shown.at(slot)), total };
   }
 
   /**
@@ -226,25 +224,38 @@ export class ListingIndex {
     return query.parts.reduce((left, part) => this.among(left, part, phrases), slots);
   }
 
-  private searchFew(slots: SlotList, query: IndexQuery): Found {
+  private pick(query: IndexQuery, phrases: PhraseSlots): Picked {
+    const prices = this.pricesOf(query);
+    const wanted = wantedOf(query);
+    if (!wanted) return { slots: this.pageOfPrices(prices, query), total: prices.count };
+    const few = this.fewOf(wanted, phrases);
+    if (few) return this.pickFew(held(few, prices), query);
+    const matches = this.sets.takeCopy(this.active);
+    this.keepText(matches, wanted, phrases);
+    const picked = this.pickAmong(matches, prices, query);
+    this.sets.giveBack(matches);
+    return picked;
+  }
+
+  private pickFew(slots: SlotList, query: IndexQuery): Picked {
     const total = slots.length;
     const { order, page } = this.pageOrder(query);
-    if (this.isPickedApart(total, page)) return { shown: this.shownIn(pageIn(slots, order, page)), total };
+    if (this.isPickedApart(total, page)) return { slots: pageIn(slots, order, page), total };
     const matches = this.sets.takeEmpty();
     matches.addAll(slots);
     const found = pageOf(order, page, { total, matches }) ?? pageIn(slots, order, page);
     this.sets.giveBack(matches);
-    return { shown: this.shownIn(found), total };
+    return { slots: found, total };
   }
 
   /** Prices are looked at for each match, or as sets of bits: whichever takes less. */
-  private searchAmong(matches: BitSet, prices: PriceRange, query: IndexQuery): Found {
+  private pickAmong(matches: BitSet, prices: PriceRange, query: IndexQuery): Picked {
     const matched = this.sets.count(matches);
-    if (prices.isAll) return { shown: this.shownIn(this.pageAmong(matches, matched, query)), total: matched };
-    if (matched < Math.min(prices.count, this.size - prices.count)) return this.searchFew(held(this.sets.slots(matches, matched), prices), query);
+    if (prices.isAll) return { slots: this.pageAmong(matches, matched, query), total: matched };
+    if (matched < Math.min(prices.count, this.size - prices.count)) return this.pickFew(held(this.sets.slots(matches, matched), prices), query);
     this.keepPrices(matches, prices);
     const total = this.sets.count(matches);
-    return { shown: this.shownIn(this.pageAmong(matches, total, query)), total };
+    return { slots: this.pageAmong(matches, total, query), total };
   }
 
   private slotsOf(wanted: TextQuery, likely: BitSet[]): SlotList {
@@ -325,10 +336,6 @@ export class ListingIndex {
   private pageOrder({ sort, offset, limit }: IndexQuery): { order: OrderedSlots; page: Page } {
     const order = { newest: this.byAge, popular: this.byCalls, price_low: this.byPrice, price_high: this.byPrice }[sort];
     return { order, page: { descending: sort !== 'price_low', offset, limit } };
-  }
-
-  private shownIn(slots: ArrayLike<number>): string[] {
-    return Array.from(slots, (slot) => this.shown.at(slot));
   }
 
   private orderedBy(column: () => Float64Array): OrderedSlots {
@@ -459,10 +466,4 @@ function walk(slots: Uint32Array, from: number, step: 1 | -1, steps: number, pas
     for (let position = from; found < page.length && position !== end; position += step) if (among.holds(slots[position]!) && --left < 0) page[found++] = slots[position]!;
   }
   return found === page.length;
-}
-
-function lengthened(column: Float64Array, capacity: number): Float64Array<ArrayBuffer> {
-  const longer = new Float64Array(capacity);
-  longer.set(column);
-  return longer;
 }

@@ -1,3 +1,5 @@
+import { lengthened } from './columns.js';
+
 const PAGE_BITS = 20;
 const PAGE_BYTES = 1 << PAGE_BITS;
 const IN_PAGE = PAGE_BYTES - 1;
@@ -78,9 +80,7 @@ export class NumberLists {
   }
 
   private growLists(length: number): void {
-    const longer = new Int32Array(Math.max(length, Math.ceil((this.lists.length * 1.5) / FIELDS) * FIELDS));
-    longer.set(this.lists);
-    this.lists = longer;
+    this.lists = lengthened(this.lists, Math.max(length, Math.ceil((this.lists.length * 1.5) / FIELDS) * FIELDS));
   }
 }
 

@@ -1,3 +1,5 @@
+import { lengthened } from './columns.js';
+
 /** Slots in one order, changed in batches: each batch moves what stands behind it once, however large it is. */
 export class OrderedSlots {
   private slots = new Uint32Array(1_024);
@@ -73,8 +75,6 @@ export class OrderedSlots {
 
   private reserve(length: number): void {
     if (length <= this.slots.length) return;
-    const larger = new Uint32Array(Math.max(length, Math.ceil(this.slots.length * 1.5)));
-    larger.set(this.slots.subarray(0, this.length));
-    this.slots = larger;
+    this.slots = lengthened(this.slots, Math.max(length, Math.ceil(this.slots.length * 1.5)));
   }
 }

@@ -1,3 +1,5 @@
+import { lengthened } from './columns.js';
+
 const WORDS = 2 ** 32;
 
 /** The words of one text, by their numbers, in the order of their positions. */
@@ -26,9 +28,7 @@ export class OrderedWords {
   }
 
   private grow(): void {
-    const { keys } = this;
-    this.keys = new Float64Array(keys.length * 2);
-    this.keys.set(keys);
+    this.keys = lengthened(this.keys, this.keys.length * 2);
     this.words = new Uint32Array(this.keys.length);
     this.positions = new Uint32Array(this.keys.length);
   }

@@ -1,4 +1,5 @@
 import type { BitSet, BitSets } from './bit-sets.js';
+import { lengthened } from './columns.js';
 import { NumberLists } from './number-lists.js';
 import { inBoth, type SlotList } from './slot-lists.js';
 
@@ -111,8 +112,6 @@ export class PostingLists {
   }
 
   private growLists(length: number): void {
-    const longer = new Int32Array(Math.max(length, Math.ceil((this.lists.length * 1.5) / FIELDS) * FIELDS));
-    longer.set(this.lists);
-    this.lists = longer;
+    this.lists = lengthened(this.lists, Math.max(length, Math.ceil((this.lists.length * 1.5) / FIELDS) * FIELDS));
   }
 }

@@ -1,3 +1,5 @@
+import { lengthened } from './columns.js';
+
 const FIELDS = 3;
 const [PAGE, START, END] = [0, 1, 2];
 
@@ -29,7 +31,7 @@ export class Rows<Page extends Uint8Array | Uint32Array> {
     }
     const end = write(this.pages.at(-1)!, this.free);
     const place = this.count * FIELDS;
-    if (place === this.places.length) this.growPlaces();
+    if (place === this.places.length) this.places = lengthened(this.places, Math.ceil((place * 1.25) / FIELDS) * FIELDS);
     this.places[place + PAGE] = this.pages.length - 1;
     this.places[place + START] = this.free;
     this.places[place + END] = end;
@@ -48,11 +50,5 @@ export class Rows<Page extends Uint8Array | Uint32Array> {
 
   end(row: number): number {
     return this.places[row * FIELDS + END]!;
-  }
-
-  private growPlaces(): void {
-    const longer = new Uint32Array(Math.ceil((this.places.length * 1.25) / FIELDS) * FIELDS);
-    longer.set(this.places);
-    this.places = longer;
   }
 }

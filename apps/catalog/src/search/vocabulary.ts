@@ -1,4 +1,5 @@
 import { BitSets } from './bit-sets.js';
+import { lengthened } from './columns.js';
 import { Lexicon } from './lexicon.js';
 import { PostingLists } from './posting-lists.js';
 
@@ -22,7 +23,7 @@ export class Vocabulary {
     if (!CORRIGIBLE.test(word) || word.length > LONGEST) return;
     const trigrams = trigramsOf(word);
     const number = this.words.push(word) - 1;
-    if (number >= this.sizes.length) this.sizes = doubled(this.sizes);
+    if (number >= this.sizes.length) this.sizes = lengthened(this.sizes, number * 2);
     this.sizes[number] = trigrams.size;
     this.sets.reserve(number + 1);
     for (const trigram of trigrams) this.lists.add(this.trigrams.numberOf(trigram), number);
@@ -82,10 +83,4 @@ function trigramsOf(word: string): Set<string> {
     for (let start = 0; start + 3 <= points.length; start += 1) trigrams.add(points.slice(start, start + 3).join(''));
   }
   return trigrams;
-}
-
-function doubled(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(bytes.length * 2);
-  larger.set(bytes);
-  return larger;
 }
