@@ -108,22 +108,19 @@ export class ListingIndex {
   put(listings: IndexedListing[], gone: string[] = []): void {
     this.version += 1;
     const former = Uint32Array.from([...new Set([...listings.map(({ id }) => id), ...gone])].map((id) => this.slotOf(id)).filter((slot) => slot !== undefined));
-    this.reorder(former, 'remove');
     for (const slot of former) this.active.remove(slot);
     this.reserve(this.slots + listings.length);
-    this.reorder(
-      Uint32Array.from(listings, (listing) => this.append(listing)),
-      'add',
-    );
+    const added = Uint32Array.from(listings, (listing) => this.append(listing));
+    for (const order of [this.byAge, this.byPrice, this.byCalls]) order.change(former, added);
   }
 
   setCompletedCalls(counts: { id: string; completedCalls: number }[]): void {
     this.version += 1;
     const known = counts.filter(({ id }) => this.slotOf(id) !== undefined);
     const slots = Uint32Array.from(known, ({ id }) => this.slotOf(id)!);
-    this.byCalls.remove(slots);
+    this.byCalls.change(slots, NO_SLOTS);
     known.forEach(({ completedCalls }, index) => (this.completedCalls[slots[index]!] = completedCalls));
-    this.byCalls.add(slots);
+    this.byCalls.change(NO_SLOTS, slots);
   }
 
   /** @param phrases knows every phrase of the query up to the last slot. */
@@ -182,11 +179,6 @@ export class ListingIndex {
     this.shown.add(listing.shown);
     this.words.add(slot, listing.tsvector, [categoryMark(listing.categoryId), pricingMark(listing.pricingModel), deliveryMark(listing.deliveryType)]);
     return slot;
-  }
-
-  private reorder(slots: Uint32Array, how: 'add' | 'remove'): void {
-    if (slots.length === 0) return;
-    for (const order of [this.byAge, this.byPrice, this.byCalls]) order[how](slots);
   }
 
   /** The listings a query wants, one by one; undefined where that may be too many. */
@@ -353,8 +345,10 @@ export class ListingIndex {
   }
 }
 
+const NO_SLOTS = new Uint32Array(0);
+
 /** For queries without any. */
-const NO_PHRASES: PhraseSlots = () => new Uint32Array(0);
+const NO_PHRASES: PhraseSlots = () => NO_SLOTS;
 
 /** All that listings must have but their prices; undefined when that is nothing. */
 function wantedOf({ categoryId, pricingModel, deliveryType, text }: IndexQuery): TextQuery | undefined {

@@ -12,11 +12,10 @@ describe('ordered slots', () => {
         const [order, model] = [new OrderedSlots(() => keys, (a, b) => a - b), new Set<number>()];
         for (const { added, removed } of all) {
           const fresh = added.filter((slot) => !model.has(slot));
-          order.add(Uint32Array.from(fresh));
-          fresh.forEach((slot) => model.add(slot));
           const gone = [...new Set(removed)].filter((slot) => model.has(slot));
-          order.remove(Uint32Array.from(gone));
+          order.change(Uint32Array.from(gone), Uint32Array.from(fresh));
           gone.forEach((slot) => model.delete(slot));
+          fresh.forEach((slot) => model.add(slot));
         }
         const sorted = [...model].sort(compare);
         expect(Array.from({ length: order.length }, (_, position) => order.at(position))).toEqual(sorted);
@@ -24,5 +23,14 @@ describe('ordered slots', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  it('give the place of a slot to one that is equal to it', () => {
+    const keys = Float64Array.of(1, 1, 2, 1, 1);
+    const ids = ['a', 'b', 'a', 'b', 'a'];
+    const order = new OrderedSlots(() => keys, (a, b) => ids[a]!.localeCompare(ids[b]!));
+    order.change(new Uint32Array(0), Uint32Array.of(2, 1, 0));
+    order.change(Uint32Array.of(1, 0), Uint32Array.of(3, 4));
+    expect([...order.part(0, order.length)]).toEqual([4, 3, 2]);
   });
 });

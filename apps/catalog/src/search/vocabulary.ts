@@ -8,25 +8,33 @@ const LEAST_SIMILARITIES = [0.5, 0.3];
 /** A number resembles other numbers only by accident, and a short word resembles too many. */
 const CORRIGIBLE = /\p{L}{3}/u;
 const LONGEST = 64;
+/** Lists of words are shorter than those of slots. */
+const LEAST_DENSE = 1_024;
 
-/** The words that listings have, by the groups of three letters in them, so that misspelt ones find their neighbours. */
+/**
+ * The words that listings have, by the groups of three letters in them and by how many they have, so that misspelt ones find their
+ * neighbours: a word that is as similar as asked for has the more trigrams in common the more it has.
+ */
 export class Vocabulary {
   private readonly words: string[] = [];
-  private sizes = new Uint8Array(1_024);
-  private readonly trigrams = new Lexicon();
+  private readonly sizes = new Set<number>();
+  /** Trigrams of words of one size. */
+  private readonly sizedTrigrams = new Lexicon();
   private readonly sets = new BitSets();
-  /** By trigram, the words it is in. */
-  private readonly lists = new PostingLists(this.sets);
+  /** By sized trigram, the words it is in. */
+  private readonly lists = new PostingLists(this.sets, LEAST_DENSE);
+  /** By word, while similar ones are looked for: how many trigrams are in common. */
+  private common = new Uint8Array(1_024);
 
   /** @param word never added before. */
   add(word: string): void {
     if (!CORRIGIBLE.test(word) || word.length > LONGEST) return;
     const trigrams = trigramsOf(word);
     const number = this.words.push(word) - 1;
-    if (number >= this.sizes.length) this.sizes = lengthened(this.sizes, number * 2);
-    this.sizes[number] = trigrams.size;
+    if (number >= this.common.length) this.common = lengthened(this.common, number * 2);
     this.sets.reserve(number + 1);
-    for (const trigram of trigrams) this.lists.add(this.trigrams.numberOf(trigram), number);
+    this.sizes.add(trigrams.size);
+    for (const trigram of trigrams) this.lists.add(this.sizedTrigrams.numberOf(sized(trigram, trigrams.size)), number);
   }
 
   /**
@@ -37,10 +45,8 @@ export class Vocabulary {
   closestTo(word: string, isInUse: (word: string) => boolean): string[] {
     if (!CORRIGIBLE.test(word) || word.length > LONGEST) return [];
     const trigrams = trigramsOf(word);
-    const lists = [...trigrams].map((trigram) => this.trigrams.find(trigram)).filter((known) => known !== undefined);
-    lists.sort((a, b) => this.lists.count(a) - this.lists.count(b));
     for (const least of LEAST_SIMILARITIES) {
-      const similar = this.similarTo(trigrams.size, lists, least).sort((a, b) => b.similarity - a.similarity);
+      const similar = [...this.sizes].flatMap((size) => this.similarTo(trigrams, least, size)).sort((a, b) => b.similarity - a.similarity);
       const best = similar.find(({ word: other }) => isInUse(other));
       if (best) return similar.filter(({ word: other, similarity }) => similarity === best.similarity && isInUse(other)).map(({ word: other }) => other);
     }
@@ -48,24 +54,47 @@ export class Vocabulary {
   }
 
   /**
-   * A word that is so similar has a certain part of the trigrams. Were it in none of the lists but the longest, it would have fewer: so
-   * those are only asked about words that may yet have enough.
-   * @param lists of the trigrams, the shortest first.
+   * The words of one size that are so similar. One that is in none but the longest lists has too few trigrams in common: so those are only
+   * asked about words that may yet have enough.
    */
-  private similarTo(trigrams: number, lists: number[], least: number): Similar[] {
-    const longest = Math.max(lists.length - Math.ceil(trigrams * least) + 1, 0);
-    const shared = new Uint8Array(this.words.length);
-    const met: number[] = [];
-    for (const list of lists.slice(0, longest)) {
-      for (const number of this.lists.slots(list)) {
-        if (shared[number] === 0) met.push(number);
-        shared[number]! += 1;
-      }
+  private similarTo(trigrams: Set<string>, least: number, size: number): Similar[] {
+    const similarity = (common: number): number => common / (trigrams.size + size - common);
+    const most = Math.min(trigrams.size, size);
+    let enough = 1;
+    while (enough <= most && similarity(enough) < least) enough += 1;
+    if (enough > most) return [];
+    const lists = [...trigrams].map((trigram) => this.sizedTrigrams.find(sized(trigram, size))).filter((known) => known !== undefined);
+    lists.sort((a, b) => this.lists.count(a) - this.lists.count(b));
+    const shorter = lists.length - enough + 1;
+    if (shorter <= 0) return [];
+    const met = this.meet(lists.slice(0, shorter));
+    let likely = Uint32Array.from(met).sort();
+    for (let asked = shorter; asked < lists.length && likely.length > 0; asked += 1) {
+      for (const number of this.lists.among(likely, lists[asked]!)) this.common[number]! += 1;
+      likely = this.keep(likely, enough - (lists.length - asked - 1));
     }
-    const similarity = (common: number, number: number): number => common / (trigrams + this.sizes[number]! - common);
-    const likely = Uint32Array.from(met.filter((number) => similarity(shared[number]! + lists.length - longest, number) >= least)).sort();
-    for (const list of lists.slice(longest)) for (const number of this.lists.among(likely, list)) shared[number]! += 1;
-    return Array.from(likely, (number) => ({ word: this.words[number]!, similarity: similarity(shared[number]!, number) })).filter((found) => found.similarity >= least);
+    const similar = Array.from(likely, (number) => ({ word: this.words[number]!, similarity: similarity(this.common[number]!) }));
+    for (const number of met) this.common[number] = 0;
+    return similar;
+  }
+
+  /** The words of some lists; `common` then says in how many of them each is. */
+  private meet(lists: number[]): number[] {
+    const { common } = this;
+    const met: number[] = [];
+    for (const list of lists) {
+      const numbers = this.lists.slots(list);
+      for (let index = 0; index < numbers.length; index += 1) if (common[numbers[index]!]!++ === 0) met.push(numbers[index]!);
+    }
+    return met;
+  }
+
+  /** Those of some words that have so many trigrams in common, in the same memory. */
+  private keep(words: Uint32Array, least: number): Uint32Array {
+    const { common } = this;
+    let count = 0;
+    for (let index = 0; index < words.length; index += 1) if (common[words[index]!]! >= least) words[count++] = words[index]!;
+    return words.subarray(0, count);
   }
 }
 
@@ -73,6 +102,8 @@ interface Similar {
   word: string;
   similarity: number;
 }
+
+const sized = (trigram: string, size: number): string => `${size} ${trigram}`;
 
 /** As pg_trgm takes them: of each run of letters and digits, with two blanks before and one behind. */
 function trigramsOf(word: string): Set<string> {
