@@ -24,9 +24,9 @@ export class SigningKeysHttpController {
   @Get('jwks.json')
   @Public()
   async listSigningKeys(@CurrentCall() call: Call, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    const text = sendCacheable(request, reply, await this.bus.request(listSigningKeys, {}, call));
+    const bytes = sendCacheable(request, reply, await this.bus.request(listSigningKeys, {}, call));
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`);
-    return text;
+    return bytes;
   }
 
   /** The same for clients that look keys up by `did:web`. Source: w3c-ccg.github.io/did-method-web. One bus hop. */
@@ -37,8 +37,8 @@ export class SigningKeysHttpController {
     const id = signerDid(this.platform.publicUrl);
     const verificationMethod = keys.map((publicKeyJwk) => ({ id: `${id}#${publicKeyJwk.kid}`, type: 'JsonWebKey2020', controller: id, publicKeyJwk }));
     const document = { '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'], id, verificationMethod, assertionMethod: verificationMethod.map((method) => method.id) };
-    const text = sendCacheable(request, reply, document);
+    const bytes = sendCacheable(request, reply, document);
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`);
-    return text;
+    return bytes;
   }
 }

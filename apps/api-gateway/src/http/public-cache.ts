@@ -6,13 +6,15 @@ import { JSON_TYPE } from './envelope.js';
  * Sends what anyone may see with a weak ETag, so that a client that has it already gets 304 and no body. Length and
  * CRC-32 tell versions apart well enough for a cache that asks each time.
  */
-export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): string | undefined {
+export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body: unknown): Buffer | undefined {
   return sendCacheableText(request, reply, JSON.stringify(body), JSON_TYPE);
 }
 
 /** The same for a document that is text already. */
-export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, text: string, type: string): string | undefined {
-  const etag = `W/"${text.length.toString(36)}-${crc32(text).toString(36)}"`;
+export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, text: string, type: string): Buffer | undefined {
+  // Hashed, counted and sent, a string would be encoded three times.
+  const bytes = Buffer.from(text);
+  const etag = `W/"${bytes.length.toString(36)}-${crc32(bytes).toString(36)}"`;
   const varies = reply.getHeader('vary');
   reply.header('cache-control', 'no-cache').header('etag', etag).header('vary', varies ? `${String(varies)}, Origin` : 'Origin');
   if (isKnown(request.headers['if-none-match'], etag)) {
@@ -20,7 +22,7 @@ export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, 
     return undefined;
   }
   reply.type(type);
-  return text;
+  return bytes;
 }
 
 const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>

@@ -6,9 +6,9 @@ import { lengthened } from './columns.js';
 import { ListingIds } from './listing-ids.js';
 import { OrderedSlots } from './ordered-slots.js';
 import { inBoth, inEither, without, type SlotList } from './slot-lists.js';
-import type { PhraseWord, TextQuery } from './text-query.js';
+import { phrasesIn, type PhraseWord, type TextQuery } from './text-query.js';
 import { Texts } from './texts.js';
-import { WordIndex } from './word-index.js';
+import { WordIndex, type WordLimits } from './word-index.js';
 
 /** What search knows of an active listing. */
 export interface IndexedListing {
@@ -39,8 +39,8 @@ interface Picked {
 }
 
 export interface Found {
-  /** As each listing is shown, in order. */
-  shown: string[];
+  /** An array of what is shown of each listing, in order. */
+  shownJson: string;
   total: number;
 }
 
@@ -91,9 +91,8 @@ export class ListingIndex {
   private readonly byCalls = this.orderedBy(() => this.completedCalls);
   private readonly words: WordIndex;
 
-  /** @param leastDense as `PostingLists` takes it. */
-  constructor(leastDense?: number) {
-    this.words = new WordIndex(this.sets, leastDense);
+  constructor(limits?: WordLimits) {
+    this.words = new WordIndex(this.sets, limits);
   }
 
   get size(): number {
@@ -123,10 +122,10 @@ export class ListingIndex {
     this.byCalls.change(NO_SLOTS, slots);
   }
 
-  /** @param phrases knows every phrase of the query up to the last slot. */
+  /** @param phrases knows every phrase of the query that must be looked for up to the last slot. */
   search(query: IndexQuery, phrases: PhraseSlots): Found {
-    const { slots, total } = this.pick(query, phrases);
-    return { shown: Array.from(slots, (slot) => this.shown.at(slot)), total };
+    const { slots, total } = this.pick({ ...query, text: query.text && this.inWords(query.text) }, phrases);
+    return { shownJson: this.shown.arrayOf(slots), total };
   }
 
   /**
@@ -139,9 +138,16 @@ export class ListingIndex {
     return found.replaced ? corrected : undefined;
   }
 
+  /** Phrases of a query that no list of slots is kept of. */
+  phrasesToLookFor(query: TextQuery): PhraseWord[][] {
+    return phrasesIn(this.inWords(query));
+  }
+
   /** Slots from `from` on with all the words of a phrase, without most of those where they stand apart. */
   candidates(phrase: PhraseWord[], from: number): SlotList {
-    const wanted: TextQuery = { kind: 'and', parts: phrase.map(({ lexeme }) => ({ kind: 'word', lexeme })) };
+    const pairs = phrase.slice(1).map((word, index) => this.words.wordFor([phrase[index]!, word]));
+    const lexemes = [...phrase.map(({ lexeme }) => lexeme), ...pairs.filter((pair) => pair !== undefined)];
+    const wanted: TextQuery = { kind: 'and', parts: lexemes.map((lexeme) => ({ kind: 'word', lexeme })) };
     const likely = this.words.likelyFor(phrase);
     const few = this.fewOf(wanted, NO_PHRASES);
     const slots = few ? likely.reduce((left, set) => set.among(left), few) : this.slotsOf(wanted, likely);
@@ -167,6 +173,15 @@ export class ListingIndex {
     if (closest.length === 0) return query;
     found.replaced = true;
     return { kind: 'or', parts: closest.map((lexeme) => ({ kind: 'word', lexeme })) };
+  }
+
+  /** A query with words of ours for the phrases that have one. */
+  private inWords(query: TextQuery): TextQuery {
+    if (query.kind === 'word') return query;
+    if (query.kind === 'not') return { kind: 'not', part: this.inWords(query.part) };
+    if (query.kind !== 'phrase') return { ...query, parts: query.parts.map((part) => this.inWords(part)) };
+    const lexeme = this.words.wordFor(query.words);
+    return lexeme === undefined ? query : { kind: 'word', lexeme };
   }
 
   private append(listing: IndexedListing): number {

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListingIndex, PhraseSlots } from './listing-index.js';
 import type { SlotList } from './slot-lists.js';
-import { phrasesIn, type PhraseWord, type TextQuery } from './text-query.js';
+import type { PhraseWord, TextQuery } from './text-query.js';
 
 /** Texts looked at in one turn of the event loop: some two milliseconds. */
 const AT_ONCE = 4_000;
@@ -31,7 +31,7 @@ export class Phrases {
 
   /** Calls `use` when the phrases of a query are known for every slot of the index. */
   async resolve<T>(query: TextQuery | undefined, use: (phrases: PhraseSlots) => T): Promise<T> {
-    const phrases = query ? phrasesIn(query) : [];
+    const phrases = query ? this.index.phrasesToLookFor(query) : [];
     const found = new Map(phrases.map((phrase) => [keyOf(phrase), this.recall(phrase)]));
     for (;;) {
       const behind = phrases.filter((phrase) => found.get(keyOf(phrase))!.upTo < this.index.slots);

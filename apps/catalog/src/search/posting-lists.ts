@@ -37,6 +37,11 @@ export class PostingLists {
     return this.lists[word * FIELDS + COUNT] ?? 0;
   }
 
+  /** The slot added last; undefined where there is none. */
+  last(word: number): number | undefined {
+    return this.count(word) === 0 ? undefined : this.lists[word * FIELDS + LAST];
+  }
+
   /** @param slot greater than every one before in this list. */
   add(word: number, slot: number): void {
     const list = word * FIELDS;

@@ -2,6 +2,7 @@ import { BitSets } from './bit-sets.js';
 import { lengthened } from './columns.js';
 import { Lexicon } from './lexicon.js';
 import { PostingLists } from './posting-lists.js';
+import type { SlotList } from './slot-lists.js';
 
 /** Tried one after the other: what is much alike is found sooner. The last is what pg_trgm calls similar unless told otherwise. */
 const LEAST_SIMILARITIES = [0.5, 0.3];
@@ -68,7 +69,7 @@ export class Vocabulary {
     const shorter = lists.length - enough + 1;
     if (shorter <= 0) return [];
     const met = this.meet(lists.slice(0, shorter));
-    let likely = Uint32Array.from(met).sort();
+    let likely: SlotList = Uint32Array.from(met).sort();
     for (let asked = shorter; asked < lists.length && likely.length > 0; asked += 1) {
       for (const number of this.lists.among(likely, lists[asked]!)) this.common[number]! += 1;
       likely = this.keep(likely, enough - (lists.length - asked - 1));
@@ -90,7 +91,7 @@ export class Vocabulary {
   }
 
   /** Those of some words that have so many trigrams in common, in the same memory. */
-  private keep(words: Uint32Array, least: number): Uint32Array {
+  private keep(words: SlotList, least: number): SlotList {
     const { common } = this;
     let count = 0;
     for (let index = 0; index < words.length; index += 1) if (common[words[index]!]! >= least) words[count++] = words[index]!;

@@ -9,6 +9,15 @@ import { Vocabulary } from './vocabulary.js';
 import { WordOrders } from './word-orders.js';
 import { WordPairs } from './word-pairs.js';
 
+const MOST_WORDS = 2 ** 26;
+
+export interface WordLimits {
+  /** As `PostingLists` takes it. */
+  leastDense?: number;
+  /** As `WordPairs` takes it. */
+  mostRare?: number;
+}
+
 /** Which words are in which slots, and in which order. */
 export class WordIndex implements LexemeVisitor {
   private readonly lexicon = new Lexicon();
@@ -16,15 +25,19 @@ export class WordIndex implements LexemeVisitor {
   private readonly orders = new WordOrders();
   private readonly pairs: WordPairs;
   private readonly vocabulary = new Vocabulary();
+  /** Words of ours for pairs that are frequent, by the numbers of both. */
+  private readonly frequentPairs = new Map<number, number>();
   /** Of the text that is being put in. */
   private readonly order = new OrderedWords();
   private slot = 0;
   private word = 0;
 
-  /** @param sets and `leastDense` as `PostingLists` takes them. */
-  constructor(sets: BitSets, leastDense?: number) {
+  constructor(
+    private readonly sets: BitSets,
+    { leastDense, mostRare }: WordLimits = {},
+  ) {
     this.lists = new PostingLists(sets, leastDense);
-    this.pairs = new WordPairs(sets);
+    this.pairs = new WordPairs(sets, mostRare);
   }
 
   /** Puts a text into the next slot. @param marks words of ours, without positions, that no text holds. */
@@ -34,8 +47,8 @@ export class WordIndex implements LexemeVisitor {
     this.order.clear();
     readTsvector(tsvector, this);
     this.order.sort();
-    this.pairs.add(slot, this.order);
     this.orders.add(this.order);
+    this.pairs.add(slot, this.order, (word, follower) => this.addPair(word, follower));
   }
 
   lexeme(text: string, start: number, end: number): void {
@@ -94,6 +107,13 @@ export class WordIndex implements LexemeVisitor {
     });
   }
 
+  /** A word of ours that exactly those texts have that have a phrase; undefined where there is none. */
+  wordFor([first, second, ...others]: PhraseWord[]): string | undefined {
+    if (!first || !second || others.length > 0 || second.place !== first.place + 1) return undefined;
+    const mark = pairMark(first.lexeme, second.lexeme);
+    return this.lexicon.find(mark) === undefined ? undefined : mark;
+  }
+
   /** Those of some slots where the words of a phrase stand as in it. */
   withPhrase(phrase: PhraseWord[], slots: SlotList): SlotList {
     const words = phrase.map(({ lexeme }) => this.lexicon.find(lexeme)!);
@@ -110,4 +130,25 @@ export class WordIndex implements LexemeVisitor {
   closestTo(word: string, slots: BitSet): string[] {
     return this.vocabulary.closestTo(word, (other) => this.isIn(slots, other));
   }
+
+  private addPair(word: number, follower: number): void {
+    const pair = word * MOST_WORDS + follower;
+    const known = this.frequentPairs.get(pair);
+    if (known === undefined) return this.listPair(word, follower, pair);
+    if (this.lists.last(known) !== this.slot) this.lists.add(known, this.slot);
+  }
+
+  private listPair(word: number, follower: number, pair: number): void {
+    const list = this.lexicon.numberOf(pairMark(this.lexicon.words[word]!, this.lexicon.words[follower]!));
+    this.frequentPairs.set(pair, list);
+    const [first, second] = this.pairs.with(word, follower);
+    const likely = this.sets.takeCopy(first!);
+    this.sets.intersect(likely, second!);
+    for (const each of [word, follower]) this.lists.intersectInto(likely, each);
+    for (const slot of this.sets.slots(likely, this.sets.count(likely))) if (this.orders.has(slot, [word, follower], [0, 1])) this.lists.add(list, slot);
+    this.sets.giveBack(likely);
+  }
 }
+
+// No lexeme holds a blank.
+const pairMark = (word: string, follower: string): string => `pair ${word} ${follower}`;

@@ -4,15 +4,15 @@ import { OrderedWords } from './ordered-words.js';
 import { WordPairs } from './word-pairs.js';
 
 /** Texts of words that stand one behind the other, the last of them at the last position that PostgreSQL counts. */
-function pairsOf(texts: number[][], firstPosition = 1): WordPairs {
+function pairsOf(texts: number[][], { firstPosition = 1, mostRare = 255, frequent = (): void => undefined }: { firstPosition?: number; mostRare?: number; frequent?: (word: number, follower: number) => void } = {}): WordPairs {
   const sets = new BitSets();
   sets.reserve(texts.length);
-  const pairs = new WordPairs(sets);
+  const pairs = new WordPairs(sets, mostRare);
   texts.forEach((words, slot) => {
     const text = new OrderedWords();
     words.forEach((word, index) => text.put(word, Math.min(firstPosition + index, 16_383)));
     text.sort();
-    pairs.add(slot, text);
+    pairs.add(slot, text, frequent);
   });
   return pairs;
 }
@@ -24,7 +24,7 @@ describe('pairs of words', () => {
     const anyText = fc.array(fc.nat({ max: 30 }), { maxLength: 40 });
     fc.assert(
       fc.property(fc.array(anyText, { minLength: 1, maxLength: 20 }), fc.constantFrom(1, 16_370), (texts, firstPosition) => {
-        const pairs = pairsOf(texts, firstPosition);
+        const pairs = pairsOf(texts, { firstPosition });
         texts.forEach((words, slot) => {
           const last = 16_383 - firstPosition;
           words.slice(1, last + 1).forEach((follower, index) => expect(isLikely(pairs, slot, words[index]!, follower)).toBe(true));
@@ -32,6 +32,12 @@ describe('pairs of words', () => {
         });
       }),
     );
+  });
+
+  it('are told from the time on at which they are frequent', () => {
+    const told: number[][] = [];
+    pairsOf([[1, 2], [1, 2, 3], [7, 8, 1, 2], [1, 2], [2, 3]], { mostRare: 2, frequent: (...pair) => told.push(pair) });
+    expect(told).toEqual([[1, 2], [1, 2]]);
   });
 
   it('leave few texts that do not have them', () => {

@@ -3,6 +3,10 @@ import type { OrderedWords } from './ordered-words.js';
 
 /** Some forty pairs of a text, two each, take a sixth of them. */
 const COLUMNS = 512;
+/** Ten million pairs, which a million texts have, share them: a few rare ones are taken for frequent, which does no harm. */
+const COUNTERS = 1 << 22;
+/** Texts with such a pair are as many as a search may read. */
+const MOST_RARE = 255;
 
 /**
  * Which words stand next to each other in the texts, as a Bloom filter of pairs for each slot, kept by columns: a column is a set of slots.
@@ -10,11 +14,19 @@ const COLUMNS = 512;
  */
 export class WordPairs {
   private readonly columns: BitSet[] = [];
+  private readonly met = new Uint8Array(COUNTERS);
 
-  /** @param sets with room for every slot. */
-  constructor(private readonly sets: BitSets) {}
+  /**
+   * @param sets with room for every slot.
+   * @param mostRare pairs that were met more often are frequent.
+   */
+  constructor(
+    private readonly sets: BitSets,
+    private readonly mostRare = MOST_RARE,
+  ) {}
 
-  add(slot: number, { words, positions, count }: OrderedWords): void {
+  /** @param frequent is told of every pair in the text that is frequent by now. */
+  add(slot: number, { words, positions, count }: OrderedWords, frequent: (word: number, follower: number) => void): void {
     for (let index = 0; index < count; index += 1) {
       const next = positions[index]! + 1;
       // More than one word may have the last position that PostgreSQL counts.
@@ -23,6 +35,8 @@ export class WordPairs {
         const hash = hashOf(words[index]!, words[other]!);
         this.column(firstOf(hash)).add(slot);
         this.column(secondOf(hash)).add(slot);
+        if (this.met[hash & (COUNTERS - 1)]! < this.mostRare) this.met[hash & (COUNTERS - 1)]! += 1;
+        else frequent(words[index]!, words[other]!);
       }
     }
   }
