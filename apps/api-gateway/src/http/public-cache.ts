@@ -10,7 +10,7 @@ export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body
   return sendCacheableText(request, reply, JSON.stringify(body), JSON_TYPE);
 }
 
-/** The same for a document that is text already. */
+/** The same for a document that is text already. @param type with its charset, which Fastify adds to strings alone. */
 export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, text: string, type: string): Buffer | undefined {
   // Hashed, counted and sent, a string would be encoded three times.
   const bytes = Buffer.from(text);

@@ -8,7 +8,7 @@ import { guidanceLinks } from '../http/error-body.js';
 import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
 import { agentCard } from './agent-card.js';
 
-const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
+const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"; charset=utf-8';
 const DAY_MS = 86_400_000;
 const SECURITY_TXT_DAYS = 180;
 
