@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 /**
@@ -7,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
  */
 export class InFlight {
   private underWay = 0;
-  private whenNone: (() => void)[] = [];
+  private readonly ends = new EventEmitter();
 
   track<T>(work: Promise<T>): Promise<T> {
     this.underWay += 1;
@@ -17,15 +18,9 @@ export class InFlight {
 
   /** Resolves when nothing is under way any more, or after `withinMs`. */
   async finished(withinMs: number): Promise<void> {
-    const deadline = { isOver: false };
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<void>((resolve) => {
-      timer = setTimeout(() => {
-        deadline.isOver = true;
-        resolve();
-      }, withinMs);
-    });
-    while (this.underWay > 0 && !deadline.isOver) await Promise.race([over, new Promise<void>((resolve) => this.whenNone.push(resolve))]);
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), withinMs);
+    while (this.underWay > 0 && !deadline.signal.aborted) await once(this.ends, 'last', { signal: deadline.signal }).catch(() => undefined);
     clearTimeout(timer);
     // What a finished work wrote last may still wait for the next turn of the event loop.
     await nextTurn();
@@ -33,6 +28,6 @@ export class InFlight {
 
   private readonly done = (): void => {
     this.underWay -= 1;
-    if (this.underWay === 0) for (const tell of this.whenNone.splice(0)) tell();
+    if (this.underWay === 0) this.ends.emit('last');
   };
 }

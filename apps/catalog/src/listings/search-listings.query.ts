@@ -43,8 +43,7 @@ export class SearchListings {
     const { version } = index;
     // Words that mean nothing to a search, such as "the", find nothing.
     if (q !== undefined && !text) return { index, version, itemsJson: '[]', total: 0 };
-    const found = await phrases.resolve(text, (slots) => ({ version: index.version, ...find(index, { ...queryOf(input), text }, slots) }));
-    return { index, version: found.version, itemsJson: found.shownJson, total: found.total };
+    return phrases.resolve(text, (slots) => ({ index, version: index.version, ...find(index, { ...queryOf(input), text }, slots) }));
   }
 }
 

@@ -82,7 +82,7 @@ function naive(all: Shelved[], { text, categoryId, pricingModel, deliveryType, m
     .filter(({ priceMicros }) => priceMicros >= minPriceMicros && priceMicros <= maxPriceMicros)
     .sort((a, b) => a[key] - b[key] || (a.id < b.id ? -1 : 1));
   if (sort !== 'price_low') found.reverse();
-  return { shownJson: `[${found.slice(offset, offset + limit).map(({ shown }) => shown).join(',')}]`, total: found.length };
+  return { itemsJson: `[${found.slice(offset, offset + limit).map(({ shown }) => shown).join(',')}]`, total: found.length };
 }
 
 describe('the index', () => {

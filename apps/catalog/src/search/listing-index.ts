@@ -40,7 +40,7 @@ interface Picked {
 
 export interface Found {
   /** An array of what is shown of each listing, in order. */
-  shownJson: string;
+  itemsJson: string;
   total: number;
 }
 
@@ -125,7 +125,7 @@ export class ListingIndex {
   /** @param phrases knows every phrase of the query that must be looked for up to the last slot. */
   search(query: IndexQuery, phrases: PhraseSlots): Found {
     const { slots, total } = this.pick({ ...query, text: query.text && this.inWords(query.text) }, phrases);
-    return { shownJson: this.shown.arrayOf(slots), total };
+    return { itemsJson: this.shown.arrayOf(slots), total };
   }
 
   /**

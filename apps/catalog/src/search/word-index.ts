@@ -6,10 +6,8 @@ import type { SlotList } from './slot-lists.js';
 import type { PhraseWord } from './text-query.js';
 import { readTsvector, type LexemeVisitor } from './tsvector.js';
 import { Vocabulary } from './vocabulary.js';
-import { WordOrders } from './word-orders.js';
+import { MOST_WORDS, WordOrders } from './word-orders.js';
 import { WordPairs } from './word-pairs.js';
-
-const MOST_WORDS = 2 ** 26;
 
 export interface WordLimits {
   /** As `PostingLists` takes it. */
@@ -25,7 +23,7 @@ export class WordIndex implements LexemeVisitor {
   private readonly orders = new WordOrders();
   private readonly pairs: WordPairs;
   private readonly vocabulary = new Vocabulary();
-  /** Words of ours for pairs that are frequent, by the numbers of both. */
+  /** Words of ours for pairs that are frequent, by the numbers of both: to spell each that is met would make a start a tenth longer. */
   private readonly frequentPairs = new Map<number, number>();
   /** Of the text that is being put in. */
   private readonly order = new OrderedWords();

@@ -5,7 +5,8 @@ import { Rows } from './rows.js';
 const PAGE_WORDS = 1 << 18;
 /** Of four bytes: the number of a word, and in the upper bits how far it stands from the word before. */
 const WORD_BITS = 25;
-const WORD = 2 ** WORD_BITS - 1;
+export const MOST_WORDS = 2 ** WORD_BITS;
+const WORD = MOST_WORDS - 1;
 /** What stands further apart is in no phrase that a `q` has room for. */
 const FARTHEST = 2 ** (32 - WORD_BITS) - 1;
 
