@@ -3,7 +3,7 @@ import { solvesProofOfWork } from '@market/kernel';
 import { newCall } from '@market/messaging';
 import { eventually } from '@market/testing';
 import bs58 from 'bs58';
-import { smallOrderEncodings } from '../support/edwards25519.js';
+import { plusGroupOrder, smallOrderEncodings } from '../support/edwards25519.js';
 import { reasonOf, solve, startIdentity, type IdentityWorld } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
@@ -151,14 +151,8 @@ describe('register', () => {
     const evm = evmTestWallet();
     const solana = solanaTestWallet();
     const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
-    const groupOrder = 2n ** 252n + 27742317777372353535851937790883648493n;
     const highS = (signature: string): string =>
       `${signature.slice(0, 66)}${(order - BigInt(`0x${signature.slice(66, 130)}`)).toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}`;
-    const plusOrder = (signature: string): string => {
-      const bytes = Buffer.from(bs58.decode(signature));
-      const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + groupOrder;
-      return bs58.encode(Buffer.concat([bytes.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse()]));
-    };
     const weak = smallOrderEncodings()[0]!;
 
     it.each<[string, TestWallet, (signature: string) => string]>([
@@ -179,7 +173,7 @@ describe('register', () => {
       ['base64 without padding', solana, (signature) => Buffer.from(bs58.decode(signature)).toString('base64').replace('==', '')],
       ['63 bytes', solana, (signature) => bs58.encode(bs58.decode(signature).slice(1))],
       ['65 bytes', solana, (signature) => bs58.encode(Uint8Array.of(1, ...bs58.decode(signature)))],
-      ['S + L', solana, plusOrder],
+      ['S + L', solana, (signature) => bs58.encode(plusGroupOrder(bs58.decode(signature)))],
       ['R of small order', solana, (signature) => bs58.encode(Buffer.concat([weak, bs58.decode(signature).slice(32)]))],
       ['zeros', solana, () => bs58.encode(new Uint8Array(64))],
     ])('refuses %s (%#) and writes nothing', async (_name, wallet, spoil) => {
