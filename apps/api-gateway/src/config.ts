@@ -23,7 +23,7 @@ const contact = z.string().regex(/^(mailto:|https:\/\/|tel:)[\x21-\x7e]{1,500}$/
 const variables = defineConfig('api-gateway', {
   host: variable('HOST', text('127.0.0.1'), 'address the public port listens on'),
   port: variable('PORT', integer(0, 65_535, 3000), 'public port'),
-  requestBudgetMs: variable('API_GATEWAY_REQUEST_BUDGET_MS', integer(100, 60_000, 10_000), 'how long a request may take in milliseconds before it is answered 429'),
+  requestBudgetMs: variable('API_GATEWAY_REQUEST_BUDGET_MS', integer(100, 60_000, 10_000), 'how long a request may take in milliseconds before it is answered 503'),
   callBudgetMs: variable('API_GATEWAY_CALL_BUDGET_MS', integer(1_000, 600_000, 150_000), 'the same for requests that wait for a seller; longer than the longest endpoint timeout (120000)'),
   trustedProxies: variable('API_GATEWAY_TRUSTED_PROXIES', cidrs, 'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored'),
   securityContact: variable('API_GATEWAY_SECURITY_CONTACT', optional(contact), 'whom to tell of a weakness: a mailto:, https: or tel: URI for /.well-known/security.txt; no such file when absent'),

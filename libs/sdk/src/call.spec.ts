@@ -109,8 +109,8 @@ describe('call', () => {
     expect(clock.slept).toEqual([2000, 2000, 2000]);
   });
 
-  it('waits as long as a 429 says', async () => {
-    gateway.faults.push('too_fast');
+  it.each(['too_fast', 'unavailable'] as const)('waits as long as an answer says that it is %s', async (fault) => {
+    gateway.faults.push(fault);
 
     await call();
 

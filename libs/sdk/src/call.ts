@@ -121,8 +121,8 @@ export class LogicalCall<T> {
           signal: this.options.signal,
           ...this.#boundedByDeadline(),
         });
-        if (answer.status >= 500) throw errorOf(answer);
         const later = notYet(answer);
+        if (!later && answer.status >= 500) throw errorOf(answer);
         if (!later) return answer;
         failures = 0;
         await this.#pause(later.retryAfterSeconds ?? 1, later);
@@ -258,9 +258,9 @@ function notYet(answer: HttpAnswer): MarketplaceError | undefined {
         body?.data?.retry_after_seconds ?? body?.retry_after_seconds ?? retryAfterSeconds(answer.headers),
     });
   }
-  if (answer.status !== 429 && answer.status !== 409) return undefined;
+  if (![409, 429, 503].includes(answer.status)) return undefined;
   const error = errorOf(answer);
-  return answer.status === 429 || error.details?.['reason'] === 'idempotency_in_progress' ? error : undefined;
+  return answer.status !== 409 || error.details?.['reason'] === 'idempotency_in_progress' ? error : undefined;
 }
 
 /** What does not read is as if it were not there: the receipt says the same. */

@@ -89,6 +89,7 @@ export class FakeGateway {
     const fault = this.faults.shift();
     if (fault === 'lose_request') return void response.destroy();
     if (fault === 'too_fast') return write(response, refusal(429, 'RATE_LIMITED', {}, { 'Retry-After': '3' }));
+    if (fault === 'unavailable') return write(response, refusal(503, 'SERVICE_UNAVAILABLE', {}, { 'Retry-After': '3' }));
     if (fault === 'bad_gateway') {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
       return;

@@ -7,7 +7,7 @@ export interface HttpMeaning {
   nextAction: NextAction;
 }
 
-/** The only place where a kind of refusal becomes a status and a code. The contract has no 503: an outage asks to come again. */
+/** The only place where a kind of refusal becomes a status and a code. */
 export const HTTP_BY_KIND: Record<RefusalKind, HttpMeaning> = {
   invalid: { status: 400, code: 'BAD_REQUEST', nextAction: 'fix_request' },
   unauthenticated: { status: 401, code: 'UNAUTHORIZED', nextAction: 'authenticate' },
@@ -18,7 +18,7 @@ export const HTTP_BY_KIND: Record<RefusalKind, HttpMeaning> = {
   gone: { status: 410, code: 'GONE', nextAction: 'use_direct_gateway' },
   'too-large': { status: 413, code: 'PAYLOAD_TOO_LARGE', nextAction: 'fix_request' },
   'rate-limited': { status: 429, code: 'RATE_LIMITED', nextAction: 'retry_after_delay' },
-  unavailable: { status: 429, code: 'RATE_LIMITED', nextAction: 'retry_after_delay' },
+  unavailable: { status: 503, code: 'SERVICE_UNAVAILABLE', nextAction: 'retry_after_delay' },
 };
 
 /** What the HTTP layers below the handlers refuse, in the words of the contract. */

@@ -18,6 +18,10 @@ export const RATE_HEADERS = {
   RateLimit: header('What is left of it: "reads";r=599;t=1 is 599 requests now, and all of them again in a second.'),
 };
 
+const RETRY_AFTER = { 'Retry-After': header('Seconds to wait.', { type: 'integer' }) };
+
+const HEADERS: Record<number, Record<string, object>> = { 429: { ...RETRY_AFTER, ...RATE_HEADERS }, 503: RETRY_AFTER };
+
 const DESCRIPTIONS: Record<number, string> = {
   400: 'The request is not valid.',
   401: 'Missing or invalid API key.',
@@ -29,8 +33,9 @@ const DESCRIPTIONS: Record<number, string> = {
   410: 'Retired.',
   413: 'The body is too large.',
   415: 'The body is not application/json in UTF-8.',
-  429: 'Too many requests, or a part of the marketplace is out of reach: honour Retry-After.',
+  429: 'Too many requests: honour Retry-After.',
   500: 'A bug of the marketplace, never a fault of the client.',
+  503: 'A part of the marketplace, or the seller, cannot serve this for now: honour Retry-After.',
 };
 
 /** Documents refusals under the statuses they are answered with, one example a reason, made by the code that answers them. */
@@ -72,8 +77,7 @@ function ApiErrors(errors: ErrorExample[]): MethodDecorator {
   return applyDecorators(
     ...statuses.map((status) => {
       const examples = Object.fromEntries(errors.filter((error) => error.status === status).map(({ name, body }) => [name, { value: body }]));
-      const headers = status === 429 ? { 'Retry-After': header('Seconds to wait.', { type: 'integer' }), ...RATE_HEADERS } : undefined;
-      return mergedResponse(status, examples, headers);
+      return mergedResponse(status, examples, HEADERS[status]);
     }),
   );
 }

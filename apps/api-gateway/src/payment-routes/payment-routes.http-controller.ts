@@ -34,7 +34,7 @@ export class PaymentRoutesHttpController {
   @Public()
   @Operation({
     summary: 'The ways a payment can take',
-    description: 'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs. The headers of a route choose it for a call. While available is false the route is not quoted: what names it is answered 429.',
+    description: 'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs. The headers of a route choose it for a call. While available is false the route is not quoted: what names it is answered 503.',
     asks: [listPaymentRoutes],
     cacheable: true,
     answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(paymentRoute) }), example: success([routeExample]) },

@@ -229,11 +229,11 @@ describe('who may use what', () => {
     expect(world.bus.asked(authenticate).filter((asked) => asked.keyHash === keyHash).length).toBeLessThanOrEqual(2);
   });
 
-  it('answers 429 and no 401 while identity is out of reach', async () => {
+  it('answers 503 and no 401 while identity is out of reach', async () => {
     const impatient = await EdgeWorld.start({ API_GATEWAY_REQUEST_BUDGET_MS: '100' });
     impatient.bus.answers(authenticate, () => new Promise(() => undefined));
     const answer = await send(impatient, 'GET', '/me', { key: impatient.agent().key });
-    expectRefused(answer, 429, 'RATE_LIMITED', 'deadline_exceeded');
+    expectRefused(answer, 503, 'SERVICE_UNAVAILABLE', 'deadline_exceeded');
     expect(answer.headers['retry-after']).toBe('1');
     await impatient.stop();
   });

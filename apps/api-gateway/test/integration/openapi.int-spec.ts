@@ -38,6 +38,7 @@ describe('the OpenAPI document', () => {
   it('has 429 with Retry-After on all that is counted, and says how counting is told', () => {
     for (const { name, responses } of served.operations.filter((operation) => operation.name !== 'GET /health')) {
       expect([name, Object.keys(responses['429']?.headers ?? {}).sort()]).toEqual([name, ['RateLimit', 'RateLimit-Policy', 'Retry-After']]);
+      if (responses['503']) expect([name, Object.keys(responses['503'].headers ?? {})]).toEqual([name, ['Retry-After']]);
     }
   });
 

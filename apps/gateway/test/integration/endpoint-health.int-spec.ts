@@ -104,7 +104,7 @@ describe('the health of an endpoint', () => {
     });
     expect(shop.seller.requests).toHaveLength(before + 1);
     const refused = await refusalOf(bought[0]!());
-    expect([refused.reason, refused.declaration.kind, refused.details]).toEqual(['delivery_postponed', 'rate-limited', { endpoint_status: 'failing', retry_after_seconds: 1 }]);
+    expect([refused.reason, refused.declaration.kind, refused.details]).toEqual(['delivery_postponed', 'unavailable', { endpoint_status: 'failing', retry_after_seconds: 1 }]);
     expect(await healthOf(shop)).toEqual(['failing', FAILING_AFTER + 1]);
     shop.seller.behave(working);
     for (const deliver of bought) await eventually(() => deliver());

@@ -57,11 +57,11 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     const calls = shop.requests.length;
     const postponed = await eventually(async () => {
       const answer = await failing();
-      expect(answer.status).toBe(429);
+      expect(answer.status).toBe(503);
       return answer;
     });
     expect(bodyOf(postponed).error).toMatchObject({
-      code: 'RATE_LIMITED',
+      code: 'SERVICE_UNAVAILABLE',
       details: { reason: 'delivery_postponed', endpoint_status: 'failing', retry_after_seconds: 1 },
       recovery: { next_action: 'retry_after_delay', keep: expect.arrayContaining(['X-Market-Relay-Request-Id']) },
     });
@@ -106,7 +106,7 @@ inEachMode('the health of an endpoint', ({ mode }) => {
   it('is judged by no call that found it paused or busy', async () => {
     const paid = await buy(1);
     await seller.market.endpoint.update(shop.listing, { status: 'paused' });
-    await eventually(async () => expect([(await paid()).status, reasonOf(await paid())]).toEqual([429, 'delivery_postponed']));
+    await eventually(async () => expect([(await paid()).status, reasonOf(await paid())]).toEqual([503, 'delivery_postponed']));
     await seller.market.endpoint.update(shop.listing, { status: 'active', limits: { requests_per_minute: 1 } });
     await eventually(async () => expect((await paid()).status).toBe(200));
     const next = await buy(2);

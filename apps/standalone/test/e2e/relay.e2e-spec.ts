@@ -155,7 +155,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
       await cheap.close();
     }
     relay.misbehave = () => ({ status: 429, body: '{}', headers: { 'retry-after': '3' } });
-    expect(await answerOf(BY_ETH)).toEqual([429, 'RATE_LIMITED', 'payment_provider_unavailable', 'retry_after_delay', '3']);
+    expect(await answerOf(BY_ETH)).toEqual([503, 'SERVICE_UNAVAILABLE', 'payment_provider_unavailable', 'retry_after_delay', '3']);
   });
 
   it('is explained to its operator', async () => {

@@ -127,7 +127,7 @@ inEachMode('a seller that fails', (world) => {
     expect(results.every(({ billable }) => billable)).toBe(true);
     expect(waited).toBe(0);
     const statuses = await Promise.all(stuck);
-    expect(statuses.every((status) => status === 200 || status === 429)).toBe(true);
+    expect(statuses.every((status) => status === 200 || status === 429 || status === 503)).toBe(true);
     expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(4);
     await good.close();
   });

@@ -64,7 +64,7 @@ export class TirelessBuyer {
         const answer = await request();
         this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
         if (isDone(answer)) return answer;
-        if (![200, 202, 429].includes(answer.status)) throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
+        if (![200, 202, 429, 503].includes(answer.status)) throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
         last = answer.text;
       } catch (error) {
         if (!(error instanceof MarketplaceError)) throw error;

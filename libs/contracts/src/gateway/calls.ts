@@ -49,7 +49,7 @@ export const executeCall = defineRequest({
     listing_busy: declareRefusal('rate-limited', 'The seller takes no more calls at this moment; a payment is untouched', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] }),
     /** A paid call of an endpoint that is paused, gone, or failing and not due for the next try. */
     delivery_postponed: declareRefusal(
-      'rate-limited',
+      'unavailable',
       'The seller is not taking this call now; the payment stays good for it, and is owed back if the call is not delivered in time',
       z.object({ endpoint_status: z.string(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },

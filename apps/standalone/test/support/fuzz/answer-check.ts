@@ -45,7 +45,7 @@ export class AnswerCheck {
     complain(shown !== null, `it shows something of ours: ${shown?.[0]}`);
     for (const secret of foreign) complain(everything.includes(secret), `it holds what the caller must not see: ${secret}`);
     if (status === 401) complain(!/^Bearer /.test(headers['www-authenticate'] ?? ''), 'a 401 names no scheme');
-    if (status === 429) complain(!/^\d+$/.test(headers['retry-after'] ?? ''), 'a 429 does not say when to come again');
+    if (status === 429 || status === 503) complain(!/^\d+$/.test(headers['retry-after'] ?? ''), `a ${status} does not say when to come again`);
     if (method === 'HEAD' || status === 204 || status === 304) {
       complain(text !== '', `a ${status} to ${method} has a body`);
       if (status < 400) return problems;
