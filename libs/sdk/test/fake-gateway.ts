@@ -4,7 +4,7 @@ import type { PaymentCurrency } from '../src/types/catalog.js';
 import type { PaymentOffer } from '../src/types/payments.js';
 
 /** What the wire does to one request: lose it before or after it took effect, or answer in place of the service. */
-export type Fault = 'lose_request' | 'lose_answer' | 'too_fast' | 'bad_gateway';
+export type Fault = 'lose_request' | 'lose_answer' | 'too_fast' | 'unavailable' | 'bad_gateway';
 
 export interface SeenRequest {
   path: string;

@@ -43,7 +43,7 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
     if (!absent) routes.add(route);
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
     route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf(rules, isRead, settings);
-    if (rules.rate === 'calls') route.onSend = (request, _reply, payload, done) => (settings.limiter.finished(request), done(null, payload));
+    if (rules.rate === 'calls') route.onSend = (request, reply, payload, done) => (settings.limiter.finished(request, reply), done(null, payload));
   });
   return routes;
 }

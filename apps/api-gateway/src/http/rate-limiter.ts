@@ -28,9 +28,11 @@ export class RateLimiter {
   /** Absent where nothing is counted. */
   private readonly rates: Record<RateName, Rate> | undefined;
   private readonly mostInFlight: number;
-  /** Calls under way in this process, by account. */
+  /** Calls in flight in this process, by account. */
   private readonly inFlight = new Map<string, number>();
   private readonly callers = new WeakMap<FastifyRequest, string>();
+  /** Whom a retry counts for if it does not deliver. */
+  private readonly retries = new WeakMap<FastifyRequest, string>();
 
   constructor(
     private readonly limits: Limits,
@@ -45,11 +47,14 @@ export class RateLimiter {
     if (!this.rates || rate === 'none') return uncounted;
     const [ofAccount, ofAddress] = [this.rates[rate ?? (isRead ? 'reads' : 'writes')], this.rates[rate ?? (isRead ? 'catalog' : 'challenges')]];
     const count: Counter = (request, reply, principal, done) => (principal ? this.count(ofAccount, principal.accountId, reply, done) : this.count(ofAddress, siteOf(request.ip), reply, done));
-    return rate === 'calls' ? this.withinFlight(count) : count;
+    if (rate !== 'calls') return count;
+    return this.withinFlight((request, reply, principal, done) => (carriesPayment(request) ? this.admitRetry(request, reply, principal, done) : count(request, reply, principal, done)));
   }
 
-  /** Ends what a counted call began. To be told of every answer, once there is nothing left to do for it. */
-  finished(request: FastifyRequest): void {
+  /** Ends what a counted call began. To be called with every answer, once there is nothing left to do for it. */
+  finished(request: FastifyRequest, { statusCode }: FastifyReply): void {
+    const payer = this.retries.get(request);
+    if (payer !== undefined && statusCode !== 200) void this.limits.consume(this.rates!.retries.rule, payer);
     const accountId = this.callers.get(request);
     if (accountId === undefined) return;
     this.callers.delete(request);
@@ -70,12 +75,22 @@ export class RateLimiter {
 
   private countRefusal(request: FastifyRequest, reply: FastifyReply, cost: 0 | 1, goOn: () => void, done: Done): void {
     if (!this.rates) return goOn();
-    const { refusals } = this.rates;
-    const { points, perSeconds } = refusals.rule;
-    this.limits.consume(refusals.rule, siteOf(request.ip), cost).then((verdict) => {
+    this.unlessExhausted(this.rates.refusals, siteOf(request.ip), cost, reply, goOn, done);
+  }
+
+  /** A retry that delivers is paid for and not limited; only those that do not deliver are counted, when they are answered. */
+  private admitRetry(request: FastifyRequest, reply: FastifyReply, principal: Principal | undefined, done: Done): void {
+    const payer = principal?.accountId ?? siteOf(request.ip);
+    this.retries.set(request, payer);
+    this.unlessExhausted(this.rates!.retries, payer, 0, reply, done, done);
+  }
+
+  private unlessExhausted(rate: Rate, key: string, cost: 0 | 1, reply: FastifyReply, goOn: () => void, done: Done): void {
+    const { points, perSeconds } = rate.rule;
+    this.limits.consume(rate.rule, key, cost).then((verdict) => {
       if (verdict.allowed && verdict.remaining + cost > 0) return goOn();
-      tell(reply, refusals, verdict);
-      done(rateLimited(refusals.name, Math.ceil(perSeconds / points)));
+      tell(reply, rate, verdict);
+      done(rateLimited(rate.name, Math.ceil(perSeconds / points)));
     }, done);
   }
 
@@ -99,6 +114,9 @@ export class RateLimiter {
     };
   }
 }
+
+/** Whether a call says that it is paid: by the id of an offer, or by a signed authorization. */
+const carriesPayment = ({ headers }: FastifyRequest): boolean => headers['x-market-relay-request-id'] !== undefined || headers['payment-signature'] !== undefined;
 
 function rateOf(name: RateName, rule: LimitRule): Rate {
   const burst = rule.burst === undefined ? '' : `;market-burst=${rule.burst}`;

@@ -1,7 +1,7 @@
 import type { LimitRule } from '@market/limits';
 
 /** What is counted apart: what accounts do, and what addresses do without one. */
-export const RATE_NAMES = ['reads', 'writes', 'calls', 'catalog', 'challenges', 'registrations', 'refusals'] as const;
+export const RATE_NAMES = ['reads', 'writes', 'calls', 'retries', 'catalog', 'challenges', 'registrations', 'refusals'] as const;
 export type RateName = (typeof RATE_NAMES)[number];
 
 const IN_FLIGHT = 'calls-in-flight';
@@ -14,7 +14,7 @@ export class RateLimits {
   ) {}
 
   /**
-   * Reads `reads=600/60,calls=120/60:30,calls-in-flight=20`: requests in seconds, and after a colon how many of them may
+   * Reads `reads=600/60,calls=3000/60:300,calls-in-flight=100`: requests in seconds, and after a colon how many of them may
    * come at once. What is not named stays as shipped.
    * @throws Error saying what is wrong with it.
    */
@@ -33,7 +33,7 @@ export class RateLimits {
 }
 
 /** As the variable RATE_LIMITS writes them. */
-export const SHIPPED = 'reads=600/60,writes=60/60,calls=120/60:30,calls-in-flight=20,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60';
+export const SHIPPED = 'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60';
 
 const MOST = 1_000_000;
 const isCount = (text: string | undefined): boolean => text !== undefined && /^\d{1,7}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST;

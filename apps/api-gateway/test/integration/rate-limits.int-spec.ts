@@ -106,6 +106,22 @@ describe('rate limits', () => {
     expect((await send(world, 'GET', '/me', { key: good.key })).status).toBe(200);
   });
 
+  it('count no paid call that is delivered, and every retry that is not', async () => {
+    await start({ RATE_LIMITS: `${TIGHT},retries=2/400` });
+    const { key } = world.agent();
+    const answer = (output: object) => world.bus.answers(executeCall, () => output as never);
+    const retry = (proof: Record<string, string>) => send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {}, headers: proof });
+    const relayId = { 'x-market-relay-request-id': `0x${'ab'.repeat(32)}` };
+    answer({ outcome: 'answered', dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false });
+    expect(new Set(await times(20, () => retry(relayId)))).toEqual(new Set([200]));
+    answer({ outcome: 'pending', relayRequestId: relayId['x-market-relay-request-id'], retryAfterSeconds: 1 });
+    expect(await times(3, () => retry(relayId))).toEqual([202, 202, 429]);
+    const refused = await retry(relayId);
+    expectRefused(refused, 429, 'RATE_LIMITED', 'rate_limited');
+    expect(refused.json.error!.details).toMatchObject({ rate: 'retries', retry_after_seconds: 200 });
+    expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} })).status).toBe(202);
+  });
+
   describe('on calls under way', () => {
     it('hold for one account, and end with each call', async () => {
       await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });

@@ -7,7 +7,7 @@ import { startStandalone } from './standalone.js';
 const TEST_SETTINGS = {
   HOST: '127.0.0.1',
   LOG_LEVEL: 'warn',
-  RATE_LIMITS: 'reads=1000000/1,writes=1000000/1,calls=1000000/1,calls-in-flight=1000000,catalog=1000000/1,challenges=1000000/1,registrations=1000000/1,refusals=1000000/1',
+  RATE_LIMITS: 'reads=1000000/1,writes=1000000/1,calls=1000000/1,retries=1000000/1,calls-in-flight=1000000,catalog=1000000/1,challenges=1000000/1,registrations=1000000/1,refusals=1000000/1',
   PAYMENTS_MODE: 'sandbox',
   ALLOW_PRIVATE_ENDPOINTS: 'true',
   REGISTRATION_POW_DIFFICULTY: '1',
