@@ -133,7 +133,7 @@ describe('the Relay rail', () => {
       const [order, offered] = await quoted();
       expect((await claim(order, offered)).outcome).toBe('pending');
       const request = world.relay.deposit(offered.offer.requirements.depositAddress);
-      for (const status of ['depositing', 'pending', 'submitted', 'delayed']) {
+      for (const status of ['depositing', 'pending', 'submitted', 'delayed'] as const) {
         request.status = status;
         expect((await claim(order, offered)).outcome).toBe('pending');
       }
@@ -170,7 +170,7 @@ describe('the Relay rail', () => {
       const request = world.relay.deposit(offered.offer.requirements.depositAddress);
       world.relay.fill(request);
       let claimed = asClaimed(await claim(order, offered));
-      for (const status of ['pending', 'waiting', 'refund', 'failure']) {
+      for (const status of ['pending', 'waiting', 'refund', 'failure'] as const) {
         request.status = status;
         await world.ledger.release(claimed);
         claimed = asClaimed(await claim(order, offered));
@@ -251,7 +251,7 @@ describe('the Relay rail', () => {
       world.relay.fill(world.relay.deposit(request.depositAddress));
       await hear(world.relay.webhook(request));
       expect(await stateOf(offered)).toBe('verified');
-      for (const status of ['waiting', 'refund', 'failure', 'success']) await hear(world.relay.webhook({ ...request, status }));
+      for (const status of ['waiting', 'refund', 'failure', 'success'] as const) await hear(world.relay.webhook({ ...request, status }));
       expect(await stateOf(offered)).toBe('verified');
     });
 

@@ -2,34 +2,27 @@ import bs58 from 'bs58';
 import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { zeroAddress } from 'viem';
+import type { paths } from '@relayprotocol/relay-sdk';
+import { encodeFunctionData, erc20Abi, formatUnits, zeroAddress, type Address } from 'viem';
 
-/** Body of `POST /quote/v2` as far as it is read here. */
-export interface QuoteBody {
-  user: string;
-  recipient: string;
-  refundTo?: string;
-  originChainId: number;
-  originCurrency: string;
-  destinationChainId: number;
-  destinationCurrency: string;
-  tradeType: string;
-  amount: string;
-  useDepositAddress?: boolean;
-  strict?: boolean;
-  appFees?: { recipient: string; fee: string }[];
-  referrer?: string;
-  ttl?: number;
-}
+type QuoteV2 = paths['/quote/v2']['post'];
+type StatusV3 = paths['/intents/status/v3']['get']['responses']['200']['content']['application/json'];
+export type QuoteBody = QuoteV2['requestBody']['content']['application/json'];
+export type QuoteAnswer = QuoteV2['responses']['200']['content']['application/json'];
+/** As documented; the SDK leaves out one status and the two reasons. */
+export type StatusAnswer = Omit<StatusV3, 'status'> & { status: NonNullable<StatusV3['status']> | 'delayed' | 'unknown'; failReason?: string; refundFailReason?: string };
 
 /** One order: a deposit address, and what became of it. */
 export interface RelayRequest {
   requestId: string;
   depositAddress: string;
+  /** Whose it is: webhooks tell of requests that came with a key. */
+  apiKey: string | undefined;
   quote: QuoteBody;
   amountIn: bigint;
+  createdAt: number;
   endsAt: number;
-  status: string;
+  status: StatusAnswer['status'];
   inTxHashes: string[];
   txHashes: string[];
   failReason?: string;
@@ -43,7 +36,8 @@ export type Misbehaviour = { status: number; body: string; headers?: Record<stri
 
 /**
  * Relay's HTTP interface as it is documented, over orders in memory: strict deposit addresses take the exact amount, fill
- * it, and send back everything else. Source: docs.relay.link.
+ * it, and send back everything else. Source: docs.relay.link, and the types of @relayprotocol/relay-sdk, whose client
+ * is served as well.
  */
 export interface RelayServer {
   readonly url: string;
@@ -84,13 +78,24 @@ const currencyAt = (chainId: number, address: string): Currency => {
   if (SOLANA_CHAINS.includes(chainId)) return SOLANA_USDC.includes(address) ? USDC : SOL;
   return address === zeroAddress ? ETH : USDC;
 };
-const amountOf = (chainId: number, address: string, { symbol, decimals }: Currency, amount: bigint) => ({ currency: { chainId, address: address.toLowerCase() === address || SOLANA_CHAINS.includes(chainId) ? address : address.toLowerCase(), symbol, decimals }, amount: amount.toString(), minimumAmount: amount.toString() });
+const amountOf = (chainId: number, address: string, { symbol, decimals, price }: Currency, amount: bigint) => ({
+  currency: { chainId, address: SOLANA_CHAINS.includes(chainId) ? address : address.toLowerCase(), symbol, decimals },
+  amount: amount.toString(),
+  amountFormatted: formatUnits(amount, decimals),
+  amountUsd: formatUnits((amount * price) / 10n ** BigInt(decimals), 6),
+  minimumAmount: amount.toString(),
+});
+/** What a wallet signs to pay an order; on Solana it would be instructions. */
+const transfer = ({ user, originChainId: chainId, originCurrency }: QuoteBody, depositAddress: string, amount: bigint) =>
+  originCurrency === zeroAddress
+    ? { from: user, to: depositAddress, data: '0x', value: amount.toString(), chainId }
+    : { from: user, to: originCurrency, data: encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [depositAddress as Address, amount] }), value: '0', chainId };
 const newHash = (): string => `0x${randomBytes(32).toString('hex')}`;
 
 class Refusal extends Error {
   constructor(
     readonly status: number,
-    readonly errorCode: string,
+    readonly errorCode?: string,
   ) {
     super(errorCode);
   }
@@ -101,9 +106,9 @@ export async function startRelayServer(): Promise<RelayServer> {
   const requests = new Map<string, RelayRequest>();
   const asked: string[] = [];
 
-  const quote = (body: QuoteBody): unknown => {
+  const quote = (body: QuoteBody, apiKey: string | undefined): QuoteAnswer => {
     const onSolana = SOLANA_CHAINS.includes(body.originChainId);
-    if (!body.useDepositAddress || !body.strict || body.tradeType !== 'EXACT_OUTPUT' || (body.ttl ?? 0) < 600) throw new Refusal(400, 'INVALID_REQUEST');
+    if (!body.useDepositAddress || !body.strict || body.tradeType !== 'EXACT_OUTPUT' || (body.ttl ?? 0) < 600) throw new Refusal(400);
     if (!body.refundTo || !body.user || !body.recipient || !/^[1-9]\d*$/.test(body.amount)) throw new Refusal(400, 'INVALID_ADDRESS');
     const [from, to] = [currencyAt(body.originChainId, body.originCurrency), currencyAt(body.destinationChainId, body.destinationCurrency)];
     if (to !== USDC) throw new Refusal(400, 'INVALID_OUTPUT_CURRENCY');
@@ -113,10 +118,20 @@ export async function startRelayServer(): Promise<RelayServer> {
     const input = ((output + FLAT_FEE) * 10_000n) / (10_000n - feeBps) + 1n;
     const amountIn = (input * 10n ** BigInt(from.decimals) + from.price - 1n) / from.price;
     const depositAddress = onSolana ? bs58.encode(randomBytes(32)) : `0x${randomBytes(20).toString('hex')}`;
-    const request: RelayRequest = { requestId: newHash(), depositAddress, quote: body, amountIn, endsAt: Date.now() + body.ttl! * 1000, status: 'waiting', inTxHashes: [], txHashes: [], refunded: 0n };
+    const request: RelayRequest = { requestId: newHash(), depositAddress, apiKey, quote: body, amountIn, createdAt: Date.now(), endsAt: Date.now() + body.ttl! * 1000, status: 'waiting', inTxHashes: [], txHashes: [], refunded: 0n };
     requests.set(request.requestId, request);
     return {
-      steps: [{ id: 'deposit', kind: 'transaction', requestId: request.requestId, depositAddress, items: [{ status: 'incomplete', check: { endpoint: `/intents/status/v3?requestId=${request.requestId}`, method: 'GET' } }] }],
+      steps: [
+        {
+          id: 'deposit',
+          action: 'Confirm transaction in your wallet',
+          description: 'Depositing funds to the relayer',
+          kind: 'transaction',
+          requestId: request.requestId,
+          depositAddress,
+          items: [{ status: 'incomplete', ...(!onSolana && { data: transfer(body, depositAddress, amountIn) }), check: { endpoint: `/intents/status/v3?requestId=${request.requestId}`, method: 'GET' } }],
+        },
+      ],
       fees: { app: amountOf(body.originChainId, body.originCurrency, from, (amountIn * feeBps) / 10_000n) },
       details: {
         sender: body.user,
@@ -128,21 +143,24 @@ export async function startRelayServer(): Promise<RelayServer> {
     };
   };
 
-  const status = (requestId: string | null): unknown => {
+  const status = (requestId: string | null): StatusAnswer => {
     const request = requests.get(requestId ?? '');
-    if (!request) throw new Refusal(404, 'REQUEST_NOT_FOUND');
-    const { status: at, inTxHashes, txHashes, failReason, refundFailReason, quote: body } = request;
-    return { status: at, inTxHashes, txHashes, failReason, refundFailReason, updatedAt: Date.now(), originChainId: body.originChainId, destinationChainId: body.destinationChainId };
+    if (!request) return { status: 'unknown' };
+    const { status: at, inTxHashes, txHashes, failReason = 'N/A', refundFailReason = 'N/A', createdAt: quoteCreatedAt, quote: body } = request;
+    if (at === 'waiting') return { status: at, quoteCreatedAt };
+    return { status: at, inTxHashes, txHashes, failReason, refundFailReason, updatedAt: Date.now(), originChainId: body.originChainId, destinationChainId: body.destinationChainId, quoteCreatedAt };
   };
 
-  const answer = (path: string, query: URLSearchParams, body: string): { status: number; value: unknown } => {
+  const answer = (path: string, query: URLSearchParams, body: string, key: string | undefined): { status: number; value: unknown } => {
     try {
-      if (path === 'POST /quote/v2') return { status: 200, value: quote(JSON.parse(body) as QuoteBody) };
+      if (path === 'POST /quote/v2') return { status: 200, value: quote(JSON.parse(body) as QuoteBody, key) };
       if (path === 'GET /intents/status/v3') return { status: 200, value: status(query.get('requestId')) };
-      throw new Refusal(404, 'NOT_FOUND');
+      // A wallet tells of its transaction, so that Relay need not look for it.
+      if (path === 'POST /transactions/index' || path === 'POST /transactions/single') return { status: 200, value: { message: 'ok' } };
+      throw new Refusal(404);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      return { status: error.status, value: { message: error.errorCode.toLowerCase(), errorCode: error.errorCode } };
+      return { status: error.status, value: { message: 'it is refused', errorCode: error.errorCode } };
     }
   };
 
@@ -152,8 +170,9 @@ export async function startRelayServer(): Promise<RelayServer> {
     const chunks: Buffer[] = [];
     for await (const chunk of message) chunks.push(chunk as Buffer);
     asked.push(path);
-    if (message.headers['x-api-key'] !== apiKey) return void response.writeHead(401, { 'content-type': 'application/json' }).end('{"message":"unauthorized","errorCode":"UNAUTHORIZED"}');
-    const good = answer(path, searchParams, Buffer.concat(chunks).toString());
+    const key = message.headers['x-api-key'] as string | undefined;
+    if (key !== undefined && key !== apiKey) return void response.writeHead(401, { 'content-type': 'application/json' }).end('{"message":"unauthorized","errorCode":"UNAUTHORIZED"}');
+    const good = answer(path, searchParams, Buffer.concat(chunks).toString(), key);
     const bad = server.misbehave?.(path, good.value);
     if (bad === 'silence') return;
     if (bad === 'hang-up') return void message.socket.destroy();
@@ -176,7 +195,7 @@ export async function startRelayServer(): Promise<RelayServer> {
       request.inTxHashes = [...request.inTxHashes, newHash()];
       // A strict address is spent: what comes after the first deposit, or too late, goes back.
       if (request.status !== 'waiting') request.refunded += came;
-      else if (Date.now() > request.endsAt) server.refund(request, 'EXPIRED');
+      else if (Date.now() > request.endsAt) server.refund(request, 'TTL_EXPIRED');
       else if (came < request.amountIn) server.refund(request, 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL');
       else {
         request.status = 'pending';

@@ -1,4 +1,5 @@
 import { invariant } from '@market/kernel';
+import type { paths } from '@relayprotocol/relay-sdk';
 import { placeOf, type RelayPlace } from './relay-settings.js';
 import { quoteRequest, QuoteTooDear, QuoteWithoutFee, readQuote, type QuoteTerms } from './relay-quote.js';
 
@@ -13,9 +14,11 @@ const FEE = '0x2222222222222222222222222222222222222222';
 const REQUEST_ID = `0x${'Ab'.repeat(32)}`;
 const DEPOSIT = '0x3333333333333333333333333333333333333333';
 
-/** A quarter of a dollar at $3000 an ETH, of which the seller gets 95 %. */
+type QuoteV2 = paths['/quote/v2']['post'];
+
+/** A quarter of a dollar, of which the seller gets 95 %. */
 const terms = (changes: Partial<QuoteTerms> = {}): QuoteTerms => ({
-  draft: { priceMicros: 250_000n, netMicros: 237_500n, amountBaseUnits: 83_333_333_333_334n, feeBps: 500 },
+  draft: { priceMicros: 250_000n, netMicros: 237_500n, feeBps: 500 },
   from: place('eip155:42161', 'ETH'),
   to: place('eip155:8453', 'USDC'),
   payer: PAYER,
@@ -27,17 +30,17 @@ const terms = (changes: Partial<QuoteTerms> = {}): QuoteTerms => ({
   ...changes,
 });
 
-/** As Relay documents it; only what a test changes is different. */
+/** As Relay documents it, and as the types of its SDK have it; only what a test changes is different. */
 function answer(change: (document: Documented) => void = () => {}): unknown {
   const document: Documented = {
-    steps: [{ id: 'deposit', kind: 'transaction', requestId: REQUEST_ID, depositAddress: DEPOSIT, items: [] }],
+    steps: [{ id: 'deposit', action: 'Confirm', description: 'Deposit', kind: 'transaction', requestId: REQUEST_ID, depositAddress: DEPOSIT, items: [] }],
     fees: { app: { amount: '5000000000000' } },
     details: {
       recipient: PAYOUT.toLowerCase(),
-      currencyIn: { currency: { chainId: 42161, address: '0x0000000000000000000000000000000000000000', symbol: 'ETH', decimals: 18 }, amount: '95000000000000', amountFormatted: '0.000095' },
+      currencyIn: { currency: { chainId: 42161, address: '0x0000000000000000000000000000000000000000', symbol: 'ETH', decimals: 18 }, amount: '95000000000000', amountFormatted: '0.000095', amountUsd: '0.285000' },
       currencyOut: { currency: { chainId: 8453, address: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', symbol: 'USDC', decimals: 6 }, amount: '237500', minimumAmount: '237500' },
     },
-  };
+  } satisfies QuoteV2['responses']['200']['content']['application/json'];
   change(document);
   return document;
 }
@@ -46,16 +49,18 @@ interface Money {
   amount: string;
   minimumAmount?: string;
   amountFormatted?: string;
+  amountUsd?: string;
 }
 interface Documented {
-  steps: { id: string; kind: string; requestId: string; depositAddress: string; items: [] }[];
+  steps: { id: string; action: string; description: string; kind: string; requestId: string; depositAddress: string; items: never[] }[];
   fees?: { app?: { amount: string } };
   details: { recipient: string; currencyIn: Money; currencyOut: Money };
 }
 
 describe('a quote of Relay', () => {
   it('is asked for so that the seller gets its part to the last unit, and the buyer its money back', () => {
-    expect(quoteRequest(terms())).toEqual({
+    const body: QuoteV2['requestBody']['content']['application/json'] = quoteRequest(terms());
+    expect(body).toEqual({
       user: PAYER,
       recipient: PAYOUT,
       refundTo: PAYER,
@@ -90,7 +95,9 @@ describe('a quote of Relay', () => {
     ['a fraction to pay', ({ details }) => (details.currencyIn.amount = '95000000000000.5')],
     ['a number in scientific notation', ({ details }) => (details.currencyIn.amount = '9.5e13')],
     ['nothing to pay', ({ details }) => (details.currencyIn.amount = '0')],
-    ['far less to pay than the price', ({ details }) => (details.currencyIn.amount = '41666666666666')],
+    ['far less to pay than the price', ({ details }) => (details.currencyIn.amountUsd = '0.124999')],
+    ['no word of what is to be paid is worth', ({ details }) => delete details.currencyIn.amountUsd],
+    ['a worth that is no number', ({ details }) => (details.currencyIn.amountUsd = '-0.285')],
     ['another currency to pay', ({ details }) => (details.currencyIn.currency.address = FEE)],
     ['another chain to pay on', ({ details }) => (details.currencyIn.currency.chainId = 8453)],
     ['other decimals', ({ details }) => (details.currencyIn.currency.decimals = 6)],
@@ -104,10 +111,21 @@ describe('a quote of Relay', () => {
   it.each([null, undefined, '', 'text', 7, [], {}, { steps: [] }, { steps: [{}], details: {} }])('is none where it is not as documented: %j', (document) => expect(() => readQuote(document, terms())).toThrow('not as documented'));
 
   it('is too dear beyond a tenth and the cost that is allowed, and not up to there', () => {
-    const most = (83_333_333_333_334n * 11n) / 10n + (83_333_333_333_334n * 100_000n) / 250_000n;
-    const at = (amount: bigint) => () => readQuote(answer(({ details }) => (details.currencyIn.amount = amount.toString())), terms());
-    expect(at(most)().amountBaseUnits).toBe(most);
-    expect(at(most + 1n)).toThrow(QuoteTooDear);
+    const inEth = (amountUsd: string) => () => readQuote(answer(({ details }) => (details.currencyIn.amountUsd = amountUsd)), terms());
+    expect(inEth('0.375000999')().amountBaseUnits).toBe(95_000_000_000_000n);
+    expect(inEth('0.375001')).toThrow(QuoteTooDear);
+  });
+
+  it('counts USDC as dollars, whatever Relay says it is worth', () => {
+    const usdc = terms({ from: place('eip155:42161', 'USDC') });
+    const paid = (amount: string) => () =>
+      readQuote(
+        answer(({ details }) => (details.currencyIn = { currency: { chainId: 42161, address: usdc.from.address.toLowerCase(), symbol: 'USDC', decimals: 6 }, amount, amountUsd: '0.26' })),
+        usdc,
+      );
+    expect(paid('375000')().amountBaseUnits).toBe(375_000n);
+    expect(paid('375001')).toThrow(QuoteTooDear);
+    expect(paid('124999')).toThrow('less than half');
   });
 
   it('is none where it takes no fee for the marketplace that has one', () => {
@@ -117,11 +135,11 @@ describe('a quote of Relay', () => {
   });
 
   it('counts Solana addresses as they are spelled', () => {
-    const solana = terms({ from: place('solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', 'SOL'), draft: { ...terms().draft, amountBaseUnits: 1_666_667n } });
+    const solana = terms({ from: place('solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', 'SOL') });
     const paid = (address: string, depositAddress: string) =>
       answer(({ steps, details }) => {
         steps[0]!.depositAddress = depositAddress;
-        details.currencyIn = { currency: { chainId: 792_703_809, address, symbol: 'SOL', decimals: 9 }, amount: '1800000' };
+        details.currencyIn = { currency: { chainId: 792_703_809, address, symbol: 'SOL', decimals: 9 }, amount: '1800000', amountUsd: '0.27' };
       });
     const deposit = '6bY6zJpFzWjGhSkTnBZsVcXn1ZkHzT1XNSZQ6hQ4Qm8a';
     expect(readQuote(paid('11111111111111111111111111111111', deposit), solana).depositAddress).toBe(deposit);

@@ -1,3 +1,4 @@
+import { parseDecimal, type Micros } from '@market/kernel';
 import { isAddress as isSolanaAddress } from '@solana/kit';
 import { isAddress as isEvmAddress } from 'viem';
 import { z } from 'zod';
@@ -6,7 +7,7 @@ import type { RelayPlace } from './relay-settings.js';
 
 /** What is asked of Relay for one offer. */
 export interface QuoteTerms {
-  draft: Pick<DraftOffer, 'netMicros' | 'priceMicros' | 'amountBaseUnits' | 'feeBps'>;
+  draft: Pick<DraftOffer, 'netMicros' | 'priceMicros' | 'feeBps'>;
   from: RelayPlace;
   to: RelayPlace;
   /** The buyer's wallet: it pays, and it gets back what cannot be delivered. */
@@ -38,11 +39,11 @@ export class QuoteWithoutFee extends Error {
 }
 
 const baseUnits = z.string().regex(/^\d{1,38}$/);
-const amount = z.object({ currency: z.object({ chainId: z.number(), address: z.string(), decimals: z.number() }), amount: baseUnits, minimumAmount: baseUnits.optional() });
+const amountAnswer = z.object({ currency: z.object({ chainId: z.number(), address: z.string(), decimals: z.number() }), amount: baseUnits, minimumAmount: baseUnits.optional(), amountUsd: z.string().optional() });
 /** What is read of an answer; the rest may be anything. */
 const quoteAnswer = z.object({
   steps: z.tuple([z.object({ id: z.literal('deposit'), requestId: z.string().regex(/^0x[0-9a-fA-F]{64}$/), depositAddress: z.string() })]),
-  details: z.object({ recipient: z.string(), currencyIn: amount, currencyOut: amount }),
+  details: z.object({ recipient: z.string(), currencyIn: amountAnswer, currencyOut: amountAnswer }),
   fees: z.object({ app: z.object({ amount: baseUnits }).optional() }).optional(),
 });
 
@@ -50,7 +51,7 @@ const quoteAnswer = z.object({
  * Body of `POST /quote/v2`: a deposit address bound to this order, over which the seller gets its part to the last base unit;
  * our fee and Relay's come on top of that. Source: docs.relay.link, "Get Quote v2", "Deposit Addresses", "Trade Types", "App Fees".
  */
-export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds }: QuoteTerms): object => ({
+export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds }: QuoteTerms) => ({
   user: payer,
   recipient: payout,
   refundTo: payer,
@@ -58,11 +59,11 @@ export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, ref
   originCurrency: from.address,
   destinationChainId: to.chainId,
   destinationCurrency: to.address,
-  tradeType: 'EXACT_OUTPUT',
+  tradeType: 'EXACT_OUTPUT' as const,
   amount: outputOf(draft, to).toString(),
   useDepositAddress: true,
   strict: true,
-  ...(takesFee(draft, feeRecipient) ? { appFees: [{ recipient: feeRecipient, fee: draft.feeBps.toString() }] } : {}),
+  ...(takesFee(draft, feeRecipient) && { appFees: [{ recipient: feeRecipient, fee: draft.feeBps.toString() }] }),
   referrer,
   ttl: ttlSeconds,
 });
@@ -83,8 +84,9 @@ export function readQuote(answer: unknown, terms: QuoteTerms): QuotedOffer {
   const output = outputOf(draft, to);
   if (BigInt(currencyOut.amount) !== output || BigInt(currencyOut.minimumAmount ?? output) !== output) throw new Error('another amount arrives');
   const amountBaseUnits = BigInt(currencyIn.amount);
-  if (amountBaseUnits * 2n < draft.amountBaseUnits) throw new Error('the amount to be paid is worth less than half of the price');
-  if (amountBaseUnits > mostOf(terms)) throw new QuoteTooDear('it costs more than it may');
+  const worth = worthMicros(from, currencyIn);
+  if (amountBaseUnits === 0n || worth === null || worth * 2n < draft.priceMicros) throw new Error('the amount to be paid is worth less than half of the price');
+  if (worth > (draft.priceMicros * 11n) / 10n + terms.mostCostMicros) throw new QuoteTooDear('it costs more than it may');
   if (takesFee(draft, feeRecipient) && fees?.app && BigInt(fees.app.amount) === 0n) throw new QuoteWithoutFee('it takes no fee for us');
   return { relayRequestId: step.requestId.toLowerCase(), depositAddress: step.depositAddress, amountBaseUnits };
 }
@@ -94,8 +96,11 @@ const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayPlace):
 
 const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean => feeBps > 0 && feeRecipient !== undefined;
 
-/** Relay's prices and ours may be a tenth apart. */
-const mostOf = ({ draft: { amountBaseUnits, priceMicros }, mostCostMicros }: QuoteTerms): bigint => (amountBaseUnits * 11n) / 10n + (amountBaseUnits * mostCostMicros) / priceMicros;
+/** What an amount is worth in micros, rounded down: USDC is a dollar, and of other currencies Relay says it. Null where it does not. */
+function worthMicros({ currency }: RelayPlace, { amount, amountUsd }: z.output<typeof amountAnswer>): Micros | null {
+  const units = currency === 'USDC' ? BigInt(amount) * 10n ** 12n : parseDecimal(amountUsd ?? '', 18);
+  return units === null ? null : units / 10n ** 12n;
+}
 
 const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean => (chainType === 'evm' ? isEvmAddress(text, { strict: false }) : isSolanaAddress(text));
 

@@ -2,8 +2,7 @@ import type { Currency } from '@market/contracts';
 import { parseDecimal, type Micros } from '@market/kernel';
 import { zeroAddress } from 'viem';
 import { z } from 'zod';
-import { takesEth, USDC as EVM_USDC } from '../evm/evm-settings.js';
-import { USDC as SOLANA_USDC } from '../solana/solana-settings.js';
+import { ETH_CHAINS, USDC } from '../assets.js';
 
 /** A currency on a chain, in our words and in Relay's. */
 export interface RelayPlace {
@@ -66,13 +65,13 @@ export function placeOf(network: string, currency: Currency): RelayPlace | undef
 function evmPlace(network: string, currency: Currency): RelayPlace | undefined {
   const place = { network, currency, chainType: 'evm', chainId: Number(network.slice('eip155:'.length)) } as const;
   if (!Number.isSafeInteger(place.chainId) || place.chainId <= 0) return undefined;
-  const usdc = EVM_USDC[network];
+  const usdc = USDC[network];
   if (currency === 'USDC' && usdc) return { ...place, decimals: 6, address: usdc };
-  return currency === 'ETH' && takesEth(network) ? { ...place, decimals: 18, address: zeroAddress } : undefined;
+  return currency === 'ETH' && ETH_CHAINS.has(network) ? { ...place, decimals: 18, address: zeroAddress } : undefined;
 }
 
 function solanaPlace(network: string, currency: Currency): RelayPlace | undefined {
-  const [chainId, usdc] = [SOLANA_CHAINS[network], SOLANA_USDC[network]];
+  const [chainId, usdc] = [SOLANA_CHAINS[network], USDC[network]];
   if (chainId === undefined || usdc === undefined) return undefined;
   const place = { network, currency, chainType: 'solana', chainId } as const;
   if (currency === 'USDC') return { ...place, decimals: 6, address: usdc };

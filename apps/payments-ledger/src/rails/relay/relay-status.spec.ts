@@ -1,6 +1,17 @@
+import type { paths } from '@relayprotocol/relay-sdk';
 import { judge, type PaymentState } from '../../payments/payment-state.js';
 import { fateOf, observationOf, readStatus, RELAY_STATUSES } from './relay-status.js';
 
+/** Each status that Relay's SDK knows: one more there does not compile here. */
+const STATUSES_OF_SDK: Record<NonNullable<paths['/intents/status/v3']['get']['responses']['200']['content']['application/json']['status']>, true> = {
+  waiting: true,
+  depositing: true,
+  pending: true,
+  submitted: true,
+  success: true,
+  refund: true,
+  failure: true,
+};
 const AMOUNT = 95_000n;
 const hashes = { inTxHashes: ['0xdeposit'], txHashes: ['0xfill'] };
 const read = (answer: object) => readStatus(answer, 8453);
@@ -15,12 +26,13 @@ describe('what Relay says of a payment', () => {
     ['delayed', { receivedBaseUnits: 0n, arriving: true }],
     ['success', { receivedBaseUnits: AMOUNT, arriving: false, transactionHash: '0xfill', isClosed: true }],
     ['refund', { receivedBaseUnits: 0n, arriving: false, failed: true, isClosed: true }],
-    ['failure', { receivedBaseUnits: 0n, arriving: false, failed: true, isClosed: true }],
+    ['failure', { receivedBaseUnits: 0n, arriving: false, failed: true, isClosed: false }],
   ])('is seen as it is: %s', (status, expected) => expect(observationOf(read({ status, ...hashes }), AMOUNT, false)).toMatchObject(expected));
 
-  it('closes an offer that nobody paid in its time', () => {
-    expect(observationOf(read({ status: 'waiting' }), AMOUNT, false).isClosed).toBe(false);
-    expect(observationOf(read({ status: 'waiting' }), AMOUNT, true).isClosed).toBe(true);
+  it('has every status that its SDK knows', () => expect([...RELAY_STATUSES].sort()).toEqual([...Object.keys(STATUSES_OF_SDK), 'delayed'].sort()));
+
+  it.each(['waiting', 'failure'])('closes an offer that is over at its end, as long as Relay may go on from there: %s', (status) => {
+    for (const isOver of [false, true]) expect(observationOf(read({ status }), AMOUNT, isOver).isClosed).toBe(isOver);
   });
 
   it('moves an offer to paid or failed, holds it open while money is on its way, and never back', () => {
@@ -43,6 +55,8 @@ describe('what Relay says of a payment', () => {
     expect(fate('failure', { refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' })).toEqual({ explained: false, why: 'Relay took 0xdeposit and neither delivered it nor sent it back (AMOUNT_TOO_LOW_TO_REFUND)' });
     expect(fate('failure', { inTxHashes: [] })).toMatchObject({ explained: true });
     expect(fate('success')).toMatchObject({ explained: true });
+    expect(fate('failure', { failReason: 'SLIPPAGE', refundFailReason: 'N/A' })!.why).toMatch(/ \(SLIPPAGE\)$/);
+    expect(fate('refund', { failReason: 'N/A' })!.why).toBe("Relay sent the money back to the buyer's wallet");
     expect(fate('refund', { failReason: 'line\nbreak\tand more' })!.why).toBe("Relay sent the money back to the buyer's wallet");
   });
 });

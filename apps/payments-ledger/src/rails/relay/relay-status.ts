@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Observation } from '../../payments/payment-state.js';
 
-/** What Relay says of a request. Source: docs.relay.link, "Get Status", "Webhooks". */
+/** What Relay says of a request. Source: docs.relay.link, "Get Status", "Webhooks"; its SDK names all of them but `delayed`. */
 export const RELAY_STATUSES = ['waiting', 'depositing', 'pending', 'submitted', 'delayed', 'success', 'refund', 'failure'] as const;
 
 const hash = z.string().regex(/^[0-9A-Za-z]{1,128}$/);
-/** For people to read; one that is odd is left out. */
-const reason = z.string().regex(/^[\w .:/-]{1,100}$/).nullish().catch(null);
+/** For people to read; one that is odd is left out. Relay writes N/A where there is none. */
+const reason = z.string().regex(/^(?!N\/A$)[\w .:/-]{1,100}$/).nullish().catch(null);
 const statusAnswer = z.object({
   status: z.enum(RELAY_STATUSES),
   inTxHashes: z.array(hash).nullish(),
@@ -39,8 +39,10 @@ export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOv
     case 'success':
       return { receivedBaseUnits: amountBaseUnits, arriving: false, transactionHash: transactionOf(status), isClosed: true };
     case 'refund':
-    case 'failure':
       return { ...nothing, failed: true, isClosed: true };
+    // Relay goes on from a failure, to a refund as a rule: it is asked again at the end of the offer's time.
+    case 'failure':
+      return { ...nothing, failed: true, isClosed: isOver };
     default:
       return { ...nothing, arriving: true };
   }
