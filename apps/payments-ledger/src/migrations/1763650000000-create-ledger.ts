@@ -5,23 +5,29 @@ const ROLE = 'market_payments_ledger';
 export class CreateLedger1763650000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await createPayments(runner);
+    await createAuthorizations(runner);
     await createJournal(runner);
     await createReceipts(runner);
+    await createSubscriptions(runner);
     await makeAppendOnly(runner, ['journal_transactions', 'postings', 'receipts']);
+    await keepMoney(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE receipts, postings, journal_transactions, journal_head, accounts, sandbox_transfers, payments');
-    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced');
+    await runner.query('DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, authorizations, sandbox_transfers, payments');
+    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money');
   }
 }
 
+/** A payment is for a call, with its request, or for a period of a subscription, with the model it was sold under. */
 async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE payments (
       id uuid PRIMARY KEY,
       relay_request_id text NOT NULL CONSTRAINT payments_relay_request_id UNIQUE,
-      gateway_request_id uuid NOT NULL,
+      purpose text NOT NULL,
+      gateway_request_id uuid,
+      pricing_model text,
       offer_key bytea NOT NULL,
       state text NOT NULL CHECK (state IN ('pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded', 'indeterminate')),
       buyer_id uuid NOT NULL,
@@ -30,20 +36,26 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       listing_name text NOT NULL,
       listing_slug text NOT NULL,
       preferred_currency text NOT NULL,
-      body_digest bytea NOT NULL CHECK (length(body_digest) = 32),
+      body_digest bytea CHECK (length(body_digest) = 32),
       rail text NOT NULL,
       scheme text NOT NULL,
       network text NOT NULL,
       currency text NOT NULL,
       decimals int NOT NULL,
       deposit_address text NOT NULL,
+      reference text,
+      unclear_transaction text,
       gross_micros bigint NOT NULL CHECK (gross_micros > 0),
       fee_micros bigint NOT NULL CHECK (fee_micros >= 0),
       net_micros bigint NOT NULL CHECK (net_micros >= 0),
       fee_bps int NOT NULL,
       amount_base_units numeric(78, 0) NOT NULL CHECK (amount_base_units > 0),
       received_base_units numeric(78, 0) NOT NULL DEFAULT 0 CHECK (received_base_units >= 0),
+      unit_price_micros bigint CHECK (unit_price_micros > 0),
+      priced_at timestamptz,
       transaction_hash text,
+      authorization_id uuid,
+      keyless_offer text,
       fence int NOT NULL DEFAULT 0,
       lease_until timestamptz,
       created_at timestamptz NOT NULL DEFAULT now(),
@@ -51,6 +63,11 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       verified_at timestamptz,
       retry_until timestamptz,
       completed_at timestamptz,
+      look_again_at timestamptz,
+      CONSTRAINT payments_purpose_whole CHECK (CASE purpose
+        WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
+        WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
+        ELSE false END),
       CHECK (gross_micros = fee_micros + net_micros),
       CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
       CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
@@ -59,6 +76,15 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`CREATE INDEX payments_unpaid_until ON payments (expires_at, id) WHERE state IN ('pending', 'underpaid')`);
   await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until, id) WHERE state = 'verified'`);
   await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
+  await runner.query(`CREATE INDEX payments_unpaid_since ON payments (expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
+  await runner.query(`CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`);
+  await runner.query(`CREATE INDEX payments_look_again ON payments (look_again_at) WHERE look_again_at IS NOT NULL AND state IN ('expired', 'failed', 'cancelled', 'completed', 'refund_due')`);
+  await runner.query(`
+    CREATE INDEX payments_live_subscription ON payments (buyer_id, listing_id)
+    WHERE purpose = 'subscription' AND state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
+  await runner.query('CREATE UNIQUE INDEX payments_reference ON payments (reference) WHERE reference IS NOT NULL');
+  await runner.query('CREATE INDEX payments_unclear ON payments (id) WHERE unclear_transaction IS NOT NULL');
+  await runner.query('CREATE INDEX payments_deposit_address ON payments (lower(deposit_address))');
   await runner.query(`
     CREATE TABLE sandbox_transfers (
       transaction_hash text PRIMARY KEY,
@@ -67,6 +93,31 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       final_at timestamptz NOT NULL
     )`);
   await runner.query('CREATE INDEX sandbox_transfers_payment ON sandbox_transfers (payment_id)');
+}
+
+/** Signed payments (x402 `exact`): held while the seller is called, settled when it has answered. */
+async function createAuthorizations(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE authorizations (
+      id uuid PRIMARY KEY,
+      payment_id uuid NOT NULL REFERENCES payments (id) ON DELETE CASCADE,
+      state text NOT NULL CHECK (state IN ('held', 'settling', 'settled', 'refused', 'lapsed')),
+      network text NOT NULL,
+      asset text NOT NULL,
+      payer text NOT NULL,
+      nonce text NOT NULL,
+      valid_before timestamptz NOT NULL,
+      payload jsonb NOT NULL,
+      settlement jsonb,
+      attempts int NOT NULL DEFAULT 0,
+      tried_at timestamptz,
+      reason text,
+      created_at timestamptz NOT NULL DEFAULT now(),
+      CONSTRAINT authorizations_nonce_once UNIQUE (network, asset, payer, nonce),
+      CHECK ((state IN ('settling', 'settled')) <= (settlement IS NOT NULL))
+    )`);
+  await runner.query(`CREATE UNIQUE INDEX authorizations_one_a_payment ON authorizations (payment_id) WHERE state IN ('held', 'settling', 'settled')`);
+  await runner.query(`CREATE INDEX authorizations_settling ON authorizations (tried_at) WHERE state = 'settling'`);
 }
 
 async function createJournal(runner: QueryRunner): Promise<void> {
@@ -133,13 +184,40 @@ async function createReceipts(runner: QueryRunner): Promise<void> {
       payment_id uuid NOT NULL REFERENCES payments (id),
       recipient_type text NOT NULL CHECK (recipient_type IN ('buyer', 'seller')),
       recipient_id uuid NOT NULL,
-      request_digest bytea NOT NULL,
-      response_digest bytea NOT NULL,
-      seller_status_code int NOT NULL,
+      request_digest bytea,
+      response_digest bytea,
+      seller_status_code int,
       created_at timestamptz NOT NULL,
+      CONSTRAINT receipts_of_call_whole CHECK ((request_digest IS NULL) = (response_digest IS NULL) AND (request_digest IS NULL) = (seller_status_code IS NULL)),
       CONSTRAINT receipts_one_a_side UNIQUE (payment_id, recipient_type)
     )`);
   await runner.query('CREATE INDEX receipts_recipient ON receipts (recipient_id, id DESC)');
+}
+
+async function createSubscriptions(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE subscriptions (
+      id uuid PRIMARY KEY,
+      consumer_id uuid NOT NULL,
+      seller_id uuid NOT NULL CHECK (seller_id <> consumer_id),
+      listing_id uuid NOT NULL,
+      listing_name text NOT NULL,
+      listing_slug text NOT NULL,
+      pricing_model text NOT NULL CHECK (pricing_model IN ('free', 'monthly', 'yearly', 'usage_tiered')),
+      price_micros bigint NOT NULL CHECK (price_micros >= 0),
+      payment_id uuid UNIQUE REFERENCES payments (id),
+      status text NOT NULL CHECK (status IN ('active', 'cancelled', 'expired')),
+      created_at timestamptz NOT NULL,
+      current_period_end timestamptz,
+      ended_at timestamptz,
+      CONSTRAINT subscriptions_paid_whole CHECK ((payment_id IS NULL) = (price_micros = 0) AND (payment_id IS NULL) = (current_period_end IS NULL)),
+      CONSTRAINT subscriptions_end_whole CHECK ((status = 'active') = (ended_at IS NULL))
+    )`);
+  await runner.query(`CREATE UNIQUE INDEX subscriptions_one_active ON subscriptions (consumer_id, listing_id) WHERE status = 'active'`);
+  await runner.query('CREATE INDEX subscriptions_of_consumer ON subscriptions (consumer_id, created_at DESC, id DESC)');
+  await runner.query('CREATE INDEX subscriptions_of_listing ON subscriptions (consumer_id, listing_id, created_at DESC)');
+  await runner.query(`CREATE INDEX subscriptions_period_end ON subscriptions (current_period_end) WHERE status = 'active' AND current_period_end IS NOT NULL`);
+  await runner.query(`REVOKE DELETE, TRUNCATE ON subscriptions FROM ${ROLE}`);
 }
 
 /** The service's role may add and read; nobody changes or removes, not even by mistake as the owner. */
@@ -153,5 +231,19 @@ async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<vo
     await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON ${table} FROM ${ROLE}`);
     await runner.query(`CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()`);
   }
-  await runner.query(`REVOKE DELETE, TRUNCATE ON accounts, journal_head, payments FROM ${ROLE}`);
+  await runner.query(`REVOKE DELETE, TRUNCATE ON accounts, journal_head FROM ${ROLE}`);
+  await runner.query(`REVOKE TRUNCATE ON payments FROM ${ROLE}`);
+}
+
+/** Offers that brought nothing may be forgotten one day; a payment that money came for never is. */
+async function keepMoney(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE FUNCTION refuse_forgetting_money() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF OLD.state NOT IN ('expired', 'failed', 'cancelled') OR OLD.received_base_units > 0 THEN
+        RAISE EXCEPTION 'payment % is not one that came to nothing', OLD.id USING ERRCODE = 'insufficient_privilege';
+      END IF;
+      RETURN OLD;
+    END $$`);
+  await runner.query('CREATE TRIGGER payments_keep_money BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_forgetting_money()');
 }
