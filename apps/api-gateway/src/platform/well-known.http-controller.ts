@@ -5,8 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
 import { Public } from '../http/access.js';
 import { guidanceLinks } from '../http/error-body.js';
-import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
-import { agentCard } from './agent-card.js';
+import { sendCacheableText } from '../http/public-cache.js';
 
 const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"; charset=utf-8';
 const DAY_MS = 86_400_000;
@@ -38,17 +37,10 @@ export class WellKnownHttpController {
         anchor: api,
         'service-desc': [{ href: openapi, type: 'application/vnd.oai.openapi+json;version=3.1' }],
         'service-doc': [{ href: docs, type: 'text/html' }, { href: llms, type: 'text/plain' }],
-        'service-meta': [{ href: `${this.base}/.well-known/agent-card.json`, type: 'application/json' }],
         status: [{ href: `${api}/health`, type: 'application/json' }],
       },
     ];
     return sendCacheableText(request, reply, JSON.stringify({ linkset }), LINKSET_TYPE);
-  }
-
-  @Get('agent-card.json')
-  @Public()
-  getAgentCard(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    return sendCacheable(request, reply, agentCard(this.base));
   }
 
   /** RFC 9116; absent until the operator says whom to tell. */

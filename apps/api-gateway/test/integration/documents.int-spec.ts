@@ -26,17 +26,9 @@ describe('what the marketplace says of itself', () => {
     expect(linkset[0]).toEqual({ anchor: 'https://market.test/.well-known/api-catalog', item: [{ href: 'https://market.test/api/v1' }] });
     const { anchor, ...links } = linkset[1]!;
     expect(anchor).toBe('https://market.test/api/v1');
-    expect(Object.keys(links)).toEqual(['service-desc', 'service-doc', 'service-meta', 'status']);
+    expect(Object.keys(links)).toEqual(['service-desc', 'service-doc', 'status']);
     for (const { href } of Object.values(links).flat()) expect((await get(new URL(href).pathname)).status).toBe(200);
     expect((await get('/.well-known/api-catalog', {}, 'HEAD')).headers.get('link')).toBe(headers.get('link'));
-  });
-
-  it('has a card for agents, with all that a card has to have', async () => {
-    const card = JSON.parse((await get('/.well-known/agent-card.json')).text) as Record<string, unknown> & { skills: Record<string, unknown>[]; supportedInterfaces: object[] };
-    for (const name of ['name', 'description', 'supportedInterfaces', 'version', 'capabilities', 'defaultInputModes', 'defaultOutputModes', 'skills']) expect(card).toHaveProperty(name);
-    expect(card.supportedInterfaces).toEqual([{ url: 'https://market.test/api/v1', protocolBinding: 'https://market.test/api/v1/openapi.json', protocolVersion: '1.0' }]);
-    expect(card.version).toBe('1.0.0');
-    for (const skill of card.skills) expect(skill).toMatchObject({ id: expect.any(String), name: expect.any(String), description: expect.any(String), tags: expect.arrayContaining([expect.any(String)]) });
   });
 
   it('says whom to tell of a weakness, once the operator has said it', async () => {
@@ -63,7 +55,7 @@ describe('what the marketplace says of itself', () => {
   });
 
   it('is not sent again to who has it', async () => {
-    for (const path of ['/llms.txt', '/.well-known/api-catalog', '/.well-known/agent-card.json', '/.well-known/security.txt']) {
+    for (const path of ['/llms.txt', '/.well-known/api-catalog', '/.well-known/security.txt']) {
       const etag = (await get(path)).headers.get('etag')!;
       const again = await get(path, { 'if-none-match': etag });
       expect([path, again.status, again.text]).toEqual([path, 304, '']);

@@ -298,7 +298,6 @@ inEachMode('the edge', (world) => {
 
   it.each([
     ['/.well-known/api-catalog', 'application/linkset+json'],
-    ['/.well-known/agent-card.json', 'application/json'],
     ['/.well-known/jwks.json', 'application/json'],
     ['/llms.txt', 'text/plain'],
     ['/docs', 'text/html'],

@@ -21,7 +21,6 @@ export const documentPaths: Record<string, string> = {
   'GET /llms.txt': 'the service in one page for language models',
   'GET /docs': 'the OpenAPI document as a page; and what the page loads, below it',
   'GET /.well-known/api-catalog': 'where the interface and its description are (RFC 9727)',
-  'GET /.well-known/agent-card.json': 'the marketplace among agents (A2A)',
   'GET /.well-known/x402': 'where crawlers of x402 find what can be paid for',
   'GET /.well-known/security.txt': 'whom to tell of a weakness (RFC 9116)',
   'GET /.well-known/jwks.json': 'the keys that sign receipts',
