@@ -6,13 +6,14 @@ describe('the variable RATE_LIMITS', () => {
     expect(rules).toEqual({
       reads: { name: 'edge.reads', points: 600, perSeconds: 60 },
       writes: { name: 'edge.writes', points: 60, perSeconds: 60 },
-      calls: { name: 'edge.calls', points: 120, perSeconds: 60, burst: 30 },
+      calls: { name: 'edge.calls', points: 3000, perSeconds: 60, burst: 300 },
+      retries: { name: 'edge.retries', points: 3000, perSeconds: 60, burst: 300 },
       catalog: { name: 'edge.catalog', points: 300, perSeconds: 60 },
       challenges: { name: 'edge.challenges', points: 20, perSeconds: 60 },
       registrations: { name: 'edge.registrations', points: 10, perSeconds: 3600 },
       refusals: { name: 'edge.refusals', points: 60, perSeconds: 60 },
     });
-    expect(callsInFlight).toBe(20);
+    expect(callsInFlight).toBe(100);
   });
 
   it('changes what it names and nothing else', () => {
