@@ -5,6 +5,8 @@ import { verifyRequest, type SellerCall, type SigningSecrets } from './seller-si
 
 export interface SellerRequest<B = unknown> {
   body: B;
+  /** The bytes of `body`, for what `JSON.parse` does not keep, such as integers beyond 2^53. */
+  rawBody: Buffer;
   call: SellerCall;
 }
 
@@ -58,7 +60,7 @@ export async function sellerServer<B = unknown>(
     if (!rawBody) return reply(413, { error: 'payload_too_large' });
     const secrets = typeof secret === 'function' ? secret() : secret;
     const call = verifyRequest({ headers: request.headers, rawBody, secret: secrets });
-    const answer = await handler({ body: JSON.parse(rawBody.toString('utf8')) as B, call });
+    const answer = await handler({ body: JSON.parse(rawBody.toString('utf8')) as B, rawBody, call });
     return answer instanceof Reply ? answer : reply(200, answer);
   }
 

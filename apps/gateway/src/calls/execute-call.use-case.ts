@@ -8,7 +8,6 @@ import { isRefusal, MessageBus, principalOf, Refusal, refuse, type Call } from '
 import { Inject, Injectable } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bodyDigest } from '../canonical/body-digest.js';
-import { JsonRejected } from '../canonical/json-rejected.error.js';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallableEndpoints, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { EndpointHealth } from '../endpoints/endpoint-health.js';
@@ -337,13 +336,11 @@ function assertSameChain(chainType: string, network: string): void {
 
 const postponed = (target: CallableEndpoint | null, retryAfterSeconds: number): Refusal => refuse(executeCall, 'delivery_postponed', { endpoint_status: target?.endpoint.status ?? 'removed', retry_after_seconds: retryAfterSeconds });
 
+/** @throws Refusal `request_body_invalid`. */
 export function digestOfBody(body: string): Buffer {
-  try {
-    return bodyDigest(body);
-  } catch (error) {
-    if (!(error instanceof JsonRejected)) throw error;
-    throw refuse(executeCall, 'request_body_invalid', { problem: error.reason, position: error.offset });
-  }
+  const result = bodyDigest(body);
+  if ('problem' in result) throw refuse(executeCall, 'request_body_invalid', result);
+  return result.digest;
 }
 
 /** Payments and kept answers outlive their listing: where it is gone, its id may still name them. */

@@ -1,8 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors, type Dispatcher } from 'undici';
-import { JsonRejected } from '../canonical/json-rejected.error.js';
-import { sellerAnswerRules } from '../canonical/json-rules.js';
-import { scanJson } from '../canonical/scan-json.js';
+import { parseJson } from '../canonical/parse-json.js';
 import type { SellerHandler } from './seller-connections.js';
 import { ForbiddenAddress } from './seller-dialer.js';
 import type { SellerAnswered, SellerFailed, SellerFailureReason } from './seller-outcome.js';
@@ -76,13 +75,11 @@ export class SellerExchange implements SellerHandler {
 
   onResponseEnd(): void {
     if (this.over) return;
-    let json: string;
-    try {
-      json = scanJson(this.body.subarray(0, this.size), sellerAnswerRules).text;
-    } catch (error) {
-      if (!(error instanceof JsonRejected)) throw error;
-      return this.refuse(error.reason === 'too_deep' ? 'too_deep' : 'not_json', true);
-    }
+    const bytes = this.body.subarray(0, this.size);
+    if (!isUtf8(bytes)) return this.refuse('not_json', true);
+    const json = bytes.toString('utf8');
+    const parsed = parseJson(json);
+    if ('problem' in parsed) return this.refuse(parsed.problem === 'too_deep' ? 'too_deep' : 'not_json', true);
     if (this.isRedirect()) this.fail('redirect', json, true);
     else this.conclude({ outcome: { kind: 'answered', statusCode: this.statusCode, json }, reusable: true });
   }

@@ -60,7 +60,7 @@ describe('an Idempotency-Key on the paid call', () => {
       const entries = Object.entries(value);
       return `{${(variant % 2 ? entries.toReversed() : entries).map(([name, inner]) => `${' '.repeat(variant)}${JSON.stringify(name)}: ${JSON.stringify(inner)}`).join(' ,')}}`;
     };
-    const bodies = fc.dictionary(fc.string({ maxLength: 5 }).filter((name) => !/__proto__|constructor|prototype/.test(name)), fc.oneof(fc.integer(), fc.string({ maxLength: 5 })), { maxKeys: 4 });
+    const bodies = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(fc.integer(), fc.string({ maxLength: 5 })), { maxKeys: 4 });
     await fc.assert(
       fc.asyncProperty(bodies, fc.nat(3), async (body, variant) => {
         const key = newId();

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expectBooksInOrder } from '../support/books.js';
-import { bodyOf, callOnce, quote } from '../support/buyer.js';
+import { bodyOf, callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { OURS } from '../support/fuzz/answer-check.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/world.js';
@@ -28,18 +28,11 @@ inEachMode('bad input', (world) => {
       ['a string', '"text"'],
       ['null', 'null'],
       ['two objects', '{}{}'],
-      ['the same key twice', '{"a":1,"a":1}'],
-      ['the same key twice, deep inside', '{"a":[{"b":{"c":1,"c":2}}]}'],
-      ['the same key twice, spelled differently', '{"a":1,"\\u0061":2}'],
-      ['a number that would change on its way', '{"n":9007199254740993}'],
-      ['a number that is none', '{"n":1e400}'],
-      ['half a surrogate pair', '{"t":"\\ud800"}'],
-      ['5,000 levels', `{"a":${'['.repeat(5_000)}${']'.repeat(5_000)}}`],
+      ['65 levels', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`],
+      ['400,000 levels', `{"a":${'['.repeat(400_000)}${']'.repeat(400_000)}}`],
       ['a trailing comma', '{"a":1,}'],
       ['a comment', '{"a":1}//'],
       ['a leading byte order mark', '\ufeff{"a":1}'],
-      ['a key that every object has from birth', '{"__proto__":1}'],
-      ['such keys, deep inside', '{"a":[{"constructor":{"prototype":{}}}]}'],
     ];
     it.each(REFUSED)('is refused before anything is paid: %s', async (_what, body) => {
       const answer = await callOnce(agent, shop.listing, body);
@@ -52,13 +45,15 @@ inEachMode('bad input', (world) => {
       expect([answer.status, bodyOf(answer).error!.code]).toEqual([413, 'PAYLOAD_TOO_LARGE']);
     });
 
-    it.each(['{"n":9007199254740992}', '{"n":1.10,"m":1e2}', '{"":{}}', '{"t":"\\u0000"}', ' {\t"a" :\n1 } ', `{"deep":${'['.repeat(20)}${']'.repeat(20)}}`])('is carried unchanged when it is only unusual: %s', async (body) => {
-      const offer = await quote(agent, shop.listing, body);
-      await agent.market.sandbox.pay(offer.relay_request_id);
-      const answer = await callOnce(agent, shop.listing, body, { 'X-Market-Relay-Request-Id': offer.relay_request_id });
-      expect(answer.status).toBe(200);
+    const UNUSUAL = [
+      ...['{"id":1234567890123456789}', '{"n":1.10,"m":1e2,"z":-0.0}', '{"n":1e400}', '{"a":1,"a":2,"\\u0061":3}', '{"__proto__":1}', '{"a":[{"constructor":{"prototype":{}}}]}'],
+      ...['{"":{}}', '{"t":"\\u0000"}', '{"t":"\\ud800"}', ' {\t"a" :\n1 } ', `{"deep":${'['.repeat(62)}${']'.repeat(62)}}`],
+    ];
+    it.each(UNUSUAL)('is carried unchanged when it is only unusual: %s', async (body) => {
+      const answer = await callOnce(agent, shop.listing, body, withRelayId(await payFor(agent, shop.listing, body)));
+      expect(bodyOf(answer).data).toMatchObject({ billable: true });
+      expect(shop.requests.splice(0).map(({ rawBody }) => rawBody.toString())).toEqual([body]);
       expect(shop.deliveries.timesCalled((bodyOf(answer).data as { request_id: string }).request_id)).toBe(1);
-      shop.requests.length = 0;
     });
 
     it.each([['text/plain', 415], ['application/xml', 415], ['multipart/form-data; boundary=x', 415], ['application/json; charset=utf-16', 415], ['application/json; charset=utf-8', 402]])('is read as %s: %i', async (type, status) => {

@@ -44,7 +44,7 @@ export const executeCall = defineRequest({
     listing_unavailable: declareRefusal('conflict', 'The listing is not active now; the payment is untouched and refunded if the call is not delivered in time', z.object({}), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id'] }),
     own_listing: declareRefusal('forbidden', 'An agent does not buy from itself; use POST /listings/{id}/endpoint/test', z.object({})),
     endpoint_unavailable: declareRefusal('invalid', 'The seller is not taking calls on this listing now', z.object({ endpoint_status: z.string() }), { nextAction: 'choose_another_listing' }),
-    request_body_invalid: declareRefusal('invalid', 'The body must be one JSON object that the gateway can carry unchanged', z.object({ problem: z.string(), position: z.number().int().optional() }), { nextAction: 'fix_request' }),
+    request_body_invalid: declareRefusal('invalid', 'The body must be one JSON object, nested at most 64 deep', z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }), { nextAction: 'fix_request' }),
     request_body_too_large: declareRefusal('too-large', "The body is larger than the listing's limit", z.object({ max_request_bytes: z.number().int() }), { nextAction: 'fix_request' }),
     listing_busy: declareRefusal('rate-limited', 'The seller takes no more calls at this moment; a payment is untouched', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] }),
     /** A paid call of an endpoint that is paused, gone, or failing and not due for the next try. */
