@@ -83,10 +83,23 @@ export type PaymentsLedgerConfig = ConfigOf<typeof variables>;
 export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
   ...variables,
   parse(env, problems) {
+    const earlier = problems.length;
     const config = variables.parse(env, problems);
+    if (problems.length > earlier) return config;
+    if (env.PAYMENTS_MODE === 'live' && !hasRail(config)) problems.push('PAYMENTS_MODE: live needs a payment rail, and none is turned on; docs/payments.md says how, and PAYMENTS_MODE=sandbox takes play money');
+    if (config.relayUrl) problems.push(...relayProblems(config));
     // A price that nobody chose sells for too much or too little, and nothing else would tell.
     const unpriced = [config.evmXpub && 'PAYMENTS_LEDGER_PRICE_ETH', config.solanaSeed && 'PAYMENTS_LEDGER_PRICE_SOL'].filter((name) => name && !env[name]);
     if (env.PAYMENTS_MODE === 'live') for (const name of unpriced) problems.push(`${name}: must be set where the coin is taken with PAYMENTS_MODE=live; its default is for trying out`);
     return config;
   },
 };
+
+/** Whether the operator's variables turn a rail on; what they lack beyond that is said of each. */
+const hasRail = ({ relayUrl, evmXpub, evmRpcUrls, solanaSeed, solanaRpcUrls }: PaymentsLedgerConfig): boolean => relayUrl !== undefined || (evmXpub && evmRpcUrls) !== undefined || (solanaSeed && solanaRpcUrls) !== undefined;
+
+const relayProblems = ({ relayApiKey, relayRoutes, relayDestination, relayFeeRecipient, feeBps }: PaymentsLedgerConfig): string[] => [
+  ...(relayApiKey ? [] : ['PAYMENTS_LEDGER_RELAY_API_KEY: is needed with PAYMENTS_LEDGER_RELAY_URL']),
+  ...(relayFeeRecipient || feeBps === 0 ? [] : ['PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed with PAYMENTS_LEDGER_RELAY_URL while there is a marketplace fee']),
+  ...(relayRoutes.some(({ network, currency }) => network === relayDestination.network && currency === relayDestination.currency) ? ['PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION, and Relay takes no fee for us of a plain transfer'] : []),
+];

@@ -14,7 +14,7 @@ const encryptionKeys = z.string('is required').superRefine((value, context) => {
 /** What every process reads, whichever services it holds. */
 export const platformConfig = defineConfig('platform', {
   publicUrl: variable('PUBLIC_URL', url('http://localhost:3000'), 'the address under which clients reach the edge; links, gateway_url and wallet messages name it'),
-  paymentsMode: variable('PAYMENTS_MODE', choice(['sandbox', 'live'], 'sandbox'), 'sandbox or live; live refuses every sandbox convenience'),
+  paymentsMode: variable('PAYMENTS_MODE', choice(['sandbox', 'live'], 'sandbox'), 'sandbox or live; live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first used in, and refuses the other'),
   allowPrivateEndpoints: variable('ALLOW_PRIVATE_ENDPOINTS', flag(false), 'whether sellers may list http and private addresses; sandbox only'),
   encryptionKeys: variable('ENCRYPTION_KEYS', encryptionKeys, 'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first'),
   databasePoolSize: variable('DATABASE_POOL_SIZE', integer(2, 200, 10), 'connections a service keeps to PostgreSQL at most'),

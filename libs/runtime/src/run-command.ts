@@ -7,6 +7,7 @@ import type { Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
 import { Jobs } from './jobs.js';
 import { PinoLogger } from './logger.js';
+import { claimPaymentsMode } from './payments-mode.js';
 import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
 
@@ -27,6 +28,7 @@ export async function runCommand(definition: ServiceDefinition, command: Command
   const jobs = new Jobs();
   await jobs.stop();
   try {
+    if (database) await claimPaymentsMode(new Map([[definition.name, database]]), platform.paymentsMode);
     const root = PlatformModule.under(definition.module, {
       bus: new MessageBus(await transport.connect(definition.name, declared), declared),
       database,

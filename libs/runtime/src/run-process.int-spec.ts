@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { ConfigError, defineConfig, integer, variable } from './define-config.js';
 import { defineService } from './define-service.js';
+import { runCommand } from './run-command.js';
 import { runProcess } from './run-process.js';
 
 Logger.overrideLogger(false);
@@ -134,5 +135,21 @@ describe('runProcess', () => {
   it('refuses private endpoints where payments are live', async () => {
     const env = { ...settings, DATABASE_URL: 'postgres://127.0.0.1:1/x', PAYMENTS_MODE: 'live', ALLOW_PRIVATE_ENDPOINTS: 'true' };
     await expect(runProcess([listening], inProcessTransport(), env)).rejects.toThrow('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
+  });
+
+  it.each([['sandbox', 'live'], ['live', 'sandbox']])('does not start on data of the other payments mode, and leaves them and all others as they are: %s', async (PAYMENTS_MODE, other) => {
+    const [used, free] = [await createDatabase(), await createDatabase()];
+    const catalog = defineService({ name: 'catalog', module: IdleModule, config, database: { schema: 'catalog', entities: [], migrations: [] } });
+    const both = { ...settings, CATALOG_DATABASE_URL: free, REPUTATION_DATABASE_URL: used };
+    const start = async (env: Record<string, string>, services = [listening]) => (await runProcess(services, inProcessTransport(), env)).stop();
+    const modeOf = (url: string, schema: string) => withClient(url, async (client) => (await client.query(`SELECT mode FROM ${schema}.payments_mode`)).rows as unknown[]);
+    await start({ ...both, PAYMENTS_MODE });
+    const refused = await start({ ...both, PAYMENTS_MODE: other }, [catalog, listening]).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(ConfigError);
+    expect((refused as ConfigError).message).toContain(`PAYMENTS_MODE: is ${other}, and the data of reputation are ${PAYMENTS_MODE}; start with PAYMENTS_MODE=${PAYMENTS_MODE}`);
+    expect([await modeOf(used, 'reputation'), await modeOf(free, 'catalog')]).toEqual([[{ mode: PAYMENTS_MODE }], []]);
+    const command = runCommand(listening, { name: 'heard look', help: '', run: () => Promise.resolve('seen') }, { operator: 'ada', arguments: [], options: {} }, { ...both, PAYMENTS_MODE: other });
+    await expect(command).rejects.toThrow(`the data of reputation are ${PAYMENTS_MODE}`);
+    await start({ ...both, PAYMENTS_MODE });
   });
 });

@@ -1,4 +1,4 @@
-import { topology } from '@market/contracts';
+import { topology, type ServiceName } from '@market/contracts';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
 import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, SealedBox, sql } from '@market/persistence';
 import type { INestMicroservice } from '@nestjs/common';
@@ -13,6 +13,7 @@ import { HealthServer } from './health.js';
 import { Jobs } from './jobs.js';
 import { PinoLogger } from './logger.js';
 import type { platformConfig } from './platform-config.js';
+import { claimPaymentsMode } from './payments-mode.js';
 import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
 
@@ -48,6 +49,7 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
   if (platform.migrateOnStart) {
     for (const { name, database } of definitions) if (database) await migrate(database, databaseUrls.get(name)!);
   }
+  const databases = new Map<ServiceName, Database>();
   const started: Started[] = [];
   const health = new HealthServer();
   const stop = async (): Promise<void> => {
@@ -57,14 +59,14 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
     await Promise.all(started.map((service) => service.relay?.stop()));
     for (const service of started.filter(({ definition }) => !definition.http).reverse()) await service.app.close();
     await transport.close();
-    await Promise.all(started.map((service) => service.database?.close()));
+    await Promise.all([...databases.values()].map((database) => database.close()));
     await health.close();
   };
   try {
     const internalPort = platform.internalPort === undefined ? undefined : await health.listen(platform.internalHost, platform.internalPort);
-    for (const definition of definitions) {
-      started.push(await startService(definition, transport, platform, configs.get(definition.name), databaseUrls.get(definition.name)));
-    }
+    for (const { name, database } of definitions) if (database) databases.set(name, await Database.open(database, { url: databaseUrls.get(name)!, poolSize: platform.databasePoolSize }));
+    await claimPaymentsMode(databases, platform.paymentsMode);
+    for (const definition of definitions) started.push(await startService(definition, transport, platform, configs.get(definition.name), databases.get(definition.name)));
     started.forEach((service) => service.relay?.start());
     let httpPort: number | undefined;
     for (const { definition, app, config } of started) {
@@ -82,10 +84,9 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
   }
 }
 
-export async function startService(definition: ServiceDefinition, transport: Transport, platform: ConfigOf<typeof platformConfig>, config: unknown, databaseUrl: string | undefined): Promise<Started> {
+async function startService(definition: ServiceDefinition, transport: Transport, platform: ConfigOf<typeof platformConfig>, config: unknown, database: Database | undefined): Promise<Started> {
   const declared = topology[definition.name];
   const link = await transport.connect(definition.name, declared);
-  const database = definition.database && (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
   const outbox = new Outbox();
   const jobs = new Jobs();
   if (database) jobs.every('forget-outdated', FORGET_EVERY_MS, () => forgetOutdated(database));

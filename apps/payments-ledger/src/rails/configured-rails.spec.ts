@@ -33,7 +33,13 @@ describe('prices of coins', () => {
     expect(() => railsOf({ PAYMENTS_LEDGER_EVM_XPUB: XPUB, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_LEDGER_PRICE_ETH: must be set');
     expect(railsOf({ ...SOLANA, PAYMENTS_MODE: 'live', PAYMENTS_LEDGER_PRICE_SOL: 'fixed:170' })).toHaveLength(1);
     expect(railsOf(SOLANA)).toHaveLength(1);
-    expect(railsOf({ PAYMENTS_MODE: 'live' })).toEqual([]);
+  });
+});
+
+describe('live payments', () => {
+  it('need a rail', () => {
+    for (const env of [{}, { ...BY_RELAY, PAYMENTS_LEDGER_RELAY_URL: '' }]) expect(() => railsOf({ ...env, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_MODE: live needs a payment rail');
+    expect(railsOf({ ...BY_RELAY, PAYMENTS_MODE: 'live' })).toHaveLength(1);
   });
 });
 
@@ -46,10 +52,10 @@ describe('the Relay rail', () => {
   });
 
   it.each([
-    ['no key', { PAYMENTS_LEDGER_RELAY_API_KEY: '' }, 'PAYMENTS_LEDGER_RELAY_API_KEY is needed'],
-    ['nobody for the fee', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '' }, 'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT is needed'],
+    ['no key', { PAYMENTS_LEDGER_RELAY_API_KEY: '' }, 'PAYMENTS_LEDGER_RELAY_API_KEY: is needed'],
+    ['nobody for the fee', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '' }, 'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed'],
     ['a fee for what is no address', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x22' }, 'must be an EVM address'],
-    ['a route that ends where it begins', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:USDC' }, 'PAYMENTS_LEDGER_RELAY_ROUTES names PAYMENTS_LEDGER_RELAY_DESTINATION'],
+    ['a route that ends where it begins', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:USDC' }, 'PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION'],
     ['a route nobody knows', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:DOGE' }, 'PAYMENTS_LEDGER_RELAY_ROUTES: it is a list'],
     ['sellers paid in what has a rate', { PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:8453:ETH' }, 'PAYMENTS_LEDGER_RELAY_DESTINATION: must be USDC'],
   ])('does not start with %s', (_name, env, problem) => expect(() => railsOf({ ...BY_RELAY, ...env })).toThrow(problem));

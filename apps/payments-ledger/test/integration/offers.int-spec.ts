@@ -1,6 +1,8 @@
 import { newId } from '@market/kernel';
 import { newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
 
+const BY_RELAY = { PAYMENTS_LEDGER_RELAY_URL: 'http://127.0.0.1:1', PAYMENTS_LEDGER_RELAY_API_KEY: 'key', PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222' };
+
 describe('createOffer', () => {
   let world: LedgerWorld;
   beforeAll(async () => {
@@ -158,10 +160,10 @@ describe('createOffer', () => {
     await strict.stop();
   });
 
-  it('is not made in live mode, where no rail is configured', async () => {
-    const live = await startLedger({ env: { PAYMENTS_MODE: 'live' } });
+  it('is not made in live mode, where no rail serves the route', async () => {
+    const live = await startLedger({ env: { PAYMENTS_MODE: 'live', ...BY_RELAY } });
     const order = newOrder();
-    expect(await reasonOf(live.quote(order))).toBe('payment_route_unavailable');
+    expect(await reasonOf(live.quote(order, { originChainId: 'eip155:84532' }))).toBe('payment_route_unavailable');
     expect(await reasonOf(live.pay(order, await world.quote(order)))).toBe('sandbox_only');
     await live.stop();
   });

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What every service has beside its own tables: outbox, inbox, events to try again, dead letters, idempotency keys. */
+/** What every service has beside its own tables: outbox, inbox, events to try again, dead letters, idempotency keys, the payments mode. */
 export class CreateMessaging1763600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -54,9 +54,14 @@ export class CreateMessaging1763600000000 implements MigrationInterface {
         PRIMARY KEY (account_id, key)
       )`);
     await runner.query('CREATE INDEX idempotency_keys_created ON idempotency_keys (created_at)');
+    await runner.query(`
+      CREATE TABLE payments_mode (
+        only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+        mode text NOT NULL CHECK (mode IN ('sandbox', 'live'))
+      )`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE idempotency_keys, dead_letters, parked_events, inbox, outbox');
+    await runner.query('DROP TABLE payments_mode, idempotency_keys, dead_letters, parked_events, inbox, outbox');
   }
 }

@@ -1,0 +1,31 @@
+import { sql, type Database } from '@market/persistence';
+import type { ServiceName } from '@market/contracts';
+import { ConfigError } from './define-config.js';
+
+export type PaymentsMode = 'sandbox' | 'live';
+
+const remember = sql('runtime.remember-payments-mode', 'INSERT INTO payments_mode (mode) VALUES ($1) ON CONFLICT DO NOTHING');
+const recall = sql('runtime.recall-payments-mode', 'SELECT mode FROM payments_mode');
+
+/**
+ * The first process that uses a database decides its payments mode for good: what play money earned is never owed in real
+ * money, and the reverse. No database is written to unless all of them are free or of this mode.
+ * @throws ConfigError naming the services whose data are of the other mode.
+ */
+export async function claimPaymentsMode(databases: ReadonlyMap<ServiceName, Database>, mode: PaymentsMode): Promise<void> {
+  await refuseOthers(databases, mode);
+  for (const database of databases.values()) await database.query(remember, [mode]);
+  // Another process may have been first.
+  await refuseOthers(databases, mode);
+}
+
+async function refuseOthers(databases: ReadonlyMap<ServiceName, Database>, mode: PaymentsMode): Promise<void> {
+  const others: ServiceName[] = [];
+  for (const [service, database] of databases) {
+    const [kept] = await database.query<{ mode: PaymentsMode }>(recall);
+    if (kept && kept.mode !== mode) others.push(service);
+  }
+  if (others.length === 0) return;
+  const other: PaymentsMode = mode === 'live' ? 'sandbox' : 'live';
+  throw new ConfigError([`PAYMENTS_MODE: is ${mode}, and the data of ${others.join(', ')} are ${other}; start with PAYMENTS_MODE=${other}, or on another database (DATABASE_URL, DATA_DIR)`]);
+}
