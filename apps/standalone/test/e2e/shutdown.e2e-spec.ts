@@ -1,5 +1,7 @@
-import { startMarketplace, type ProcessName, type RunningMarketplace } from '@market/testing';
-import { execFileSync } from 'node:child_process';
+import { eventually, freePort, startMarketplace, temporaryDirectory, type ProcessName, type RunningMarketplace } from '@market/testing';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -50,6 +52,32 @@ inEachMode('a process that is told to stop', ({ mode }) => {
     await expectBooksInOrder(marketplace, [shop]);
   }, 90_000);
 });
+
+inEachMode('the start command', ({ mode }) => {
+  it('stops the marketplace when it is told to stop', async () => {
+    const [port, dataDir] = [await freePort(), await temporaryDirectory('start-command')];
+    const command = spawn('npm', ['run', '-s', mode === 'standalone' ? 'start' : 'start:distributed'], {
+      cwd: new URL('../../../..', import.meta.url).pathname,
+      env: { ...process.env, PORT: String(port), DATA_DIR: dataDir },
+      stdio: 'ignore',
+    });
+    const health = () => fetch(`http://127.0.0.1:${port}/api/v1/health`);
+    try {
+      await eventually(async () => expect((await health()).status).toBe(200), { withinMs: 90_000 });
+      const exited = once(command, 'exit');
+      command.kill('SIGTERM');
+      await exited;
+      await eventually(() => expect(health()).rejects.toThrow(), { withinMs: 30_000 });
+      await eventually(() => expect(processesNaming(dataDir)).toBe(''), { withinMs: 30_000 });
+    } finally {
+      command.kill('SIGKILL');
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+    }
+  }, 180_000);
+});
+
+/** Running processes whose command line names the directory, as the embedded PostgreSQL's does. */
+const processesNaming = (directory: string): string => execFileSync('ps', ['-eo', 'pid=,args=']).toString().split('\n').filter((line) => line.includes(directory)).join('\n');
 
 /** What a process that is gone has left running. */
 function childrenOf(pid: number): string {
