@@ -211,6 +211,16 @@ describe('call', () => {
     expect(gateway.payments).toEqual(['relay-1', 'relay-2']);
   });
 
+  it('does not ask a seller again that refused the request for good', async () => {
+    gateway.sellerFailures = 1;
+    gateway.failure = { status: 404, nextAction: 'fix_request' };
+
+    const refused = await call({ retries: 2 });
+
+    expect(refused).toMatchObject({ billable: false, seller_status_code: 404, recovery: { next_action: 'fix_request' } });
+    expect(gateway.sellerFailures).toBe(0);
+  });
+
   it('takes X-Market headers from an answer and no other', async () => {
     gateway.retryHeaders = {
       'x-market-relay-request-id': 'another',

@@ -187,7 +187,8 @@ export class LogicalCall<T> {
   }
 
   #asksSellerAgain(result: GatewayResult<T>): boolean {
-    if (result.billable || this.#retriesLeft === 0 || result.recovery?.next_action === 'do_not_retry') return false;
+    const isFinal = result.recovery?.next_action === 'fix_request' || result.recovery?.next_action === 'do_not_retry';
+    if (result.billable || this.#retriesLeft === 0 || isFinal) return false;
     this.#retriesLeft -= 1;
     this.#sellerFailures += 1;
     if (result.recovery?.use_new_idempotency_key) {

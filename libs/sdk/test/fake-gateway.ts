@@ -43,6 +43,7 @@ export class FakeGateway {
   /** Applied one a request, first to last. */
   readonly faults: (Fault | undefined)[] = [];
   sellerFailures = 0;
+  failure = { status: 502, nextAction: 'retry_same_request' };
   pendingAnswers = 0;
   priceUsd = 0.05;
   amount = '0.05';
@@ -129,7 +130,7 @@ export class FakeGateway {
     }
     if (this.sellerFailures > 0) {
       this.sellerFailures -= 1;
-      return { status: 200, body: result(false, 502, null) };
+      return { status: 200, body: result(false, this.failure.status, null, { recovery: { next_action: this.failure.nextAction } }) };
     }
     this.charges.push(relayRequestId);
     offer.result = result(true, 200, { echo: JSON.parse(body) as unknown, call: this.charges.length });
@@ -181,7 +182,7 @@ export class FakeGateway {
   }
 }
 
-function result(billable: boolean, sellerStatus: number, sellerResponse: unknown): string {
+function result(billable: boolean, sellerStatus: number, sellerResponse: unknown, more: object = {}): string {
   return JSON.stringify({
     success: true,
     data: {
@@ -191,6 +192,7 @@ function result(billable: boolean, sellerStatus: number, sellerResponse: unknown
       fees: { fee_rate: 0.05, fee_amount_cents: 0.25, seller_receives_cents: 4.75 },
       seller_status_code: sellerStatus,
       seller_response: sellerResponse,
+      ...more,
     },
   });
 }

@@ -54,7 +54,7 @@ export class ExecuteCallHttpController {
     asks: [executeCall, findExactOffer],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
-    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
+    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
   })
   @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
   @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, x402Example, guidanceLinks('https://market.example')), description: 'Pay and repeat.' }, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.', schema: { type: 'string' } } })

@@ -56,7 +56,7 @@ export class ExecuteKeylessCallHttpController {
     asks: [executeKeylessCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
-    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer, or what kept it from giving one (billable: false)." },
+    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
   })
   @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet: repeat the same request, with the same signature.' }, { 'Retry-After': { schema: { type: 'integer' } } })
   @ApiAnswer(402, toSign, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64.', schema: { type: 'string' } } })

@@ -14,14 +14,15 @@ export const gatewayResultSchema = envelopeSchema(
   object(
     {
       request_id: text,
-      billable: { type: 'boolean', description: 'False: the seller did not deliver and nothing was charged.' },
+      billable: { type: 'boolean', description: 'False: the seller answered with another status than 2xx, or gave no usable answer, and nothing was charged.' },
       charged_amount: object({ amount_cents: number, currency: text }),
       fees: object({ fee_rate: number, fee_amount_cents: number, seller_receives_cents: number }),
       seller_status_code: integer,
       seller_response: { description: "The seller's JSON, unchanged; null when it gave none." },
-      recovery: { type: 'object', description: 'With billable false: how the same payment is used again.' },
+      error: { ...object({ reason: text }), description: 'With billable false: why; seller_refused for any 4xx.' },
+      recovery: { type: 'object', description: 'With billable false: whether to repeat the same request on the same payment, or to change it (fix_request) and pay for another.' },
     },
-    ['recovery'],
+    ['error', 'recovery'],
   ),
 );
 

@@ -4,7 +4,7 @@ import type { Offering } from '@market/contracts/catalog';
 import type { Call } from '@market/messaging';
 import { Database, GroupCommit, Outbox, sql } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
-import type { SellerOutcome } from '../egress/seller-outcome.js';
+import type { SellerFailed } from '../egress/seller-outcome.js';
 import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
 
 /** One call, as its record is kept. */
@@ -105,8 +105,8 @@ const storeFailure = sql(
   'gateway-requests.store-failure',
   `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
      payment_id, relay_request_id, transaction_hash, fence, billable, seller_status_code, latency_ms, error_code, completed_at)
-   VALUES ($1, $2, $3, $4, $5, $6, 'seller_failed', $7, $8, $9, $10, $11, $12, $13, $14, $15, false, $16, $17, $18, now())
-   ON CONFLICT (id) DO UPDATE SET status = 'seller_failed', fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
+   VALUES ($1, $2, $3, $4, $5, $6, $19, $7, $8, $9, $10, $11, $12, $13, $14, $15, false, $16, $17, $18, now())
+   ON CONFLICT (id) DO UPDATE SET status = excluded.status, fence = excluded.fence, transaction_hash = excluded.transaction_hash, billable = false, lease_until = NULL,
      seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = excluded.error_code, completed_at = excluded.completed_at
    WHERE g.billable IS NOT TRUE AND g.status <> 'refunded' AND g.fence <= excluded.fence`,
 );
@@ -158,8 +158,13 @@ export class CallRecords {
     return isKept;
   }
 
-  async storeFailure(record: CallRecord & Pick<Delivery, 'payment' | 'money' | 'endpoint'>, outcome: SellerOutcome, { attempt, fence }: { attempt: number; fence: number }, call: Call): Promise<void> {
-    const reason = outcome.kind === 'failed' ? outcome.reason : 'seller_error';
+  /**
+   * What was not delivered. A seller's refusal (4xx) is an answer, and may be the request's fault: it counts neither against
+   * its endpoint nor against its reputation.
+   */
+  async storeFailure(record: CallRecord & Pick<Delivery, 'payment' | 'money' | 'endpoint'>, outcome: SellerFailed, { attempt, fence }: { attempt: number; fence: number }, call: Call): Promise<void> {
+    const { reason } = outcome;
+    const isRefusal = reason === 'seller_refused';
     await this.database.transaction(async (tx) => {
       const { listing, money, payment } = record;
       await tx.query(storeFailure, [
@@ -181,7 +186,9 @@ export class CallRecords {
         outcome.statusCode,
         outcome.latencyMs,
         reason,
+        isRefusal ? 'seller_refused' : 'seller_failed',
       ]);
+      if (isRefusal) return;
       await this.health.failed(tx, record.endpoint, call);
       await this.outbox.add(
         tx,

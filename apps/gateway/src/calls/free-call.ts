@@ -3,7 +3,6 @@ import { newId } from '@market/kernel';
 import type { Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { isBillable } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { billableAnswer, failedAnswer, NO_MONEY } from './answer-json.js';
 import { CallKeys } from './call-keys.js';
@@ -37,9 +36,9 @@ export class FreeCall {
     if (!held) return { answer: (await this.records.findResult(id))?.answer ?? null };
     const outcome = await this.sellerCall.execute(target, { requestId: id, buyerId, attempt: held.fence, fence: held.fence, transactionHash: null, body }, call);
     const record: CallRecord = { id, buyerId, listing, bodyDigest };
-    if (!isBillable(outcome)) {
+    if (outcome.kind === 'failed') {
       await this.records.storeFailure({ ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint }, outcome, { attempt: held.fence, fence: held.fence }, call);
-      return { answer: failedAnswer(id, outcome, 0, { sameRelayRequestId: false }) };
+      return { answer: failedAnswer(id, outcome, 0) };
     }
     const answer = billableAnswer(id, NO_MONEY, outcome.statusCode, outcome.json);
     const answerDigest = createHash('sha256').update(outcome.json).digest();

@@ -3,7 +3,7 @@ import { releasePayment, settlePayment, type claimPayment } from '@market/contra
 import type { OutputOf } from '@market/contracts';
 import { isRefusal, MessageBus, Refusal, type Call } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
-import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
+import type { SellerAnswered } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { billableAnswer, failedAnswer } from './answer-json.js';
 import { CallRecords, type CallRecord, type Result } from './call-records.js';
@@ -39,10 +39,10 @@ export class PaidCall {
 
     const attempt = claimed.fence - earlier.unusedClaims;
     const outcome = await this.sellerCall.execute(target, { requestId: record.id, buyerId: buyer.buyerId, attempt, fence: claimed.fence, transactionHash: claimed.transactionHash, body: buyer.body }, call);
-    if (!isBillable(outcome)) {
+    if (outcome.kind === 'failed') {
       await this.giveBack(claimed, call);
       await this.records.storeFailure({ ...record, payment, money: claimed.money, endpoint: target.endpoint }, outcome, { attempt, fence: claimed.fence }, call);
-      return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, { sameRelayRequestId: true, retryUntil: claimed.retryUntil }) };
+      return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, claimed.retryUntil) };
     }
     const answer = billableAnswer(record.id, claimed.money, outcome.statusCode, outcome.json);
     const result: Result = { answer, answerDigest: digestOf(outcome), statusCode: outcome.statusCode, latencyMs: outcome.latencyMs };
@@ -94,4 +94,4 @@ export class PaidCall {
   }
 }
 
-const digestOf = (outcome: SellerOutcome & { kind: 'answered' }): Buffer => createHash('sha256').update(outcome.json).digest();
+const digestOf = (outcome: SellerAnswered): Buffer => createHash('sha256').update(outcome.json).digest();

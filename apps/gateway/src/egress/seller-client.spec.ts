@@ -89,8 +89,6 @@ describe('SellerClient, answers', () => {
     ['escaped NUL and half a pair', json('["\\u0000","\\ud800"]'), 200, '["\\u0000","\\ud800"]'],
     ['every plane of Unicode', json('"é😀\u2028"'), 200, '"é😀\u2028"'],
     ['a scalar', json('null', '201 Created'), 201, 'null'],
-    ['a client error', json('{"error":"no"}', '422 Unprocessable'), 422, '{"error":"no"}'],
-    ['a server error', json('{"error":"down"}', '503 Busy'), 503, '{"error":"down"}'],
     ['identity encoding', json('{}', '200 OK', 'Content-Encoding: Identity\r\n'), 200, '{}'],
     ['text/plain', 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}', 200, '{}'],
     ['chunks of one byte', chunked(`${[...'{"a":[1,2]}'].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`), 200, '{"a":[1,2]}'],
@@ -196,7 +194,8 @@ describe('SellerClient, failures', () => {
     ['a gzipped answer that does not say so', say(json(gzipSync('{}'))), 'not_json', 502],
     ['HTML', say(json('<!doctype html><title>Hi</title>')), 'not_json', 502],
     ['an HTML error page', say(json('<h1>Bad gateway</h1>', '500 Oops')), 'not_json', 500],
-    ['an HTML refusal', say(json('<h1>No</h1>', '403 Forbidden')), 'not_json', 403],
+    ['an HTML refusal', say(json('<h1>No</h1>', '403 Forbidden')), 'seller_refused', 403],
+    ['a refusal that is too deep', say(json('['.repeat(65) + ']'.repeat(65), '400 Bad')), 'seller_refused', 400],
     ['nothing', say(json('')), 'not_json', 502],
     ['204', say('HTTP/1.1 204 No Content\r\n\r\n'), 'not_json', 502],
     ['a byte order mark', say(json('\ufeff{}')), 'not_json', 502],
@@ -228,9 +227,16 @@ describe('SellerClient, failures', () => {
     expect(target.sockets).toHaveLength(0);
   });
 
-  it('relays what JSON came with a redirect', async () => {
-    const { outcome } = await callTo(say(json('{"moved":true}', '302 Found', 'Location: file:///etc/passwd\r\n')));
-    expect(outcome).toMatchObject({ kind: 'failed', reason: 'redirect', statusCode: 302, json: '{"moved":true}' });
+  it.each([
+    ['302 Found', 'redirect'],
+    ['400 Bad', 'seller_refused'],
+    ['429 Later', 'seller_refused'],
+    ['499 No', 'seller_refused'],
+    ['500 Oops', 'seller_error'],
+    ['599 Oops', 'seller_error'],
+  ])('relays what JSON came with %s, which is no delivery', async (status, reason) => {
+    const { outcome } = await callTo(say(json('{"why": 1.0}', status, 'Location: file:///etc/passwd\r\n')));
+    expect(outcome).toMatchObject({ kind: 'failed', reason, statusCode: Number.parseInt(status), json: '{"why": 1.0}' });
   });
 
   it('calls a port where nobody listens unreachable', async () => {

@@ -80,8 +80,8 @@ export class SellerExchange implements SellerHandler {
     const json = bytes.toString('utf8');
     const parsed = parseJson(json);
     if ('problem' in parsed) return this.refuse(parsed.problem === 'too_deep' ? 'too_deep' : 'not_json', true);
-    if (this.isRedirect()) this.fail('redirect', json, true);
-    else this.conclude({ outcome: { kind: 'answered', statusCode: this.statusCode, json }, reusable: true });
+    if (this.statusCode < 300) this.conclude({ outcome: { kind: 'answered', statusCode: this.statusCode, json }, reusable: true });
+    else this.fail(this.reasonOfStatus() ?? 'seller_error', json, true);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
@@ -101,12 +101,14 @@ export class SellerExchange implements SellerHandler {
     chunk.copy(this.body, this.size);
   }
 
-  private isRedirect(): boolean {
-    return this.statusCode >= 300 && this.statusCode < 400;
+  private refuse(reason: 'not_json' | 'too_large' | 'too_deep', reusable = false): void {
+    this.fail(this.reasonOfStatus() ?? reason, null, reusable);
   }
 
-  private refuse(reason: 'not_json' | 'too_large' | 'too_deep', reusable = false): void {
-    this.fail(this.isRedirect() ? 'redirect' : reason, null, reusable);
+  /** With 3xx and 4xx the status says what happened, whatever the body is. */
+  private reasonOfStatus(): 'redirect' | 'seller_refused' | undefined {
+    if (this.statusCode < 300 || this.statusCode >= 500) return undefined;
+    return this.statusCode < 400 ? 'redirect' : 'seller_refused';
   }
 
   private failureStatus(reason: SellerFailureReason): number {

@@ -5,10 +5,14 @@ export type SellerFailureReason =
   | 'too_large'
   | 'too_deep'
   | 'redirect'
+  /** Any 4xx, whatever its body: the seller did not take this request. */
+  | 'seller_refused'
+  /** 5xx with JSON. */
+  | 'seller_error'
   | 'protocol_error'
   | 'forbidden_address';
 
-/** The seller gave well-formed JSON, with whatever status but a redirect. */
+/** JSON with a 2xx status: what a call is paid for, and nothing else is. */
 export interface SellerAnswered {
   kind: 'answered';
   statusCode: number;
@@ -22,16 +26,15 @@ export interface SellerFailed {
   reason: SellerFailureReason;
   /** 504 for a timeout; the seller's own where that is itself no success; else 502. */
   statusCode: number;
-  /** What JSON came with a redirect. */
+  /** What JSON came with another status than 2xx. */
   json: string | null;
   latencyMs: number;
 }
 
 export type SellerOutcome = SellerAnswered | SellerFailed;
 
-/** Whether the buyer got what a call is paid for: JSON with a status of 2xx or 4xx. */
-export function isBillable(outcome: SellerOutcome): outcome is SellerAnswered {
-  if (outcome.kind === 'failed') return false;
-  const { statusCode } = outcome;
-  return (statusCode >= 200 && statusCode < 300) || (statusCode >= 400 && statusCode < 500);
-}
+/** Timeout, too early and too many requests speak of the moment, and not of the request. */
+const LATER = [408, 425, 429];
+
+/** Whether the same request will be refused again: another one is needed. */
+export const isDefinite = ({ reason, statusCode }: SellerFailed): boolean => reason === 'seller_refused' && !LATER.includes(statusCode);

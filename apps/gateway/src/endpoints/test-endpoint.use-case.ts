@@ -6,7 +6,7 @@ import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { SellerClient } from '../egress/seller-client.js';
-import { isBillable, type SellerOutcome } from '../egress/seller-outcome.js';
+import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { signRequest } from '../egress/sign-request.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
@@ -50,7 +50,7 @@ export class TestEndpoint {
       authHeader: target.authHeader,
     });
     const outcome = await this.sellers.call({ url: target.url, rawBody, headers, timeoutMs: Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000)), maxResponseBytes: target.endpoint.maxResponseBytes });
-    const success = isBillable(outcome) && outcome.statusCode < 300;
+    const success = outcome.kind === 'answered';
     await this.health.tested(target.endpoint, { ok: success, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs }, call);
     return {
       success,
@@ -75,7 +75,8 @@ function checksOf(outcome: SellerOutcome, success: boolean): Output['checks'] {
   if (!reached) return checks;
   checks.push({ name: 'in_time', ok: failed !== 'timeout', message: failed === 'timeout' ? 'No complete answer came within timeout_ms' : `Answered in ${outcome.latencyMs} ms` });
   if (failed === 'timeout') return checks;
-  checks.push({ name: 'json', ok: failed === null, message: failed === null ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}` });
+  const isJson = outcome.json !== null;
+  checks.push({ name: 'json', ok: isJson, message: isJson ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}` });
   checks.push({ name: 'status', ok: success, message: success ? 'The answer has a 2xx status' : 'The answer does not have a 2xx status' });
   return checks;
 }

@@ -166,9 +166,11 @@ describe('an Idempotency-Key on the paid call', () => {
       const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
       const failed = resultOf(await world.answer(buyer, shop, BODY, { key }));
       expect(failed).toMatchObject({ billable: false, recovery: { next_action: 'retry_after_delay' } });
+      shop.seller.behave(answer(404, '{}'));
+      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: false, seller_status_code: 404, recovery: { next_action: 'fix_request' } });
       shop.seller.behave(() => '{"ok":true}');
       expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: true, request_id: failed.request_id });
-      expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '2']);
+      expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '2', '3']);
     });
 
     it('takes a call over whose process died with it', async () => {

@@ -30,7 +30,6 @@ describe('a call that the seller failed', () => {
     ['answers HTML', answer(200, '<h1>hello</h1>', { 'content-type': 'text/html' }), 502, 'not_json', null],
     ['answers nothing', answer(200, ''), 502, 'not_json', null],
     ['answers 204', answer(204, ''), 502, 'not_json', null],
-    ['answers 404 with HTML', answer(404, '<h1>no</h1>'), 404, 'not_json', null],
     ['answers too much', answer(200, JSON.stringify('x'.repeat(4096))), 502, 'too_large', null],
     ['answers too deep', answer(200, deep(65)), 502, 'too_deep', null],
     ['answers deep enough to break a stack', answer(200, deep(2_000)), 502, 'too_deep', null],
@@ -63,6 +62,33 @@ describe('a call that the seller failed', () => {
     const attempts = shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }));
     expect(attempts.map(({ requestId, attempt }) => [requestId, attempt])).toEqual([[failed.request_id, 1], [failed.request_id, 2]]);
     expect((await world.history(buyer)).items).toMatchObject([{ id: failed.request_id, status: 'succeeded', billable: true, seller_status_code: 200, error_code: null }]);
+  });
+
+  it.each<[number, string, unknown, string]>([
+    [400, '{"error":"no such city"}', { error: 'no such city' }, 'fix_request'],
+    [401, '{}', {}, 'fix_request'],
+    [402, '{}', {}, 'fix_request'],
+    [404, '<h1>no</h1>', null, 'fix_request'],
+    [422, 'null', null, 'fix_request'],
+    [408, '{}', {}, 'retry_same_request'],
+    [429, '{"wait":1}', { wait: 1 }, 'retry_same_request'],
+  ])('costs nothing where it refuses with %i, which says nothing against its endpoint; the payment stays good for the same request', async (status, json, sellerResponse, nextAction) => {
+    const [buyer, shop] = [newId(), await world.open(undefined, answer(status, json))];
+    const relayRequestId = await world.buy(buyer, shop);
+    for (let attempt = 1; attempt <= 6; attempt += 1) {
+      const refused = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+      expect(refused).toMatchObject({ billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: status, error: { reason: 'seller_refused' }, recovery: { next_action: nextAction, retry_until: expect.any(String) as string } });
+      expect(refused.seller_response).toEqual(sellerResponse);
+    }
+    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual(['verified', 0]);
+    for (const who of [buyer, shop.offering.sellerId]) expect((await world.history(who)).items).toMatchObject([{ status: 'seller_refused', billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: status, error_code: 'seller_refused' }]);
+    expect((await world.history(buyer, { status: 'seller_failed' })).total).toBe(0);
+    expect(await world.db.inspect('SELECT status, consecutive_failures AS failures FROM gateway.endpoints WHERE listing_id = $1', [shop.offering.listingId])).toEqual([{ status: 'unverified', failures: 0 }]);
+    expect(await eventsOf(shop)).toEqual([]);
+
+    shop.seller.behave(answer(201, '{"ok":true}'));
+    expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({ billable: true, seller_status_code: 201, charged_amount: { amount_cents: 25 } });
+    expect(await world.chargesOf(relayRequestId)).toBe(1);
   });
 
   it('costs nothing where nobody listens', async () => {

@@ -107,13 +107,16 @@ inEachMode('a paid call', (world) => {
       }
     });
 
-    it('carries any answer of the seller that is JSON with 2xx or 4xx, as it is [spec: gateway-rule.5]', async () => {
-      const shelf: unknown[] = [reply(404, { error: 'no such city' }), reply(201, []), reply(200, 'a string'), reply(422, null), reply(200, { number: 1.1e-7 })];
-      const odd = await openShop(seller, () => shelf[0]);
-      for (const [status, response] of [[404, { error: 'no such city' }], [201, []], [200, 'a string'], [422, null], [200, { number: 1.1e-7 }]] as const) {
+    it('carries any JSON of the seller as it is, and charges for it where its status is 2xx [spec: gateway-rule.5]', async () => {
+      const shelf = [[404, { error: 'no such city' }], [201, []], [200, 'a string'], [422, null], [302, { at: 'home' }], [200, { number: 1.1e-7 }]] as const;
+      let next: (typeof shelf)[number];
+      const odd = await openShop(seller, () => reply(next[0], next[1]));
+      for (next of shelf) {
+        const [status, response] = next;
+        const isCharged = status < 300;
         const result = await buyer.market.call(odd.listing, { status, response }, { pay: sandboxPayer(buyer.market) });
-        expect(result).toMatchObject({ billable: true, seller_status_code: status, seller_response: response });
-        shelf.shift();
+        expect(result).toMatchObject({ billable: isCharged, charged_amount: { amount_cents: isCharged ? 25 : 0 }, seller_status_code: status, seller_response: response });
+        expect(result.recovery?.next_action).toBe(isCharged ? undefined : status === 302 ? 'retry_same_request' : 'fix_request');
       }
       await expectBooksInOrder(world, [odd]);
       await odd.close();

@@ -13,14 +13,14 @@ inEachMode('a stock x402 client', (world) => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
-  let failing = false;
+  let failing: number | null = null;
   const payer = privateKeyToAccount(generatePrivateKey());
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(payer));
   const paying = wrapFetchWithPayment(fetch, client);
 
   beforeAll(async () => {
     [seller, buyer] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { displayName: 'Buyer' })]);
-    shop = await openShop(seller, ({ body }) => (failing ? reply(503, { sorry: true }) : { echo: body }), { pricing_amount: 0.25 });
+    shop = await openShop(seller, ({ body }) => (failing ? reply(failing, { sorry: true }) : { echo: body }), { pricing_amount: 0.25 });
   });
   afterAll(async () => {
     await expectBooksInOrder(world, [shop]);
@@ -59,16 +59,15 @@ inEachMode('a stock x402 client', (world) => {
     expect(headers['payment-response']).toBeDefined();
   });
 
-  it('is not charged where the seller fails, and what it signed is good for the next try', async () => {
-    failing = true;
-    const failed = await paying(...request({ city: 'Rome' }));
+  it.each([503, 404])('is not charged where the seller answers %i, and what it signed is good for the next try', async (status) => {
+    failing = status;
+    const failed = await paying(...request({ city: 'Rome', status }));
     expect(failed.status).toBe(200);
     expect(failed.headers.get('payment-response')).toBeNull();
-    const { data } = (await failed.json()) as { data: { billable: boolean; recovery: { keep: string[] } } };
-    expect(data.billable).toBe(false);
-    failing = false;
+    expect(await failed.json()).toMatchObject({ data: { billable: false, seller_status_code: status, seller_response: { sorry: true }, recovery: { next_action: status === 404 ? 'fix_request' : 'retry_same_request' } } });
+    failing = null;
     const receipts = await buyer.market.receipts.list({ role: 'buyer', limit: 50 });
-    const second = await paying(...request({ city: 'Rome' }));
+    const second = await paying(...request({ city: 'Rome', status }));
     expect(second.status).toBe(200);
     expect((await buyer.market.receipts.list({ role: 'buyer', limit: 50 })).pagination.total).toBe(receipts.pagination.total + 1);
   });

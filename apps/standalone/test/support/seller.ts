@@ -43,8 +43,7 @@ export async function openShop(seller: Agent, handler: Handler = ({ body }) => (
       requests.push(request);
       const answer = await handler(request);
       const status = answer instanceof Object && 'status' in answer && 'body' in answer ? (answer as { status: number }).status : 200;
-      const isDelivered = status < 300 || (status >= 400 && status < 500);
-      if (isDelivered && request.call.event === 'gateway.call') deliveries.note(request.call.requestId);
+      if (status < 300 && request.call.event === 'gateway.call') deliveries.note(request.call.requestId);
       return answer;
     },
     { secret: () => secret },

@@ -124,7 +124,7 @@ export const executeKeylessCall = defineRequest({
   },
 });
 
-export const gatewayRequestStatus = z.enum(['payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'refunded', 'expired']);
+export const gatewayRequestStatus = z.enum(['payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'seller_refused', 'refunded', 'expired']);
 
 /**
  * Parties by id; the edge adds their display names. The relay request id is the buyer's: its seller reads null. So is the
@@ -174,7 +174,7 @@ export const getGatewayRequest = defineRequest({
   refusals: { gateway_request_not_found: declareRefusal('not-found', 'No such gateway request', z.object({})) },
 });
 
-/** A call that reached for the seller and was not billable. */
+/** A call that its seller failed: it was not reached, or gave no usable answer. A refusal (4xx) is none. */
 export const callFailed = defineEvent({
   subject: 'evt.gateway.call-failed.v1',
   payload: z.object({

@@ -105,13 +105,13 @@ export interface CentFees {
 
 export interface GatewayResult<T = unknown> {
   request_id: string;
-  /** False: the seller did not deliver and nobody was charged. */
+  /** False: the seller refused (3xx, 4xx) or failed, and nobody was charged. */
   billable: boolean;
   charged_amount: ChargedAmount;
   fees: CentFees;
   seller_status_code: number;
   seller_response: T;
-  /** With `billable: false`: why, and how the same payment is used again. */
+  /** With `billable: false`: why, and whether the same request may be repeated on the same payment (`retry_…`) or another one is needed (`fix_request`). */
   error?: { reason: string };
   recovery?: Recovery;
 }
@@ -128,6 +128,7 @@ export type GatewayRequestStatus =
   | 'forwarding'
   | 'succeeded'
   | 'seller_failed'
+  | 'seller_refused'
   | 'refunded'
   | 'expired';
 
