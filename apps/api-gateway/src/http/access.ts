@@ -1,7 +1,7 @@
 import type { AccountType, Scope } from '@market/contracts';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiBearerAuth, ApiCookieAuth } from '@nestjs/swagger';
+import { ApiBearerAuth, ApiCookieAuth, ApiSecurity } from '@nestjs/swagger';
 import { ApiAccess } from '../openapi/access-extension.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { edgeRefusals } from './edge-refusals.js';
@@ -17,9 +17,9 @@ const declare = (rules: RouteRules): MethodDecorator =>
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator => declare({ access: 'public', accounts: ANYONE, ...rules });
 
-/** A key is not needed, but one that is sent must be good. */
+/** A key is not needed. A good one shows more; any other credential is ignored. */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(declare({ access: 'optional-key', accounts: ANYONE, ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized: edgeRefusals.unauthorized }));
+  applyDecorators(declare({ access: 'optional-key', accounts: ANYONE, ...rules }), ApiSecurity({}), ApiBearerAuth('api_key'));
 
 /** Any valid credential of these accounts, whatever the scopes of a key. */
 export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules = {}): MethodDecorator =>

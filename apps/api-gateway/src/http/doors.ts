@@ -83,7 +83,8 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
       // What needs no account is counted by address also for those who have one.
       count(request, reply, access === 'public' ? undefined : principal, done);
     };
-    const turnAway = (refusal: Error): void => (access === 'public' ? open() : limiter.turnAway(request, reply, refusal, done));
+    const isOpen = access === 'public' || access === 'optional-key';
+    const turnAway = (refusal: Error): void => (isOpen ? open() : limiter.turnAway(request, reply, refusal, done));
     if (access === 'public' && !rules.recognizes) return open();
 
     reply.header('vary', readsCookie ? 'Authorization, Cookie' : 'Authorization');
@@ -92,7 +93,6 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
       credential = sessionCookie.credentialIn(request);
       if (credential && sessionCookie.isForeignWrite(request)) return turnAway(crossSiteWrite());
     }
-    if (credential === undefined && access === 'optional-key') return open();
     if (!credential) return turnAway(unauthorized());
     const admit = (principal: Principal): void => {
       if (access === 'public') return open(principal);
@@ -105,7 +105,13 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
     const presented = credential;
     const known = authenticator.known(presented);
     if (known) return admit(known);
-    limiter.beforeAsking(request, reply, () => void authenticator.ask(presented, callFor()).then(admit, (error: Error) => (isUnauthenticated(error) ? turnAway(error) : done(error))), done);
+    const rejected = (error: Error): void => {
+      if (!isUnauthenticated(error)) return done(error);
+      if (isOpen) limiter.countUnknown(request);
+      turnAway(error);
+    };
+    const ask = (): void => void authenticator.ask(presented, callFor()).then(admit, rejected);
+    limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);
   };
 }
 

@@ -73,6 +73,11 @@ export class RateLimiter {
     this.countRefusal(request, reply, 1, () => done(refusal), done);
   }
 
+  /** Counts a credential that is nobody's where the request is served all the same. */
+  countUnknown(request: FastifyRequest): void {
+    if (this.rates) void this.limits.consume(this.rates.refusals.rule, siteOf(request.ip));
+  }
+
   private countRefusal(request: FastifyRequest, reply: FastifyReply, cost: 0 | 1, goOn: () => void, done: Done): void {
     if (!this.rates) return goOn();
     this.unlessExhausted(this.rates.refusals, siteOf(request.ip), cost, reply, goOn, done);

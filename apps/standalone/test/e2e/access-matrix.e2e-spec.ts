@@ -27,7 +27,7 @@ interface Cell {
 
 /** What the door says to a credential; undefined where it opens. */
 function doorAnswer({ access }: Operation, credential: CredentialName): Expected | undefined {
-  if (access.credential === 'none' || (access.credential === 'optional' && credential === 'none')) return undefined;
+  if (access.credential !== 'required') return undefined;
   if (credential === 'none' || BAD.includes(credential)) return [401, 'UNAUTHORIZED', 'unauthorized'];
   const accountType = credential === 'human' ? 'human' : 'agent';
   if (!access.account_types.includes(accountType)) return [403, 'FORBIDDEN', 'wrong_account_type'];

@@ -262,6 +262,10 @@ inEachMode('an agent', (world) => {
       expect((await agent.market.apiKeys.list()).filter(({ name }) => name === 'once').length).toBe(1);
       const reused = await agent.market.send('POST', '/api-keys', { body: { name: 'another', scopes: ['read'] }, headers: { 'Idempotency-Key': idempotencyKey } });
       expect([reused.status, reasonOf(reused)]).toEqual([409, 'idempotency_key_reused']);
+      // The kept answer holds a secret: it is not given to another key of the account, least of all to one with fewer scopes.
+      const lesser = await agent.market.apiKeys.create({ name: 'lesser', scopes: ['write'] });
+      const stolen = await withKey(lesser.key).send('POST', '/api-keys', { body: { name: 'once', scopes: ['read'] }, headers: { 'Idempotency-Key': idempotencyKey } });
+      expect([stolen.status, reasonOf(stolen)]).toEqual([409, 'idempotency_key_reused']);
     });
 
     it('cannot see or revoke the keys of another', async () => {

@@ -133,6 +133,7 @@ export const listingFields = {
 
 export const createListing = defineRequest({
   subject: 'rpc.catalog.create-listing.v1',
+  answersSecret: true,
   input: z.object({
     ...listingFields,
     powNonce: z.string(),

@@ -35,6 +35,7 @@ export const listApiKeys = defineRequest({
 
 export const createApiKey = defineRequest({
   subject: 'rpc.identity.create-api-key.v1',
+  answersSecret: true,
   input: z.object({ name: z.string(), scopes: z.array(scope).min(1), expiresAt: timestamp.optional() }),
   /** `key` is shown here once. A key with an end passes it on where none is given. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),

@@ -14,7 +14,8 @@ const keep = sql(
 
 /**
  * Runs a command at most once per Idempotency-Key, account and 24 hours: the key, the change and the answer are one
- * commit. The answer is sealed, since it may hold a secret that is shown once. A transaction-scoped advisory lock
+ * commit. The answer is sealed, since it may hold a secret that is shown once; where it does, it belongs to the API key that
+ * made the request, and not to the whole account. A transaction-scoped advisory lock
  * marks a key in flight, so a crash leaves nothing behind.
  */
 export class Idempotency {
@@ -27,37 +28,39 @@ export class Idempotency {
    * The kept answer of this key, for commands that must do something elsewhere before their own transaction.
    * @throws Refusal `idempotency_key_reused`.
    */
-  async replay<C extends RequestContract>(_contract: C, call: Call): Promise<OutputOf<C> | undefined> {
-    return call.idempotency ? this.find<OutputOf<C>>(this.database, call, call.idempotency) : undefined;
+  async replay<C extends RequestContract>(contract: C, call: Call): Promise<OutputOf<C> | undefined> {
+    return call.idempotency ? this.find(this.database, contract, call, call.idempotency) : undefined;
   }
 
   /** @throws Refusal `idempotency_key_reused`, `idempotency_in_progress`, or what `command` refuses (which is not kept). */
-  async run<C extends RequestContract>(_contract: C, call: Call, command: (tx: Tx) => Promise<OutputOf<C>>): Promise<OutputOf<C>> {
+  async run<C extends RequestContract>(contract: C, call: Call, command: (tx: Tx) => Promise<OutputOf<C>>): Promise<OutputOf<C>> {
     const { idempotency } = call;
     if (!idempotency) return this.database.transaction(command);
     const { accountId } = principalOf(call);
     return this.database.transaction(async (tx) => {
       const [lock] = await tx.query<{ locked: boolean }>(tryLock, [this.boundTo(accountId, idempotency)]);
       if (!lock!.locked) throw refusePlatform('idempotency_in_progress', { retry_after_seconds: 1 });
-      const kept = await this.find<OutputOf<C>>(tx, call, idempotency);
+      const kept = await this.find(tx, contract, call, idempotency);
       if (kept !== undefined) return kept;
       const output = await command(tx);
       const answer = this.box.seal(JSON.stringify(output), this.boundTo(accountId, idempotency));
-      await tx.query(keep, [accountId, idempotency.key, idempotency.fingerprint, answer]);
+      await tx.query(keep, [accountId, idempotency.key, fingerprintOf(contract, call, idempotency), answer]);
       return output;
     });
   }
 
-  private async find<O>(from: Pick<Tx, 'query'>, call: Call, idempotency: IdempotencyKey): Promise<O | undefined> {
+  private async find<C extends RequestContract>(from: Pick<Tx, 'query'>, contract: C, call: Call, idempotency: IdempotencyKey): Promise<OutputOf<C> | undefined> {
     const { accountId } = principalOf(call);
     const [kept] = await from.query<{ fingerprint: string; answer: Buffer }>(find, [accountId, idempotency.key]);
     if (!kept) return undefined;
-    if (kept.fingerprint !== idempotency.fingerprint) throw refusePlatform('idempotency_key_reused');
+    if (kept.fingerprint !== fingerprintOf(contract, call, idempotency)) throw refusePlatform('idempotency_key_reused');
     call.reply.idempotencyReplayed = true;
-    return JSON.parse(this.box.open(kept.answer, this.boundTo(accountId, idempotency))) as O;
+    return JSON.parse(this.box.open(kept.answer, this.boundTo(accountId, idempotency))) as OutputOf<C>;
   }
 
   private boundTo(accountId: string, { key }: IdempotencyKey): string {
     return `idempotency_keys|answer|${accountId}|${key}`;
   }
 }
+
+const fingerprintOf = ({ answersSecret }: RequestContract, call: Call, { fingerprint }: IdempotencyKey): string => (answersSecret ? `${fingerprint}:${principalOf(call).keyId}` : fingerprint);
