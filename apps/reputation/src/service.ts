@@ -1,7 +1,6 @@
-import { defineService } from '@market/runtime';
-import { reputationConfig } from './config.js';
+import { defineConfig, defineService } from '@market/runtime';
 import { reputationDatabase } from './database.js';
 import { ReputationModule } from './reputation.module.js';
 import { scoreCommands } from './score/commands.js';
 
-export const reputation = defineService({ name: 'reputation', module: ReputationModule, config: reputationConfig, database: reputationDatabase, commands: scoreCommands });
+export const reputation = defineService({ name: 'reputation', module: ReputationModule, config: defineConfig('reputation', {}), database: reputationDatabase, commands: scoreCommands });

@@ -13,11 +13,11 @@ export const reviewExample = { ...review, reviewer: { id: BUYER_ID, display_name
 export const scoreExample: OutputOf<typeof getScore> = {
   agent_id: SELLER_ID,
   status: 'scored',
-  market_score: 612.4,
-  score_tier: 'gold',
+  market_score: 808.6,
+  score_tier: 'platinum',
   provisional: null,
-  components: { reliability: 991.2, accuracy: 874.5, volume: 581.3, longevity: 702.9, reputation: 843 },
-  categories: [{ category_id: CATEGORY_ID, category: { name: 'Data', slug: 'data' }, score: 612.4, transaction_count: 18_204, avg_review_rating: 4.61, success_rate: 0.9973 }],
+  components: { reliability: 991.2, accuracy: 874.5, volume: 967.7, longevity: 702.9, reputation: 843 },
+  categories: [{ category_id: CATEGORY_ID, category: { name: 'Data', slug: 'data' }, score: 808.6, transaction_count: 18_204, avg_review_rating: 4.61, success_rate: 0.9973 }],
   capability: { avg_pow_solve_ms: 412, best_pow_solve_ms: 97 },
   meta: { total_events: 18_311, total_transactions: 18_204, last_active_at: LATER, freshness: 'fresh', scored_at: EARLIER },
 };

@@ -4,16 +4,12 @@ import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Parties, type Kinship } from './parties.js';
-import { Trades } from './trades.js';
 
-const recordRegistrations = sql('registration-facts.record', 'INSERT INTO registration_facts (account_id, registered_at) SELECT * FROM unnest($1::uuid[], $2::timestamptz[]) ON CONFLICT DO NOTHING');
-const recordWallets = sql('wallet-facts.record', 'INSERT INTO wallet_facts (address, account_id, chain_type, linked_at) SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::timestamptz[]) ON CONFLICT DO NOTHING');
+const recordRegistrations = sql('registration-facts.record', 'INSERT INTO registration_facts SELECT * FROM jsonb_populate_recordset(NULL::registration_facts, $1) ON CONFLICT DO NOTHING');
+const recordWallets = sql('wallet-facts.record', 'INSERT INTO wallet_facts SELECT * FROM jsonb_populate_recordset(NULL::wallet_facts, $1) ON CONFLICT DO NOTHING');
+const recordClaims = sql('claim-facts.record', 'INSERT INTO claim_facts SELECT * FROM jsonb_populate_recordset(NULL::claim_facts, $1) ON CONFLICT DO NOTHING');
+const recordWork = sql('work-facts.record', 'INSERT INTO work_facts SELECT * FROM jsonb_populate_recordset(NULL::work_facts, $1) ON CONFLICT DO NOTHING');
 const holdersOf = sql('wallet-facts.holders', 'SELECT address, account_id FROM wallet_facts WHERE address = ANY($1::text[])');
-const recordClaims = sql('claim-facts.record', 'INSERT INTO claim_facts (agent_id, human_id, claimed_at) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[]) ON CONFLICT DO NOTHING');
-const recordWork = sql(
-  'work-facts.record',
-  'INSERT INTO work_facts (event_id, account_id, purpose, difficulty, solve_ms, solved_at) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::int[], $5::int[], $6::timestamptz[]) ON CONFLICT DO NOTHING',
-);
 const keepListing = sql(
   'listings.keep',
   `INSERT INTO listings AS known (listing_id, version, category_id, category_name, category_slug) VALUES ($1, $2, $3, $4, $5)
@@ -30,63 +26,59 @@ const seen = sql(
 /** Keeps who is who: registrations, wallets, claims, the work agents did, and what category a listing is in. */
 @Injectable()
 export class AccountFacts {
-  constructor(
-    private readonly trades: Trades,
-    private readonly parties: Parties,
-  ) {}
+  constructor(private readonly parties: Parties) {}
 
   @HandleEvent(agentRegistered)
   async onAgentRegistered(events: ReceivedEvent<typeof agentRegistered>[], tx: Tx): Promise<void> {
     const agents = events.map((event) => event.payload).filter(({ agent }) => agent.account_type === 'agent');
-    const columns = [agents.map(({ agent }) => agent.id), agents.map(({ registeredAt }) => registeredAt)];
-    await tx.query(recordRegistrations, columns);
-    await tx.query(seen, columns);
-    await this.trades.markStale(tx, agents.map(({ agent }) => agent.id));
+    await tx.query(recordRegistrations, [JSON.stringify(agents.map(({ agent, registeredAt }) => ({ account_id: agent.id, registered_at: registeredAt })))]);
+    await tx.query(seen, [agents.map(({ agent }) => agent.id), agents.map(({ registeredAt }) => registeredAt)]);
   }
 
   /** A wallet that two accounts hold makes them one party. */
   @HandleEvent(walletLinked)
   async onWalletLinked(events: ReceivedEvent<typeof walletLinked>[], tx: Tx): Promise<void> {
-    const links = events.map(({ payload }) => ({ ...payload, address: payload.chainType === 'evm' ? payload.address.toLowerCase() : payload.address }));
+    const links = events.map(({ payload }) => ({
+      account_id: payload.accountId,
+      address: payload.chainType === 'evm' ? payload.address.toLowerCase() : payload.address,
+      linked_at: payload.linkedAt,
+    }));
     await this.parties.takeTurns(tx);
-    await tx.query(recordWallets, [links.map((link) => link.address), links.map((link) => link.accountId), links.map((link) => link.chainType), links.map((link) => link.linkedAt)]);
+    await tx.query(recordWallets, [JSON.stringify(links)]);
     const holders = await tx.query<{ address: string; account_id: string }>(holdersOf, [links.map((link) => link.address)]);
     await this.parties.unite(
       tx,
-      links.flatMap(({ address, accountId }) => holders.filter((holder) => holder.address === address).map(({ account_id }): Kinship => [accountId, account_id])),
+      links.flatMap((link) => holders.filter((holder) => holder.address === link.address).map((holder): Kinship => [link.account_id, holder.account_id])),
     );
   }
 
   @HandleEvent(agentClaimed)
   async onAgentClaimed(events: ReceivedEvent<typeof agentClaimed>[], tx: Tx): Promise<void> {
-    const claims = events.map((event) => event.payload);
+    const claims = events.map(({ payload }) => ({ agent_id: payload.agentId, human_id: payload.humanId, claimed_at: payload.claimedAt }));
     await this.parties.takeTurns(tx);
-    await tx.query(recordClaims, [claims.map((claim) => claim.agentId), claims.map((claim) => claim.humanId), claims.map((claim) => claim.claimedAt)]);
-    await this.parties.unite(tx, claims.map(({ agentId, humanId }): Kinship => [agentId, humanId]));
+    await tx.query(recordClaims, [JSON.stringify(claims)]);
+    await this.parties.unite(tx, claims.map(({ agent_id, human_id }): Kinship => [agent_id, human_id]));
   }
 
   @HandleEvent(registrationWorkSolved)
   async onRegistrationWorkSolved(events: ReceivedEvent<typeof registrationWorkSolved>[], tx: Tx): Promise<void> {
-    await this.keepWork(tx, 'registration', events);
+    await this.keepWork(tx, events);
   }
 
   @HandleEvent(listingWorkSolved)
   async onListingWorkSolved(events: ReceivedEvent<typeof listingWorkSolved>[], tx: Tx): Promise<void> {
-    await this.keepWork(tx, 'listing', events);
+    await this.keepWork(tx, events);
   }
 
   @HandleEvent(listingChanged)
   async onListingChanged(events: ReceivedEvent<typeof listingChanged>[], tx: Tx): Promise<void> {
     const listings = events.map((event) => event.payload).sort((a, b) => (a.listingId < b.listingId ? -1 : 1));
     for (const { listingId, version, category } of listings) await tx.query(keepListing, [listingId, version, category?.id ?? null, category?.name ?? null, category?.slug ?? null]);
-    await this.trades.markStale(tx, listings.map(({ sellerId }) => sellerId));
   }
 
-  private async keepWork(tx: Tx, purpose: 'registration' | 'listing', events: ReceivedEvent<typeof registrationWorkSolved | typeof listingWorkSolved>[]): Promise<void> {
-    const work = events.map((event) => event.payload);
-    const accountIds = work.map((done) => done.accountId);
-    await tx.query(recordWork, [events.map((event) => event.id), accountIds, work.map(() => purpose), work.map((done) => done.difficulty), work.map((done) => done.solveMs), work.map((done) => done.solvedAt)]);
-    await tx.query(seen, [accountIds, work.map((done) => done.solvedAt)]);
-    await this.trades.markStale(tx, accountIds);
+  private async keepWork(tx: Tx, events: ReceivedEvent<typeof registrationWorkSolved | typeof listingWorkSolved>[]): Promise<void> {
+    const work = events.map(({ id, payload }) => ({ event_id: id, account_id: payload.accountId, solve_ms: payload.solveMs, solved_at: payload.solvedAt }));
+    await tx.query(recordWork, [JSON.stringify(work)]);
+    await tx.query(seen, [work.map((done) => done.account_id), work.map((done) => done.solved_at)]);
   }
 }

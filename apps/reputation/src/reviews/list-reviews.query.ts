@@ -4,10 +4,10 @@ import { listReviews } from '@market/contracts/reputation';
 import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { toReview, type ReviewRow } from './review-row.js';
+import { REVIEW_COLUMNS, toReview, type ReviewRow } from './review-row.js';
 
 const count = sql('listing-totals.reviews', 'SELECT reviews FROM listing_totals WHERE listing_id = $1');
-const findPage = sql('reviews.page', 'SELECT * FROM reviews WHERE listing_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3');
+const findPage = sql('reviews.page', `SELECT ${REVIEW_COLUMNS} FROM reviews WHERE listing_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`);
 
 /** The reviews of an active listing, newest first. Queries: 2; 1 where there is none; 1 bus hop. */
 @Injectable()

@@ -1,26 +1,11 @@
 import type { OutputOf } from '@market/contracts';
 import type { createReview } from '@market/contracts/reputation';
 
-export interface ReviewRow {
-  id: string;
-  listing_id: string;
-  reviewer_id: string;
-  accuracy_rating: number;
-  reliability_rating: number;
-  value_rating: number;
-  title: string | null;
-  comment: string | null;
-  created_at: Date;
-}
+type Review = OutputOf<typeof createReview>;
 
-export const toReview = ({ id, listing_id, accuracy_rating, reliability_rating, value_rating, title, comment, reviewer_id, created_at }: ReviewRow): OutputOf<typeof createReview> => ({
-  id,
-  listing_id,
-  accuracy_rating,
-  reliability_rating,
-  value_rating,
-  title,
-  comment,
-  reviewer_id,
-  created_at: created_at.toISOString(),
-});
+export type ReviewRow = Omit<Review, 'created_at'> & { created_at: Date };
+
+/** The columns of a `ReviewRow`. */
+export const REVIEW_COLUMNS = 'id, listing_id, accuracy_rating, reliability_rating, value_rating, title, comment, reviewer_id, created_at';
+
+export const toReview = (row: ReviewRow): Review => ({ ...row, created_at: row.created_at.toISOString() });

@@ -119,10 +119,8 @@ describe('a review', () => {
   it('moves the score of the seller, and shows in its category', async () => {
     const buyer = newId();
     await service.deliver([sale(shop, buyer)]);
-    await service.settled();
     const before = await service.ask(getScore, { agentId: shop.sellerId });
     await write(buyer, { accuracyRating: 5, reliabilityRating: 5, valueRating: 5 });
-    await service.settled();
     const after = await service.ask(getScore, { agentId: shop.sellerId });
     expect([before.meta.total_events, after.meta.total_events]).toEqual([1, 2]);
     expect(after.components.accuracy).toBeGreaterThan(before.components.accuracy);

@@ -87,15 +87,3 @@ export async function inTurns<T>(items: T[], work: (item: T) => Promise<unknown>
 }
 
 export const marketScore = async (service: ReputationService, agentId: string): Promise<number> => (await service.ask(getScore, { agentId })).market_score;
-
-/**
- * A market that nobody arranged: `sellers` shops and `buyers` agents, each of whom buys of five shops for two months, two
- * dollars at a time. @returns its shops.
- */
-export async function openMarket(service: ReputationService, { sellers = 40, buyers = 200 } = {}): Promise<{ shops: Shop[]; buyers: string[] }> {
-  const shops = Array.from({ length: sellers }, () => newShop());
-  const agents = Array.from({ length: buyers }, () => newId());
-  const events = agents.flatMap((buyer, n) => Array.from({ length: 5 }, (_, k) => shops[(n * 7 + k * k * 3 + k) % sellers]!).flatMap((shop) => [70, 40, 2].map((days) => sale(shop, buyer, { micros: 2_000_000n, at: daysAgo(days) }))));
-  await service.deliver(events);
-  return { shops, buyers: agents };
-}

@@ -6,7 +6,7 @@ import { listingRated } from '@market/contracts/reputation';
 import { newId, UnavailableError } from '@market/kernel';
 import { HandleRequest, inProcessTransport, MessageBus, newCall, refuse, type Call, type EventRecord, type Link, type Transport } from '@market/messaging';
 import { runCommand, runProcess } from '@market/runtime';
-import { createDatabase, eventually } from '@market/testing';
+import { createDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { reputation } from '../../src/service.js';
@@ -29,8 +29,6 @@ export interface ReputationService {
   ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
   /** Delivers events as their emitters' outboxes would. */
   deliver(events: EventRecord[], batch?: number): Promise<void>;
-  /** Waits until no score is stale. */
-  settled(): Promise<void>;
   readonly rated: PayloadOf<typeof listingRated>[];
   /** `npm run admin -- <name>`. */
   command(name: string): Promise<string>;
@@ -39,18 +37,11 @@ export interface ReputationService {
   stop(): Promise<void>;
 }
 
-const DERIVED_AND_FACTS = 'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, parties, ties, scores, stale_accounts, stale_scores, inbox, outbox';
+const DERIVED_AND_FACTS = 'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
-const DEADLOCK_DETECTED = '40P01';
-
-/** Empties tables, all unless named, so that the same facts can come once more. A job may be among them in another order: who is the victim of the deadlock tries again. */
+/** Empties tables, all unless named, so that the same facts can come once more. */
 export async function forgetEverything(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
-  try {
-    await service.sql(`TRUNCATE ${tables}`);
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== DEADLOCK_DETECTED) throw error;
-    await forgetEverything(service, tables);
-  }
+  await service.sql(`TRUNCATE ${tables}`);
 }
 
 /** The real service on an empty database and the in-process bus. */
@@ -68,7 +59,7 @@ export async function startReputation(): Promise<ReputationService> {
   const edge = await transport.connect('api-gateway', topology['api-gateway']);
   const rated: PayloadOf<typeof listingRated>[] = [];
   await edge.consumeEvents(listingRated.subject, async (events) => void rated.push(...events.map((event) => listingRated.payload.parse(event.payload))));
-  const settings = { DATABASE_URL: url, ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal', REPUTATION_REFRESH_INTERVAL_MS: '20' };
+  const settings = { DATABASE_URL: url, ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal' };
   const running = await runProcess([reputation], transport, settings);
   const bus = new MessageBus(edge, topology['api-gateway']);
   const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=reputation,public' });
@@ -88,7 +79,6 @@ export async function startReputation(): Promise<ReputationService> {
     async deliver(events, batch = 500) {
       for (let from = 0; from < events.length; from += batch) await publish(events.slice(from, from + batch));
     },
-    settled: () => eventually(async () => expect(await sql('SELECT account_id FROM stale_accounts UNION ALL SELECT agent_id FROM stale_scores')).toEqual([]), { withinMs: 60_000 }),
     rated,
     command: (name) => runCommand(reputation, reputation.commands!.find((command) => command.name === name)!, { operator: 'test', arguments: [], options: {} }, settings),
     sql,

@@ -4,7 +4,7 @@ import { id, timestamp } from '../shared/index.js';
 
 const scale = z.number().min(0).max(1000);
 
-/** What an agent's sales say of it. All scores and components are 0 to 1000 with one decimal. */
+/** What an agent's sales say of it. All scores and components are 0 to 1000 with one decimal; `market_score` is reliability × reputation × volume / 10⁶. */
 export const agentScore = z.object({
   agent_id: id,
   /** `unscored` until something was bought of the agent, `inactive` after 90 days without a sign of it. */
