@@ -1,4 +1,4 @@
-import { batchSql, sql, type Tx } from '@market/persistence';
+import { batchSql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 /** One thing that happened between a buyer and a seller, as it is recorded. */
