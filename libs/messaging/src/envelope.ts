@@ -9,14 +9,12 @@ export interface RequestEnvelope {
 /** An answer on the wire: exactly one of the three. Of a bug nothing is told but that it happened. */
 export type ReplyEnvelope = { ok: unknown; notes?: ReplyNotes } | { refused: { reason: string; details: Record<string, unknown> } } | { failed: 'internal' | 'invalid_message' };
 
-export function toRequestEnvelope(call: Call, data: unknown): RequestEnvelope {
-  const { deadlineAt, reply: _reply, ...meta } = call;
-  return { meta: { ...meta, remainingMs: deadlineAt - Date.now() }, data };
+export function toRequestEnvelope({ requestId, traceparent, principal, idempotency }: Call, remainingMs: number, data: unknown): RequestEnvelope {
+  return { meta: { requestId, remainingMs, traceparent, principal, idempotency }, data };
 }
 
-export function toCall({ meta }: RequestEnvelope): Call {
-  const { remainingMs, ...rest } = meta;
-  return { ...rest, deadlineAt: Date.now() + remainingMs, reply: {} };
+export function toCall({ meta: { requestId, remainingMs, traceparent, principal, idempotency } }: RequestEnvelope): Call {
+  return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, principal, idempotency, reply: {} };
 }
 
 /** An event as it lies in an outbox and travels to consumers. */

@@ -5,7 +5,7 @@ export * from './handle-request.decorator.js';
 export * from './message-bus.js';
 export * from './refuse.js';
 export * from './transport.js';
-export { inProcessTransport } from './in-process/in-process.transport.js';
+export { inProcessTransport } from './in-process.transport.js';
 export { consumerName, EVENT_STREAM } from './nats/event-stream.js';
 export { inboxPrefixOf, natsTransport, REQUIRED_MAX_PAYLOAD, type NatsTransportOptions } from './nats/nats.transport.js';
 export { assertContractServed } from './assert-contract-served.js';

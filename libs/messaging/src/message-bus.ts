@@ -1,5 +1,4 @@
 import type { OutputOf, PayloadOf, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
-import { firstValueFrom, timeout, TimeoutError } from 'rxjs';
 import { DEFAULT_BUDGET_MS, type Call } from './call.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
@@ -13,13 +12,11 @@ export class BusFailure extends Error {
 /** How a service asks others. It may only say what the topology declares for it. */
 export class MessageBus {
   private readonly allowed: ReadonlySet<string>;
-  private readonly client: Link['client'];
 
   constructor(
-    private readonly link: Pick<Link, 'client' | 'signal'>,
+    private readonly link: Pick<Link, 'request' | 'signal'>,
     topology: ServiceTopology,
   ) {
-    this.client = link.client;
     this.allowed = new Set([...topology.calls, ...topology.signals].map((contract) => contract.subject));
   }
 
@@ -30,10 +27,9 @@ export class MessageBus {
   async request<C extends RequestContract>(contract: C, input: RequestOf<C>, call: Call): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
     const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
-    const deadlineAt = Math.min(call.deadlineAt, Date.now() + patienceMs);
-    const remainingMs = deadlineAt - Date.now();
+    const remainingMs = Math.min(call.deadlineAt - Date.now(), patienceMs);
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-    const reply = await this.send(contract.subject, toRequestEnvelope({ ...call, deadlineAt }, input), remainingMs);
+    const reply = await this.send(contract.subject, JSON.stringify(toRequestEnvelope(call, remainingMs, input)), remainingMs);
     if ('ok' in reply) {
       Object.assign(call.reply, reply.notes);
       return reply.ok as OutputOf<C>;
@@ -49,13 +45,15 @@ export class MessageBus {
     this.link.signal(contract.subject, payload);
   }
 
-  private async send(subject: string, envelope: unknown, withinMs: number): Promise<ReplyEnvelope> {
+  private async send(subject: string, message: string, withinMs: number): Promise<ReplyEnvelope> {
+    let reply: string;
     try {
-      return await firstValueFrom(this.client.send<ReplyEnvelope>(subject, envelope).pipe(timeout(withinMs)));
+      reply = await this.link.request(subject, message, withinMs);
     } catch (error) {
-      if (error instanceof TimeoutError) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-      throw refusePlatform('dependency_unavailable', { retry_after_seconds: 1 });
+      const reason = (error as Error).name === 'TimeoutError' ? 'deadline_exceeded' : 'dependency_unavailable';
+      throw refusePlatform(reason, { retry_after_seconds: 1 });
     }
+    return JSON.parse(reply) as ReplyEnvelope;
   }
 
   private assertDeclared(subject: string): void {

@@ -1,5 +1,5 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import type { ClientProxy, CustomTransportStrategy } from '@nestjs/microservices';
+import type { CustomTransportStrategy } from '@nestjs/microservices';
 import type { EventRecord } from './envelope.js';
 
 /** Takes events at least once, in any order; resolves when they need not come again. */
@@ -12,8 +12,11 @@ export type RequestServer = CustomTransportStrategy & { getHandlers(): Map<strin
 export interface Link {
   /** Serves this service's requests; given to Nest. */
   readonly server: RequestServer;
-  /** Asks other services. */
-  readonly client: Pick<ClientProxy, 'send'>;
+  /**
+   * Hands an encoded request to one process of the service that serves the subject, and resolves with its encoded reply.
+   * @throws an error of the name `TimeoutError` after `withinMs`, and any other when nobody serves the subject or the broker is lost.
+   */
+  request(subject: string, message: string, withinMs: number): Promise<string>;
   /** Resolves when every event is kept (or handled) beyond this process. */
   publishEvents(events: EventRecord[]): Promise<void>;
   /** Feeds a subject's events to this service, shared among its replicas. */

@@ -1,6 +1,5 @@
 import { topology, type InputOf, type OutputOf, type PayloadOf, type ReasonOf, type RefusalDetailsOf, type RequestContract, type ServiceName, type SignalContract } from '@market/contracts';
 import { MessageBus, Refusal, refuse, toCall, type Call, type Link, type ReplyEnvelope, type RequestEnvelope } from '@market/messaging';
-import { defer, type Observable } from 'rxjs';
 
 type Answer<C extends RequestContract> = (input: InputOf<C>, call: Call) => OutputOf<C> | Promise<OutputOf<C>>;
 
@@ -39,17 +38,17 @@ export class FakeBus extends MessageBus {
 }
 
 /** The far end of the fake: it stands where a transport's link would. */
-class OtherServices implements Pick<Link, 'client' | 'signal'> {
+class OtherServices implements Pick<Link, 'request' | 'signal'> {
   readonly handlers = new Map<string, { contract: RequestContract; answer: Answer<RequestContract> }>();
   readonly requests: { subject: string; payload: unknown }[] = [];
   readonly signals: { subject: string; payload: unknown }[] = [];
 
-  readonly client = {
-    send: <T>(subject: string, envelope: unknown): Observable<T> => defer(async () => overTheWire(await this.reply(subject, overTheWire(envelope) as RequestEnvelope)) as T),
-  };
+  async request(subject: string, message: string): Promise<string> {
+    return JSON.stringify(await this.reply(subject, JSON.parse(message) as RequestEnvelope));
+  }
 
   signal(subject: string, payload: unknown): void {
-    this.signals.push({ subject, payload: overTheWire(payload) });
+    this.signals.push({ subject, payload: JSON.parse(JSON.stringify(payload)) });
   }
 
   private async reply(subject: string, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
@@ -68,5 +67,3 @@ class OtherServices implements Pick<Link, 'client' | 'signal'> {
     }
   }
 }
-
-const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;

@@ -4,7 +4,6 @@ import { newId } from '@market/kernel';
 import { BusFailure, Refusal, refuse, toCall, type Link, type ReplyEnvelope, type RequestEnvelope, type Transport } from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
 import { FakeBus } from '@market/testing';
-import { defer } from 'rxjs';
 import { apiGateway } from '../../src/service.js';
 
 export const ENVIRONMENT = {
@@ -96,7 +95,7 @@ function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) =
     async connect(): Promise<Link> {
       return {
         server: { getHandlers: () => new Map<string, unknown>(), listen: () => undefined, close: () => undefined } as unknown as Link['server'],
-        client: { send: <T>(subject: string, envelope: unknown) => defer(async () => (await replyOf(bus, subject, envelope as RequestEnvelope)) as T) },
+        request: async (subject, message) => JSON.stringify(await replyOf(bus, subject, JSON.parse(message) as RequestEnvelope)),
         publishEvents: nothing,
         consumeEvents: nothing,
         signal: () => undefined,

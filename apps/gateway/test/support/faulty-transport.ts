@@ -1,6 +1,5 @@
 import type { RequestContract, ServiceName, ServiceTopology } from '@market/contracts';
 import type { Link, Transport } from '@market/messaging';
-import { defer, from, mergeMap, throwError, type Observable } from 'rxjs';
 
 /** Where on its way a request is lost: before the other side got it, or its answer after. */
 export type Loss = 'request' | 'answer';
@@ -20,18 +19,20 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   const held = new Map<string, Promise<void>>();
   const counts = new Map<string, number>();
 
-  const send = <T>(link: Link, subject: string, envelope: unknown): Observable<T> => {
+  const requestOver = (link: Link): Link['request'] => async (subject, message, withinMs) => {
     counts.set(subject, (counts.get(subject) ?? 0) + 1);
     const loss = losses.get(subject);
-    if (loss === 'request') return throwError(() => new Error(`${subject} was lost`));
-    const answer = from(held.get(subject) ?? Promise.resolve()).pipe(mergeMap(() => link.client.send<T, unknown>(subject, envelope)));
-    return loss === 'answer' ? answer.pipe(mergeMap(() => throwError(() => new Error(`the answer of ${subject} was lost`)))) : answer;
+    if (loss === 'request') throw new Error(`${subject} was lost`);
+    await held.get(subject);
+    const reply = await link.request(subject, message, withinMs);
+    if (loss === 'answer') throw new Error(`the answer of ${subject} was lost`);
+    return reply;
   };
 
   return {
     async connect(service: ServiceName, topology: ServiceTopology): Promise<Link> {
       const link = await inner.connect(service, topology);
-      return new Proxy(link, { get: (target, property) => (property === 'client' ? { send: <T>(subject: string, envelope: unknown) => defer(() => send<T>(link, subject, envelope)) } : bound(target, property)) });
+      return new Proxy(link, { get: (target, property) => (property === 'request' ? requestOver(link) : bound(target, property)) });
     },
     close: () => inner.close(),
     lose(contract, loss) {

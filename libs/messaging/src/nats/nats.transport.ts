@@ -1,6 +1,6 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { ClientNats, ServerNats, type NatsOptions } from '@nestjs/microservices';
-import { connect, nkeyAuthenticator, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
+import { ServerNats, type NatsOptions, type WritePacket } from '@nestjs/microservices';
+import { connect, nkeyAuthenticator, type Msg, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
@@ -20,6 +20,12 @@ export interface NatsTransportOptions {
 export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
 type ServerOptions = Required<NatsOptions>['options'];
+
+/** On the wire is the envelope alone, without Nest's packet around it; that there is an id makes Nest reply. */
+const WIRE_FORMAT: Pick<ServerOptions, 'serializer' | 'deserializer'> = {
+  deserializer: { deserialize: (message: Msg) => ({ id: '', data: message.json() }) },
+  serializer: { serialize: ({ response }: WritePacket) => ({ data: JSON.stringify(response) }) },
+};
 
 class DrainingNatsServer extends ServerNats {
   private readonly taken: Subscription[] = [];
@@ -63,12 +69,28 @@ class DrainingNatsServer extends ServerNats {
 }
 
 class NatsLink implements Link {
+  /** How to give up each request that has no reply yet. */
+  private readonly waiting = new Set<(reason: Error) => void>();
+  private connected = true;
+
   constructor(
     readonly server: DrainingNatsServer,
-    readonly client: ClientNats,
     private readonly connection: NatsConnection,
     private readonly events: EventStream,
-  ) {}
+  ) {
+    void this.watchConnection();
+  }
+
+  request(subject: string, message: string, withinMs: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      if (!this.connected) return reject(connectionLost());
+      this.waiting.add(reject);
+      this.connection
+        .request(subject, message, { timeout: withinMs })
+        .then((reply) => resolve(reply.string()), reject)
+        .finally(() => this.waiting.delete(reject));
+    });
+  }
 
   publishEvents(events: EventRecord[]): Promise<void> {
     return this.events.publish(events);
@@ -89,10 +111,21 @@ class NatsLink implements Link {
 
   async close(): Promise<void> {
     await this.events.close();
-    await this.client.close();
     if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
   }
+
+  /** A request whose broker is lost gets no reply any more: its caller learns that at once, instead of at its deadline. */
+  private async watchConnection(): Promise<void> {
+    for await (const { type } of this.connection.status()) {
+      if (type === 'reconnect') this.connected = true;
+      if (type !== 'disconnect') continue;
+      this.connected = false;
+      this.waiting.forEach((giveUp) => giveUp(connectionLost()));
+    }
+  }
 }
+
+const connectionLost = (): Error => new Error('the connection to NATS is lost');
 
 /** The bus over NATS: core request-reply in queue groups, JetStream for events, core publish for signals. */
 export function natsTransport(optionsFor: (service: ServiceName) => NatsTransportOptions): Transport {
@@ -107,13 +140,13 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
         maxReconnectAttempts: -1,
         reconnectTimeWait: 250,
         timeout: 10_000,
+        noAsyncTraces: true,
         ...(options.nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.nkeySeed)) } : {}),
       };
       const connection = await connect(common);
       assertCarriesPaidBodies(connection);
-      const server = new DrainingNatsServer({ ...(common as ServerOptions), queue: service }, options.drainMs ?? 10_000);
-      const client = await connectClient(common as ServerOptions);
-      const link = new NatsLink(server, client, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1));
+      const server = new DrainingNatsServer({ ...(common as ServerOptions), ...WIRE_FORMAT, queue: service }, options.drainMs ?? 10_000);
+      const link = new NatsLink(server, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1));
       links.push(link);
       return link;
     },
@@ -121,16 +154,6 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
       await Promise.all(links.map((link) => link.close()));
     },
   };
-}
-
-/** Requests that are under way when the broker is lost get no answer any more: their callers are told so at once, instead of at their deadlines. */
-async function connectClient(options: ServerOptions): Promise<ClientNats> {
-  const client = new ClientNats(options);
-  client.status.subscribe((status) => {
-    if (String(status) === 'disconnected') client.handleClose();
-  });
-  await client.connect();
-  return client;
 }
 
 /** Each service receives its answers under a prefix of its own, which no other service may subscribe to. */

@@ -1,20 +1,14 @@
-import { ClientProxy, Server, type CustomTransportStrategy, type ReadPacket, type WritePacket } from '@nestjs/microservices';
 import type { ServiceName } from '@market/contracts';
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import { firstValueFrom, isObservable } from 'rxjs';
-import type { EventRecord } from '../envelope.js';
-import { InFlight } from '../in-flight.js';
-import type { EventSink, Link, Transport } from '../transport.js';
-import { jsonCopy } from './json-copy.js';
+import type { EventRecord } from './envelope.js';
+import { InFlight } from './in-flight.js';
+import type { EventSink, Link, Transport } from './transport.js';
 
 const DRAIN_MS = 10_000;
 
-/** Nest hands out a promise of the answer, or of a stream of one. */
-type RequestHandler = (envelope: unknown) => Promise<unknown>;
-
-async function answerOf(handler: RequestHandler, envelope: unknown): Promise<unknown> {
-  const answer = await handler(envelope);
-  return isObservable(answer) ? firstValueFrom(answer) : answer;
-}
+/** Takes an encoded request and resolves with the encoded reply. */
+type RequestHandler = (message: string) => Promise<string>;
 
 /** The members of a queue group take turns. */
 class Group<T> {
@@ -66,7 +60,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
 
   listen(callback: (error?: unknown) => void): void {
     this.leave = [...this.messageHandlers].map(([subject, handler]) =>
-      this.broker.handlers.of(subject).join((envelope) => this.inFlight.track(answerOf(handler as RequestHandler, envelope))),
+      this.broker.handlers.of(subject).join((message) => this.inFlight.track(replyOf(handler, message))),
     );
     callback();
   }
@@ -84,47 +78,14 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   }
 }
 
-class InProcessClient extends ClientProxy {
-  constructor(private readonly broker: Broker) {
-    super();
-  }
-
-  async connect(): Promise<void> {}
-
-  close(): void {}
-
-  unwrap<T>(): T {
-    return this.broker as T;
-  }
-
-  protected publish(packet: ReadPacket, callback: (packet: WritePacket) => void): () => void {
-    let open = true;
-    const settle = (answer: WritePacket): void => {
-      if (open) callback(answer);
-    };
-    const data: unknown = jsonCopy(packet.data);
-    // Never on the caller's stack: a hop is always asynchronous.
-    setImmediate(() => {
-      const handler = this.broker.handlers.get(packet.pattern as string)?.next();
-      if (!handler) return settle({ err: new Error(`nobody serves ${String(packet.pattern)}`) });
-      handler(data).then(
-        (response) => settle({ response: jsonCopy(response), isDisposed: true }),
-        (error: unknown) => settle({ err: error }),
-      );
-    });
-    return () => {
-      open = false;
-    };
-  }
-
-  protected async dispatchEvent(): Promise<never> {
-    throw new Error('events go through the outbox, not through the client');
-  }
+/** Nest hands out a promise of the reply, or of a stream of one. */
+async function replyOf(handler: MessageHandler, message: string): Promise<string> {
+  const reply: unknown = await handler(JSON.parse(message));
+  return JSON.stringify(isObservable(reply) ? await firstValueFrom(reply) : reply);
 }
 
 class InProcessLink implements Link {
   readonly server: InProcessServer;
-  readonly client: InProcessClient;
   private readonly leave: (() => void)[] = [];
 
   constructor(
@@ -132,13 +93,28 @@ class InProcessLink implements Link {
     private readonly service: ServiceName,
   ) {
     this.server = new InProcessServer(broker);
-    this.client = new InProcessClient(broker);
+  }
+
+  request(subject: string, message: string, withinMs: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new DOMException(`${subject} took longer than ${withinMs} ms`, 'TimeoutError')), withinMs);
+      const settle = <T>(end: (value: T) => void) => (value: T): void => {
+        clearTimeout(timer);
+        end(value);
+      };
+      // Never on the caller's stack: a hop is always asynchronous.
+      setImmediate(() => {
+        const handler = this.broker.handlers.get(subject)?.next();
+        const reply = handler ? handler(message) : Promise.reject(new Error(`nobody serves ${subject}`));
+        reply.then(settle(resolve), settle(reject));
+      });
+    });
   }
 
   async publishEvents(events: EventRecord[]): Promise<void> {
     for (const subject of new Set(events.map((event) => event.subject))) {
-      const batch = events.filter((event) => event.subject === subject);
-      for (const group of this.broker.sinks.of(subject).values()) await group.next()?.(jsonCopy(batch));
+      const message = JSON.stringify(events.filter((event) => event.subject === subject));
+      for (const group of this.broker.sinks.of(subject).values()) await group.next()?.(JSON.parse(message) as EventRecord[]);
     }
   }
 
@@ -147,8 +123,8 @@ class InProcessLink implements Link {
   }
 
   signal(subject: string, payload: unknown): void {
-    const copy = jsonCopy(payload);
-    setImmediate(() => this.broker.listeners.get(subject)?.forEach((listener) => listener(copy)));
+    const message = JSON.stringify(payload);
+    setImmediate(() => this.broker.listeners.get(subject)?.forEach((listener) => listener(JSON.parse(message))));
   }
 
   async onSignal(subject: string, listener: (payload: unknown) => void): Promise<void> {
@@ -162,7 +138,7 @@ class InProcessLink implements Link {
   }
 }
 
-/** The bus of a single process: the same contracts, JSON round trips, asynchronous hops and errors as over NATS. */
+/** The bus of a single process. Messages are encoded and decoded, and hops are asynchronous, as they are over NATS. */
 export function inProcessTransport(): Transport {
   const broker = new Broker();
   const links: InProcessLink[] = [];
