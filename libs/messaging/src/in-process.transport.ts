@@ -95,18 +95,13 @@ class InProcessLink implements Link {
     this.server = new InProcessServer(broker);
   }
 
-  request(subject: string, message: string, withinMs: number): Promise<string> {
+  request(subject: string, message: string): Promise<string> {
+    // Never on the caller's stack: a hop is always asynchronous.
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new DOMException(`${subject} took longer than ${withinMs} ms`, 'TimeoutError')), withinMs);
-      const settle = <T>(end: (value: T) => void) => (value: T): void => {
-        clearTimeout(timer);
-        end(value);
-      };
-      // Never on the caller's stack: a hop is always asynchronous.
       setImmediate(() => {
         const handler = this.broker.handlers.get(subject)?.next();
-        const reply = handler ? handler(message) : Promise.reject(new Error(`nobody serves ${subject}`));
-        reply.then(settle(resolve), settle(reject));
+        if (handler) handler(message).then(resolve, reject);
+        else reject(new Error(`nobody serves ${subject}`));
       });
     });
   }

@@ -1,4 +1,4 @@
-import type { OutputOf, PayloadOf, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
+import type { OutputOf, PayloadOf, PlatformReason, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
 import { DEFAULT_BUDGET_MS, type Call } from './call.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
@@ -29,7 +29,8 @@ export class MessageBus {
     const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
     const remainingMs = Math.min(call.deadlineAt - Date.now(), patienceMs);
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-    const reply = await this.send(contract.subject, JSON.stringify(toRequestEnvelope(call, remainingMs, input)), remainingMs);
+    const message = JSON.stringify(toRequestEnvelope(call, remainingMs, input));
+    const reply = JSON.parse(await this.send(contract.subject, message, remainingMs)) as ReplyEnvelope;
     if ('ok' in reply) {
       Object.assign(call.reply, reply.notes);
       return reply.ok as OutputOf<C>;
@@ -45,15 +46,15 @@ export class MessageBus {
     this.link.signal(contract.subject, payload);
   }
 
-  private async send(subject: string, message: string, withinMs: number): Promise<ReplyEnvelope> {
-    let reply: string;
-    try {
-      reply = await this.link.request(subject, message, withinMs);
-    } catch (error) {
-      const reason = (error as Error).name === 'TimeoutError' ? 'deadline_exceeded' : 'dependency_unavailable';
-      throw refusePlatform(reason, { retry_after_seconds: 1 });
-    }
-    return JSON.parse(reply) as ReplyEnvelope;
+  private send(subject: string, message: string, withinMs: number): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (reason: PlatformReason): void => reject(refusePlatform(reason, { retry_after_seconds: 1 }));
+      const timer = setTimeout(giveUp, withinMs, 'deadline_exceeded');
+      this.link
+        .request(subject, message, withinMs)
+        .then(resolve, () => giveUp('dependency_unavailable'))
+        .finally(() => clearTimeout(timer));
+    });
   }
 
   private assertDeclared(subject: string): void {

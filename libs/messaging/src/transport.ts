@@ -14,7 +14,8 @@ export interface Link {
   readonly server: RequestServer;
   /**
    * Hands an encoded request to one process of the service that serves the subject, and resolves with its encoded reply.
-   * @throws an error of the name `TimeoutError` after `withinMs`, and any other when nobody serves the subject or the broker is lost.
+   * Whoever asks gives up after `withinMs`; a transport may forget the request then.
+   * @throws when nobody serves the subject, or the way there is lost.
    */
   request(subject: string, message: string, withinMs: number): Promise<string>;
   /** Resolves when every event is kept (or handled) beyond this process. */

@@ -20,35 +20,30 @@ export interface PartyWithPicture extends Party {
 /** Puts names to accounts; a name may be a minute old. */
 @Injectable()
 export class Parties {
-  private readonly remembered = new LRUCache<string, { profile: PublicProfile; untilMs: number }>({ max: REMEMBERED });
+  private readonly remembered = new LRUCache<string, PublicProfile>({ max: REMEMBERED, ttl: MEMORY_MS, ttlResolution: 0 });
 
   constructor(private readonly bus: MessageBus) {}
 
   /** One bus request for up to a hundred accounts not named lately; none when all were. */
   async named(ids: string[], call: Call): Promise<(id: string) => PartyWithPicture> {
-    const now = Date.now();
     const found = new Map<string, PublicProfile>();
     const unknown: string[] = [];
     for (const id of new Set(ids)) {
-      const entry = this.remembered.get(id);
-      if (entry && entry.untilMs > now) found.set(id, entry.profile);
+      const profile = this.remembered.get(id);
+      if (profile) found.set(id, profile);
       else unknown.push(id);
     }
     for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
       const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + ASKED_AT_ONCE) }, call);
       for (const profile of agents) {
         found.set(profile.id, profile);
-        this.remember(profile, now + MEMORY_MS);
+        this.remembered.set(profile.id, profile);
       }
     }
     return (id) => {
       const profile = found.get(id);
       return { id, display_name: profile?.display_name ?? 'Unknown account', avatar_url: profile?.avatar_url ?? null };
     };
-  }
-
-  private remember(profile: PublicProfile, untilMs: number): void {
-    this.remembered.set(profile.id, { profile, untilMs });
   }
 }
 

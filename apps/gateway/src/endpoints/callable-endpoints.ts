@@ -1,7 +1,7 @@
 import { endpointTouched } from '@market/contracts/gateway';
 import { HandleSignal } from '@market/messaging';
 import { Database, SealedBox } from '@market/persistence';
-import { ShortCache } from '@market/runtime';
+import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import { IsNull, MoreThan } from 'typeorm';
 import type { SellerAuthHeader } from '../egress/seller-auth-header.js';
@@ -21,23 +21,24 @@ export interface CallableEndpoint {
 /** Endpoints as calls use them: at most a second old, and dropped at once when one changes. */
 @Injectable()
 export class CallableEndpoints {
-  private readonly cache = new ShortCache<CallableEndpoint | null>({ ttlMs: 1_000, maxEntries: 10_000 });
+  /** `false` for a listing without one. */
+  private readonly cache = lookupCache<CallableEndpoint | false>(1_000, (listingId) => this.load(listingId));
 
   constructor(
     private readonly database: Database,
     private readonly box: SealedBox,
   ) {}
 
-  find(listingId: string): Promise<CallableEndpoint | null> {
-    return this.cache.get(listingId, () => this.load(listingId));
+  async find(listingId: string): Promise<CallableEndpoint | null> {
+    return (await this.cache.forceFetch(listingId)) || null;
   }
 
   @HandleSignal(endpointTouched)
   drop({ listingId }: { listingId: string }): void {
-    this.cache.drop(listingId);
+    this.cache.delete(listingId);
   }
 
-  private async load(listingId: string): Promise<CallableEndpoint | null> {
+  private async load(listingId: string): Promise<CallableEndpoint | false> {
     const [endpoint, secrets] = await Promise.all([
       this.database.read((manager) => manager.findOneBy(EndpointEntity, { listingId })),
       this.database.read((manager) =>
@@ -52,7 +53,7 @@ export class CallableEndpoints {
       ),
     ]);
     const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({ keyId, secret: this.box.open(secretSealed, sealedFor.secret(keyId)) }));
-    if (!endpoint || !current) return null;
+    if (!endpoint || !current) return false;
     const authHeader = endpoint.authHeaderSealed && { name: endpoint.authHeaderName!, value: this.box.open(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)) };
     return { endpoint, url: this.box.open(endpoint.urlSealed, sealedFor.url(listingId)), authHeader, secrets: [current, ...previous] };
   }

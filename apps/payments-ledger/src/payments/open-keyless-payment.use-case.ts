@@ -3,7 +3,7 @@ import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
 import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
-import { ShortCache } from '@market/runtime';
+import { lookupCache } from '@market/runtime';
 import { invariant } from '@market/kernel';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Address } from 'viem';
@@ -45,7 +45,7 @@ const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 @Injectable()
 export class OpenKeylessPayment {
   /** Accounts by address: a wallet never leaves its account. */
-  private readonly accounts = new ShortCache<string>({ ttlMs: 300_000, maxEntries: 10_000 });
+  private readonly accounts = lookupCache<string, Call>(300_000, (walletAddress, call) => this.openAccount(walletAddress, call));
 
   constructor(
     private readonly database: Database,
@@ -67,7 +67,7 @@ export class OpenKeylessPayment {
     const known = await this.find(offered.requirements);
     const judged = known ? null : await this.judge(offered, { payload, requirements: offered.requirements, facilitator: offered.route.exact.facilitator }, signed.payer, input.leaseMs);
     if (judged && !judged.valid) return rejected(judged.reason);
-    const buyerId = await this.accountOf(signed.payer, call);
+    const buyerId = await this.accounts.forceFetch(signed.payer, { context: call });
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
       const payment = known ?? (await this.open(buyerId, offered, judged!.authorization, input));
@@ -96,15 +96,13 @@ export class OpenKeylessPayment {
     return terms.expiresAt.getTime() <= Date.now() ? { valid: false, reason: 'offer_expired' } : this.authorizations.judge(signed, payer, leaseMs);
   }
 
-  private accountOf(walletAddress: string, call: Call): Promise<string> {
-    return this.accounts.get(walletAddress, async () => {
-      try {
-        return (await this.bus.request(openPayerAccount, { walletAddress }, call)).accountId;
-      } catch (error) {
-        if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans')) throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});
-        throw error;
-      }
-    });
+  private async openAccount(walletAddress: string, call: Call): Promise<string> {
+    try {
+      return (await this.bus.request(openPayerAccount, { walletAddress }, call)).accountId;
+    } catch (error) {
+      if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans')) throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});
+      throw error;
+    }
   }
 
   /** Of two who hand in the same offer at once, the second finds the payment of the first. */

@@ -19,6 +19,9 @@ export interface NatsTransportOptions {
 /** An answer has 4 MiB at most and travels as text inside JSON, which at worst escapes every byte; the rest is for what stands around it. */
 export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
+/** How long a request that was given up is remembered. */
+const FORGOTTEN_AFTER_MS = 1_000;
+
 type ServerOptions = Required<NatsOptions>['options'];
 
 /** On the wire is the envelope alone, without Nest's packet around it; that there is an id makes Nest reply. */
@@ -86,7 +89,7 @@ class NatsLink implements Link {
       if (!this.connected) return reject(connectionLost());
       this.waiting.add(reject);
       this.connection
-        .request(subject, message, { timeout: withinMs })
+        .request(subject, message, { timeout: withinMs + FORGOTTEN_AFTER_MS })
         .then((reply) => resolve(reply.string()), reject)
         .finally(() => this.waiting.delete(reject));
     });
