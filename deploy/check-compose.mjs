@@ -1,71 +1,89 @@
 #!/usr/bin/env node
 /**
- * What can be known of docker-compose.yml without a container engine: that it parses, that what it names exists, that
- * every container is held as tight as it can be, and that each service accepts the configuration it is given.
- * Needs `npm run build` before. With the compose plugin of Docker, that one is asked too.
+ * What can be known of docker-compose.yml without running it: how tight each container is held, that only the edge is
+ * published, that each service gets its own secrets and accepts the configuration it is given, and, on an embedded
+ * PostgreSQL, that the logins migrate and reach their own schema and no other. Needs `npm run build` before.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
 import { SERVICE_NAMES } from '@market/contracts';
+import { startPostgres } from '@market/embedded-postgres';
 import { databaseUrlOf, natsConfig, platformConfig } from '@market/runtime';
+import { temporaryDirectory, withClient } from '@market/testing';
+import yaml from 'js-yaml';
 import { services as definitions } from '../apps/standalone/dist/services.js';
-import { makeSecrets, PROJECT, readCompose } from './docker/compose.mjs';
 
-/** Read by the runtime, and declared by no service. */
-const READ_ELSEWHERE = ['DATABASE_URL'];
-const CONDITIONS = ['service_started', 'service_healthy', 'service_completed_successfully'];
-const secrets = mkdtempSync(join(tmpdir(), 'market-secrets-'));
+const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+const read = (path) => readFileSync(join(PROJECT, path), 'utf8');
+const work = await temporaryDirectory('compose');
+const secrets = join(work, 'secrets');
+execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--out', secrets]);
+
+const { services, networks } = yaml.load(read('docker-compose.yml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'));
+const environmentOf = (name) => ({ ...parseEnv(readFileSync(join(secrets, `${name}.env`), 'utf8')), ...services[name].environment });
+
 try {
-  const { services, networks, volumes } = readCompose(makeSecrets(secrets));
-  const entries = Object.entries(services);
-
-  assert.deepEqual(Object.keys(services).sort(), [...SERVICE_NAMES, 'migrate', 'nats', 'postgres', 'redis'].sort());
-  assert.deepEqual(entries.filter(([, { ports }]) => ports).map(([name, { ports }]) => [name, ports]), [['api-gateway', ['3000:3000']]], 'one port is published');
-  assert.equal(networks.inside.internal, true);
-  assert.equal(services.migrate.restart, 'no');
-  for (const [name, service] of entries) {
-    assert.ok(service.security_opt.includes('no-new-privileges:true'), `${name} may gain privileges`);
-    for (const network of service.networks) assert.ok(network in networks, `${name} is in ${network}, which is not declared`);
-    for (const [needed, { condition }] of Object.entries(service.depends_on ?? {})) {
-      assert.ok(CONDITIONS.includes(condition) && needed in services, `${name} waits for ${needed}: ${condition}`);
-      if (condition === 'service_healthy') assert.ok(services[needed].healthcheck?.test, `${name} waits for the health of ${needed}, which has no check`);
-    }
-    for (const volume of service.volumes ?? []) {
-      const [source] = volume.split(':');
-      const isThere = source.startsWith('./deploy/secrets/') ? existsSync(join(secrets, source.slice('./deploy/secrets/'.length))) : source.startsWith('.') ? existsSync(join(PROJECT, source)) : source in volumes;
-      assert.ok(isThere, `${name} mounts ${source}, which is not there`);
-    }
-    if (name !== 'migrate') assert.equal(service.restart, 'unless-stopped', `${name} does not come back`);
-    if (service.build) {
-      assert.deepEqual([service.user, service.read_only, service.cap_drop], ['1000:1000', true, ['ALL']], `${name} is not held tight`);
-      assert.ok(existsSync(join(PROJECT, service.build.dockerfile)));
-      assert.ok(existsSync(join(PROJECT, service.command[1])), `${name} runs ${service.command[1]}, which is not there`);
-    }
-  }
-
-  for (const { name, config, database } of definitions) {
-    const { environment, healthcheck } = services[name];
-    const known = [platformConfig, natsConfig, config].flatMap(({ variables }) => Object.values(variables).map((variable) => variable.name));
-    const problems = [];
-    for (const definition of [platformConfig, natsConfig, config]) definition.parse(environment, problems);
-    assert.deepEqual(problems, [], `${name} would not start`);
-    if (database) assert.ok(databaseUrlOf(name, environment), `${name} has no database`);
-    const unknown = Object.keys(environment).filter((variable) => ![...known, ...READ_ELSEWHERE].includes(variable));
-    assert.deepEqual(unknown, [], `${name} is given what it does not read`);
-    assert.ok(healthcheck.test.some((part) => part.includes(`:${environment.INTERNAL_PORT}/healthz/ready`)), `${name} is asked for its health elsewhere`);
-  }
-  console.log(`docker-compose.yml holds together: ${entries.length} services`);
-  console.log(askDocker());
+  holdsTight();
+  for (const definition of definitions) acceptsItsConfiguration(definition);
+  await keepsSchemasApart();
+  console.log(`docker-compose.yml holds what it promises: ${Object.keys(services).length} services`);
 } finally {
-  rmSync(secrets, { recursive: true });
+  rmSync(work, { recursive: true });
 }
 
-function askDocker() {
-  if (spawnSync('docker', ['compose', 'version']).status !== 0) return 'docker compose is not installed here, so it was not asked';
-  const { status, stderr } = spawnSync('docker', ['compose', 'config', '--quiet', '--no-env-resolution'], { cwd: PROJECT, encoding: 'utf8' });
-  assert.equal(status, 0, stderr);
-  return 'docker compose config agrees';
+function holdsTight() {
+  assert.deepEqual(Object.keys(services).sort(), [...SERVICE_NAMES, 'migrate', 'nats', 'postgres', 'redis'].sort());
+  assert.deepEqual(Object.values(services).flatMap(({ ports = [] }) => ports), services['api-gateway'].ports);
+  assert.deepEqual(services['api-gateway'].ports, ['3000:3000']);
+  assert.equal(networks.inside.internal, true);
+  for (const [name, service] of Object.entries(services)) {
+    assert.deepEqual(service.security_opt, ['no-new-privileges:true'], name);
+    assert.ok(service.image && !/:latest$/.test(service.image), `${name} runs ${service.image}`);
+    if (service.env_file) assert.equal(service.env_file, `deploy/secrets/${name}.env`);
+    if (!service.build) continue;
+    assert.deepEqual([service.user, service.read_only, service.cap_drop], ['1000:1000', true, ['ALL']], name);
+    for (const path of [service.build.dockerfile, service.command[1]]) assert.ok(existsSync(join(PROJECT, path)), path);
+  }
+}
+
+function acceptsItsConfiguration({ name, config, database }) {
+  const environment = environmentOf(name);
+  const problems = [];
+  for (const definition of [platformConfig, natsConfig, config]) definition.parse(environment, problems);
+  assert.deepEqual(problems, [], `${name} would not start`);
+  assert.equal(Boolean(databaseUrlOf(name, environment)), Boolean(database), name);
+  const known = [platformConfig, natsConfig, config].flatMap(({ variables }) => Object.values(variables).map((variable) => variable.name));
+  for (const variable of Object.keys(environment)) assert.ok([...known, 'DATABASE_URL'].includes(variable), `${name} does not read ${variable}`);
+  assert.match(services[name].healthcheck.test.join(' '), new RegExp(`:${environment.INTERNAL_PORT}/healthz/ready`));
+}
+
+/** psql reads the passwords of logins from its environment (`\getenv`); here they are put in before. */
+async function keepsSchemasApart() {
+  const { POSTGRES_USER: owner, POSTGRES_DB: database, POSTGRES_PASSWORD: password, ...passwords } = environmentOf('postgres');
+  const postgres = await startPostgres({ dataDir: join(work, 'postgres') });
+  const here = (url) => Object.assign(new URL(url), { host: new URL(postgres.url).host }).href;
+  try {
+    await withClient(postgres.url, (client) => client.query(`CREATE ROLE ${owner} SUPERUSER LOGIN PASSWORD '${password}'`));
+    await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${database} OWNER ${owner}`));
+    const logins = read('deploy/docker/postgres/10-logins.sql').replaceAll(/^\\getenv.*$/gm, '').replaceAll(/:'(\w+)'/g, (_, name) => `'${passwords[name.toUpperCase()]}'`);
+    const migration = { DATABASE_URL: here(environmentOf('migrate').DATABASE_URL) };
+    await withClient(migration.DATABASE_URL, (client) => client.query(logins));
+    execFileSync(process.execPath, [join(PROJECT, services.migrate.command[1])], { env: migration });
+    for (const { name } of definitions.filter((definition) => definition.database)) {
+      const own = name.replaceAll('-', '_');
+      const other = own === 'identity' ? 'catalog' : 'identity';
+      await withClient(here(environmentOf(name).DATABASE_URL), async (client) => {
+        await assert.rejects(client.query(`SET ROLE market_${other}`), /permission denied/);
+        await client.query(`SET ROLE market_${own}`);
+        await client.query(`SELECT count(*) FROM ${own}.outbox`);
+        await assert.rejects(client.query(`SELECT count(*) FROM ${other}.outbox`), /permission denied/);
+      });
+    }
+  } finally {
+    await postgres.stop();
+  }
 }

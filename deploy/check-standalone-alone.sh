@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Proves that standalone leans on nothing but Node and survives being killed: runs `npm start` in namespaces of its own,
-# where no other process and no network but a loopback exists, makes a paid call, kills the server with -9, starts it
-# again, finds the call's receipt, and stops it without leaving anything behind. Needs util-linux and iproute2.
+# Proves that standalone leans on nothing but Node and survives being killed: starts it in namespaces of its own, where no
+# other process and no network but a loopback exists, makes a paid call, kills the server with -9, starts it again, finds
+# the call's receipt, and stops it without leaving anything behind. Needs util-linux and iproute2.
+#   check-standalone-alone.sh [COMMAND=npm start]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- npm start
 
 if [ -z "${MARKET_ALONE:-}" ]; then
   as_root=$([ "$(id -u)" = 0 ] || echo --map-root-user)
-  MARKET_ALONE=1 exec unshare $as_root --net --pid --mount-proc --fork --kill-child -- "$0"
+  MARKET_ALONE=1 exec unshare $as_root --net --pid --mount-proc --fork --kill-child -- "$0" "$@"
 fi
 
 ip link set lo up
@@ -20,7 +22,7 @@ export DATA_DIR ALLOW_PRIVATE_ENDPOINTS=true PORT=3000 BASE_URL=http://127.0.0.1
 trap 'rm -rf "$DATA_DIR" "$log"' EXIT
 
 start() {
-  npm start >"$log" 2>&1 &
+  "$@" >"$log" 2>&1 &
   launcher=$!
   for _ in $(seq 600); do
     grep -q 'Ctrl-C' "$log" && return
@@ -28,24 +30,24 @@ start() {
     sleep 0.1
   done
   cat "$log" >&2
-  echo 'npm start did not become ready' >&2
+  echo "$* did not become ready" >&2
   exit 1
 }
-server() { pgrep --full 'apps/standalone/dist/main.js' | tail -n 1; }
+server() { pgrep --full '^[^ ]*node apps/standalone/dist/main.js'; }
 
-start
+start "$@"
 grep 'is ready' "$log"
 key=$(node deploy/smoke-call.mjs)
 echo "a paid call works with nothing but a loopback"
 
 kill -KILL "$(server)"
 wait "$launcher" || true
-start
+start "$@"
 grep 'is ready' "$log"
 node deploy/smoke-call.mjs "$key"
 
 kill -INT "$(server)"
-wait "$launcher" || { cat "$log" >&2; echo 'npm start did not end with 0 on Ctrl-C' >&2; exit 1; }
+wait "$launcher" || { cat "$log" >&2; echo "$* did not end with 0 on Ctrl-C" >&2; exit 1; }
 left=$(pgrep --list-full 'node|postgres' || true)
 [ -z "$left" ] || { echo "left running: $left" >&2; exit 1; }
 echo 'killed, started again, stopped: nothing was lost and nothing is left running'
