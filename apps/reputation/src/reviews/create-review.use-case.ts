@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { getOffering, type Offering } from '@market/contracts/catalog';
 import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
 import { createReview, listingRated } from '@market/contracts/reputation';
@@ -8,11 +8,10 @@ import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Parties } from '../facts/parties.js';
 import { Trades } from '../facts/trades.js';
-import { REVIEW_COLUMNS, toReview, type ReviewRow } from './review-row.js';
+import { REVIEW_COLUMNS, toReview, type Review, type ReviewRow } from './review-row.js';
 import { textProblem } from './review-text.js';
 
 type Input = InputOf<typeof createReview>;
-type Review = OutputOf<typeof createReview>;
 
 const WINDOW_DAYS = 30;
 

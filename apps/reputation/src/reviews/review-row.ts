@@ -1,7 +1,7 @@
 import type { OutputOf } from '@market/contracts';
 import type { createReview } from '@market/contracts/reputation';
 
-type Review = OutputOf<typeof createReview>;
+export type Review = OutputOf<typeof createReview>;
 
 export type ReviewRow = Omit<Review, 'created_at'> & { created_at: Date };
 

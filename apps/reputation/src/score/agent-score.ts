@@ -1,6 +1,6 @@
 import type { OutputOf } from '@market/contracts';
 import type { getScore } from '@market/contracts/reputation';
-import { scoreOf, type Buyer } from './score.js';
+import { scoreOf, sum, type Buyer } from './score.js';
 
 export type AgentScore = OutputOf<typeof getScore>;
 
@@ -113,6 +113,5 @@ function capabilityOf(solveMs: number[]): AgentScore['capability'] {
   return { avg_pow_solve_ms: Math.round(sum(usual, (ms) => ms) / usual.length), best_pow_solve_ms: usual[0]! };
 }
 
-const sum = <T>(items: T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0);
 const round = (value: number, decimals: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
 const onScale = (share: number): number => round(1000 * share, 1);

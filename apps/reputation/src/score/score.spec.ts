@@ -100,6 +100,11 @@ describe('a score', () => {
     );
   });
 
+  it('counts at most twenty calls of a buyer', () => {
+    const satisfied = crowd(3, (party) => independent(party, { delivered: 20 }));
+    expect(scoreOf([...satisfied, independent('z', { delivered: 2_000, failed: 18_000 })]).reliability).toBeCloseTo((3 * 20 + 2) / (4 * 20), 9);
+  });
+
   it('grows with buyers, each the less the more there are, and beyond 750 only by reviews above four stars', () => {
     const scores = [1, 5, 20, 80, 320].map((size) => points(crowd(size, independent)));
     expect(scores).toEqual([...scores].sort((a, b) => a - b));

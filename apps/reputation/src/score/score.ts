@@ -94,4 +94,4 @@ function contributionOf({ spent, earned, purchases: all }: Buyer, purchases: Pur
 }
 
 const shareOf = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole);
-const sum = <T>(items: T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0);
+export const sum = <T>(items: T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0);
