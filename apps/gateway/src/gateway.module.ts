@@ -8,6 +8,7 @@ import { CallsMessageController } from './calls/calls.message-controller.js';
 import { ExecuteCall } from './calls/execute-call.use-case.js';
 import { ExecuteKeylessCall } from './calls/execute-keyless-call.use-case.js';
 import { FreeCall } from './calls/free-call.js';
+import { HeldClaims } from './calls/held-claims.js';
 import { PaidCall } from './calls/paid-call.js';
 import { ResumeCalls } from './calls/resume-calls.job.js';
 import { SellerCall } from './calls/seller-call.js';
@@ -59,6 +60,7 @@ import { Offerings } from './offerings/offerings.js';
     CallRecords,
     SellerCapacity,
     SellerCall,
+    HeldClaims,
     PaidCall,
     FreeCall,
     ExecuteCall,

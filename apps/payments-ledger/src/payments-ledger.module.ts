@@ -10,6 +10,7 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from './config.js';
 import { Journal } from './journal/journal.js';
 import { Authorizations } from './payments/authorizations.js';
 import { ChargeCalls } from './payments/charge-calls.js';
+import { ClaimHolders } from './payments/claim-holders.js';
 import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
@@ -63,6 +64,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     SettleAuthorization,
     ChargeCalls,
     ObservePayment,
+    ClaimHolders,
     ClaimPayment,
     SettlePayment,
     ReleasePayment,

@@ -44,7 +44,7 @@ export interface EventContract<P extends z.ZodType = z.ZodType> {
   payload: P;
 }
 
-/** A best-effort broadcast to every process, for dropping caches; nothing may depend on its arrival. */
+/** A best-effort broadcast to every process: for dropping caches, and for saying that one lives. No correctness may depend on its arrival. */
 export interface SignalContract<P extends z.ZodType = z.ZodType> {
   /** `sig.<service>.<noun-past>.v<n>`. */
   subject: string;

@@ -1,6 +1,6 @@
 import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
-import { callFailed, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
+import { callFailed, claimsHeld, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
 import { agentClaimed, agentRegistered, apiKeyRevoked, identityContract, registrationWorkSolved, sessionEnded, walletLinked } from './identity/index.js';
 import { paymentCompleted, paymentRefundDue, paymentsLedgerContract, subscriptionStarted } from './payments-ledger/index.js';
 import { listingRated, reputationContract } from './reputation/index.js';
@@ -46,14 +46,14 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
     consumes: [],
     signals: [],
-    hears: [],
+    hears: [claimsHeld],
   },
   gateway: {
     serves: gatewayContract,
     calls: [findPayerWallet, getOffering, createOffer, quoteKeyless, openKeylessPayment, claimPayment, settlePayment, releasePayment],
     emits: [callFailed, endpointChanged],
     consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
-    signals: [endpointTouched],
+    signals: [endpointTouched, claimsHeld],
     hears: [listingTouched, endpointTouched],
   },
   reputation: {

@@ -16,6 +16,7 @@ import { Offerings } from '../offerings/offerings.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { FreeCall } from './free-call.js';
+import { HeldClaims } from './held-claims.js';
 import { PaidCall, type CallEnd, type Claimed } from './paid-call.js';
 import { SellerCapacity } from './seller-capacity.js';
 import { SETTLE_BUDGET_MS } from './seller-call.js';
@@ -57,6 +58,8 @@ export interface Spent {
 }
 
 const FIRST_LOOK_MS = 50;
+/** So soon the claim of a process that is gone is free again. */
+const IN_FLIGHT_RETRY_SECONDS = 2;
 /** A pause ends when its seller says so. */
 const PAUSED_RETRY_SECONDS = 60;
 /** By the namespace of CAIP-2. */
@@ -79,6 +82,7 @@ export class ExecuteCall {
     private readonly keys: CallKeys,
     private readonly records: CallRecords,
     private readonly capacity: SellerCapacity,
+    private readonly heldClaims: HeldClaims,
     private readonly paidCall: PaidCall,
     private readonly freeCall: FreeCall,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
@@ -160,7 +164,7 @@ export class ExecuteCall {
         }
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
-          if (Date.now() + pause >= waitUntil) return pending(relayRequestId, Math.max(1, Math.ceil(Math.min(result.retryAfterMs, 5_000) / 1_000)));
+          if (Date.now() + pause >= waitUntil) return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS);
           await delay(pause);
       }
     }
@@ -185,13 +189,16 @@ export class ExecuteCall {
     const { listingId, digest } = checked;
     const target = await this.endpoints.find(listingId);
     const leaseMs = leaseMsFor(target, this.config);
-    const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs, authorization: input.authorization }, call);
+    const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs, holderId: this.heldClaims.holderId, authorization: input.authorization }, call);
     if (claim.outcome === 'completed') {
       const result = await this.records.findResult(claim.gatewayRequestId);
       if (!result) throw refuse(executeCall, 'result_not_kept', {});
       return { answer: result.answer, transfer: claim.transfer, gatewayRequestId: claim.gatewayRequestId };
     }
-    if (claim.outcome !== 'claimed') return claim;
+    return claim.outcome === 'claimed' ? this.heldClaims.during(claim.paymentId, () => this.callClaimed(claim, target, input, checked, call)) : claim;
+  }
+
+  private async callClaimed(claim: Claimed, target: CallableEndpoint | null, input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
     const { gatewayRequestId } = claim;
     const holder = await this.takeKey(claim, input, checked, call);
     if (holder !== gatewayRequestId) {
@@ -200,7 +207,7 @@ export class ExecuteCall {
     }
     const { leave, callable } = await this.holdPlace(claim, checked, target, input, call);
     try {
-      const end = await this.paidCall.execute(claim, callable, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: digest, body: input.body }, call);
+      const end = await this.paidCall.execute(claim, callable, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: checked.digest, body: input.body }, call);
       return { ...end, gatewayRequestId, hasKey: input.authorization !== undefined };
     } finally {
       leave();

@@ -5,6 +5,7 @@ import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { HeldClaims } from './held-claims.js';
 import { PaidCall } from './paid-call.js';
 import { SETTLE_BUDGET_MS } from './seller-call.js';
 
@@ -51,6 +52,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
   constructor(
     private readonly database: Database,
     private readonly bus: MessageBus,
+    private readonly heldClaims: HeldClaims,
     private readonly paidCall: PaidCall,
     private readonly jobs: Jobs,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
@@ -75,11 +77,13 @@ export class ResumeCalls implements OnApplicationBootstrap {
     if ((await this.paidCall.settle(held, result, row.body_digest, call)).charged) return void (await this.database.query(markSettled, [row.id]));
     const claim = await this.bus.request(
       claimPayment,
-      { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS },
+      { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS, holderId: this.heldClaims.holderId },
       call,
     );
     if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id]);
-    if (claim.outcome === 'claimed' && (await this.paidCall.settle(claim, result, row.body_digest, call)).charged) await this.database.query(markSettled, [row.id]);
+    if (claim.outcome !== 'claimed') return;
+    const { charged } = await this.heldClaims.during(claim.paymentId, () => this.paidCall.settle(claim, result, row.body_digest, call));
+    if (charged) await this.database.query(markSettled, [row.id]);
   }
 }
 

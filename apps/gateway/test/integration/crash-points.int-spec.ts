@@ -1,3 +1,4 @@
+import { claimsHeld } from '@market/contracts/gateway';
 import { claimPayment, createOffer, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk';
@@ -54,15 +55,14 @@ describe('a paid call that was cut off', () => {
     expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
   });
 
-  it('between the claim and the call of the seller is made by a retry after the lease', async () => {
+  it('between the claim and the call of the seller is made by a retry within seconds: no process names the claim', async () => {
     const { shop, relayRequestId, retry } = await bought();
     const heal = world.transport.lose(claimPayment, 'answer');
     expect(await reasonOf(retry())).toBe('dependency_unavailable');
     heal();
     expect((await retry()).outcome).toBe('pending');
     expect(shop.seller.requests).toEqual([]);
-    await endLease(relayRequestId);
-    expectOutcome(await retry(), 'answered');
+    await eventually(async () => expectOutcome(await retry(), 'answered'), { withinMs: 6_000 });
     expect(shop.seller.requests).toHaveLength(1);
   });
 
@@ -131,6 +131,35 @@ describe('a paid call that was cut off', () => {
     expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(second.dataJson);
     expect(new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId)).size).toBe(1);
     expect(await world.chargesOf(relayRequestId)).toBe(1);
+  });
+
+  it('with its process, which says nothing any more, is taken over by the other; the call of a process that is heard is not, however long it takes', async () => {
+    const gates = [held(() => '{"attempt":1}'), held(() => '{"attempt":1}')];
+    const buyer = newId();
+    const shops = await Promise.all(gates.map(({ behaviour }) => world.open(undefined, behaviour)));
+    const relayRequestIds = await Promise.all(shops.map((shop) => world.buy(buyer, shop)));
+    const call = (n: number): Promise<unknown> => world.call(buyer, shops[n]!, BODY, { relayRequestId: relayRequestIds[n] });
+    // The processes take turns: each has one of the two calls, and is asked for the other's.
+    const firsts = Promise.all([call(0), call(1)]);
+    const retryAll = (): Promise<unknown> => Promise.all([call(1), call(0)]);
+    await eventually(() => expect(shops.map(({ seller }) => seller.requests.length)).toEqual([1, 1]));
+    const unmute = world.transport.mute(claimsHeld, 'gateway', 1);
+    shops.forEach(({ seller }) => seller.behave(() => '{"attempt":2}'));
+    const attempts = (): number[] => shops.map(({ seller }) => seller.requests.length).sort();
+    await eventually(async () => {
+      await retryAll();
+      expect(attempts()).toEqual([1, 2]);
+    }, { withinMs: 8_000 });
+    await retryAll();
+    unmute();
+    gates.forEach(({ letGo }) => letGo());
+    await firsts;
+    for (const [n, shop] of shops.entries()) {
+      const answered = await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId: relayRequestIds[n] }));
+      expect(resultOf(answered).seller_response).toEqual({ attempt: shop.seller.requests.length });
+      expect(await world.chargesOf(relayRequestIds[n]!)).toBe(1);
+    }
+    expect(attempts()).toEqual([1, 2]);
   });
 });
 

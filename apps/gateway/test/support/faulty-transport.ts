@@ -1,4 +1,4 @@
-import type { RequestContract, ServiceName, ServiceTopology } from '@market/contracts';
+import type { RequestContract, ServiceName, ServiceTopology, SignalContract } from '@market/contracts';
 import type { Link, Transport } from '@market/messaging';
 
 /** Where on its way a request is lost: before the other side got it, or its answer after. */
@@ -10,6 +10,8 @@ export interface FaultyTransport extends Transport {
   lose(contract: RequestContract, loss: Loss): () => void;
   /** From now on requests of this contract wait until the function that is returned is called. */
   hold(contract: RequestContract): () => void;
+  /** From now on nothing is heard of this signal from the given process, counted in the order of their start, until the function that is returned is called. */
+  mute(contract: SignalContract, service: ServiceName, process: number): () => void;
   /** How many requests of this contract were sent, also in vain. */
   sent(contract: RequestContract): number;
 }
@@ -18,6 +20,8 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   const losses = new Map<string, Loss>();
   const held = new Map<string, Promise<void>>();
   const counts = new Map<string, number>();
+  const connected = new Map<ServiceName, number>();
+  const muted = new Set<string>();
 
   const requestOver = (link: Link): Link['request'] => async (subject, message, withinMs) => {
     counts.set(subject, (counts.get(subject) ?? 0) + 1);
@@ -32,7 +36,13 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   return {
     async connect(service: ServiceName, topology: ServiceTopology): Promise<Link> {
       const link = await inner.connect(service, topology);
-      return new Proxy(link, { get: (target, property) => (property === 'request' ? requestOver(link) : bound(target, property)) });
+      const process = (connected.get(service) ?? 0) + 1;
+      connected.set(service, process);
+      const faulty: Partial<Link> = {
+        request: requestOver(link),
+        signal: (subject, payload) => (muted.has([subject, service, process].join()) ? undefined : link.signal(subject, payload)),
+      };
+      return new Proxy(link, { get: (target, property) => Reflect.get(faulty, property) ?? bound(target, property) });
     },
     close: () => inner.close(),
     lose(contract, loss) {
@@ -46,6 +56,11 @@ export function faultyTransport(inner: Transport): FaultyTransport {
         held.delete(subject);
         letGo();
       };
+    },
+    mute({ subject }, service, process) {
+      const key = [subject, service, process].join();
+      muted.add(key);
+      return () => void muted.delete(key);
     },
     sent: (contract) => counts.get(contract.subject) ?? 0,
   };

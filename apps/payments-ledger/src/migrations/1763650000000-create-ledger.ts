@@ -57,6 +57,8 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       authorization_id uuid,
       keyless_offer text,
       fence int NOT NULL DEFAULT 0,
+      holder_id uuid,
+      claimed_at timestamptz,
       lease_until timestamptz,
       created_at timestamptz NOT NULL DEFAULT now(),
       expires_at timestamptz NOT NULL,

@@ -5,9 +5,11 @@ import { principalOf, refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Authorizations } from './authorizations.js';
+import { ClaimHolders } from './claim-holders.js';
 import { ObservePayment } from './observe-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+import { release } from './release-payment.use-case.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof claimPayment>;
@@ -17,16 +19,16 @@ type Claim = Input & { buyerId: string };
 /** Each id is looked up by itself, in the order given: a join would read every verified payment there is. */
 const claim = batchSql(
   `WITH claimable AS (
-     SELECT p.id, w.lease_ms
-     FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::int[]) AS w (relay_request_id, buyer_id, listing_id, body_digest, lease_ms)
+     SELECT p.id, w.lease_ms, w.holder_id
+     FROM unnest($1::text[], $2::uuid[], $3::uuid[], $4::bytea[], $5::int[], $6::uuid[]) AS w (relay_request_id, buyer_id, listing_id, body_digest, lease_ms, holder_id)
      CROSS JOIN LATERAL (
        SELECT id FROM payments p
        WHERE p.relay_request_id = w.relay_request_id AND p.buyer_id = w.buyer_id AND p.listing_id = w.listing_id AND p.body_digest = w.body_digest
-         AND ((p.state = 'verified' AND p.retry_until > now()) OR (p.state = 'in_flight' AND p.lease_until < now()))
+         AND p.state = 'verified' AND p.retry_until > now()
        FOR UPDATE
      ) p
    )
-   UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, lease_until = now() + c.lease_ms * interval '1 millisecond'
+   UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, holder_id = c.holder_id, claimed_at = now(), lease_until = now() + c.lease_ms * interval '1 millisecond'
    FROM claimable c WHERE p.id = c.id
    RETURNING ${paymentColumns('p')}`,
 );
@@ -36,7 +38,8 @@ const NOT_SEEN_RETRY_SECONDS = 2;
 
 /**
  * Takes the right to call the seller. Of any number of parallel claims of one id exactly one gets it; the rest learn
- * where it stands. The common case, a verified payment, is one statement in one shared commit.
+ * where it stands. The common case, a verified payment, is one statement in one shared commit. A claim whose lease is over,
+ * or whose holder is gone, is released first, by its fence: of those who find it so at once, one gets the next.
  */
 @Injectable()
 export class ClaimPayment {
@@ -47,6 +50,7 @@ export class ClaimPayment {
     private readonly observePayment: ObservePayment,
     private readonly authorizations: Authorizations,
     private readonly settleAuthorization: SettleAuthorization,
+    private readonly holders: ClaimHolders,
   ) {}
 
   async execute(input: Input, call: Call): Promise<Output> {
@@ -54,14 +58,21 @@ export class ClaimPayment {
     const claimed = await this.claims.submit(request);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
+    const outcome = this.holders.isAbandoned(current) ? await this.database.query(release, [current.id, current.fence]).then(() => undefined) : await this.awaitMoney(current, input, call);
+    if (outcome) return outcome;
+    const second = await this.claims.submit(request);
+    return second ? toClaimed(second) : this.explain(await this.findOwn(request));
+  }
+
+  /** @returns what keeps the payment from being claimed; undefined where it became good for its call just now. */
+  private async awaitMoney(current: CallPaymentRow & { as_of: Date }, input: Input, call: Call): Promise<Output | undefined> {
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const observed = await this.observePayment.execute(current.id, call);
     if (observed.state === 'pending' && input.authorization !== undefined) {
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
-      if (reason !== undefined) return { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
-    } else if (observed.state !== 'verified') return this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units });
-    const second = await this.claims.submit(request);
-    return second ? toClaimed(second) : this.explain(await this.findOwn(request));
+      return reason === undefined ? undefined : { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
+    }
+    return observed.state === 'verified' ? undefined : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units });
   }
 
   /** Asked for in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
@@ -73,6 +84,7 @@ export class ClaimPayment {
       items.map((item) => item.listingId),
       items.map((item) => Buffer.from(item.bodyDigest, 'hex')),
       items.map((item) => item.leaseMs),
+      items.map((item) => item.holderId),
     ]);
     const granted = new Map(rows.map((row) => [row.relay_request_id, row]));
     return claims.map((item) => {
@@ -97,7 +109,7 @@ export class ClaimPayment {
         return { outcome: 'completed', gatewayRequestId: row.gateway_request_id, transfer: await this.settleAuthorization.transferOf(row) };
       case 'in_flight':
       case 'verified':
-        return { outcome: 'in_flight', gatewayRequestId: row.gateway_request_id, retryAfterMs: Math.max(0, (row.lease_until?.getTime() ?? 0) - row.as_of.getTime()) };
+        return { outcome: 'in_flight', gatewayRequestId: row.gateway_request_id };
       case 'pending':
       case 'indeterminate':
         return { outcome: 'pending', gatewayRequestId: row.gateway_request_id, retryAfterSeconds: NOT_SEEN_RETRY_SECONDS };

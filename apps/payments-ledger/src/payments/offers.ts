@@ -30,7 +30,7 @@ export interface Order {
 /** An offer's own terms, all of them settled. */
 export type Opened = Required<Omit<Opening, 'reference'>> & Pick<Opening, 'reference'> & { feeBps: number };
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null; unit_price_micros: string; priced_at: Date | null };
+type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'holder_id' | 'claimed_at' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null; unit_price_micros: string; priced_at: Date | null };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',

@@ -45,6 +45,9 @@ export interface PaymentRow {
   /** The sealed terms of an offer that nobody stored before it was paid. */
   keyless_offer: string | null;
   fence: number;
+  /** The process that claimed it last, and when. */
+  holder_id: string | null;
+  claimed_at: Date | null;
   lease_until: Date | null;
   created_at: Date;
   expires_at: Date;
@@ -97,6 +100,8 @@ export const PAYMENT_COLUMNS = [
   'authorization_id',
   'keyless_offer',
   'fence',
+  'holder_id',
+  'claimed_at',
   'lease_until',
   'created_at',
   'expires_at',

@@ -1,5 +1,7 @@
 import { paymentCompleted } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
+import type { Refusal } from '@market/messaging';
+import { eventually } from '@market/testing';
 import { asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claim, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
 
 describe('a paid payment', () => {
@@ -60,13 +62,10 @@ describe('a paid payment', () => {
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'claimed', attempt: 1 });
   });
 
-  it('says how long its lease still runs, and is claimed anew with a higher fence once it is over', async () => {
+  it('is claimed anew with a higher fence once its lease is over', async () => {
     const [order, offered] = await paid();
-    const first = asClaimed(await world.claim(order, offered, { leaseMs: 60_000 }));
-    const second = await world.claim(order, offered);
-    if (second.outcome !== 'in_flight') throw new Error(second.outcome);
-    expect(second.retryAfterMs).toBeGreaterThan(55_000);
-    expect(second.retryAfterMs).toBeLessThanOrEqual(60_000);
+    const first = asClaimed(await world.claim(order, offered));
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'in_flight', gatewayRequestId: first.gatewayRequestId });
 
     await endLeaseOf(first.paymentId);
     const third = asClaimed(await world.claim(order, offered));
@@ -75,6 +74,50 @@ describe('a paid payment', () => {
     expect(await reasonOf(world.release(first))).toBe('claim_lost');
     expect(await world.stateOf(first.paymentId)).toBe('in_flight');
     await world.settle(third);
+  });
+
+  it('is not claimed anew when its lease is over after its window: what its seller delivers now may not be charged any more', async () => {
+    const [order, offered] = await paid();
+    const claim = asClaimed(await world.claim(order, offered));
+    await endLeaseOf(claim.paymentId);
+    await world.db.inspect("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [claim.paymentId]);
+    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'in_flight' });
+    // What was delivered in time is still charged.
+    await world.settle(claim);
+  });
+
+  it('is claimed anew when its holder is gone, or lives and does not name it; not while its holder names it, nor while nobody is heard', async () => {
+    const [alive, gone] = [newId(), newId()];
+    const holders = { named: alive, unnamed: alive, orphaned: gone, 'orphaned, its window over': gone };
+    const names = Object.keys(holders) as (keyof typeof holders)[];
+    const claims = new Map(
+      await Promise.all(
+        names.map(async (name) => {
+          const [order, offered] = await paid();
+          const first = asClaimed(await world.claim(order, offered, { holderId: holders[name] }));
+          return [name, { first, again: async () => (await world.claim(order, offered, { holderId: alive })).outcome }] as const;
+        }),
+      ),
+    );
+    const idsOf = (...names: (keyof typeof holders)[]): string[] => names.map((name) => claims.get(name)!.first.paymentId);
+    const again = (...names: (keyof typeof holders)[]): Promise<string[]> => Promise.all(names.map((name) => claims.get(name)!.again()));
+    // Long enough ago to have been named.
+    await world.db.inspect("UPDATE payments_ledger.payments SET claimed_at = now() - interval '1 hour' WHERE id = ANY($1)", [idsOf(...names)]);
+    await world.db.inspect('UPDATE payments_ledger.payments SET retry_until = now() WHERE id = ANY($1)', [idsOf('orphaned, its window over')]);
+    expect(await again(...names)).toEqual(names.map(() => 'in_flight'));
+
+    const startedAt = performance.now();
+    const stop = [world.hold(alive, idsOf('named')), world.hold(newId(), [])];
+    try {
+      await eventually(async () => expect(await again('unnamed')).toEqual(['claimed']), { withinMs: 1_000 });
+      await eventually(async () => expect(await again('orphaned')).toEqual(['claimed']), { withinMs: 6_000 });
+      expect(performance.now() - startedAt).toBeGreaterThan(1_400);
+      expect(await again('named', 'orphaned, its window over')).toEqual(['in_flight', 'in_flight']);
+    } finally {
+      stop.forEach((end) => end());
+    }
+    const settled = await Promise.all(names.map((name) => world.settle(claims.get(name)!.first).then(() => 'charged', (error: Refusal) => error.reason)));
+    expect(settled).toEqual(['charged', 'claim_lost', 'claim_lost', 'charged']);
   });
 
   it('goes back for another attempt when it is released, as often as it is said', async () => {

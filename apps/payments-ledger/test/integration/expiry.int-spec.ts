@@ -1,4 +1,5 @@
 import { paymentRefundDue } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import { ForgetUnpaid } from '../../src/payments/forget-unpaid.job.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
@@ -156,7 +157,7 @@ describe('a rail that does not know', () => {
     const order = newOrder();
     const offered = await world.quote(order);
     await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
-    const claim = await claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 }, as(order.buyer));
+    const claim = await claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId() }, as(order.buyer));
     expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2 });
     expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
     await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'");

@@ -103,7 +103,7 @@ const becomeFinal = step(
 const expectedOfClaim = (offer: ModelOffer): string => {
   look(offer);
   if (offer.state === 'verified') return offer.windowOver ? 'in_flight' : 'claimed';
-  if (offer.state === 'in_flight') return offer.leaseOver ? 'claimed' : 'in_flight';
+  if (offer.state === 'in_flight') return offer.leaseOver && !offer.windowOver ? 'claimed' : 'in_flight';
   return { pending: 'pending', underpaid: 'underpaid', completed: 'completed', expired: 'not_payable', failed: 'not_payable', refund_due: 'not_payable' }[offer.state as string]!;
 };
 
@@ -129,7 +129,7 @@ const foreignClaim = step(
   'claim for another buyer, listing, body',
   async (model, { world, order }) => {
     const offer = current(model).offered;
-    const request = { relayRequestId: offer.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000 };
+    const request = { relayRequestId: offer.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId() };
     const refusals = await Promise.all([
       world.gateway.request(claimPayment, request, as(newId())).catch(refusedAs),
       world.gateway.request(claimPayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),

@@ -1,5 +1,6 @@
 import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestOf } from '@market/contracts';
 import type { Offering } from '@market/contracts/catalog';
+import { CLAIMS_HELD_INTERVAL_MS, claimsHeld } from '@market/contracts/gateway';
 import { claimPayment, createOffer, getPurchaseEvidence, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Transport } from '@market/messaging';
@@ -35,6 +36,8 @@ export interface LedgerWorld {
   quote(order: Order, wish?: Partial<RequestOf<typeof createOffer>>): Promise<Offered>;
   pay(order: Order, offered: Offered, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
   claim(order: Order, offered: Offered, changes?: Partial<RequestOf<typeof claimPayment>>): Promise<Claim>;
+  /** Says that a process of the gateway lives and holds these claims, until the function that is returned is called. */
+  hold(holderId: string, paymentIds: string[]): () => void;
   /** Quoted, paid and claimed. */
   claimed(order: Order): Promise<Claimed>;
   settle(claim: Claimed, changes?: Partial<RequestOf<typeof settlePayment>>): Promise<OutputOf<typeof settlePayment>>;
@@ -85,7 +88,13 @@ export async function startLedger({ env = {}, replicas = 1, transport = inProces
     quote: ({ buyer, ...order }, wish) => gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
     pay: ({ buyer }, { offer }, outcome = 'paid') => edge.request(paySandbox, { relayRequestId: offer.relay_request_id, outcome }, as(buyer)),
     claim: ({ buyer, listing, bodyDigest }, { offer }, changes) =>
-      gateway.request(claimPayment, { relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest, leaseMs: 60_000, ...changes }, as(buyer)),
+      gateway.request(claimPayment, { relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest, leaseMs: 60_000, holderId: newId(), ...changes }, as(buyer)),
+    hold(holderId, paymentIds) {
+      const announce = (): void => gateway.signal(claimsHeld, { holderId, paymentIds });
+      announce();
+      const timer = setInterval(announce, CLAIMS_HELD_INTERVAL_MS);
+      return () => clearInterval(timer);
+    },
     async claimed(order) {
       const offered = await world.quote(order);
       await world.pay(order, offered);

@@ -6,6 +6,7 @@ import { paymentsLedgerConfig } from '../../src/config.js';
 import { Journal } from '../../src/journal/journal.js';
 import { Authorizations } from '../../src/payments/authorizations.js';
 import { ChargeCalls } from '../../src/payments/charge-calls.js';
+import { ClaimHolders } from '../../src/payments/claim-holders.js';
 import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ObservePayment } from '../../src/payments/observe-payment.js';
@@ -32,7 +33,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     jobs,
     observe,
     settleAuthorization,
-    claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization),
+    claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization, new ClaimHolders()),
     expirePayments: new ExpirePayments(database, observe, authorizations, jobs, config),
   };
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
 import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer } from '../payments-ledger/offers.js';
 import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
@@ -172,6 +172,15 @@ export const getGatewayRequest = defineRequest({
   input: z.object({ requestId: id }),
   output: gatewayRequestView,
   refusals: { gateway_request_not_found: declareRefusal('not-found', 'No such gateway request', z.object({})) },
+});
+
+/** Milliseconds between two `claimsHeld` of one process. */
+export const CLAIMS_HELD_INTERVAL_MS = 400;
+
+/** All claims that a process of the gateway holds at this moment. It says so while it lives, also when it holds none. */
+export const claimsHeld = defineSignal({
+  subject: 'sig.gateway.claims-held.v1',
+  payload: z.object({ holderId: id, paymentIds: z.array(id) }),
 });
 
 /** A call that its seller failed: it was not reached, or gave no usable answer. A refusal (4xx) is none. */

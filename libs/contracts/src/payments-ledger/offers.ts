@@ -160,8 +160,8 @@ export const openKeylessPayment = defineRequest({
 });
 
 /**
- * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time, until `leaseMs` passes
- * or it settles or releases; `fence` grows with each claim and names this one.
+ * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time: until it settles or releases,
+ * until `leaseMs` passes, or until its holder no longer says `claimsHeld` of it. `fence` grows with each claim and names this one.
  */
 export const claimPayment = defineRequest({
   subject: 'rpc.payments-ledger.claim-payment.v1',
@@ -170,6 +170,8 @@ export const claimPayment = defineRequest({
     listingId: id,
     bodyDigest: sha256Hex,
     leaseMs: z.number().int().min(1000).max(300_000),
+    /** The process that claims, anew each time it starts. */
+    holderId: id,
     /** A decoded `PAYMENT-SIGNATURE` as JSON text: pays an offer that no money came for. It is charged when the answer is settled, and not before. */
     authorization: z.string().max(16_384).optional(),
   }),
@@ -180,7 +182,7 @@ export const claimPayment = defineRequest({
     /** The authorization does not pay this offer; nothing was charged, and the offer stands. */
     z.object({ outcome: z.literal('rejected'), reason: z.string(), offer: paymentOffer }),
     /** Another attempt holds the claim. */
-    z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id, retryAfterMs: z.number().int() }),
+    z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id }),
     /** Not seen yet, or not final. */
     z.object({ outcome: z.literal('pending'), gatewayRequestId: id, retryAfterSeconds: z.number().int() }),
     z.object({ outcome: z.literal('underpaid'), offer: paymentOffer, received: z.string(), missing: z.string() }),
