@@ -6,7 +6,7 @@ export const gatewayConfig = defineConfig('gateway', {
   sellerConnectTimeoutMs: variable('GATEWAY_SELLER_CONNECT_TIMEOUT_MS', integer(100, 30_000, 5_000), 'time to reach a seller: name, TCP and TLS'),
   sellerConnections: variable('GATEWAY_SELLER_CONNECTIONS', integer(1, 1024, 64), 'connections kept to one seller at most'),
   waitForResultMs: variable('GATEWAY_WAIT_FOR_RESULT_MS', integer(0, 60_000, 5_000), 'how long a retry waits for the result of another attempt before it is told to come back'),
-  resumeIntervalMs: variable('GATEWAY_RESUME_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often stored results that a crash left unsettled are looked for'),
+  resumeIntervalMs: variable('GATEWAY_RESUME_INTERVAL_MS', integer(50, 600_000, 1_000), 'how often stored results that a crash left unsettled are looked for'),
   failingAfter: variable('GATEWAY_FAILING_AFTER', integer(1, 1_000, 5), 'calls in a row that a seller fails before its endpoint counts as failing and no more are sold'),
   probeIntervalMs: variable('GATEWAY_PROBE_INTERVAL_MS', integer(10, 3_600_000, 30_000), 'how often one call that is already paid tries a failing endpoint'),
   resultsKeptDays: variable('GATEWAY_RESULTS_KEPT_DAYS', integer(2, 3_650, 30), 'how long the result of a delivered call is kept, and with it how long its relay request id may be repeated'),

@@ -4,7 +4,7 @@ import { newId } from '@market/kernel';
 import { HandleEvent, HandleRequest, inProcessTransport, type EventRecord, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { createDatabase, eventually, withClient } from '@market/testing';
-import { Controller, Injectable, Logger, Module } from '@nestjs/common';
+import { Controller, Injectable, Logger, Module, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { ConfigError, defineConfig, integer, variable } from './define-config.js';
@@ -26,8 +26,17 @@ class CreateHeard1700000000000 implements MigrationInterface {
 }
 
 @Injectable()
-class Listener {
+class Listener implements OnModuleInit, OnApplicationBootstrap {
   static failures = 0;
+  static hooks: string[] = [];
+
+  onModuleInit(): void {
+    Listener.hooks.push('init');
+  }
+
+  onApplicationBootstrap(): void {
+    Listener.hooks.push('bootstrap');
+  }
 
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
@@ -103,9 +112,11 @@ describe('runProcess', () => {
       [2, 2],
     ] as const) {
       Listener.failures = failures;
+      Listener.hooks = [];
       const transport = inProcessTransport();
       const running = await runProcess([listening], transport, env);
       expect((await fetch(`http://127.0.0.1:${running.internalPort}/healthz/ready`)).status).toBe(200);
+      expect(Listener.hooks).toEqual(['init', 'bootstrap']);
       const ledger = await transport.connect('payments-ledger', topology['payments-ledger']);
       await ledger.publishEvents([completed(round)]);
       await eventually(async () => expect(await heard()).toContain(round), { withinMs: 10_000 });

@@ -3,7 +3,7 @@ import { assertContractServed, MessageBus, type Link, type Transport } from '@ma
 import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, SealedBox, sql } from '@market/persistence';
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { MicroserviceOptions } from '@nestjs/microservices';
+import type { MicroserviceOptions, NestMicroservice } from '@nestjs/microservices';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { attachConsumers } from './attach-consumers.js';
 import { closeEdge } from './close-edge.js';
@@ -109,6 +109,8 @@ async function startService(definition: ServiceDefinition, transport: Transport,
     app = edge;
   } else {
     const service = await NestFactory.createMicroservice<MicroserviceOptions>(root, { strategy: link.server, logger, abortOnError: false });
+    // Nest 12 calls the hooks of a microservice in init(), and once more in it unless it is told that they were called.
+    (service as NestMicroservice).setIsInitHookCalled(true);
     await service.init();
     await jobs.prepare();
     await service.listen();

@@ -34,7 +34,7 @@ interface UnsettledRow {
 const unsettled = sql(
   'gateway-requests.unsettled',
   `SELECT id, completed_at::text AS completed, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
-   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '2 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
+   FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
 );
 const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
