@@ -56,7 +56,7 @@ describe('a paid call that was cut off', () => {
   });
 
   it('between the claim and the call of the seller is made by a retry within seconds: no process names the claim', async () => {
-    const { shop, relayRequestId, retry } = await bought();
+    const { shop, retry } = await bought();
     const heal = world.transport.lose(claimPayment, 'answer');
     expect(await reasonOf(retry())).toBe('dependency_unavailable');
     heal();
