@@ -211,6 +211,15 @@ describe('call', () => {
     expect(gateway.payments).toEqual(['relay-1', 'relay-2']);
   });
 
+  it('is told at once that nothing was paid for the id it goes on with, and pays nothing', async () => {
+    await failureOf(call({ pay: undefined }));
+
+    const error = await failureOf(call({ relayRequestId: 'relay-1' }));
+
+    expect(error).toMatchObject({ code: 'PAYMENT_REQUIRED', relayRequestId: 'relay-1', payment: { relay_request_id: 'relay-1' } });
+    expect([gateway.gatewayRequests.length, gateway.payments]).toEqual([2, []]);
+  });
+
   it('does not ask a seller again that refused the request for good', async () => {
     gateway.sellerFailures = 1;
     gateway.failure = { status: 404, nextAction: 'fix_request' };

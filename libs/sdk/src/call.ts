@@ -7,7 +7,7 @@ import { errorOf, retryAfterSeconds, type HttpAnswer, type HttpClient } from './
 import { keylessOffers } from './keyless-offers.js';
 import { payOnce, type KeptPayment, type Payer, type PaymentStore } from './payer.js';
 import type { PaymentCurrency } from './types/catalog.js';
-import type { GatewayResult, PaymentOffer, PaymentRoute, X402Settlement } from './types/payments.js';
+import type { GatewayResult, PaymentOffer, PaymentRoute, PendingCall, X402Settlement } from './types/payments.js';
 
 export interface CallOptions {
   /** Of several the first that can pay the offer. Without one a 402 is thrown, its offer in `error.payment`. */
@@ -250,11 +250,12 @@ function resultOf<T>(answer: HttpAnswer): GatewayResult<T> {
 /** The answers that ask for the same request again, with the wait they ask for. */
 function notYet(answer: HttpAnswer): MarketplaceError | undefined {
   if (answer.status === 202) {
-    const body = answer.json as { data?: { retry_after_seconds?: number }; retry_after_seconds?: number } | undefined;
+    const body = answer.json as { data?: Partial<PendingCall>; retry_after_seconds?: number } | undefined;
     return new MarketplaceError({
       status: 202,
       code: 'PAYMENT_PENDING',
       message: 'The payment was not confirmed in the time given to the call.',
+      ...(body?.data?.reason && { details: { reason: body.data.reason } }),
       retryAfterSeconds:
         body?.data?.retry_after_seconds ?? body?.retry_after_seconds ?? retryAfterSeconds(answer.headers),
     });

@@ -127,11 +127,12 @@ function asPaymentOffer(offer: SubscriptionOffer): PaymentOffer & { payment_id: 
   return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider };
 }
 
-function stillPending(payment: PaymentOffer, { retry_after_seconds }: PaymentPending): MarketplaceError {
+function stillPending(payment: PaymentOffer, { retry_after_seconds, reason }: PaymentPending): MarketplaceError {
   return new MarketplaceError({
     status: 202,
     code: 'PAYMENT_PENDING',
     message: 'The payment was not confirmed in the time given to the subscription.',
+    details: { reason },
     retryAfterSeconds: retry_after_seconds,
     payment,
   });

@@ -123,7 +123,8 @@ export class FakeGateway {
     if (offer.body !== body) return refusal(409, 'CONFLICT', { details: { reason: 'request_body_mismatch' } });
     if (this.paymentsComeLate) return this.#quote(headers, `${body} `);
     if (offer.result) return { status: 200, body: offer.result };
-    if (!offer.paid || this.pendingAnswers > 0) {
+    if (!offer.paid) return this.#quote(headers, body);
+    if (this.pendingAnswers > 0) {
       this.pendingAnswers -= 1;
       const data = { status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: 2 };
       return { status: 202, headers: { 'Retry-After': '9' }, body: { success: true, data } };

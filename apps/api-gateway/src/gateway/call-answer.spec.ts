@@ -14,6 +14,11 @@ describe('a call that has to be paid', () => {
     });
   });
 
+  it('says that nothing was paid, on the same relay request id', () => {
+    const { error } = required({ reason: 'unpaid' });
+    expect(error).toMatchObject({ details: { reason: 'unpaid' }, recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] } });
+  });
+
   it('says what is missing of an incomplete payment, on the same relay request id', () => {
     const { error } = required({ reason: 'underpaid', received: '0.01', missing: '0.01' });
     expect(error.details).toEqual({ reason: 'underpaid', received: '0.01', missing: '0.01' });
@@ -35,7 +40,7 @@ describe('a call that has to be paid', () => {
 
 describe('a call whose payment is not final', () => {
   it('names the relay request id and the wait', () => {
-    expect(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 3 })).toEqual({ status: 'pending', relay_request_id: offerExample.relay_request_id, retry_after_seconds: 3 });
-    expect(pendingData({ outcome: 'pending', retryAfterSeconds: 1 }).relay_request_id).toBeNull();
+    expect(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 3, reason: 'payment_not_seen' })).toEqual({ status: 'pending', relay_request_id: offerExample.relay_request_id, retry_after_seconds: 3, reason: 'payment_not_seen' });
+    expect(pendingData({ outcome: 'pending', retryAfterSeconds: 1, reason: 'call_in_progress' }).relay_request_id).toBeNull();
   });
 });

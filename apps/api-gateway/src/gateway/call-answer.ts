@@ -10,9 +10,10 @@ export type PaymentRequiredOutcome = Extract<Outcome, { outcome: 'payment_requir
 type PublicOffer = Omit<PaymentRequiredOutcome['payment'], 'x402'> & { x402: PaymentRequired | null };
 type Pending = Extract<Outcome, { outcome: 'pending' }>;
 
-const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'unpaid' | 'rejected', string> = {
-  unpaid: 'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
+const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' | 'rejected', string> = {
+  asked: 'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
   rejected: 'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay them another way',
+  unpaid: 'Nothing has been paid for this relay request id: pay as data.payment.requirements says, then repeat the same request',
   underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
   offer_expired: 'The offer expired before it was paid; here is a new one',
   payment_failed: 'The payment failed; here is a new offer',
@@ -29,17 +30,18 @@ const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idemp
 const PAY_ANEW: RecoveryHint = { nextAction: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'] };
 /** Another signature is needed, for the same offer. */
 const SIGN_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['PAYMENT-SIGNATURE'] };
-const PAY_THE_REST: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
+const SAME_OFFER: PaymentRequiredOutcome['reason'][] = ['unpaid', 'underpaid'];
+const PAY_ON_SAME_ID: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
 /** The body of a 402: an error that says what to do, and beside it the payment to make. */
 export function paymentRequiredBody({ payment, reason, received, missing, rejection }: PaymentRequiredOutcome, x402: PaymentRequired | null, links: GuidanceLinks): ErrorBody & { data: { payment: PublicOffer } } {
-  const hint = rejection ? SIGN_AGAIN : reason === undefined ? PAY_AND_RETRY : reason === 'underpaid' ? PAY_THE_REST : PAY_ANEW;
+  const hint = rejection ? SIGN_AGAIN : reason === undefined ? PAY_AND_RETRY : SAME_OFFER.includes(reason) ? PAY_ON_SAME_ID : PAY_ANEW;
   const details = rejection ? { reason: rejection.reason } : reason && { reason, ...(received === undefined ? {} : { received }), ...(missing === undefined ? {} : { missing }) };
   return {
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: MESSAGES[rejection ? 'rejected' : (reason ?? 'unpaid')],
+      message: MESSAGES[rejection ? 'rejected' : (reason ?? 'asked')],
       ...(details ? { details } : {}),
       recovery: recoveryOf(hint, links),
     },
@@ -66,4 +68,4 @@ export function keylessRequiredBody({ offers: [first], reason, rejection }: Keyl
 }
 
 /** Of a 202: not an error, come again with the same relay request id. */
-export const pendingData = ({ relayRequestId, retryAfterSeconds }: Pending) => ({ status: 'pending' as const, relay_request_id: relayRequestId ?? null, retry_after_seconds: retryAfterSeconds });
+export const pendingData = ({ relayRequestId, retryAfterSeconds, reason }: Pending) => ({ status: 'pending' as const, relay_request_id: relayRequestId ?? null, retry_after_seconds: retryAfterSeconds, reason });

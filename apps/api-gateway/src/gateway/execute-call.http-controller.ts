@@ -56,7 +56,7 @@ export class ExecuteCallHttpController {
     idempotent: true,
     answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
   })
-  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
+  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2, reason: 'payment_not_final' })), description: 'A payment may be on its way, or the call is under way: `reason` says which. Repeat the same request.' }, { 'Retry-After': { schema: { type: 'integer' } } })
   @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, x402Example, guidanceLinks('https://market.example')), description: 'Pay and repeat.' }, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.', schema: { type: 'string' } } })
   @ApiCallHeaders()
   @ApiExtension('x-payment-info', paymentInfo)

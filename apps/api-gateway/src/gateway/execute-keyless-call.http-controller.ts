@@ -58,7 +58,7 @@ export class ExecuteKeylessCallHttpController {
     idempotent: true,
     answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
   })
-  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2 })), description: 'The payment is not final yet: repeat the same request, with the same signature.' }, { 'Retry-After': { schema: { type: 'integer' } } })
+  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2, reason: 'payment_not_final' })), description: 'The call is under way, or whether it is charged is not known yet: repeat the same request, with the same signature.' }, { 'Retry-After': { schema: { type: 'integer' } } })
   @ApiAnswer(402, toSign, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64.', schema: { type: 'string' } } })
   @ApiHeader({ name: PAYMENT_SIGNATURE, required: false, description: 'An x402 version 2 payment of one of the accepts of the 402, in base64.' })
   @ApiExtension('x-payment-info', paymentInfo)

@@ -1,4 +1,5 @@
 import { exactRequirements, keylessOffer, keylessRequirements, paymentOffer } from '@market/contracts/payments-ledger';
+import { executeCall } from '@market/contracts/gateway';
 import { z } from 'zod';
 import { ERROR_SCHEMA_NAME } from '../openapi/refusal-responses.js';
 import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
@@ -26,7 +27,7 @@ export const gatewayResultSchema = envelopeSchema(
   ),
 );
 
-export const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, relay_request_id: { type: ['string', 'null'] }, retry_after_seconds: integer }));
+export const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, relay_request_id: { type: ['string', 'null'] }, retry_after_seconds: integer, reason: { type: 'string', enum: executeCall.output.options[1].shape.reason.options, description: 'What is waited for.' } }));
 
 /** For those who look for paid operations: the price is each listing's own, up to the dearest there can be. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
 export const paymentInfo: JsonSchema = { price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' }, protocols: [{ x402: {} }] };

@@ -1,4 +1,4 @@
-import { completedPayment, createPayment, getPayment, paymentView, subscriptionOffer, subscriptionView, verifyPayment } from '@market/contracts/payments-ledger';
+import { completedPayment, createPayment, getPayment, paymentView, pendingReason, subscriptionOffer, subscriptionView, verifyPayment } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
@@ -18,8 +18,8 @@ import { CreatePaymentBody, toVerifyPayment, VerifyPaymentBody } from './payment
 const object = (properties: Record<string, JsonSchema>): JsonSchema => ({ type: 'object', required: Object.keys(properties), properties });
 const text: JsonSchema = { type: 'string' };
 const verifiedSchema = envelopeSchema(object({ subscription: jsonSchemaOf(subscriptionView), payment: jsonSchemaOf(completedPayment) }));
-const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, payment_id: text, relay_request_id: text, retry_after_seconds: { type: 'integer' } }));
-const pendingExample = success({ status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 2 });
+const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, payment_id: text, relay_request_id: text, retry_after_seconds: { type: 'integer' }, reason: { type: 'string', enum: pendingReason.options } }));
+const pendingExample = success({ status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 2, reason: 'payment_not_final' });
 const { subscription, payment } = verifiedExample;
 const payloadExample = { x402Version: 2, accepted: subscriptionOfferExample.x402.accepts[0], payload: { outcome: 'paid' } };
 
@@ -53,7 +53,7 @@ export class PaymentsHttpController {
   @Operation({
     summary: 'Verify a payment and start its subscription',
     description:
-      'Looks whether the money came: 200 with the subscription it started, the same answer however often it is asked; 202 while it has not come or is not final. What came too little, too late or twice is 400 or 409 with what to do; money that bought nothing is owed back, as GET /ledger and GET /payments/{paymentId} show.',
+      'Looks whether the money came: 200 with the subscription it started, the same answer however often it is asked; 202 while it may be on its way: `reason` says what was seen. What is known not to be paid, or came too little, too late or twice is 400 or 409 with what to do; money that bought nothing is owed back, as GET /ledger and GET /payments/{paymentId} show.',
     asks: [verifyPayment],
     body: {
       type: VerifyPaymentBody,
@@ -65,9 +65,9 @@ export class PaymentsHttpController {
   async verifyPayment(@Body(validBody) body: VerifyPaymentBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
     const result = await this.bus.request(verifyPayment, toVerifyPayment(body), call);
     if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
-    const { paymentId: payment_id, relayRequestId: relay_request_id, retryAfterSeconds: retry_after_seconds } = result;
+    const { paymentId: payment_id, relayRequestId: relay_request_id, retryAfterSeconds: retry_after_seconds, reason } = result;
     reply.status(202).header('retry-after', retry_after_seconds);
-    return success({ status: 'pending', payment_id, relay_request_id, retry_after_seconds });
+    return success({ status: 'pending', payment_id, relay_request_id, retry_after_seconds, reason });
   }
 
   @Get(':paymentId')

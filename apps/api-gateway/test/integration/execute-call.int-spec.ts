@@ -50,9 +50,9 @@ describe('POST /gateway/{listingId}', () => {
   });
 
   it('answers 202 with the wait while the payment is not final', async () => {
-    world.bus.answers(executeCall, () => ({ outcome: 'pending' as const, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3 }));
+    world.bus.answers(executeCall, () => ({ outcome: 'pending' as const, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3, reason: 'payment_not_final' as const }));
     const { status, headers, json } = await send(world, 'POST', '/gateway/weather', { key, body: {}, headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID } });
-    expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3 } }]);
+    expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3, reason: 'payment_not_final' } }]);
   });
 
   it('hands on its headers and its Idempotency-Key', async () => {

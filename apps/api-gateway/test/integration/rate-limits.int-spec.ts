@@ -114,7 +114,7 @@ describe('rate limits', () => {
     const relayId = { 'x-market-relay-request-id': `0x${'ab'.repeat(32)}` };
     answer({ outcome: 'answered', dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false });
     expect(new Set(await times(20, () => retry(relayId)))).toEqual(new Set([200]));
-    answer({ outcome: 'pending', relayRequestId: relayId['x-market-relay-request-id'], retryAfterSeconds: 1 });
+    answer({ outcome: 'pending', relayRequestId: relayId['x-market-relay-request-id'], retryAfterSeconds: 1, reason: 'payment_not_final' });
     expect(await times(3, () => retry(relayId))).toEqual([202, 202, 429]);
     const refused = await retry(relayId);
     expectRefused(refused, 429, 'RATE_LIMITED', 'rate_limited');

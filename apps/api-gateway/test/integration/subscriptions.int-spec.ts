@@ -69,9 +69,9 @@ describe('subscriptions and payments at the edge', () => {
   });
 
   it('POST /payments/verify answers 202 and when to come again while the payment is pending', async () => {
-    world.bus.answers(verifyPayment, () => ({ outcome: 'pending' as const, paymentId: PAYMENT_ID, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3 }));
+    world.bus.answers(verifyPayment, () => ({ outcome: 'pending' as const, paymentId: PAYMENT_ID, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3, reason: 'payment_not_final' as const }));
     const { status, json, headers } = await post('/payments/verify', { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID });
-    expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3 } }]);
+    expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3, reason: 'payment_not_final' } }]);
   });
 
   it.each<[string, object, string[]]>([

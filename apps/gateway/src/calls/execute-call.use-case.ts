@@ -6,6 +6,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { isUuid, newId } from '@market/kernel';
 import { isRefusal, MessageBus, principalOf, Refusal, refuse, type Call } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
+import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bodyDigest } from '../canonical/body-digest.js';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -24,6 +25,7 @@ import { SETTLE_BUDGET_MS } from './seller-call.js';
 type Input = InputOf<typeof executeCall>;
 type Output = OutputOf<typeof executeCall>;
 type Transfer = Extract<Output, { outcome: 'answered' }>['transfer'];
+type Pending = Extract<Output, { outcome: 'pending' }>;
 type PaidInput = Input & { relayRequestId: string };
 type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | Superseded | (CallEnd & { gatewayRequestId: string; hasKey?: boolean });
 
@@ -71,7 +73,7 @@ const CHAIN_TYPES: Record<string, string> = { eip155: 'evm', solana: 'solana' };
  */
 @Injectable()
 export class ExecuteCall {
-  /** Calls under way in this process: a second attempt at one joins the first. */
+  /** Calls under way in this process: a second request joins the first where it is the same in everything that its outcome depends on. */
   private readonly underWay = new Map<string, Promise<PaidResult>>();
 
   constructor(
@@ -133,23 +135,25 @@ export class ExecuteCall {
 
   private async executePaid(input: PaidInput, checked: Checked, call: Call): Promise<Output | Spent> {
     const { relayRequestId } = input;
-    const { listingId, digest, fingerprint } = checked;
-    const identity = [relayRequestId, principalOf(call).accountId, listingId, digest.toString('hex')].join('|');
+    const { fingerprint } = checked;
+    const identity = identityOf(input, checked, call);
     const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, call.deadlineAt - 1_000);
     for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, 1_000)) {
       const joined = this.underWay.get(identity);
-      const result = await (joined ? Promise.race([joined, nothingUntil(waitUntil)]) : this.lead(identity, input, checked, call));
-      if (!result) return pending(relayRequestId, 1);
+      const result = await (joined ? orNothing(joined, waitUntil) : this.lead(identity, input, checked, call));
+      if (!result) return pending(relayRequestId, 1, 'call_in_progress');
       if ('answer' in result) {
         if (result.answer === null && result.refused !== undefined) return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
-        const hasKey = checked.keyOf === result.gatewayRequestId || (result.hasKey && !joined);
+        const hasKey = checked.keyOf === result.gatewayRequestId || result.hasKey;
         if (result.answer !== null && !hasKey) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
       }
       switch (result.outcome) {
         case 'pending':
           await this.records.markPending(result.gatewayRequestId);
-          return pending(relayRequestId, result.retryAfterSeconds);
+          return pending(relayRequestId, result.retryAfterSeconds, result.reason);
+        case 'unpaid':
+          return { outcome: 'payment_required', payment: result.offer, reason: 'unpaid' };
         case 'rejected':
           return { outcome: 'payment_required', payment: result.offer, rejection: { reason: result.reason, at: 'verification' } };
         case 'underpaid':
@@ -164,7 +168,7 @@ export class ExecuteCall {
         }
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
-          if (Date.now() + pause >= waitUntil) return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS);
+          if (Date.now() + pause >= waitUntil) return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
           await delay(pause);
       }
     }
@@ -279,7 +283,7 @@ export class ExecuteCall {
       if (notPaid.reason === undefined) assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network: offer.requirements.network });
       const keyOf = await this.keys.bind(call, fingerprint, gatewayRequestId);
       // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
-      if (keyOf !== gatewayRequestId) return pending(undefined, 1);
+      if (keyOf !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
       return { outcome: 'payment_required', payment: offer, ...notPaid };
     } catch (error) {
       if (isRefusal(error, createOffer, 'payment_route_minimum_not_met')) await this.keys.bind(call, fingerprint, null);
@@ -358,11 +362,23 @@ function listingIdOf({ listingRef }: Input): string {
 
 const answered = (dataJson: string, idempotencyReplayed: boolean, transfer?: Transfer | null): Output => ({ outcome: 'answered', dataJson, idempotencyReplayed, ...(transfer ? { transfer } : {}) });
 
-const pending = (relayRequestId: string | undefined, retryAfterSeconds: number): Output => ({ outcome: 'pending', relayRequestId, retryAfterSeconds });
+const pending = (relayRequestId: string | undefined, retryAfterSeconds: number, reason: Pending['reason']): Output => ({ outcome: 'pending', relayRequestId, retryAfterSeconds, reason });
 
-const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output => (end.answer === null ? pending(relayRequestId, 1) : answered(end.answer, isReplay, end.transfer));
+const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output => (end.answer === null ? pending(relayRequestId, 1, relayRequestId === undefined ? 'call_in_progress' : 'settlement_unknown') : answered(end.answer, isReplay, end.transfer));
 
-async function nothingUntil(at: number): Promise<null> {
-  await delay(Math.max(0, at - Date.now()), undefined, { ref: false });
-  return null;
+/** Another signature, key or route may have another outcome, of which the ledger decides. */
+function identityOf({ relayRequestId, authorization, paymentScheme, paymentNetwork }: PaidInput, { listingId, digest }: Checked, call: Call): string {
+  const parts = [relayRequestId, principalOf(call).accountId, listingId, digest.toString('hex'), call.idempotency?.key, paymentScheme, paymentNetwork, authorization];
+  return hash('sha256', JSON.stringify(parts), 'base64');
+}
+
+/** What `work` comes to, or null at the given time. The timer ends with the wait: until then it would keep the result. */
+async function orNothing<T>(work: Promise<T>, at: number): Promise<T | null> {
+  const wait = new AbortController();
+  const timeUp = delay(Math.max(0, at - Date.now()), null, { ref: false, signal: wait.signal }).catch(() => null);
+  try {
+    return await Promise.race([work, timeUp]);
+  } finally {
+    wait.abort();
+  }
 }

@@ -26,6 +26,7 @@ describe('the history of calls', () => {
     await world.quote(stranger, shop);
     await world.quote(ada, shop, '{"n":1}');
     const unpaid = await world.quote(ada, shop, '{"n":2}');
+    await world.pay(ada, unpaid.payment.relay_request_id, 'pending');
     await world.call(ada, shop, '{"n":2}', { relayRequestId: unpaid.payment.relay_request_id });
     const over = await world.quote(ada, shop, '{"n":3}');
     await world.db.inspect("UPDATE gateway.gateway_requests SET offer_expires_at = now() - interval '1 second' WHERE relay_request_id = $1", [over.payment.relay_request_id]);

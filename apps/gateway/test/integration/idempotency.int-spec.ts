@@ -179,7 +179,7 @@ describe('an Idempotency-Key on the paid call', () => {
       const lease = (until: string): Promise<unknown> => world.db.inspect(`UPDATE gateway.gateway_requests SET status = 'forwarding', lease_until = now() + interval '${until}' WHERE buyer_id = $1`, [buyer]);
       shop.seller.behave(() => '{"ok":true}');
       await lease('1 minute');
-      expect(await world.call(buyer, shop, BODY, { key })).toEqual({ outcome: 'pending', retryAfterSeconds: 1 });
+      expect(await world.call(buyer, shop, BODY, { key })).toEqual({ outcome: 'pending', retryAfterSeconds: 1, reason: 'call_in_progress' });
       expect((await world.history(buyer)).items).toMatchObject([{ status: 'forwarding' }]);
       await lease('-1 second');
       expect((await world.history(buyer)).items).toMatchObject([{ status: 'seller_failed' }]);

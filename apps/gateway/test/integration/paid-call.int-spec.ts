@@ -1,13 +1,21 @@
 import { getOffering } from '@market/contracts/catalog';
-import { listReceipts } from '@market/contracts/payments-ledger';
+import { claimPayment, listReceipts } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
-import { as, BODY, expectOutcome, reasonOf, refusalOf, resultOf, startGateway, type GatewayWorld } from '../support/gateway-world.js';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { as, BODY, expectOutcome, reasonOf, refusalOf, resultOf, startGateway, type CallOptions, type GatewayWorld, type Outcome } from '../support/gateway-world.js';
 import { answer, held } from '../support/test-seller.js';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+const heapUsed = (): number => {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+};
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) => {
@@ -23,7 +31,7 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     expect([payment.status, payment.fees.gross_amount, reason]).toEqual(['pending', 0.25, undefined]);
     expect(shop.seller.requests).toEqual([]);
     const relayRequestId = payment.relay_request_id;
-    expect(await world.call(buyer, shop, BODY, { relayRequestId })).toEqual({ outcome: 'pending', relayRequestId, retryAfterSeconds: 2 });
+    expect(await world.call(buyer, shop, BODY, { relayRequestId })).toEqual({ outcome: 'payment_required', payment, reason: 'unpaid' });
 
     await world.pay(buyer, relayRequestId);
     const first = await world.answer(buyer, shop, BODY, { relayRequestId, traceparent: TRACEPARENT });
@@ -107,7 +115,8 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
 describe('the paid call', () => {
   let world: GatewayWorld;
   beforeAll(async () => {
-    world = await startGateway();
+    // Longer than any test takes: what waits this long is what a test finds.
+    world = await startGateway({ env: { GATEWAY_WAIT_FOR_RESULT_MS: '30000' } });
   });
   afterAll(() => world.stop());
 
@@ -148,6 +157,42 @@ describe('the paid call', () => {
     expect(new Set(again.map((quote) => quote.reason))).toEqual(new Set([reason]));
     expect(new Set(again.map((quote) => quote.payment.relay_request_id)).size).toBe(1);
     expect(again[0]!.payment.relay_request_id).not.toBe(payment.relay_request_id);
+  });
+
+  it('is judged by its own signature, key and route, whoever else tries the same offer at the same time', async () => {
+    const [buyer, shop] = [newId(), await world.open()];
+    const { payment } = await world.quote(buyer, shop);
+    const relayRequestId = payment.relay_request_id;
+    const badSignature = JSON.stringify({ x402Version: 2, accepted: payment.x402, payload: { signature: `0x${'11'.repeat(65)}`, authorization: { from: `0x${'22'.repeat(20)}`, to: payment.x402!.payTo, value: payment.x402!.amount, validAfter: '0', validBefore: '99999999999', nonce: `0x${'33'.repeat(32)}` } } });
+    const together = async (...attempts: CallOptions[]): Promise<PromiseSettledResult<Outcome>[]> => {
+      const before = world.transport.sent(claimPayment);
+      const release = world.transport.hold(claimPayment);
+      const outcomes = Promise.allSettled(attempts.map((attempt) => world.call(buyer, shop, BODY, { relayRequestId, ...attempt })));
+      await eventually(() => expect(world.transport.sent(claimPayment)).toBe(before + attempts.length));
+      release();
+      return outcomes;
+    };
+    const unpaid = await together({ authorization: '{}' }, { authorization: badSignature }, {});
+    expect(unpaid).toMatchObject([{ value: { rejection: { reason: 'invalid_payload' } } }, { value: { rejection: { reason: 'invalid_exact_evm_signature' } } }, { value: { reason: 'unpaid' } }]);
+
+    await world.pay(buyer, relayRequestId);
+    const [astray, paid] = await together({ paymentNetwork: 'eip155:1' }, {});
+    expect([astray, paid]).toMatchObject([{ reason: { reason: 'payment_route_mismatch' } }, { value: { outcome: 'answered' } }]);
+  });
+
+  it('holds no answer for those who waited with it once they have it', async () => {
+    const [answerBytes, calls] = [1_000_000, 20];
+    const shop = await world.open(undefined, async () => `"${'x'.repeat(answerBytes)}"`);
+    const deliver = async (n: number): Promise<void> => {
+      const body = `{"n":${n}}`;
+      const buyer = newId();
+      const relayRequestId = await world.buy(buyer, shop, body);
+      await Promise.all([1, 2].map(() => world.answer(buyer, shop, body, { relayRequestId })));
+    };
+    await deliver(0);
+    const before = heapUsed();
+    for (let n = 1; n <= calls; n += 1) await deliver(n);
+    expect(heapUsed() - before).toBeLessThan((answerBytes * calls) / 2);
   });
 
   it('keeps the quoted price whatever the listing costs when it is delivered', async () => {

@@ -1,4 +1,4 @@
-import { claimPayment } from '@market/contracts/payments-ledger';
+import { claimPayment, type PendingReason } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
@@ -34,7 +34,7 @@ const claim = batchSql(
 );
 const find = sql('payments.find-by-relay-id', `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE relay_request_id = $1`);
 
-const NOT_SEEN_RETRY_SECONDS = 2;
+const PENDING_RETRY_SECONDS = 2;
 
 /**
  * Takes the right to call the seller. Of any number of parallel claims of one id exactly one gets it; the rest learn
@@ -67,12 +67,12 @@ export class ClaimPayment {
   /** @returns what keeps the payment from being claimed; undefined where it became good for its call just now. */
   private async awaitMoney(current: CallPaymentRow & { as_of: Date }, input: Input, call: Call): Promise<Output | undefined> {
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
-    const observed = await this.observePayment.execute(current.id, call);
+    const { payment: observed, missing } = await this.observePayment.look(current.id, call);
     if (observed.state === 'pending' && input.authorization !== undefined) {
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
       return reason === undefined ? undefined : { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
     }
-    return observed.state === 'verified' ? undefined : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units });
+    return observed.state === 'verified' ? undefined : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units }, missing);
   }
 
   /** Asked for in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
@@ -103,7 +103,7 @@ export class ClaimPayment {
     return row;
   }
 
-  private async explain(row: CallPaymentRow & { as_of: Date }): Promise<Output> {
+  private async explain(row: CallPaymentRow & { as_of: Date }, missing: PendingReason | 'unpaid' = 'payment_unknown'): Promise<Output> {
     switch (row.state) {
       case 'completed':
         return { outcome: 'completed', gatewayRequestId: row.gateway_request_id, transfer: await this.settleAuthorization.transferOf(row) };
@@ -111,8 +111,11 @@ export class ClaimPayment {
       case 'verified':
         return { outcome: 'in_flight', gatewayRequestId: row.gateway_request_id };
       case 'pending':
-      case 'indeterminate':
-        return { outcome: 'pending', gatewayRequestId: row.gateway_request_id, retryAfterSeconds: NOT_SEEN_RETRY_SECONDS };
+      case 'indeterminate': {
+        const reason = row.state === 'indeterminate' ? 'settlement_unknown' : missing;
+        if (reason === 'unpaid') return { outcome: 'unpaid', offer: toOffer(row, this.authorizations.requirementsOf(row)) };
+        return { outcome: 'pending', gatewayRequestId: row.gateway_request_id, retryAfterSeconds: PENDING_RETRY_SECONDS, reason };
+      }
       case 'underpaid': {
         const received = BigInt(row.received_base_units);
         return { outcome: 'underpaid', offer: toOffer(row, null), received: formatDecimal(received, row.decimals), missing: formatDecimal(BigInt(row.amount_base_units) - received, row.decimals) };

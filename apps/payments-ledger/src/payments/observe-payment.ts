@@ -1,4 +1,4 @@
-import { paymentRefundDue } from '@market/contracts/payments-ledger';
+import { paymentRefundDue, type PendingReason } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
 import type { Call } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
@@ -96,17 +96,19 @@ export class ObservePayment {
     return counted!;
   }
 
-  private async look(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; observation: Observation | null }> {
+  /** `missing`: why its money is not there, where it is not. */
+  async look(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
     const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
     const rail = this.rails.find(({ id }) => id === payment?.rail);
     invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
     const observation = await this.ask(rail, payment);
-    if (!observation) return { payment, observation };
+    if (!observation) return { payment, observation, missing: 'payment_unknown' };
     const moved = await this.database.transaction(async (tx) => {
       if (observation.unclearTransaction !== undefined) await tx.query(noteUnclear, [paymentId, observation.unclearTransaction]);
       return this.apply(tx, await this.lock(tx, paymentId), observation, call);
     });
-    return { payment: moved, observation };
+    const missing = observation.arriving ? 'payment_not_final' : rail.seesAll ? 'unpaid' : 'payment_not_seen';
+    return { payment: moved, observation, missing };
   }
 
   private async ask(rail: PaymentRail, payment: PaymentRow): Promise<Observation | null> {

@@ -71,6 +71,8 @@ export interface PaymentRail {
   readonly id: string;
   /** Nothing can come any more for an offer long over, so that it need not be kept. On a chain money may come to an address at any time. */
   readonly forgets?: true;
+  /** A payment that `observe` does not see was not made: none is on its way unseen. */
+  readonly seesAll?: true;
   /** Offers are another party's to open: it is asked as rarely as can be, and not while there is one. */
   readonly opensElsewhere?: true;
   routes(): Route[];

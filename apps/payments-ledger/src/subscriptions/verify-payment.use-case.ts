@@ -1,5 +1,5 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { verifyPayment } from '@market/contracts/payments-ledger';
+import { verifyPayment, type PendingReason } from '@market/contracts/payments-ledger';
 import { formatDecimal, invariant, newId, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type Call, type Refusal } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
@@ -30,6 +30,11 @@ const complete = sql(
 
 const RETRY_SECONDS = 2;
 
+interface Looked {
+  payment: PaymentRow;
+  missing?: PendingReason | 'unpaid';
+}
+
 /**
  * Starts the subscription that a payment is for, once its money has come. Statements: 2 for a payment whose subscription
  * stands; else 1, a look at the rail (4 and a commit), one bus request, and a transaction of 8.
@@ -47,11 +52,11 @@ export class VerifyPayment {
 
   async execute(input: Input, call: Call): Promise<Output> {
     const payment = await this.findOwn(input, call);
-    const looked = await this.look(payment, input, call);
+    const { payment: looked, missing } = await this.look(payment, input, call);
     if (looked.transaction_hash !== null && input.transactionHash !== undefined && !isSame(input.transactionHash, looked.transaction_hash)) {
       throw mismatch('transactionHash', 'is not the transaction that paid; leave it out or correct it');
     }
-    if (looked.state !== 'verified') return this.explain(looked);
+    if (looked.state !== 'verified') return this.explain(looked, missing);
     if (!(await this.listings.isActive(looked.listing_id, call))) throw refuse(verifyPayment, 'listing_unavailable', { retry_until: looked.retry_until!.toISOString() });
     const refused = await this.database.transaction((tx) => this.start(tx, looked.id, call));
     if (refused) throw refused;
@@ -69,14 +74,14 @@ export class VerifyPayment {
     return row;
   }
 
-  private async look(payment: SubscriptionPaymentRow, { payload }: Input, call: Call): Promise<PaymentRow> {
+  private async look(payment: SubscriptionPaymentRow, { payload }: Input, call: Call): Promise<Looked> {
     if (payload !== undefined) {
       if (payment.rail !== this.paySandbox.railId) throw mismatch('payload', `is not taken by payments of ${payment.rail}; send relay_request_id`);
       const read = readSandboxPayload(payment, payload);
       if ('problem' in read) throw mismatch('payload', read.problem);
       if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, call);
     }
-    return mayGetMoney(payment.state) ? this.observePayment.execute(payment.id, call) : payment;
+    return mayGetMoney(payment.state) ? this.observePayment.look(payment.id, call) : { payment };
   }
 
   /** Payment, journal, receipts, subscription and event are one commit. @returns why not, where the money is owed back instead. */
@@ -107,7 +112,7 @@ export class VerifyPayment {
     return row;
   }
 
-  private async explain(row: PaymentRow): Promise<Output> {
+  private async explain(row: PaymentRow, missing: Looked['missing'] = 'payment_unknown'): Promise<Output> {
     switch (row.state) {
       case 'completed':
         return this.result(row);
@@ -126,7 +131,8 @@ export class VerifyPayment {
       case 'refunded':
         throw refuse(verifyPayment, 'payment_refund_due', { status: row.state, amount: usdNumber(owedMicros(row)) });
       default:
-        return { outcome: 'pending', paymentId: row.id, relayRequestId: row.relay_request_id, retryAfterSeconds: RETRY_SECONDS };
+        if (missing === 'unpaid') throw refuse(verifyPayment, 'payment_unpaid', {});
+        return { outcome: 'pending', paymentId: row.id, relayRequestId: row.relay_request_id, retryAfterSeconds: RETRY_SECONDS, reason: missing };
     }
   }
 

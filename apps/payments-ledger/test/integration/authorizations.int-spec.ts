@@ -191,7 +191,7 @@ describe('a facilitator that fails', () => {
     const { order, offered, claim, settled } = await settleWith('break', 'break', 'move');
     expect(await reasonOf(settled)).toBe('settlement_unknown');
     expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'pending' });
+    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'settlement_unknown' });
     expect((await world.quote(order)).offer.relay_request_id).toBe(offered.offer.relay_request_id);
     await resume();
     expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
@@ -204,6 +204,7 @@ describe('a facilitator that fails', () => {
     const { order, offered, claim, settled } = await settleWith('refuse');
     expect(await reasonOf(settled)).toBe('settlement_refused');
     expect(await world.stateOf(claim.paymentId)).toBe('pending');
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
     const again = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
     expect(again.fence).toBe(2);
     expect((await world.settle(again)).transfer).not.toBeNull();

@@ -158,7 +158,7 @@ describe('a rail that does not know', () => {
     const offered = await world.quote(order);
     await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
     const claim = await claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId() }, as(order.buyer));
-    expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2 });
+    expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2, reason: 'payment_unknown' });
     expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
     await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'");
     await new ForgetUnpaid(database, observe, jobs, [{ ...silent, forgets: true }], config).run();

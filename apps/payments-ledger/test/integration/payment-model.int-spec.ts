@@ -104,7 +104,7 @@ const expectedOfClaim = (offer: ModelOffer): string => {
   look(offer);
   if (offer.state === 'verified') return offer.windowOver ? 'in_flight' : 'claimed';
   if (offer.state === 'in_flight') return offer.leaseOver && !offer.windowOver ? 'claimed' : 'in_flight';
-  return { pending: 'pending', underpaid: 'underpaid', completed: 'completed', expired: 'not_payable', failed: 'not_payable', refund_due: 'not_payable' }[offer.state as string]!;
+  return { pending: offer.arriving > 0n ? 'pending' : 'unpaid', underpaid: 'underpaid', completed: 'completed', expired: 'not_payable', failed: 'not_payable', refund_due: 'not_payable' }[offer.state as string]!;
 };
 
 const claim = (copies: number): Step =>

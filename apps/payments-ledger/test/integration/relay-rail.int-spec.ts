@@ -131,11 +131,11 @@ describe('the Relay rail', () => {
   describe('believes what Relay says of a payment', () => {
     it('which buys the call once Relay has paid the seller, and not before', async () => {
       const [order, offered] = await quoted();
-      expect((await claim(order, offered)).outcome).toBe('pending');
+      expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_seen' });
       const request = world.relay.deposit(offered.offer.requirements.depositAddress);
       for (const status of ['depositing', 'pending', 'submitted', 'delayed'] as const) {
         request.status = status;
-        expect((await claim(order, offered)).outcome).toBe('pending');
+        expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_final' });
       }
       world.relay.fill(request);
       const claimed = asClaimed(await claim(order, offered));
@@ -194,7 +194,7 @@ describe('the Relay rail', () => {
     ])('and knows nothing where it says %s: not paid is never what that means', async (_name, misbehave) => {
       const [order, offered] = await quoted();
       world.relay.misbehave = (path, answer) => (path === STATUS ? misbehave(path, answer) : undefined);
-      expect((await claim(order, offered)).outcome).toBe('pending');
+      expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_unknown' });
       await world.ledger.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1", [offered.offer.payment_id]);
       const before = asksOf(STATUS);
       await eventually(() => Promise.resolve(expect(asksOf(STATUS)).toBeGreaterThan(before + 1)), { withinMs: 10_000 });

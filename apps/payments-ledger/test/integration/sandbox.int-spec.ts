@@ -41,10 +41,10 @@ describe('a sandbox payment', () => {
 
   it('is pending until it is final, even when it is paid again meanwhile', async () => {
     const [order, offered] = await quoted();
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2 });
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
     expect(await world.pay(order, offered, 'pending')).toMatchObject({ status: 'pending', received_amount: '0.4' });
     for (const outcome of ['pending', 'paid', 'underpaid', 'overpaid', 'failed'] as const) expect(await world.pay(order, offered, outcome)).toMatchObject({ status: 'pending', received_amount: '0.4' });
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'pending' });
+    expect(await world.claim(order, offered)).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2, reason: 'payment_not_final' });
     await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [offered.offer.payment_id]);
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'claimed' });
   });

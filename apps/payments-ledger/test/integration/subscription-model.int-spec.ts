@@ -137,7 +137,7 @@ function expectedOfVerify(model: Model, payment: ModelPayment): string {
     payment.state = 'refund_due';
     return held ? 'already_subscribed' : 'payment_refund_due';
   }
-  return { pending: 'pending', underpaid: 'payment_underpaid', expired: 'payment_expired', failed: 'payment_failed', refund_due: 'payment_refund_due', completed: 'completed' }[payment.state as string]!;
+  return { pending: payment.arriving > 0n ? 'pending' : 'payment_unpaid', underpaid: 'payment_underpaid', expired: 'payment_expired', failed: 'payment_failed', refund_due: 'payment_refund_due', completed: 'completed' }[payment.state as string]!;
 }
 
 const verify = (index: number, copies: number): Step =>

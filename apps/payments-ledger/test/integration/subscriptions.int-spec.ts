@@ -200,12 +200,11 @@ describe('subscriptions', () => {
       return { listing, ada, offer: await ada.offerOf(listing) };
     };
 
-    it('that has not come: pending, and when to come again', async () => {
+    it('that has not come, or is not final: what to do, and when to come again', async () => {
       const { ada, offer } = await asked();
-      const pending = { outcome: 'pending', paymentId: offer.payment_id, relayRequestId: offer.requirements.relayRequestId, retryAfterSeconds: 2 };
-      expect(await ada.verify(offer)).toEqual(pending);
+      expect(await reasonOf(ada.verify(offer))).toBe('payment_unpaid');
       await ada.pay(offer, 'pending');
-      expect(await ada.verify(offer)).toEqual(pending);
+      expect(await ada.verify(offer)).toEqual({ outcome: 'pending', paymentId: offer.payment_id, relayRequestId: offer.requirements.relayRequestId, retryAfterSeconds: 2, reason: 'payment_not_final' });
       await becomeFinal(offer);
       expect(await ada.verify(offer)).toMatchObject({ outcome: 'completed' });
     });

@@ -192,7 +192,7 @@ inEachMode('the edge', (world) => {
     it('nothing while a payment is being confirmed: it says when to come again [spec: error.202]', async () => {
       const relayRequestId = await payFor(agent, shop.listing, { pending: true }, 'pending');
       const answer = await callOnce(agent, shop.listing, { pending: true }, withRelayId(relayRequestId));
-      expect([answer.status, answer.json]).toEqual([202, { success: true, data: { status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: expect.any(Number) } }]);
+      expect([answer.status, answer.json]).toEqual([202, { success: true, data: { status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: expect.any(Number), reason: 'payment_not_final' } }]);
       const { retry_after_seconds: seconds } = bodyOf(answer).data as { retry_after_seconds: number };
       expect([Number.isInteger(seconds), seconds > 0, answer.headers.get('retry-after')]).toEqual([true, true, String(seconds)]);
     });

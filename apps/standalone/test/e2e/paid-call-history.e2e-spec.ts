@@ -119,10 +119,16 @@ inEachMode('the history of calls', ({ mode }) => {
     const { relay_request_id: relayRequestId } = await quote(buyer, slow.listing, body);
     const call = (): ReturnType<typeof callOnce> => callOnce(buyer, slow.listing, body, withRelayId(relayRequestId));
     expect(await own()).toMatchObject({ status: 'payment_required', billable: null });
+    expect((await call()).status).toBe(402);
+    expect(await own()).toMatchObject({ status: 'payment_required', billable: null });
+    await buyer.market.sandbox.pay(relayRequestId, { outcome: 'pending' });
     expect((await call()).status).toBe(202);
     expect(await own()).toMatchObject({ status: 'payment_pending', billable: null });
-    await buyer.market.sandbox.pay(relayRequestId);
-    const failed = call();
+    const failed = eventually(async () => {
+      const answer = await call();
+      expect(answer.status).toBe(200);
+      return answer;
+    });
     await eventually(async () => expect(await own()).toMatchObject({ status: 'forwarding', billable: null }));
     letGo();
     expect(resultOf(await failed).billable).toBe(false);

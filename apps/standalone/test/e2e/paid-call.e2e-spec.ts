@@ -173,17 +173,21 @@ inEachMode('a paid call', (world) => {
   };
 
   describe('whose payment', () => {
-    it('has not come is pending [spec: call-sequence-rule.3, gateway-rule.3, error.202]', async () => {
+    it('has not come is asked for with the same offer, and good once it is paid [spec: error.402 PAYMENT_REQUIRED]', async () => {
       const offer = await quote(buyer, shop.listing, { waiting: 1 });
+      const calls = shop.requests.length;
       const answer = await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id));
-      expect(answer.status).toBe(202);
-      expect(bodyOf(answer)).toMatchObject({ success: true, data: { status: 'pending', relay_request_id: offer.relay_request_id, retry_after_seconds: expect.any(Number) } });
-      expect(answer.headers.get('retry-after')).toMatch(/^\d+$/);
+      expect([answer.status, bodyOf(answer).data, shop.requests.length]).toEqual([402, { payment: offer }, calls]);
+      expect(bodyOf(answer).error).toMatchObject({ code: 'PAYMENT_REQUIRED', details: { reason: 'unpaid' }, recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] } });
+      await buyer.market.sandbox.pay(offer.relay_request_id);
+      expect((await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id))).status).toBe(200);
     });
 
-    it('is not final yet is pending, and good once it is, on the same id [spec: call-sequence-rule.3, gateway-rule.3]', async () => {
+    it('is not final yet is pending, and good once it is, on the same id [spec: call-sequence-rule.3, gateway-rule.3, error.202]', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { waiting: 2 }, 'pending');
-      expect((await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId))).status).toBe(202);
+      const early = await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId));
+      expect([early.status, early.headers.get('retry-after')]).toEqual([202, expect.stringMatching(/^\d+$/)]);
+      expect(bodyOf(early)).toEqual({ success: true, data: { status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: expect.any(Number), reason: 'payment_not_final' } });
       const answer = await eventually(async () => {
         const later = await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId));
         expect(later.status).toBe(200);
@@ -217,7 +221,7 @@ inEachMode('a paid call', (world) => {
       expect(payment.relay_request_id).not.toBe(relayRequestId);
       expectNewPayment(answer, 'refund_due');
       expect(bodyOf(answer).error!.message).toContain('owed back');
-      expect((await callOnce(buyer, shop.listing, { late: 1 }, withRelayId(payment.relay_request_id))).status).toBe(202);
+      expect(reasonOf(await callOnce(buyer, shop.listing, { late: 1 }, withRelayId(payment.relay_request_id)))).toBe('unpaid');
     });
 
     it('failed is quoted anew', async () => {

@@ -43,12 +43,13 @@ inEachMode('payments', (world) => {
   });
 
   describe('POST /payments/verify', () => {
-    it('answers 202 and when to come again until the money is final [spec: POST /payments/verify]', async () => {
+    it('says that nothing was paid, then 202 and when to come again until the money is final [spec: POST /payments/verify]', async () => {
       const offer = await offerOf(reader, feed);
-      const pending = { success: true, data: { status: 'pending', payment_id: offer.payment_id, relay_request_id: offer.requirements.relayRequestId, retry_after_seconds: expect.any(Number) } };
+      const pending = { success: true, data: { status: 'pending', payment_id: offer.payment_id, relay_request_id: offer.requirements.relayRequestId, retry_after_seconds: expect.any(Number), reason: 'payment_not_final' } };
+      expect(await told(verifyOnce(reader, offer))).toEqual([400, 'payment_unpaid']);
+      await reader.market.sandbox.pay(offer.requirements.relayRequestId, { outcome: 'pending' });
       const early = await verifyOnce(reader, offer);
       expect([early.status, early.json, early.headers.get('retry-after')]).toEqual([202, pending, expect.stringMatching(/^\d+$/)]);
-      await reader.market.sandbox.pay(offer.requirements.relayRequestId, { outcome: 'pending' });
       expect([(await verifyOnce(reader, offer)).json, await reader.market.payments.get(offer.payment_id)]).toMatchObject([pending, { status: 'pending' }]);
       await eventually(async () => expect((await verifyOnce(reader, offer)).status).toBe(200), { withinMs: 20_000, everyMs: 200 });
     }, 60_000);

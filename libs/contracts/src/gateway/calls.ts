@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
-import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer } from '../payments-ledger/offers.js';
+import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer, pendingReason } from '../payments-ledger/offers.js';
 import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
 
 /**
@@ -28,13 +28,19 @@ export const executeCall = defineRequest({
       outcome: z.literal('payment_required'),
       payment: paymentOffer,
       /** Why an id that was sent is not good for this call, where one was sent. */
-      reason: z.enum(['underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']).optional(),
+      reason: z.enum(['unpaid', 'underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']).optional(),
       received: z.string().optional(),
       missing: z.string().optional(),
       /** Why the signed authorization that was sent does not pay: before the call, or when its answer was to be settled. Nothing was charged. */
       rejection: z.object({ reason: z.string(), at: z.enum(['verification', 'settlement']) }).optional(),
     }),
-    z.object({ outcome: z.literal('pending'), relayRequestId: relayRequestId.optional(), retryAfterSeconds: z.number().int() }),
+    z.object({
+      outcome: z.literal('pending'),
+      relayRequestId: relayRequestId.optional(),
+      retryAfterSeconds: z.number().int(),
+      /** `call_in_progress`: the payment is good, and another request has the call under way. */
+      reason: z.enum([...pendingReason.options, 'call_in_progress']),
+    }),
     /** `dataJson` is the gateway result as JSON text, the same bytes each time it is asked for. */
     z.object({ outcome: z.literal('answered'), dataJson: z.string(), idempotencyReplayed: z.boolean(), /** Of a signed authorization, where one pays the call. */ transfer: authorizedTransfer.optional() }),
   ]),

@@ -160,6 +160,13 @@ export const openKeylessPayment = defineRequest({
 });
 
 /**
+ * Why a payment is not good for its call yet, where it may be on its way: none was seen, one was seen that is not final, its
+ * rail does not answer, or a signed authorization was handed in and what became of it is not known.
+ */
+export const pendingReason = z.enum(['payment_not_seen', 'payment_not_final', 'payment_unknown', 'settlement_unknown']);
+export type PendingReason = z.output<typeof pendingReason>;
+
+/**
  * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time: until it settles or releases,
  * until `leaseMs` passes, or until its holder no longer says `claimsHeld` of it. `fence` grows with each claim and names this one.
  */
@@ -183,8 +190,9 @@ export const claimPayment = defineRequest({
     z.object({ outcome: z.literal('rejected'), reason: z.string(), offer: paymentOffer }),
     /** Another attempt holds the claim. */
     z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id }),
-    /** Not seen yet, or not final. */
-    z.object({ outcome: z.literal('pending'), gatewayRequestId: id, retryAfterSeconds: z.number().int() }),
+    z.object({ outcome: z.literal('pending'), gatewayRequestId: id, retryAfterSeconds: z.number().int(), reason: pendingReason }),
+    /** Nothing was paid, and nothing is on its way: the offer stands. */
+    z.object({ outcome: z.literal('unpaid'), offer: paymentOffer }),
     z.object({ outcome: z.literal('underpaid'), offer: paymentOffer, received: z.string(), missing: z.string() }),
     /** Expired, failed or already refunded: a new offer is needed. */
     z.object({ outcome: z.literal('not_payable'), reason: z.enum(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']) }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest, type RefusalDeclaration } from '../define.js';
 import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, timestamp } from '../shared/index.js';
-import { createOffer, feesView, paymentRequirements } from './offers.js';
+import { createOffer, feesView, paymentRequirements, pendingReason } from './offers.js';
 
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
 
@@ -131,13 +131,13 @@ export const verifyPayment = defineRequest({
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('completed'), subscription: subscriptionView, payment: completedPayment }),
-    /** Not seen yet, or not final. */
-    z.object({ outcome: z.literal('pending'), paymentId: id, relayRequestId, retryAfterSeconds: z.number().int() }),
+    z.object({ outcome: z.literal('pending'), paymentId: id, relayRequestId, retryAfterSeconds: z.number().int(), reason: pendingReason }),
   ]),
   refusals: {
     payment_not_found: paymentNotFound,
     payment_of_call: declareRefusal('invalid', 'This payment is for a gateway call: repeat the call with X-Market-Relay-Request-Id', z.object({ relay_request_id: relayRequestId }), { nextAction: 'use_direct_gateway' }),
     payment_mismatch: declareRefusal('invalid', 'What was sent is not about this payment, which is untouched', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' }),
+    payment_unpaid: declareRefusal('invalid', 'Nothing has been paid: pay as the requirements say, then verify again', z.object({}), { nextAction: 'pay_and_retry' }),
     payment_underpaid: declareRefusal('invalid', 'The payment is not complete: pay what is missing to the same address, then verify again', z.object({ received: z.string(), missing: z.string(), currency }), { nextAction: 'pay_and_retry' }),
     payment_expired: declareRefusal('invalid', 'The payment was not made in time; POST /subscribe for a new one', z.object({}), payAnew),
     payment_failed: declareRefusal('invalid', 'The payment failed and cost nothing; POST /subscribe for a new one', z.object({}), payAnew),

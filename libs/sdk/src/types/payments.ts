@@ -118,9 +118,14 @@ export interface GatewayResult<T = unknown> {
 
 export interface PendingCall {
   status: 'pending';
-  relay_request_id: string;
+  relay_request_id: string | null;
   retry_after_seconds: number;
+  /** What is waited for. */
+  reason: PendingReason | 'call_in_progress';
 }
+
+/** No payment was seen yet, one that is not final, its rail does not answer, or what became of a signature is not known. */
+export type PendingReason = 'payment_not_seen' | 'payment_not_final' | 'payment_unknown' | 'settlement_unknown';
 
 export type GatewayRequestStatus =
   | 'payment_required'

@@ -1,6 +1,6 @@
 import type { DeliveryType, PricingModel } from './catalog.js';
 import type { ListingRef, PageQuery } from './envelope.js';
-import type { Fees, Party, PaymentOffer, X402Requirements } from './payments.js';
+import type { Fees, Party, PaymentOffer, PendingReason, X402Requirements } from './payments.js';
 
 export type SubscriptionStatus = 'active' | 'cancelled' | 'expired';
 
@@ -65,6 +65,7 @@ export interface PaymentPending {
   payment_id: string;
   relay_request_id: string;
   retry_after_seconds: number;
+  reason: PendingReason;
 }
 
 export interface VerifiedPayment {

@@ -27,6 +27,7 @@ const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 export class SandboxRail implements PaymentRail {
   readonly id = 'sandbox';
   readonly forgets = true;
+  readonly seesAll = true;
 
   constructor(
     private readonly database: Database,

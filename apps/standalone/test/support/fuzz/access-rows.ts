@@ -97,7 +97,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   createPayment: { id: { ...listingInBody, own: ({ feed }) => feed.id, strangers: [200] } },
   verifyPayment: {
     id: { parameter: 'payment_id', own: ({ pendingPayment }) => pendingPayment.payment_id, unknown: 'payment_not_found', malformed: badRequest('request_invalid') },
-    granted: [202],
+    granted: badRequest('payment_unpaid'),
     body: ({ pendingPayment }) => ({ relay_request_id: pendingPayment.requirements.relayRequestId }),
   },
   getPayment: { id: { parameter: 'paymentId', own: ({ pendingPayment }) => pendingPayment.payment_id, unknown: 'payment_not_found' } },
