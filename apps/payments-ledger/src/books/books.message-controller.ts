@@ -7,7 +7,7 @@ import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
 import { ReceiptSigner } from './receipt-signer.js';
 import { ReceiptsQuery } from './receipts.query.js';
 
-/** Each of these is one statement, and a second for the exact total of a list. */
+/** Each of these is one statement, and a second for the exact total of a list or the check of a proof. */
 @Controller()
 export class BooksMessageController {
   constructor(

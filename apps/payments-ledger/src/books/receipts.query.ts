@@ -4,7 +4,8 @@ import { feeRateNumber, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { verifySale } from '../journal/verify-journal.js';
 import { ReceiptSigner, type ReceiptClaims } from './receipt-signer.js';
 
 interface ReceiptRow {
@@ -52,6 +53,7 @@ const find = sql(
 /** Receipts of the caller, as buyer or as seller; nobody sees the other side's. */
 @Injectable()
 export class ReceiptsQuery {
+  private readonly logger = new Logger('ReceiptsQuery');
   private readonly issuer: string;
 
   constructor(
@@ -76,9 +78,15 @@ export class ReceiptsQuery {
     return { ...toView(row), relay_request_id: row.relay_request_id, payer_id: row.buyer_id, seller_id: row.seller_id };
   }
 
-  /** What is signed is read from the books each time: none of it ever changes. */
+  /** What is signed is read from the books each time: none of it ever changes, and where it did nothing is signed. */
   async prove({ receiptId }: InputOf<typeof getReceiptProof>, call: Call): Promise<OutputOf<typeof getReceiptProof>> {
-    const claims = this.toClaims(await this.find(receiptId, call));
+    const receipt = await this.find(receiptId, call);
+    const changed = await verifySale(this.database, receipt.payment_id);
+    if (changed !== null) {
+      this.logger.error(`receipt ${receiptId} is not signed: ${changed}`);
+      throw refuse(getReceiptProof, 'receipt_unlike_books', {});
+    }
+    const claims = this.toClaims(receipt);
     return { jws: await this.signer.sign(claims), claims };
   }
 

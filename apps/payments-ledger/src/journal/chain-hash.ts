@@ -1,27 +1,119 @@
 import { createHash } from 'node:crypto';
-import type { Posting } from './posting.js';
 
 export const GENESIS = Buffer.alloc(32);
 
-/** What of a journal transaction the chain binds. */
-export interface ChainedTransaction {
-  id: string;
-  sequence: bigint;
-  reason: string;
-  paymentId: string;
-  recordedAt: Date;
-  postings: Pick<Posting, 'account' | 'type' | 'direction' | 'amountMicros'>[];
+const { imul } = Math;
+
+/** Values as the journal binds them: text, whatever their type is in the database. */
+type Row<Column extends string> = Record<Column, unknown>;
+type Value = string | null;
+
+export const TRANSACTION = ['id', 'sequence', 'reason', 'payment_id', 'recorded_at'] as const;
+/** What receipts and ledger entries show of a payment, and what its amounts are computed from. None of it changes once the payment is in the journal. */
+export const PAYMENT = [
+  'id',
+  'relay_request_id',
+  'purpose',
+  'gateway_request_id',
+  'buyer_id',
+  'seller_id',
+  'listing_id',
+  'listing_name',
+  'listing_slug',
+  'rail',
+  'network',
+  'currency',
+  'amount_base_units',
+  'gross_micros',
+  'fee_micros',
+  'net_micros',
+  'fee_bps',
+  'transaction_hash',
+] as const;
+export const POSTING = ['id', 'sequence', 'position', 'account', 'owner_id', 'type', 'direction', 'amount_micros', 'balance_after_micros'] as const;
+export const RECEIPT = ['id', 'recipient_type', 'recipient_id', 'request_digest', 'response_digest', 'seller_status_code', 'created_at'] as const;
+
+export type PaymentFacts = Row<(typeof PAYMENT)[number]>;
+export type PostingFacts = Row<(typeof POSTING)[number]>;
+export type ReceiptFacts = Row<(typeof RECEIPT)[number]>;
+
+/** A journal transaction with everything that the chain binds to it. */
+export interface RecordedTransaction extends Row<(typeof TRANSACTION)[number]> {
+  payment: PaymentFacts;
+  sale: SaleFacts | null;
+  postings: readonly PostingFacts[];
 }
 
-/** SHA-256 over the previous hash and one line a fact; changing any recorded fact breaks every later link. */
-export function chainHash(previous: Buffer, transaction: ChainedTransaction): Buffer {
-  const lines = [
-    transaction.sequence.toString(),
-    transaction.id,
-    transaction.reason,
-    transaction.paymentId,
-    transaction.recordedAt.toISOString(),
-    ...transaction.postings.map(({ account, type, direction, amountMicros }) => `${account.address} ${type} ${direction} ${amountMicros}`),
+/** What a sale has beside its payment: when that was completed, the wallet that signed for it where one did, and the receipt of each side. */
+export interface SaleFacts {
+  completed_at: unknown;
+  payer: unknown;
+  buyer: ReceiptFacts;
+  seller: ReceiptFacts;
+}
+
+/** Everything that is bound, in one order. Postings are last, so that one more or less moves nothing else. */
+export function boundValues(transaction: RecordedTransaction): Value[] {
+  const { payment, sale, postings } = transaction;
+  const values: Value[] = [];
+  addValues(values, TRANSACTION, transaction);
+  addValues(values, PAYMENT, payment);
+  if (sale) {
+    values.push(textOf(sale.completed_at), textOf(sale.payer));
+    addValues(values, RECEIPT, sale.buyer);
+    addValues(values, RECEIPT, sale.seller);
+  }
+  for (const posting of postings) addValues(values, POSTING, posting);
+  return values;
+}
+
+/** SHA-256 over the previous hash and every bound value: a change of any of them breaks this link, and of the hash the next one. */
+export function chainHash(previous: Buffer, values: readonly Value[]): Buffer {
+  return createHash('sha256').update(previous).update(JSON.stringify(values)).digest();
+}
+
+/** Four bytes a value, kept beside the hash: the hash tells that something was changed, these tell what. */
+export function checksumsOf(values: readonly Value[]): Buffer {
+  const checksums = Buffer.allocUnsafe(values.length * 4);
+  values.forEach((value, index) => checksums.writeUInt32BE(checksum(value), index * 4));
+  return checksums;
+}
+
+/** The columns whose values do not have the checksums that were kept. */
+export function changedColumns(transaction: RecordedTransaction, checksums: Buffer): string[] {
+  const columns = boundColumns(transaction);
+  const values = boundValues(transaction);
+  const kept = checksums.length / 4;
+  const changed = columns.filter((_column, index) => index >= kept || checksum(values[index]!) !== checksums.readUInt32BE(index * 4));
+  return kept > columns.length ? [...changed, 'postings'] : changed;
+}
+
+function boundColumns({ postings, sale }: RecordedTransaction): string[] {
+  const named = (row: string, columns: readonly string[]): string[] => columns.map((column) => `${row}.${column}`);
+  return [
+    ...named('journal_transactions', TRANSACTION),
+    ...named('payments', PAYMENT),
+    ...(sale ? ['payments.completed_at', 'authorizations.payer', ...named('receipts[buyer]', RECEIPT), ...named('receipts[seller]', RECEIPT)] : []),
+    ...postings.flatMap((_posting, index) => named(`postings[${index}]`, POSTING)),
   ];
-  return createHash('sha256').update(previous).update(lines.join('\n')).digest();
+}
+
+function addValues<Column extends string>(values: Value[], columns: readonly Column[], row: Row<Column>): void {
+  for (const column of columns) values.push(textOf(row[column]));
+}
+
+/** A digest in hex, a time in milliseconds since 1970, anything else as it is written. */
+function textOf(value: unknown): Value {
+  if (typeof value === 'string') return value;
+  if (value === null || value === undefined) return null;
+  if (Buffer.isBuffer(value)) return value.toString('hex');
+  return value instanceof Date ? value.getTime().toString() : String(value as string | number | bigint);
+}
+
+/** FNV-1a of 32 bits over UTF-16 code units; 0 of null. Source: datatracker.ietf.org/doc/html/draft-eastlake-fnv. */
+function checksum(value: Value): number {
+  if (value === null) return 0;
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < value.length; index += 1) hash = imul(hash ^ value.charCodeAt(index), 0x01000193);
+  return hash >>> 0;
 }

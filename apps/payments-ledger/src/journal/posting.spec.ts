@@ -1,6 +1,5 @@
-import { newId, splitFee } from '@market/kernel';
+import { splitFee } from '@market/kernel';
 import fc from 'fast-check';
-import { chainHash, GENESIS } from './chain-hash.js';
 import { accounts, assertBalanced, callCompleted, refundDue, signed, subscriptionStarted, type JournalEntry, type Posting } from './posting.js';
 
 const sumOn = (entry: JournalEntry, address: string): bigint => entry.postings.filter(({ account }) => account.address === address).reduce((sum, posting) => sum + signed(posting), 0n);
@@ -57,37 +56,5 @@ describe('assertBalanced', () => {
     ['a negative amount', [posting('debit', -5n), posting('credit', -5n)]],
   ])('stops %s', (_name, postings) => {
     expect(() => assertBalanced({ reason: 'overpaid', paymentId: 'p', postings })).toThrow('invariant broken');
-  });
-});
-
-describe('chainHash', () => {
-  const entry = callCompleted({ paymentId: newId(), buyerId: newId(), sellerId: newId(), money: splitFee(1_000n, 500) });
-  const recorded = { id: newId(), sequence: 7n, reason: entry.reason, paymentId: entry.paymentId, recordedAt: new Date('2026-01-02T03:04:05.678Z'), postings: entry.postings };
-
-  it('is the same for the same facts', () => {
-    expect(chainHash(GENESIS, recorded)).toEqual(chainHash(Buffer.alloc(32), structuredClone(recorded)));
-  });
-
-  it('changes with each fact and with the link before it', () => {
-    const others: [Buffer, typeof recorded][] = [
-      [Buffer.alloc(32, 1), recorded],
-      [GENESIS, { ...recorded, id: newId() }],
-      [GENESIS, { ...recorded, sequence: 8n }],
-      [GENESIS, { ...recorded, reason: 'overpaid' }],
-      [GENESIS, { ...recorded, paymentId: newId() }],
-      [GENESIS, { ...recorded, recordedAt: new Date(recorded.recordedAt.getTime() + 1) }],
-      ...entry.postings.flatMap((posting, index): [Buffer, typeof recorded][] =>
-        [
-          { ...posting, amountMicros: posting.amountMicros + 1n },
-          { ...posting, direction: posting.direction === 'debit' ? ('credit' as const) : ('debit' as const) },
-          { ...posting, type: 'adjustment' as const },
-          { ...posting, account: accounts.clearingOf('x') },
-        ].map((changed) => [GENESIS, { ...recorded, postings: entry.postings.with(index, changed) }]),
-      ),
-      [GENESIS, { ...recorded, postings: entry.postings.slice(1) }],
-      [GENESIS, { ...recorded, postings: entry.postings.toReversed() }],
-    ];
-    const hashes = [[GENESIS, recorded] as const, ...others].map(([previous, facts]) => chainHash(previous, facts).toString('hex'));
-    expect(new Set(hashes).size).toBe(hashes.length);
   });
 });

@@ -29,7 +29,8 @@ export interface Posting {
 }
 
 /** What money was earned by. */
-export type SaleReason = 'call_completed' | 'subscription_started';
+export const SALE_REASONS = ['call_completed', 'subscription_started'] as const;
+export type SaleReason = (typeof SALE_REASONS)[number];
 
 export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 

@@ -1,6 +1,7 @@
 import { sql, type Tx } from '@market/persistence';
-import { chainHash, GENESIS } from './chain-hash.js';
-import { signed, type Posting, type PostingType } from './posting.js';
+import { boundValues, chainHash, changedColumns, GENESIS } from './chain-hash.js';
+import { SALE_REASONS } from './posting.js';
+import { recordedTransactions, toRecorded, type RecordedRow } from './recorded-transaction.js';
 
 export interface JournalProblem {
   kind: 'chain_broken' | 'unbalanced' | 'balance_wrong' | 'total_not_zero';
@@ -9,24 +10,8 @@ export interface JournalProblem {
   detail: string;
 }
 
-interface TransactionRow {
-  id: string;
-  sequence: string;
-  reason: string;
-  payment_id: string;
-  recorded_at: Date;
-  hash: Buffer;
-  postings: { account: string; type: PostingType; direction: Posting['direction']; amount: string; balance_after: string }[];
-}
-
 const head = sql('journal.head', 'SELECT sequence, hash FROM journal_head');
-const page = sql(
-  'journal.page',
-  `SELECT t.id, t.sequence, t.reason, t.payment_id, t.recorded_at, t.hash,
-     coalesce((SELECT json_agg(json_build_object('account', o.account, 'type', o.type, 'direction', o.direction, 'amount', o.amount_micros::text, 'balance_after', o.balance_after_micros::text) ORDER BY o.position)
-       FROM postings o WHERE o.transaction_id = t.id), '[]') AS postings
-   FROM journal_transactions t WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`,
-);
+const page = sql('journal.page', `${recordedTransactions} WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`);
 const wrongBalances = sql(
   'journal.wrong-balances',
   `WITH summed AS (
@@ -34,6 +19,11 @@ const wrongBalances = sql(
    )
    SELECT a.address, a.balance_micros AS kept, coalesce(s.balance, 0) AS summed
    FROM accounts a LEFT JOIN summed s ON s.account = a.address WHERE a.balance_micros <> coalesce(s.balance, 0) ORDER BY a.address`,
+);
+const saleOf = sql(
+  'journal.sale-of-payment',
+  `SELECT r.*, (SELECT hash FROM journal_transactions WHERE sequence = r.sequence - 1) AS previous
+   FROM (${recordedTransactions} WHERE t.payment_id = $1 AND t.reason IN (${SALE_REASONS.map((reason) => `'${reason}'`).join(', ')})) r`,
 );
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 
@@ -58,7 +48,7 @@ async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promi
   let sequence = 0n;
   let hash: Buffer = GENESIS;
   for (;;) {
-    const transactions = await database.query<TransactionRow>(page, [sequence, last!.sequence, pageSize]);
+    const transactions = await database.query<RecordedRow>(page, [sequence, last!.sequence, pageSize]);
     for (const transaction of transactions) {
       problems.push(...verifyTransaction(transaction, sequence + 1n, hash, running));
       sequence = BigInt(transaction.sequence);
@@ -71,21 +61,39 @@ async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promi
 }
 
 /** One link: it goes on from the recorded hash before it, so that each change is reported once and where it is. */
-function verifyTransaction(row: TransactionRow, expected: bigint, previous: Buffer, running: Map<string, bigint>): JournalProblem[] {
+function verifyTransaction(row: RecordedRow, expected: bigint, previous: Buffer, running: Map<string, bigint>): JournalProblem[] {
   const problems: JournalProblem[] = [];
   const report = (kind: JournalProblem['kind'], detail: string): void => void problems.push({ kind, subject: row.id, detail });
   const sequence = BigInt(row.sequence);
-  const postings = row.postings.map(({ account, type, direction, amount }) => ({ account: { address: account, ownerId: null }, type, direction, amountMicros: BigInt(amount) }));
   if (sequence !== expected) report('chain_broken', `sequence ${expected} is missing before ${sequence}`);
-  const hash = chainHash(previous, { id: row.id, sequence, reason: row.reason, paymentId: row.payment_id, recordedAt: row.recorded_at, postings });
-  if (!hash.equals(row.hash)) report('chain_broken', `what is recorded under ${sequence} does not have the hash recorded for it`);
-  const sum = postings.reduce((total, posting) => total + signed(posting), 0n);
-  if (sum !== 0n || postings.length < 2) report('unbalanced', `${postings.length} postings that sum to ${sum} micros`);
-  postings.forEach((posting, index) => {
-    const { address } = posting.account;
-    const balance = (running.get(address) ?? 0n) + signed(posting);
-    running.set(address, BigInt(row.postings[index]!.balance_after));
-    if (balance !== running.get(address)) report('balance_wrong', `after it ${address} holds ${balance} micros, not ${running.get(address)}`);
+  const broken = brokenLink(row, previous);
+  if (broken !== null) report('chain_broken', broken);
+  const signed = row.postings.map(({ direction, amount_micros }) => BigInt(amount_micros) * (direction === 'credit' ? 1n : -1n));
+  const sum = signed.reduce((total, micros) => total + micros, 0n);
+  if (sum !== 0n || signed.length < 2) report('unbalanced', `${signed.length} postings that sum to ${sum} micros`);
+  row.postings.forEach(({ account, balance_after_micros }, index) => {
+    const balance = (running.get(account) ?? 0n) + signed[index]!;
+    running.set(account, BigInt(balance_after_micros));
+    if (balance !== running.get(account)) report('balance_wrong', `after it ${account} holds ${balance} micros, not ${running.get(account)}`);
   });
   return problems;
+}
+
+/**
+ * Whether a sale's payment, postings and receipts are still what its journal transaction was recorded with. One statement. Who
+ * changed the transaction's hash as well is found by `verifyJournal` at the next link, and not here.
+ * @returns what was changed, null for nothing.
+ */
+export async function verifySale(database: Pick<Tx, 'query'>, paymentId: string): Promise<string | null> {
+  const [row] = await database.query<RecordedRow & { previous: Buffer | null }>(saleOf, [paymentId]);
+  return row ? brokenLink(row, row.previous ?? GENESIS) : 'its journal transaction is gone';
+}
+
+/** @returns what was changed since it was recorded, null for nothing. */
+function brokenLink(row: RecordedRow, previous: Buffer): string | null {
+  const recorded = toRecorded(row);
+  const isWhole = chainHash(previous, boundValues(recorded)).equals(row.hash);
+  const changed = changedColumns(recorded, row.checksums);
+  if (isWhole) return changed.length === 0 ? null : `changed since it was recorded under ${row.sequence}: journal_transactions.checksums`;
+  return `changed since it was recorded under ${row.sequence}: ${changed.join(', ') || 'journal_transactions.hash, or the one before it'}`;
 }

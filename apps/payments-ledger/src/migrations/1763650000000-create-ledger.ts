@@ -144,6 +144,7 @@ async function createJournal(runner: QueryRunner): Promise<void> {
       payment_id uuid NOT NULL REFERENCES payments (id),
       recorded_at timestamptz NOT NULL,
       hash bytea NOT NULL,
+      checksums bytea NOT NULL,
       CONSTRAINT journal_once_per_payment UNIQUE (payment_id, reason)
     )`);
   await runner.query(`

@@ -1,18 +1,20 @@
 import { paymentCompleted, type settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf } from '@market/contracts';
-import { newId } from '@market/kernel';
 import type { Call } from '@market/messaging';
 import { Outbox, sql, type OutgoingEvent, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { callCompleted } from '../journal/posting.js';
 import { splitOf, type CallPaymentRow } from './payment.js';
+import { receiptsOf } from './receipt.js';
 
 /** One that is charged now; its row is locked. */
 export interface Due {
   input: InputOf<typeof settlePayment>;
   call: Pick<Call, 'requestId' | 'traceparent'>;
   payment: CallPaymentRow;
+  /** The wallet that signed for it, where one did. */
+  payer?: string;
 }
 
 const complete = sql(
@@ -35,25 +37,26 @@ export class ChargeCalls {
   ) {}
 
   async execute(tx: Tx, due: Due[], at: Date): Promise<void> {
+    const sales = due.map(({ input, payment, payer = null }) => {
+      const exchanged = { requestDigest: Buffer.from(input.requestDigest, 'hex'), responseDigest: Buffer.from(input.responseDigest, 'hex'), sellerStatusCode: input.sellerStatusCode };
+      return { payment, payer, ...receiptsOf(payment, at, exchanged) };
+    });
     await this.journal.record(
       tx,
-      due.map(({ payment }) => callCompleted({ paymentId: payment.id, buyerId: payment.buyer_id, sellerId: payment.seller_id, money: splitOf(payment) })),
+      sales.map(({ payment, ...sale }) => ({ entry: callCompleted({ paymentId: payment.id, buyerId: payment.buyer_id, sellerId: payment.seller_id, money: splitOf(payment) }), payment, sale })),
       at,
     );
-    const receipts = due.flatMap(({ input, payment }) => [
-      { input, payment, type: 'buyer', recipient: payment.buyer_id },
-      { input, payment, type: 'seller', recipient: payment.seller_id },
-    ]);
+    const receipts = sales.flatMap(({ buyer, seller }) => [buyer, seller]);
     await tx.query(complete, [
       at,
       due.map(({ payment }) => payment.id),
-      receipts.map(() => newId(at.getTime())),
-      receipts.map(({ payment }) => payment.id),
-      receipts.map(({ type }) => type),
-      receipts.map(({ recipient }) => recipient),
-      receipts.map(({ input }) => Buffer.from(input.requestDigest, 'hex')),
-      receipts.map(({ input }) => Buffer.from(input.responseDigest, 'hex')),
-      receipts.map(({ input }) => input.sellerStatusCode),
+      receipts.map(({ id }) => id),
+      receipts.map(({ payment_id }) => payment_id),
+      receipts.map(({ recipient_type }) => recipient_type),
+      receipts.map(({ recipient_id }) => recipient_id),
+      receipts.map(({ request_digest }) => request_digest),
+      receipts.map(({ response_digest }) => response_digest),
+      receipts.map(({ seller_status_code }) => seller_status_code),
     ]);
     await this.outbox.addAll(tx, due.map((item) => toEvent(item, at)));
   }

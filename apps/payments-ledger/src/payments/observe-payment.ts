@@ -76,14 +76,14 @@ export class ObservePayment {
     }
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, verdict.state, observation.receivedBaseUnits, observation.transactionHash, this.config.retryWindowSeconds]);
     const surplus = worthMicros(payment, verdict.surplusBaseUnits);
-    if (surplus > 0n) await this.recordOwed(tx, payment, 'overpaid', surplus, call);
+    if (surplus > 0n) await this.recordOwed(tx, moved!, payment.as_of, 'overpaid', surplus, call);
     return moved!;
   }
 
   /** Ends a payment in the buyer's favour: the state and the adjustment are one commit. */
   async oweBack(tx: Tx, payment: LockedPayment, observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>, reason: 'not_delivered' | 'paid_late', amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
     const [moved] = await tx.query<PaymentRow>(move, [payment.id, 'refund_due', observation.receivedBaseUnits, observation.transactionHash, 0]);
-    if (amountMicros > 0n) await this.recordOwed(tx, payment, reason, amountMicros, call);
+    if (amountMicros > 0n) await this.recordOwed(tx, moved!, payment.as_of, reason, amountMicros, call);
     return moved!;
   }
 
@@ -92,7 +92,7 @@ export class ObservePayment {
     if (receivedBaseUnits <= BigInt(payment.received_base_units)) return payment;
     const [counted] = await tx.query<PaymentRow>(cameMore, [payment.id, receivedBaseUnits]);
     const more = owedMicros(counted!) - owedMicros(payment);
-    if (more > 0n) await this.recordOwed(tx, payment, payment.state === 'completed' ? 'overpaid' : 'paid_late', more, call, receivedBaseUnits);
+    if (more > 0n) await this.recordOwed(tx, counted!, payment.as_of, payment.state === 'completed' ? 'overpaid' : 'paid_late', more, call, receivedBaseUnits);
     return counted!;
   }
 
@@ -120,12 +120,12 @@ export class ObservePayment {
     }
   }
 
-  private async recordOwed(tx: Tx, payment: LockedPayment, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>, totalBaseUnits?: bigint): Promise<void> {
-    await this.journal.record(tx, [refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason, totalBaseUnits })], payment.as_of);
+  private async recordOwed(tx: Tx, payment: PaymentRow, at: Date, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>, totalBaseUnits?: bigint): Promise<void> {
+    await this.journal.record(tx, [{ entry: refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason, totalBaseUnits }), payment }], at);
     await this.outbox.add(
       tx,
       paymentRefundDue,
-      { paymentId: payment.id, gatewayRequestId: payment.gateway_request_id, buyerId: payment.buyer_id, listingId: payment.listing_id, amountMicros: amountMicros.toString(), reason, at: payment.as_of.toISOString() },
+      { paymentId: payment.id, gatewayRequestId: payment.gateway_request_id, buyerId: payment.buyer_id, listingId: payment.listing_id, amountMicros: amountMicros.toString(), reason, at: at.toISOString() },
       call,
     );
   }

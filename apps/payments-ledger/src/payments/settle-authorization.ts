@@ -8,6 +8,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import type { Hash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { verifySale } from '../journal/verify-journal.js';
 import type { Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
@@ -23,7 +24,6 @@ interface AuthorizationRow {
   id: string;
   payment_id: string;
   state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
-  network: string;
   payer: string;
   payload: unknown;
   settlement: Input | null;
@@ -33,7 +33,7 @@ interface AuthorizationRow {
 }
 
 const DEAD_AFTER = `interval '10 minutes'`;
-const COLUMNS = `a.id, a.payment_id, a.state, a.network, a.payer, a.payload, a.settlement, a.attempts, a.valid_before + ${DEAD_AFTER} < clock_timestamp() AS is_dead`;
+const COLUMNS = `a.id, a.payment_id, a.state, a.payer, a.payload, a.settlement, a.attempts, a.valid_before + ${DEAD_AFTER} < clock_timestamp() AS is_dead`;
 const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
 const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
 /** What is charged for is written down before anyone is asked to move money, so that any process can finish it. */
@@ -104,15 +104,17 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     );
   }
 
-  /** The transfer that completed a payment by authorization. */
+  /** The transfer that completed a payment by authorization, with its receipt; null also where the books are not what was recorded, since nothing is signed from them then. */
   async transferOf(payment: PaymentRow): Promise<Output['transfer']> {
     if (payment.authorization_id === null || payment.transaction_hash === null) return null;
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
-    return row ? this.toTransfer(payment, row, payment.transaction_hash, payment.completed_at!) : null;
+    const changed = await verifySale(this.database, payment.id);
+    if (changed !== null) this.logger.error(`the transfer of payment ${payment.id} is not signed for: ${changed}`);
+    return row && changed === null ? this.toTransfer(payment, row, payment.transaction_hash, payment.completed_at!) : null;
   }
 
-  private async toTransfer(payment: PaymentRow, { network, payer }: AuthorizationRow, transaction: string, completedAt: Date): Promise<NonNullable<Output['transfer']>> {
-    const transfer = { transaction, network, payer };
+  private async toTransfer(payment: PaymentRow, { payer }: AuthorizationRow, transaction: string, completedAt: Date): Promise<NonNullable<Output['transfer']>> {
+    const transfer = { transaction, network: payment.network, payer };
     return { ...transfer, receipt: await this.words.receipt(payment, transfer, completedAt) };
   }
 
@@ -170,7 +172,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     if (payment.state === 'completed') return { payment, completedAt: payment.completed_at! };
     invariant(payment.state === 'indeterminate' && isForCall(payment) && row.settlement, `payment ${payment.id} waits for its settlement`);
     await tx.query(settled, [payment.id, row.id, transactionHash]);
-    await this.charge.execute(tx, [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash } }], payment.as_of);
+    await this.charge.execute(tx, [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash }, payer: row.payer }], payment.as_of);
     return { payment, completedAt: payment.as_of };
   }
 }

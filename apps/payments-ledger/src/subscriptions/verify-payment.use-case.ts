@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { verifyPayment, type PendingReason } from '@market/contracts/payments-ledger';
-import { formatDecimal, invariant, newId, usdNumber } from '@market/kernel';
+import { formatDecimal, invariant, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type Call, type Refusal } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
@@ -9,6 +9,7 @@ import { subscriptionStarted } from '../journal/posting.js';
 import { ObservePayment, type LockedPayment } from '../payments/observe-payment.js';
 import { mayGetMoney } from '../payments/payment-state.js';
 import { PaySandbox } from '../payments/pay-sandbox.use-case.js';
+import { receiptsOf } from '../payments/receipt.js';
 import { feesOf, isForSubscription, owedMicros, paymentColumns, requirementsOf, splitOf, type PaymentRow, type SubscriptionPaymentRow } from '../payments/payment.js';
 import { OfferedListing } from './offered-listing.js';
 import { subscriptionColumns, toSubscriptionView, type SubscriptionRow } from './subscription.js';
@@ -93,9 +94,10 @@ export class VerifyPayment {
     const listing = { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug };
     const started = await this.subscriptions.start(tx, { consumerId, sellerId, listing, pricingModel: payment.pricing_model, priceMicros: BigInt(payment.gross_micros), paymentId }, call);
     if (!started) return this.oweBack(tx, payment, call);
-    await this.journal.record(tx, [subscriptionStarted({ paymentId, buyerId: consumerId, sellerId, money: splitOf(payment) })], payment.as_of);
     const at = payment.as_of;
-    await tx.query(complete, [paymentId, at, newId(at.getTime()), consumerId, newId(at.getTime()), sellerId]);
+    const { buyer, seller } = receiptsOf(payment, at);
+    await this.journal.record(tx, [{ entry: subscriptionStarted({ paymentId, buyerId: consumerId, sellerId, money: splitOf(payment) }), payment, sale: { payer: null, buyer, seller } }], at);
+    await tx.query(complete, [paymentId, at, buyer.id, buyer.recipient_id, seller.id, seller.recipient_id]);
     return undefined;
   }
 

@@ -2,6 +2,7 @@ import { paymentCompleted } from '@market/contracts/payments-ledger';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import type { Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { verifyJournal } from '../../src/journal/verify-journal.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { Facilitator, type Settlement } from '../../src/rails/x402/facilitator.js';
@@ -46,6 +47,17 @@ describe('a payment by signed authorization', () => {
     expect(await transfersFor(claim.paymentId)).toBe(1);
     expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId, transfer: settled.transfer });
     expect((await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId)).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
+  });
+
+  it('is signed for anew only from books that are as they were recorded', async () => {
+    const { claim } = await held();
+    const settled = await world.settle(claim);
+    const rewrite = (address: string) => world.db.inspect('UPDATE payments_ledger.authorizations SET payer = $1 WHERE payment_id = $2', [address, claim.paymentId]);
+    await rewrite(`0x${'00'.repeat(20)}`);
+    expect(await world.settle(claim)).toEqual({ ...settled, transfer: null });
+    expect((await verifyJournal(world.db.database)).map(({ detail }) => detail)).toEqual([expect.stringMatching(/: authorizations\.payer$/)]);
+    await rewrite(payer.address.toLowerCase());
+    expect(await world.settle(claim)).toEqual(settled);
   });
 
   it('is held once by 32 who hand it in together, over two processes', async () => {

@@ -29,7 +29,7 @@ describe('the journal', () => {
     }
   };
   const transaction = (id: string, reason = 'paid_late'): string =>
-    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash) VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00')`;
+    `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00', '\\x')`;
   const posting = (id: string, position: number, direction: string, micros: number): string => `('${newId()}', '${id}', 1000, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros}, 0)`;
   const postings = (...rows: string[]): string => `INSERT INTO postings (id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros) VALUES ${rows.join(', ')}`;
 
@@ -148,7 +148,7 @@ describe('the journal', () => {
       const id = newId();
       const before = await world.db.database.query<{ sequence: string }>(sql('test.head', 'SELECT sequence FROM journal_head'));
       const sequence = BigInt(before[0]!.sequence) + 1n;
-      await tamper(`INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash) VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00')`, `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`);
+      await tamper(`INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x')`, `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`);
       expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`]);
     });
   });

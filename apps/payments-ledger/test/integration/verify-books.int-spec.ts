@@ -1,22 +1,84 @@
+import type { OutputOf } from '@market/contracts';
+import { getReceiptProof, listReceipts, type listLedger } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { runCommand } from '@market/runtime';
 import pg from 'pg';
 import { verifyPayments } from '../../src/books/verify-payments.js';
 import { verifyBooks } from '../../src/books/verify-books.command.js';
+import { verifyJournal } from '../../src/journal/verify-journal.js';
 import { paymentsLedger } from '../../src/service.js';
-import { newOrder, startLedger, type LedgerWorld } from '../support/ledger-world.js';
+import { as, newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
 import { offered, subscriberOf } from '../support/subscriber.js';
+
+/** Where everything stands that a receipt's proof and a ledger entry show. */
+const LISTING = ['payments.listing_id', 'payments.listing_name', 'payments.listing_slug'];
+const SHOWN: Record<Exclude<keyof OutputOf<typeof getReceiptProof>['claims'], 'iss'> | `entry.${keyof OutputOf<typeof listLedger>['items'][number]}` | 'who sees it, and where', string[]> = {
+  iat: ['receipts.created_at'],
+  receipt_id: ['receipts.id'],
+  payment_id: ['payments.id'],
+  recipient_type: ['receipts.recipient_type'],
+  buyer_id: ['payments.buyer_id'],
+  seller_id: ['payments.seller_id'],
+  listing: LISTING,
+  gross_amount: ['payments.gross_micros'],
+  fee_rate: ['payments.fee_bps'],
+  fee_amount: ['payments.fee_micros'],
+  net_amount: ['payments.net_micros'],
+  currency: ['payments.currency'],
+  network: ['payments.network'],
+  transaction_hash: ['payments.transaction_hash'],
+  relay_request_id: ['payments.relay_request_id'],
+  gateway_request_id: ['payments.gateway_request_id'],
+  request_digest: ['receipts.request_digest'],
+  response_digest: ['receipts.response_digest'],
+  seller_status_code: ['receipts.seller_status_code'],
+  'entry.id': ['postings.id'],
+  'entry.transaction_id': ['journal_transactions.id'],
+  'entry.type': ['postings.type'],
+  'entry.account': ['postings.account'],
+  'entry.direction': ['postings.direction'],
+  'entry.amount_cents': ['postings.amount_micros'],
+  'entry.currency': [],
+  'entry.balance_after_cents': ['postings.balance_after_micros'],
+  'entry.listing': LISTING,
+  'entry.reference': ['payments.id', 'payments.gateway_request_id', 'receipts.id'],
+  'entry.transaction_hash': ['payments.transaction_hash'],
+  'entry.created_at': ['journal_transactions.recorded_at'],
+  'who sees it, and where': ['postings.owner_id', 'receipts.recipient_id', 'postings.sequence', 'postings.position', 'journal_transactions.reason', 'journal_transactions.payment_id', 'payments.completed_at', 'payments.purpose', 'payments.rail', 'payments.amount_base_units'],
+};
+/** How each is changed, where it is no id, number or time: so that every constraint of the database still holds. */
+const CHANGES: Record<string, string> = {
+  'payments.gross_micros': 'gross_micros = gross_micros + 1, fee_micros = fee_micros + 1',
+  'payments.fee_micros': 'fee_micros = fee_micros + 1, net_micros = net_micros - 1',
+  'payments.net_micros': 'fee_micros = fee_micros - 1, net_micros = net_micros + 1',
+  'payments.relay_request_id': "relay_request_id = '0x' || repeat('0', 64)",
+  'payments.purpose': "purpose = 'subscription', gateway_request_id = NULL, body_digest = NULL, pricing_model = 'monthly'",
+  'postings.type': "type = 'adjustment'",
+  'postings.direction': "direction = CASE direction WHEN 'debit' THEN 'credit' ELSE 'debit' END",
+  'postings.position': 'position = 9 - position',
+  'receipts.recipient_type': "recipient_type = 'seller'",
+};
+const changeOf = (column: string): string => {
+  const name = column.split('.')[1]!;
+  if (CHANGES[column]) return CHANGES[column];
+  if (/(^|_)id$/.test(name)) return `${name} = gen_random_uuid()`;
+  if (/_at$/.test(name)) return `${name} = ${name} + interval '1 ms'`;
+  if (/_digest$/.test(name)) return `${name} = sha256(${name})`;
+  return /_(micros|bps|units|code)$|^sequence$/.test(name) ? `${name} = ${name} + 1` : `${name} = ${name} || 'x'`;
+};
 
 describe('books verify', () => {
   let world: LedgerWorld;
+  let buyer: string;
   let call: string;
   let subscription: string;
   let refund: string;
   beforeAll(async () => {
     world = await startLedger();
-    const claim = await world.claimed(newOrder());
+    const order = newOrder();
+    const claim = await world.claimed(order);
     await world.settle(claim);
-    call = claim.paymentId;
+    [buyer, call] = [order.buyer, claim.paymentId];
     subscription = (await subscriberOf(world).buy(offered(world))).payment.payment_id;
     const late = newOrder();
     const quoted = await world.quote(late);
@@ -26,22 +88,23 @@ describe('books verify', () => {
   });
   afterAll(() => world.stop());
 
+  const TABLES = ['payments', 'receipts', 'subscriptions', 'postings', 'journal_transactions'];
   /** A superuser who has switched the triggers off, and takes it back afterwards. */
   const whileTampered = async <T>(statements: string[], look: () => Promise<T>): Promise<T> => {
     const client = new pg.Client({ connectionString: world.db.url, options: '-c search_path=payments_ledger' });
     await client.connect();
     try {
       await client.query('SET session_replication_role = replica');
-      for (const table of ['payments', 'receipts', 'subscriptions', 'postings']) await client.query(`CREATE TEMP TABLE kept_${table} AS TABLE ${table}`);
+      for (const table of TABLES) await client.query(`CREATE TEMP TABLE kept_${table} AS TABLE ${table}`);
       for (const statement of statements) await client.query(statement);
       const seen = await look();
-      for (const table of ['payments', 'receipts', 'subscriptions', 'postings']) await client.query(`DELETE FROM ${table}`).then(() => client.query(`INSERT INTO ${table} SELECT * FROM kept_${table}`));
+      for (const table of TABLES) await client.query(`DELETE FROM ${table}`).then(() => client.query(`INSERT INTO ${table} SELECT * FROM kept_${table}`));
       return seen;
     } finally {
       await client.end();
     }
   };
-  const run = () => runCommand(paymentsLedger, verifyBooks, { operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: world.db.url, PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64') });
+  const run = () => runCommand(paymentsLedger, verifyBooks, { operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: world.db.url, LOG_LEVEL: 'fatal', PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64') });
 
   it('says so when the books add up', async () => {
     expect(await run()).toBe('the books add up');
@@ -60,6 +123,41 @@ describe('books verify', () => {
     const [subject, detail] = expected();
     expect(await whileTampered(tamper(), () => verifyPayments(world.db.database))).toEqual([{ kind: 'payment_unlike_books', subject, detail }]);
     expect(await verifyPayments(world.db.database)).toEqual([]);
+  });
+
+  describe('names what was changed of all that is shown', () => {
+    const ROWS: Record<string, string> = { payments: 'id', receipts: 'payment_id', journal_transactions: 'payment_id', postings: 'transaction_id' };
+    const tampering = (column: string, paymentId: string, transactionId: string): string[] => {
+      const table = column.split('.')[0]!;
+      const change = `UPDATE ${table} SET ${changeOf(column)} WHERE ${ROWS[table]} = '${table === 'postings' ? transactionId : paymentId}'`;
+      // There is one receipt a side.
+      return column === 'receipts.recipient_type' ? [`DELETE FROM receipts WHERE payment_id = '${paymentId}' AND recipient_type = 'seller'`, change] : [change];
+    };
+    const transactionOf = async (paymentId: string): Promise<string> => (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.journal_transactions WHERE payment_id = $1', [paymentId]))[0]!.id;
+    const foundIn = async (): Promise<string[]> => (await verifyJournal(world.db.database)).filter(({ kind }) => kind === 'chain_broken').map(({ detail }) => detail.replaceAll(/\[\w+\]/g, ''));
+
+    it.each([...new Set(Object.values(SHOWN).flat())])('of a call, and signs no proof of it: %s', async (column) => {
+      const [receipt] = (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(buyer))).items;
+      const prove = () => world.edge.request(getReceiptProof, { receiptId: receipt!.id }, as(buyer));
+      expect((await prove()).claims.payment_id).toBe(call);
+      const [found, refused] = await whileTampered(tampering(column, call, await transactionOf(call)), async () => [await foundIn(), await reasonOf(prove())] as const);
+      expect(found.join()).toMatch(new RegExp(`changed since it was recorded under \\d+: .*\\b${column.replace('.', '\\.')}\\b`));
+      expect(['receipt_unlike_books', 'receipt_not_found']).toContain(refused);
+      expect(await foundIn()).toEqual([]);
+    });
+
+    it.each([['a subscription', ['payments.listing_name', 'receipts.created_at', 'payments.completed_at']], ['a refund', ['payments.listing_name', 'payments.transaction_hash', 'postings.owner_id']]])('of %s', async (what, columns) => {
+      const paymentId = what === 'a refund' ? refund : subscription;
+      for (const column of columns) {
+        const found = await whileTampered(tampering(column, paymentId, await transactionOf(paymentId)), foundIn);
+        expect(found).toEqual([expect.stringContaining(column)]);
+      }
+    });
+
+    it('and of its own checksums', async () => {
+      const found = await whileTampered([`UPDATE journal_transactions SET checksums = sha256(checksums) WHERE payment_id = '${call}'`], foundIn);
+      expect(found).toEqual([expect.stringContaining('journal_transactions.checksums')]);
+    });
   });
 
   it('prints each, and fails', async () => {

@@ -69,7 +69,10 @@ export const getReceiptProof = defineRequest({
   subject: 'rpc.payments-ledger.get-receipt-proof.v1',
   input: z.object({ receiptId: id }),
   output: z.object({ jws: z.string(), claims: receiptClaims }),
-  refusals: { receipt_not_found: getReceipt.refusals.receipt_not_found },
+  refusals: {
+    receipt_not_found: getReceipt.refusals.receipt_not_found,
+    receipt_unlike_books: declareRefusal('conflict', 'This receipt is not what the journal recorded; it is not signed', z.object({}), { nextAction: 'contact_operator' }),
+  },
 });
 
 /** An Ed25519 public key (RFC 8037); `kid` is its RFC 7638 thumbprint. */

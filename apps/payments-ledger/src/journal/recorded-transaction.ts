@@ -1,0 +1,41 @@
+import { POSTING, PAYMENT, RECEIPT, type PaymentFacts, type PostingFacts, type ReceiptFacts, type RecordedTransaction } from './chain-hash.js';
+import { SALE_REASONS, type Posting } from './posting.js';
+
+/** A journal transaction as `recordedTransactions` reads it. */
+export interface RecordedRow {
+  id: string;
+  sequence: string;
+  reason: string;
+  payment_id: string;
+  recorded_at: Date;
+  hash: Buffer;
+  checksums: Buffer;
+  payment: PaymentFacts | null;
+  completed_at: Date | null;
+  payer: string | null;
+  receipts: ReceiptFacts[];
+  postings: (PostingFacts & { account: string; direction: Posting['direction']; amount_micros: string; balance_after_micros: string })[];
+}
+
+/** Columns as text, under their names; digests in hex and times in milliseconds, as they are bound. */
+const asText = (alias: string, columns: readonly string[]): string => `json_build_object(${columns.map((column) => `'${column}', ${textOf(`${alias}.${column}`)}`).join(', ')})`;
+const textOf = (column: string): string => {
+  if (column.endsWith('_digest')) return `encode(${column}, 'hex')`;
+  return column.endsWith('_at') ? `floor(extract(epoch FROM ${column}) * 1000)::text` : `${column}::text`;
+};
+
+/** Journal transactions `t` with all that the chain binds to them, wherever it stands. */
+export const recordedTransactions = `
+  SELECT t.id, t.sequence, t.reason, t.payment_id, t.recorded_at, t.hash, t.checksums, p.completed_at,
+    CASE WHEN p.id IS NOT NULL THEN ${asText('p', PAYMENT)} END AS payment,
+    (SELECT payer FROM authorizations a WHERE a.id = p.authorization_id) AS payer,
+    coalesce((SELECT json_agg(${asText('r', RECEIPT)}) FROM receipts r WHERE r.payment_id = t.payment_id), '[]') AS receipts,
+    coalesce((SELECT json_agg(${asText('o', POSTING)} ORDER BY o.position) FROM postings o WHERE o.transaction_id = t.id), '[]') AS postings
+  FROM journal_transactions t LEFT JOIN payments p ON p.id = t.payment_id`;
+
+/** What is gone counts as nothing in each of its columns. */
+export function toRecorded({ hash: _hash, checksums: _checksums, payment, completed_at, payer, receipts, ...row }: RecordedRow): RecordedTransaction {
+  const receiptOf = (side: string): ReceiptFacts => receipts.find(({ recipient_type }) => recipient_type === side) ?? ({} as ReceiptFacts);
+  const isSale = (SALE_REASONS as readonly string[]).includes(row.reason);
+  return { ...row, payment: payment ?? ({} as PaymentFacts), sale: isSale ? { completed_at, payer, buyer: receiptOf('buyer'), seller: receiptOf('seller') } : null };
+}
