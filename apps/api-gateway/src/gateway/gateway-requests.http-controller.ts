@@ -42,7 +42,7 @@ export class GatewayRequestsHttpController {
   @RequireScope('read')
   @Operation({
     summary: 'History of gateway calls',
-    description: 'Calls the account bought or sold, newest first; no bodies. The relay request id is shown to the buyer alone, and the transaction to the seller once it was charged. Calls are shown for as long as the operator keeps them, 90 days unless it says otherwise.',
+    description: 'Calls the account bought or sold, newest first; no bodies. The relay request id is shown to the buyer alone, and the transaction to the seller once it was charged. The seller reads `request_digest` once the request was forwarded, the buyer `response_digest` once the answer is settled. Calls are shown for as long as the operator keeps them, 90 days unless it says otherwise.',
     asks: [listGatewayRequests],
     query: historyQuery,
     answer: { schema: pageSchema(recordSchema), example: paginated([gatewayRequestExample], 1, { page: 1, limit: 20 }) },

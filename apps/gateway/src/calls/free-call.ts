@@ -15,7 +15,7 @@ const lease = sql(
   `INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps, fence, lease_until)
    VALUES ($1, $2, $3, $4, $5, $6, 'forwarding', $7, 0, 0, 0, 0, 1, now() + $8 * interval '1 millisecond')
    ON CONFLICT (id) DO UPDATE SET status = 'forwarding', fence = g.fence + 1, lease_until = excluded.lease_until
-   WHERE g.billable IS NOT TRUE AND (g.lease_until IS NULL OR g.lease_until < now())
+   WHERE g.billable IS NOT TRUE AND g.payment_id IS NULL AND (g.lease_until IS NULL OR g.lease_until < now())
    RETURNING fence`,
 );
 
@@ -31,7 +31,7 @@ export class FreeCall {
 
   async execute(target: CallableEndpoint, request: Omit<CallRecord, 'id'> & { body: string; fingerprint: Buffer }, call: Call): Promise<CallEnd> {
     const { listing, buyerId, bodyDigest, body } = request;
-    const id = await this.keys.take(call, request.fingerprint, newId());
+    const id = await this.takeKey(request.fingerprint, call);
     const [held] = await this.database.query<{ fence: number }>(lease, [id, buyerId, listing.sellerId, listing.listingId, listing.name, listing.slug, bodyDigest, target.endpoint.timeoutMs + SETTLE_BUDGET_MS]);
     if (!held) return { answer: (await this.records.findResult(id))?.answer ?? null };
     const outcome = await this.sellerCall.execute(target, { requestId: id, buyerId, attempt: held.fence, fence: held.fence, transactionHash: null, body }, call);
@@ -44,5 +44,13 @@ export class FreeCall {
     const answerDigest = createHash('sha256').update(outcome.json).digest();
     const stored = await this.records.storeDelivery({ ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs, answer, answerDigest }, call);
     return { answer: stored ? answer : (await this.records.findResult(id))!.answer };
+  }
+
+  /** A key may have come with an offer when the call still cost something. That offer can be paid yet, so the free call is another one. */
+  private async takeKey(fingerprint: Buffer, call: Call): Promise<string> {
+    const id = newId();
+    const taken = await this.keys.take(call, fingerprint, id);
+    if (taken === id || (await this.records.findRelayRequest(taken)) === null) return taken;
+    return (await this.keys.move(call, taken, id)) ? id : this.takeKey(fingerprint, call);
   }
 }

@@ -30,6 +30,9 @@ interface RequestRow {
   latency_ms: number | null;
   error_code: string | null;
   response_digest: Buffer | null;
+  /** Of the last attempt that reached for the seller; 0 before the first. */
+  fence: number;
+  settled_at: Date | null;
   created_at: Date;
   completed_at: Date | null;
 }
@@ -38,7 +41,7 @@ interface RequestRow {
 const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
    WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
-  g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.created_at, g.completed_at`;
+  g.relay_request_id, g.provider, g.scheme, g.network, g.transaction_hash, g.billable, g.seller_status_code, g.latency_ms, g.error_code, g.response_digest, g.fence, g.settled_at, g.created_at, g.completed_at`;
 
 const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
 type Side = 'buyer' | 'seller';
@@ -122,8 +125,9 @@ function toView(row: RequestRow, viewerId: string): View {
     seller_status_code: row.seller_status_code,
     latency_ms: row.latency_ms,
     error_code: row.error_code,
-    request_digest: row.body_digest.toString('hex'),
-    response_digest: row.response_digest?.toString('hex') ?? null,
+    // A short body is guessed from its digest: neither side is shown that of one which it was never given.
+    request_digest: bought || row.fence > 0 ? row.body_digest.toString('hex') : null,
+    response_digest: !bought || row.settled_at ? (row.response_digest?.toString('hex') ?? null) : null,
     created_at: row.created_at.toISOString(),
     completed_at: row.completed_at?.toISOString() ?? null,
   };

@@ -51,6 +51,22 @@ describe('the history of calls', () => {
     expect((await failedFor(bob)).payment).toMatchObject({ relay_request_id: null, transaction_hash: null });
   });
 
+  it('shows a seller no digest of a body that it was never sent', async () => {
+    const digests = (who: string, status: HistoryEntry['status']) => world.history(who, { status }).then(({ items }) => items.map(({ request_digest }) => request_digest));
+    for (const status of ['payment_required', 'payment_pending', 'expired'] as const) expect(new Set(await digests(bob, status))).toEqual(new Set([null]));
+    expect([await digests(ada, 'payment_required'), await digests(ada, 'payment_pending')]).toEqual([[digestOf('{"n":1}')], [digestOf('{"n":2}')]]);
+    expect(await digests(bob, 'seller_failed')).toEqual([digestOf(SECRET_BODY)]);
+  });
+
+  it('shows a buyer no digest of an answer that is not settled', async () => {
+    const digests = async () => (await Promise.all([ada, bob].map((who) => world.history(who, { status: 'succeeded', listingId: shop.offering.listingId })))).map(({ items }) => items[0]!.response_digest);
+    const settle = (at: string) => world.db.inspect(`UPDATE gateway.gateway_requests SET settled_at = ${at} WHERE buyer_id = $1 AND listing_id = $2 AND billable`, [ada, shop.offering.listingId]);
+    await settle('NULL');
+    expect(await digests()).toEqual([null, digestOf(SECRET_ANSWER)]);
+    await settle('now()');
+    expect(await digests()).toEqual([digestOf(SECRET_ANSWER), digestOf(SECRET_ANSWER)]);
+  });
+
   it('tells both sides the same of a call, and nothing of what was said in it', async () => {
     const [bought] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
     const [sold] = (await world.history(bob, { status: 'succeeded', role: 'seller' })).items;

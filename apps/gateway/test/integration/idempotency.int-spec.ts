@@ -162,6 +162,23 @@ describe('an Idempotency-Key on the paid call', () => {
       expect((await world.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([['succeeded', null], ['succeeded', null], ['succeeded', null]]);
     });
 
+    it('is another call than one whose offer came with the key, which stays as it was', async () => {
+      const [buyer, shop, key] = [newId(), await world.open(), newId()];
+      const { payment } = await world.quote(buyer, shop, BODY, { key });
+      world.catalog.offer({ ...shop.offering, priceMicros: '0' });
+      await eventually(async () => expect((await world.call(newId(), shop)).outcome).toBe('answered'));
+      shop.seller.requests.length = 0;
+      const [free, ...others] = await Promise.all(Array.from({ length: 8 }, () => eventually(() => world.answer(buyer, shop, BODY, { key }))));
+      expect(new Set(others.map(({ dataJson }) => dataJson))).toEqual(new Set([free!.dataJson]));
+      expect([resultOf(free!).charged_amount.amount_cents, shop.seller.requests.length]).toEqual([0, 1]);
+
+      await world.pay(buyer, payment.relay_request_id);
+      const paid = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id }));
+      expect([paid.charged_amount.amount_cents, await world.chargesOf(payment.relay_request_id), shop.seller.requests.length]).toEqual([25, 1, 2]);
+      expect(paid.request_id).not.toBe(resultOf(free!).request_id);
+      expect((await world.answer(buyer, shop, BODY, { key })).dataJson).toBe(free!.dataJson);
+    });
+
     it('tries a failed call again as the same request', async () => {
       const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
       const failed = resultOf(await world.answer(buyer, shop, BODY, { key }));

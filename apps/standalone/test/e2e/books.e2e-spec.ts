@@ -1,4 +1,5 @@
 import { sandboxPayer, type LedgerEntry, type Page } from '@market/sdk';
+import { eventually } from '@market/testing';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { randomBytes } from 'node:crypto';
 import { expectBooksInOrder } from '../support/books.js';
@@ -175,7 +176,12 @@ inEachMode('the books', (world) => {
       const marker = randomBytes(8).toString('hex');
       const result = await buyer.market.call(shops[0]!.listing, { marker }, { pay: sandboxPayer(buyer.market) });
       for (const [agent, role] of [[buyer, 'buyer'], [seller, 'seller']] as const) {
-        const { data } = await agent.market.gatewayRequests.list({ role, limit: 1 });
+        // The digest of an answer is shown once the ledger's word of the charge has come.
+        const data = await eventually(async () => {
+          const { data: newest } = await agent.market.gatewayRequests.list({ role, limit: 1 });
+          expect(newest[0]!.response_digest).not.toBeNull();
+          return newest;
+        });
         expect(data).toMatchObject([
           {
             request_id: result.request_id,

@@ -61,8 +61,17 @@ inEachMode('the history of calls', ({ mode }) => {
     expect(await list(stranger)).toEqual([]);
   });
 
+  it('tells a seller no digest of a request that was never forwarded [spec: GET /gateway-requests]', async () => {
+    const [offered] = await list(seller, { role: 'seller', status: 'expired' });
+    expect([offered!.request_digest, (await find(buyer, relayOf.expired)).request_digest]).toEqual([null, expect.stringMatching(/^[0-9a-f]{64}$/)]);
+  });
+
   it('tells what a call was, to both sides, and neither body nor answer [spec: GET /gateway-requests]', async () => {
-    const own = await find(buyer, relayOf.succeeded);
+    const own = await eventually(async () => {
+      const request = await find(buyer, relayOf.succeeded);
+      expect(request.response_digest).not.toBeNull();
+      return request;
+    });
     expect(own).toEqual({
       id: own.id,
       request_id: own.id,

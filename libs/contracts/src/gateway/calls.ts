@@ -134,7 +134,8 @@ export const gatewayRequestStatus = z.enum(['payment_required', 'payment_pending
 
 /**
  * Parties by id; the edge adds their display names. The relay request id is the buyer's: its seller reads null. So is the
- * transaction hash, which names the buyer's wallet, until there is a charge that it belongs to.
+ * transaction hash, which names the buyer's wallet, until there is a charge that it belongs to. The seller reads `request_digest`
+ * once the request was forwarded, the buyer `response_digest` once the answer is settled.
  */
 export const gatewayRequestView = z.object({
   id,
@@ -153,7 +154,7 @@ export const gatewayRequestView = z.object({
   seller_status_code: z.number().int().nullable(),
   latency_ms: z.number().int().nullable(),
   error_code: z.string().nullable(),
-  request_digest: z.string(),
+  request_digest: z.string().nullable(),
   response_digest: z.string().nullable(),
   created_at: timestamp,
   completed_at: timestamp.nullable(),

@@ -162,7 +162,9 @@ export interface GatewayRequest {
   latency_ms: number | null;
   error_code: string | null;
   /** SHA-256 in hex. */
-  request_digest: string;
+  /** Null where it was sold and not forwarded. */
+  request_digest: string | null;
+  /** Null where there is no answer, or it was bought and is not settled. */
   response_digest: string | null;
   created_at: string;
   completed_at: string | null;
