@@ -1,3 +1,3 @@
-export { startPostgres, type EmbeddedPostgres, type StartPostgresOptions } from './start-postgres.js';
-export { inspectProcess, waitUntilGone, type ProcessInfo } from './process-info.js';
-export { usePostgres } from './use-postgres.js';
+export { startPostgres, usePostgres, type StartPostgresOptions } from './embedded-postgres.js';
+export { inspectProcess, waitUntilGone } from './process-info.js';
+export type { EmbeddedPostgres } from './server.js';

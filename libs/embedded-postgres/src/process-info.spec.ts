@@ -4,29 +4,20 @@ import { inspectProcess, inspectThroughPs, waitUntilGone } from './process-info.
 
 const hasPs = spawnSync('ps').error === undefined;
 
-describe('process info', () => {
-  it.each([
-    ['the way of this system', inspectProcess] as const,
-    ...(hasPs ? [['ps', inspectThroughPs] as const] : []),
-  ])('tells a live process, its start and its command line through %s, and says nothing of a dead one', async (_way, inspect) => {
+it.each([['the way of this system', inspectProcess] as const, ...(hasPs ? [['ps', inspectThroughPs] as const] : [])])(
+  'a live process is told by its parent, start and command line through %s, and a dead one not at all',
+  async (_way, inspect) => {
     const child = spawn('sleep', ['4321']);
     await once(child, 'spawn');
-    const info = await inspect(child.pid ?? 0);
-    expect(info?.command).toBe('sleep 4321');
-    expect(info).toEqual(await inspect(child.pid ?? 0));
-    expect(info?.startedAt).not.toBe('');
+    const { startedAt } = (await inspectProcess(child.pid!))!;
+    const info = await inspect(child.pid!);
+    expect(info).toEqual({ parent: process.pid, command: 'sleep 4321', startedAt: expect.stringMatching(/.+/) });
+    expect(info).toEqual(await inspect(child.pid!));
+    expect(await waitUntilGone(child.pid!, startedAt, 50)).toBe(false);
 
     child.kill('SIGKILL');
+    expect(await waitUntilGone(child.pid!, startedAt, 5_000)).toBe(true);
     await once(child, 'exit');
-    expect(await inspect(child.pid ?? 0)).toBeUndefined();
-  });
-
-  it('waits for an end at most as long as it is told', async () => {
-    const child = spawn('sleep', ['4321']);
-    await once(child, 'spawn');
-    const { startedAt = '' } = (await inspectProcess(child.pid ?? 0)) ?? {};
-    expect(await waitUntilGone(child.pid ?? 0, startedAt, 50)).toBe(false);
-    child.kill('SIGKILL');
-    expect(await waitUntilGone(child.pid ?? 0, startedAt, 5_000)).toBe(true);
-  });
-});
+    expect(await inspect(child.pid!).catch(() => undefined)).toBeUndefined();
+  },
+);

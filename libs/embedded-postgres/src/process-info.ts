@@ -6,17 +6,20 @@ import { promisify } from 'node:util';
 const POLL_INTERVAL_MS = 20;
 
 export interface ProcessInfo {
-  /** Tells two processes with the same pid apart, across reboots too. Empty where the system does not say (Windows). */
+  /** The pid of its parent. */
+  readonly parent: number;
+  /** Tells two processes with the same pid apart, across reboots too. */
   readonly startedAt: string;
-  /** The command line with its arguments, separated by spaces. Empty where the system does not say (Windows). */
+  /** The command line with its arguments, separated by spaces. */
   readonly command: string;
 }
 
-/** What runs under this pid now; undefined when nothing does. A zombie is nothing: it holds no file and runs no code. */
+/**
+ * What runs under this pid now; undefined when nothing does, and on Windows, which does not say. A zombie is nothing: it
+ * holds no file and runs no code. Linux without procps has no `ps`, so it is asked through /proc.
+ */
 export function inspectProcess(pid: number): Promise<ProcessInfo | undefined> {
-  if (process.platform === 'linux') return inspectThroughProc(pid);
-  if (process.platform === 'win32') return Promise.resolve(exists(pid) ? { startedAt: '', command: '' } : undefined);
-  return inspectThroughPs(pid);
+  return (process.platform === 'linux' ? inspectThroughProc(pid) : inspectThroughPs(pid)).catch(() => undefined);
 }
 
 /** Waits until the process has ended, at most `boundMs`; says whether it has. */
@@ -29,38 +32,17 @@ export async function waitUntilGone(pid: number, startedAt: string, boundMs: num
   return true;
 }
 
-/** Linux without procps has no `ps`, so it is asked through /proc. */
 async function inspectThroughProc(pid: number): Promise<ProcessInfo | undefined> {
-  try {
-    const [stat, commandLine, bootId] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, 'utf8'),
-      readFile(`/proc/${pid}/cmdline`, 'utf8'),
-      readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => ''),
-    ]);
-    // The second field is the name in parentheses and may hold spaces; the state follows it, the start time is 19 further on.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
-    return { startedAt: `${bootId.trim()}/${fields[19]}`, command: commandLine.replaceAll('\0', ' ').trim() };
-  } catch {
-    return undefined;
-  }
+  const [stat, command, bootId] = await Promise.all([`/proc/${pid}/stat`, `/proc/${pid}/cmdline`, '/proc/sys/kernel/random/boot_id'].map((path) => readFile(path, 'utf8')));
+  // The second field is the name in parentheses and may hold spaces; state and parent follow it, the start time is 19 after the state.
+  const fields = stat!.slice(stat!.lastIndexOf(')') + 2).split(' ');
+  if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
+  return { parent: Number(fields[1]), startedAt: `${bootId!.trim()}/${fields[19]}`, command: command!.replaceAll('\0', ' ').trim() };
 }
 
 export async function inspectThroughPs(pid: number): Promise<ProcessInfo | undefined> {
-  const format = ['-o', 'stat=', '-o', 'lstart=', '-o', 'command='];
-  try {
-    const { stdout } = await promisify(execFile)('ps', [...format, '-p', String(pid)], { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } });
-    const [, state, startedAt, command] = /^\s*(\S+)\s+((?:\S+\s+){4}\S+)\s+(.*)$/m.exec(stdout) ?? [];
-    return state && startedAt && !state.startsWith('Z') ? { startedAt, command: command ?? '' } : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function exists(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+  const format = ['stat', 'ppid', 'lstart', 'command'].flatMap((column) => ['-o', `${column}=`]);
+  const { stdout } = await promisify(execFile)('ps', [...format, '-p', String(pid)], { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } });
+  const [, state, parent, startedAt, command] = /^\s*(\S+)\s+(\d+)\s+((?:\S+\s+){4}\S+)\s+(.*)$/m.exec(stdout) ?? [];
+  return state && startedAt && !state.startsWith('Z') ? { parent: Number(parent), startedAt, command: command ?? '' } : undefined;
 }

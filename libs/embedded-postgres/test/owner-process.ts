@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url';
 
 const PACKAGE_ROOT = fileURLToPath(new URL('..', import.meta.url));
 
-/** A Node process of its own that runs one of the fixtures. */
+/** A Node process of its own that runs the fixture. */
 export interface OwnerProcess {
-  readonly pid: number;
   /** What it announces once PostgreSQL runs. Rejects with what it wrote to stderr when it ends before that. */
   readonly ready: Promise<{ url: string; pid: number }>;
   /** Ends it as a crash does. */
@@ -17,8 +16,8 @@ export interface OwnerProcess {
 }
 
 /** @param wrapper commands to run it through, such as `setpriv …`; each must keep the pid. */
-export function startOwner(fixture: 'hold' | 'leave-orphan', args: string[], wrapper: string[] = []): OwnerProcess {
-  const script = fileURLToPath(new URL(`./fixtures/${fixture}.ts`, import.meta.url));
+export function startOwner(args: string[], wrapper: string[] = []): OwnerProcess {
+  const script = fileURLToPath(new URL('./fixtures/hold.ts', import.meta.url));
   const node = [process.execPath, '--conditions=@market/source', '--import', '@swc-node/register/esm-register', script];
   const [file = '', ...rest] = [...wrapper, ...node, ...args];
   const child = spawn(file, rest, { cwd: PACKAGE_ROOT, stdio: ['pipe', 'pipe', 'pipe'] });
@@ -34,7 +33,6 @@ export function startOwner(fixture: 'hold' | 'leave-orphan', args: string[], wra
   ready.catch(() => {}); // a test that kills it early does not ask
 
   return {
-    pid: child.pid ?? 0,
     ready,
     async kill() {
       child.kill('SIGKILL');

@@ -42,7 +42,7 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
 
 /** The embedded PostgreSQL takes another port on each start; its own files say which. */
 async function embeddedUrl(dataDir: string): Promise<string> {
-  const password = (await readFile(join(dataDir, 'postgres', 'password'), 'utf8')).trim();
+  const password = (await readFile(join(dataDir, 'postgres', 'cluster', 'password'), 'utf8')).trim();
   const port = (await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[3];
   return `postgres://postgres:${password}@127.0.0.1:${port}/market`;
 }

@@ -1,0 +1,101 @@
+import { once } from 'node:events';
+import { chmod, mkdir, realpath } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { totalmem } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { clusterIn, exists, openCluster, readPassword, removeAbandonedAttempts, urlsOf } from './cluster.js';
+import { findPlatformBinaries } from './platform-binaries.js';
+import { clearPostmasterFile, DirectoryInUseError, ownedBy, portOfReadyServer } from './postmaster-file.js';
+import { runServer, type EmbeddedPostgres } from './server.js';
+
+const START_BOUND_MS = 15_000;
+const RETRY_INTERVAL_MS = 100;
+
+/** What passes by itself: another start was faster to the lock, or a killed predecessor's backends hold its memory a moment longer. */
+const PASSING = /lock file|shared memory block/;
+const PORT_TAKEN = 'could not create any TCP/IP sockets';
+
+/** A sixteenth of the memory, from 64 MB to 1 GB: the marketplace shares the machine, and a page that is not used takes none. */
+const SHARED_BUFFERS_MB = Math.min(Math.max(Math.floor(totalmem() / 16 / 2 ** 20), 64), 1_024);
+
+/** For a small production deployment. The log carries no statements or row contents, which may hold secrets. */
+const DEFAULT_SETTINGS = {
+  shared_buffers: `${SHARED_BUFFERS_MB}MB`,
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  lc_messages: 'C',
+  log_checkpoints: 'off',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+};
+
+export interface StartPostgresOptions {
+  /** Holds the cluster; made when absent. */
+  dataDir: string;
+  /** A free one when absent. */
+  port?: number;
+  /** PostgreSQL settings (`-c name=value`) beside or instead of the defaults. */
+  settings?: Record<string, string>;
+  /** Receives every line of the server's log. */
+  onLog?(line: string): void;
+}
+
+/**
+ * Starts a real PostgreSQL on 127.0.0.1, making its cluster first when `dataDir` is empty. A server that an earlier,
+ * dead owner left running there is stopped and replaced, with everything it acknowledged.
+ *
+ * @throws DirectoryInUseError; Error with the reason in its message: no build for this platform, no user to run as, or a
+ * server that ended (with its last lines of log: a taken port, the data of another major version or another user).
+ */
+export async function startPostgres({ dataDir, port, settings, onLog = () => {} }: StartPostgresOptions): Promise<EmbeddedPostgres> {
+  const binaries = await findPlatformBinaries();
+  if (await mkdir(dataDir, { recursive: true })) await chmod(dataDir, 0o700);
+  const directory = await realpath(dataDir);
+  const cluster = await openCluster(directory, binaries);
+  for (const deadline = Date.now() + START_BOUND_MS; ; await delay(RETRY_INTERVAL_MS)) {
+    await clearPostmasterFile(cluster.directory);
+    const ours = { port: String(port ?? (await freePort())), listen_addresses: '127.0.0.1', unix_socket_directories: '', cluster_name: ownedBy(process.pid) };
+    try {
+      const server = await runServer(binaries.postgres, cluster, { ...DEFAULT_SETTINGS, ...settings, ...ours }, onLog);
+      await removeAbandonedAttempts(directory);
+      return server;
+    } catch (error) {
+      const { message } = error as Error;
+      const passes = PASSING.test(message) || (port === undefined && message.includes(PORT_TAKEN));
+      if (!passes || Date.now() >= deadline) throw new Error(`PostgreSQL did not start in ${cluster.directory} on port ${ours.port}. Its last words:\n${message}`, { cause: error });
+    }
+  }
+}
+
+/**
+ * Does some work with the cluster that is in `dataDir`: on the server of the process that runs it, or where none does,
+ * on one that ends with the work.
+ *
+ * @param work gets the URL of each database, as the superuser.
+ * @throws Error when there is no cluster, or its server neither runs nor can be started.
+ */
+export async function usePostgres<T>(dataDir: string, work: (databaseUrl: (name: string) => string) => Promise<T>): Promise<T> {
+  const cluster = clusterIn(dataDir);
+  if (!(await exists(cluster))) throw new Error(`There is no PostgreSQL in ${dataDir}.`);
+  const server = await startPostgres({ dataDir }).catch((error: unknown) => {
+    if (error instanceof DirectoryInUseError) return undefined;
+    throw error;
+  });
+  if (server) return work(server.databaseUrl).finally(() => server.stop());
+  // Its owner may be starting it just now.
+  for (const deadline = Date.now() + START_BOUND_MS; Date.now() < deadline; await delay(RETRY_INTERVAL_MS)) {
+    const port = await portOfReadyServer(cluster);
+    if (port !== undefined) return work(urlsOf(await readPassword(cluster), port));
+  }
+  throw new Error(`Another process owns ${dataDir}, but its PostgreSQL is not ready.`);
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  probe.close();
+  await once(probe, 'close');
+  return port;
+}
