@@ -32,7 +32,7 @@ export interface RequestContract<I extends z.ZodType = z.ZodType, O extends z.Zo
   input: I;
   output: O;
   refusals: R;
-  /** Its answer may take as long as a seller does. Every other request is given up after `DEFAULT_BUDGET_MS`, however long its caller has: by then the process that took it is gone. */
+  /** Its answer may take as long as a seller does. Every other request is given up after `DEFAULT_BUDGET_MS`, however long its caller has. */
   waitsForSeller?: boolean;
   /** Its answer shows a secret once. An answer kept for an Idempotency-Key is repeated to the API key that got it, and to no other key of the account. */
   answersSecret?: boolean;

@@ -2,7 +2,7 @@ import type { OutputOf, PayloadOf, PlatformReason, RequestContract, RequestOf, S
 import { DEFAULT_BUDGET_MS, type Call } from './call.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
-import type { Link } from './transport.js';
+import { RequestLost, type Link } from './transport.js';
 
 /** Something behind the bus broke; what, is in that service's log under the same request id. */
 export class BusFailure extends Error {
@@ -22,7 +22,7 @@ export class MessageBus {
 
   /**
    * One request, one answer, within the call's deadline.
-   * @throws Refusal as the other side declared it, or `dependency_unavailable` / `deadline_exceeded`; BusFailure on a bug over there.
+   * @throws Refusal as the other side declared it, or `dependency_unavailable`, `answer_lost` or `deadline_exceeded`; BusFailure on a bug over there.
    */
   async request<C extends RequestContract>(contract: C, input: RequestOf<C>, call: Call): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
@@ -52,7 +52,7 @@ export class MessageBus {
       const timer = setTimeout(giveUp, withinMs, 'deadline_exceeded');
       this.link
         .request(subject, message, withinMs)
-        .then(resolve, () => giveUp('dependency_unavailable'))
+        .then(resolve, (error: unknown) => giveUp(error instanceof RequestLost ? 'answer_lost' : 'dependency_unavailable'))
         .finally(() => clearTimeout(timer));
     });
   }

@@ -1,6 +1,7 @@
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import { Logger } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
 import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';
 import { echo, happened, nobodyServes, reserve, slowEcho, testTopology, touched, wait } from '../test/fixtures/contracts.js';
 import { inProcessWorld, natsWorld, type World } from '../test/fixtures/worlds.js';
@@ -72,6 +73,13 @@ describe.each([
       const started = Date.now();
       await expect(bus.request(nobodyServes, {}, newCall({ budgetMs: 8_000 }))).rejects.toMatchObject({ reason: 'dependency_unavailable' });
       expect(Date.now() - started).toBeLessThan(2_000);
+    });
+
+    it('is waited for as long as somebody works on it', async () => {
+      const answer = bus.request(wait, { ticket: 'patient' }, newCall());
+      await Promise.race([answer, delay(3_000)]);
+      replica.log.held.get('patient')!();
+      expect(await answer).toEqual({ ticket: 'patient' });
     });
 
     it('that takes longer than its deadline is given up', async () => {

@@ -8,6 +8,11 @@ export type EventSink = (events: EventRecord[]) => Promise<void>;
 /** Nest's own server base, as far as the bus needs to know it. */
 export type RequestServer = CustomTransportStrategy & { getHandlers(): Map<string, unknown> };
 
+/** A request was sent and will get no reply: whoever took it may have done it. */
+export class RequestLost extends Error {
+  override readonly name = 'RequestLost';
+}
+
 /** One service's way onto the bus. */
 export interface Link {
   /** Serves this service's requests; given to Nest. */
@@ -15,7 +20,7 @@ export interface Link {
   /**
    * Hands an encoded request to one process of the service that serves the subject, and resolves with its encoded reply.
    * Whoever asks gives up after `withinMs`; a transport may forget the request then.
-   * @throws when nobody serves the subject, or the way there is lost.
+   * @throws RequestLost when its reply will not come; any other error when nobody serves the subject, or there is no way there.
    */
   request(subject: string, message: string, withinMs: number): Promise<string>;
   /** Resolves when every event is kept (or handled) beyond this process. */

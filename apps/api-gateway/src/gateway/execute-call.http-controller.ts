@@ -16,7 +16,7 @@ import { paymentRequiredBody, pendingData, type PaymentRequiredOutcome } from '.
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
 import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
 import { readPaymentSignature, type PaymentSignature } from './payment-signature.js';
-import { callOf, MAX_BODY_BYTES, sendAnswer, sendPending } from './send-answer.js';
+import { callOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
 import { readV1Payment, v1KeysOf } from './x402-v1.js';
 import { headerOf, notSettledOf, paymentRequiredOf, settledOf } from './x402.js';
 import { gatewayResultSchema, paymentInfo, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
@@ -63,11 +63,8 @@ export class ExecuteCallHttpController {
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
     const { paymentIdentifier, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? (await this.readV1(request)) ?? {};
-    const outcome = await this.bus.request(
-      executeCall,
-      { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...signature },
-      callOf(request, paymentIdentifier),
-    );
+    const input = { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...signature };
+    const outcome = await this.bus.request(executeCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(input.relayRequestId));
     switch (outcome.outcome) {
       case 'answered':
         if (outcome.transfer && this.speaksV1) reply.header('x-payment-response', headerOf(settledOf(outcome.transfer)));

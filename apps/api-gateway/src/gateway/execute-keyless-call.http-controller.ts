@@ -18,7 +18,7 @@ import { gatewayResultExample, keylessExample, keylessOfferExample, offerExample
 import { gatewayResultSchema, keylessRequiredSchema, paymentInfo, pendingSchema } from './gateway.openapi.js';
 import { signedOffers } from './offer-receipt.js';
 import { PAYMENT_SIGNATURE, readPaymentSignature } from './payment-signature.js';
-import { callOf, MAX_BODY_BYTES, sendAnswer, sendPending } from './send-answer.js';
+import { callOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
 import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
 
 type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
@@ -63,8 +63,9 @@ export class ExecuteKeylessCallHttpController {
   @ApiHeader({ name: PAYMENT_SIGNATURE, required: false, description: 'An x402 version 2 payment of one of the accepts of the 402, in base64.' })
   @ApiExtension('x-payment-info', paymentInfo)
   async executeKeylessCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { paymentIdentifier, authorization } = readPaymentSignature(request.headers) ?? {};
-    const outcome = await this.bus.request(executeKeylessCall, { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization }, callOf(request, paymentIdentifier));
+    const { paymentIdentifier, relayRequestId, authorization } = readPaymentSignature(request.headers) ?? {};
+    const input = { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization };
+    const outcome = await this.bus.request(executeKeylessCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(relayRequestId));
     switch (outcome.outcome) {
       case 'answered':
         return sendAnswer(outcome, reply);

@@ -1,6 +1,6 @@
 import type { OutputOf } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
-import type { Call } from '@market/messaging';
+import { Refusal, type Call } from '@market/messaging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { idempotencyKeyOf } from '../http/idempotency.js';
@@ -20,6 +20,14 @@ export function sendAnswer({ dataJson, idempotencyReplayed, transfer }: Outcome<
 export function sendPending(outcome: Outcome<'pending'>, reply: FastifyReply): void {
   void reply.status(202).header('retry-after', outcome.retryAfterSeconds).send(success(pendingData(outcome)));
 }
+
+/** The process that worked on a paid call is gone. The call may be charged or not: the same request finds out, at another process. */
+export const pendingIfLost =
+  (relayRequestId: string | undefined) =>
+  (error: unknown): Outcome<'pending'> => {
+    if (relayRequestId === undefined || !(error instanceof Refusal) || error.reason !== 'answer_lost') throw error;
+    return { outcome: 'pending', relayRequestId, retryAfterSeconds: 1 };
+  };
 
 /** The fingerprint is made by the gateway service: it alone reads the body. */
 export function callOf(request: FastifyRequest, paymentIdentifier?: string): Call {

@@ -43,7 +43,7 @@ const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, o
 /** All that the OpenAPI document says of one operation, beside its access rule and its body class. */
 export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body, cacheable = false }: OperationDocs): MethodDecorator {
   const refusals = Object.assign({}, ...asks.map((contract) => contract.refusals)) as RequestContract['refusals'];
-  const { dependency_unavailable, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } = platformRefusals;
+  const { dependency_unavailable, answer_lost, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } = platformRefusals;
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary, description }),
@@ -60,7 +60,7 @@ export function Operation({ summary, description, asks = [], status = 200, answe
     ...(body ? [ApiRequestBody(body), ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)] : []),
     ApiRefusals(refusals),
     ...(idempotent ? [ApiRefusals({ idempotency_key_reused, idempotency_in_progress })] : []),
-    ...(asks.length > 0 ? [ApiRefusals({ dependency_unavailable, deadline_exceeded })] : []),
+    ...(asks.length > 0 ? [ApiRefusals({ dependency_unavailable, answer_lost, deadline_exceeded })] : []),
     ApiHttpErrors(500),
   );
 }

@@ -12,7 +12,41 @@ const BETWEEN_FAULTS = 12;
 // A seller that shares a starved machine is late now and then, and would soon count as failing.
 const SETTINGS = { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250', GATEWAY_RESUME_INTERVAL_MS: '250', GATEWAY_FAILING_AFTER: '1000' };
 
+/** The promise is 3 s; this machine may be busy. */
+const HEALED_WITHIN_MS = 6_000;
+
+interface PaidCall {
+  agent: Agent;
+  body: object;
+  relayRequestId: string;
+}
+
+/** Holds the seller's answers while it is closed. */
+class Gate {
+  waiting = 0;
+  private opened: Promise<void> | undefined;
+  private letGo: () => void = () => undefined;
+
+  close(): void {
+    this.waiting = 0;
+    this.opened = new Promise((resolve) => (this.letGo = resolve));
+  }
+
+  open(): void {
+    this.opened = undefined;
+    this.letGo();
+  }
+
+  async pass(): Promise<void> {
+    if (!this.opened) return;
+    this.waiting += 1;
+    await this.opened;
+  }
+}
+
 inEachMode('under pressure', ({ mode }) => {
+  const gate = new Gate();
+  let held = 0;
   let marketplace: RunningMarketplace;
   let shop: Shop;
   let seller: Agent;
@@ -25,6 +59,7 @@ inEachMode('under pressure', ({ mode }) => {
     // Answers take 0 to 40 ms, in a fixed order, so that a kill meets calls in every stage.
     shop = await openShop(seller, async ({ body }) => {
       await delay(((turn += 7) % 41) as number);
+      await gate.pass();
       return { echo: body };
     });
     agents = await Promise.all(Array.from({ length: BUYERS }, (_, n) => registerAgent(marketplace, { displayName: `Buyer ${n}` })));
@@ -72,6 +107,64 @@ inEachMode('under pressure', ({ mode }) => {
       expect(rows.map((row) => row.relay_request_id)).toEqual(expect.arrayContaining(finished.map((purchase) => purchase.relayRequestId)));
     });
   }, 240_000);
+
+  it.each(mode === 'standalone' ? (['standalone'] as const) : (['gateway', 'payments-ledger', 'postgres'] as const))(
+    'kill -9 of %s leaves no caller waiting, and what it interrupted is answered within seconds of its return',
+    async (victim) => {
+      const calls = await callsUnderWay();
+      const waiting = calls.map(async ({ agent, body, relayRequestId }) => callOnce(agent, shop.listing, body, withRelayId(relayRequestId)).then(({ status }) => status, () => 0));
+      await eventually(() => expect(gate.waiting).toBe(calls.length));
+      const killedAt = performance.now();
+      await marketplace.kill(victim);
+      gate.open();
+      const statuses = await Promise.all(waiting);
+      // 0 is a connection that died with its process.
+      expect(statuses.filter((status) => ![0, 200, 202, 503].includes(status))).toEqual([]);
+      expect(performance.now() - killedAt).toBeLessThan(HEALED_WITHIN_MS);
+      await marketplace.restart(victim);
+      const backAt = performance.now();
+      await Promise.all(calls.map((call) => delivered(call)));
+      expect(performance.now() - backAt).toBeLessThan(HEALED_WITHIN_MS);
+      await expectBooksInOrder(marketplace, [shop]);
+    },
+    90_000,
+  );
+
+  it('a process that is paused loses its calls to another, and none where there is no other; each is charged once', async () => {
+    const victim: ProcessName = mode === 'standalone' ? 'standalone' : 'gateway';
+    const calls = await callsUnderWay();
+    const waiting = calls.map(({ agent, body, relayRequestId }) => callOnce(agent, shop.listing, body, withRelayId(relayRequestId)));
+    await eventually(() => expect(gate.waiting).toBe(calls.length));
+    const before = shop.requests.length;
+    const pid = marketplace.pid(victim)!;
+    process.kill(pid, 'SIGSTOP');
+    try {
+      gate.open();
+      if (mode === 'distributed') await Promise.all(calls.map((call) => delivered(call)));
+      else await delay(3_000);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    expect(statuses.filter((status) => status !== 200 && status !== 202)).toEqual([]);
+    if (mode === 'standalone') expect(shop.requests.length).toBe(before);
+    await Promise.all(calls.map((call) => delivered(call)));
+    await expectBooksInOrder(marketplace, [shop]);
+  }, 90_000);
+
+  /** Paid for, and to be held by the seller. */
+  async function callsUnderWay(): Promise<PaidCall[]> {
+    gate.close();
+    return Promise.all(agents.slice(0, 8).map(async (agent) => {
+      const body = { held: (held += 1) };
+      return { agent, body, relayRequestId: await payFor(agent, shop.listing, body) };
+    }));
+  }
+
+  /** Asks until the answer is there. */
+  async function delivered({ agent, body, relayRequestId }: PaidCall): Promise<void> {
+    await eventually(async () => expect((await callOnce(agent, shop.listing, body, withRelayId(relayRequestId))).status).toBe(200), { withinMs: 30_000, everyMs: 100 });
+  }
 
   /** Lets the buyers buy, one call after another, while one victim after another is killed and comes back. */
   async function trade(buyers: TirelessBuyer[], victims: ProcessName[]): Promise<Purchase[]> {

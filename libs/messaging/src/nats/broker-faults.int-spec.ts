@@ -52,11 +52,28 @@ describe('a broker', () => {
     await eventually(() => expect(replica.log.held.has('lost')).toBe(true));
     await world.server.kill();
     const killedAt = Date.now();
-    expect(await waiting).toMatchObject({ reason: 'dependency_unavailable' });
+    expect(await waiting).toMatchObject({ reason: 'answer_lost' });
     expect(Date.now() - killedAt).toBeLessThan(2_000);
     replica.log.held.get('lost')!();
     await world.server.restart();
     await replica.close();
+  });
+
+  it('outlives a process: who waits for it learns within two seconds that it is gone, and who waits for another is not disturbed', async () => {
+    const [gone, other] = [await world.connect('catalog'), await world.connect('catalog')];
+    const replicas = [await startReplica('gone', gone), await startReplica('other', other)];
+    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const tickets = Array.from({ length: 20 }, (_, n) => `${n}`);
+    const answers = tickets.map((ticket) => bus.request(wait, { ticket }, newCall()).catch((error: unknown) => error));
+    await eventually(() => expect(replicas.reduce((sum, { log }) => sum + log.held.size, 0)).toBe(20));
+    await (gone.server as unknown as { unwrap(): NatsConnection }).unwrap().close();
+    const goneAt = performance.now();
+    const isLost = (ticket: string): boolean => replicas[0]!.log.held.has(ticket);
+    for (const ticket of tickets.filter(isLost)) expect(await answers[Number(ticket)]).toMatchObject({ reason: 'answer_lost' });
+    expect(performance.now() - goneAt).toBeLessThan(3_000);
+    replicas.forEach(({ log }) => log.held.forEach((answer) => answer()));
+    for (const ticket of tickets.filter((ticket) => !isLost(ticket))) expect(await answers[Number(ticket)]).toEqual({ ticket });
+    await replicas[1]!.close();
   });
 
   it('that comes back without its memory is taught it again, and events flow', async () => {

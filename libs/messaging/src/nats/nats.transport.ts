@@ -1,10 +1,11 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
 import { ServerNats, type NatsOptions, type WritePacket } from '@nestjs/microservices';
-import { connect, nkeyAuthenticator, type Msg, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
+import { connect, headers, nkeyAuthenticator, nuid, type Msg, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
-import type { EventSink, Link, Transport } from '../transport.js';
+import { RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
+import { LOST_AFTER_INTERVALS, REQUEST_ID_HEADER, servicesAsked, UNDER_WAY_INTERVAL_MS, underWaySubject } from './requests-under-way.js';
 
 export interface NatsTransportOptions {
   servers: string[];
@@ -33,9 +34,12 @@ const WIRE_FORMAT: Pick<ServerOptions, 'serializer' | 'deserializer'> = {
 class DrainingNatsServer extends ServerNats {
   private readonly taken: Subscription[] = [];
   private readonly inFlight = new InFlight();
+  private readonly underWay = new Set<string>();
+  private naming: NodeJS.Timeout | undefined;
 
   constructor(
     options: ServerOptions,
+    private readonly service: ServiceName,
     private readonly drainMs: number,
   ) {
     super(options);
@@ -47,12 +51,17 @@ class DrainingNatsServer extends ServerNats {
 
   /** Listens once the broker knows it: who says it is ready is asked at once. */
   override start(callback: (error?: unknown) => void): void {
+    this.naming = setInterval(() => this.nameRequests(), UNDER_WAY_INTERVAL_MS).unref();
     super.start((error) => void this.unwrap<NatsConnection>().flush().then(() => callback(error), callback));
   }
 
   override getMessageHandler(channel: string) {
-    const handle = super.getMessageHandler(channel) as (error: object | undefined, message: never) => Promise<unknown>;
-    return (error: object | undefined, message: never) => this.inFlight.track(handle.call(this, error, message));
+    const handle = super.getMessageHandler(channel) as (error: object | undefined, message: Msg) => Promise<unknown>;
+    return (error: object | undefined, message: Msg) => {
+      const id = message.headers?.get(REQUEST_ID_HEADER) ?? '';
+      this.underWay.add(id);
+      return this.inFlight.track(handle.call(this, error, message).finally(() => this.underWay.delete(id)));
+    };
   }
 
   /** Takes nothing new, finishes what it has, then leaves: a rolling restart loses no request. */
@@ -61,7 +70,14 @@ class DrainingNatsServer extends ServerNats {
     if (connection.isClosed()) return;
     await Promise.allSettled(this.taken.map((subscription) => subscription.drain()));
     await this.inFlight.finished(this.drainMs);
+    clearInterval(this.naming);
     await connection.drain().catch(() => undefined);
+  }
+
+  /** Who waits for one of them learns that it is not lost. */
+  private nameRequests(): void {
+    const connection = this.unwrap<NatsConnection>();
+    if (this.underWay.size > 0 && !connection.isClosed()) connection.publish(underWaySubject(this.service), JSON.stringify([...this.underWay]));
   }
 
   private subscribe(connection: NatsConnection, ...args: Parameters<NatsConnection['subscribe']>): Subscription {
@@ -72,26 +88,35 @@ class DrainingNatsServer extends ServerNats {
 }
 
 class NatsLink implements Link {
-  /** How to give up each request that has no reply yet. */
-  private readonly waiting = new Set<(reason: Error) => void>();
+  /** Requests that have no reply yet, by id: how to give them up, and for how many intervals nobody has named them. */
+  private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; unnamed: number }>();
+  /** Intervals and not milliseconds are counted, so that a process that was busy or paused itself first reads what came meanwhile. */
+  private readonly watching = setInterval(() => this.giveUpLost(), UNDER_WAY_INTERVAL_MS).unref();
+  private readonly idPrefix = `${nuid.next()}.`;
+  private requests = 0;
   private connected = true;
 
   constructor(
     readonly server: DrainingNatsServer,
     private readonly connection: NatsConnection,
     private readonly events: EventStream,
+    topology: ServiceTopology,
   ) {
     void this.watchConnection();
+    for (const service of servicesAsked(topology)) connection.subscribe(underWaySubject(service), { callback: (error, message) => (error ? undefined : this.hear(message.json())) });
   }
 
   request(subject: string, message: string, withinMs: number): Promise<string> {
     return new Promise((resolve, reject) => {
-      if (!this.connected) return reject(connectionLost());
-      this.waiting.add(reject);
+      if (!this.connected) return reject(new Error('there is no connection to NATS'));
+      const id = `${this.idPrefix}${(this.requests += 1)}`;
+      const head = headers();
+      head.set(REQUEST_ID_HEADER, id);
+      this.waiting.set(id, { giveUp: reject, unnamed: 0 });
       this.connection
-        .request(subject, message, { timeout: withinMs + FORGOTTEN_AFTER_MS })
+        .request(subject, message, { timeout: withinMs + FORGOTTEN_AFTER_MS, headers: head })
         .then((reply) => resolve(reply.string()), reject)
-        .finally(() => this.waiting.delete(reject));
+        .finally(() => this.waiting.delete(id));
     });
   }
 
@@ -114,6 +139,7 @@ class NatsLink implements Link {
 
   async close(): Promise<void> {
     await this.events.close();
+    clearInterval(this.watching);
     if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
   }
 
@@ -123,12 +149,25 @@ class NatsLink implements Link {
       if (type === 'reconnect') this.connected = true;
       if (type !== 'disconnect') continue;
       this.connected = false;
-      this.waiting.forEach((giveUp) => giveUp(connectionLost()));
+      this.waiting.forEach(({ giveUp }) => giveUp(new RequestLost('the connection to NATS was lost')));
+    }
+  }
+
+  private hear(ids: string[]): void {
+    for (const id of ids) {
+      const request = this.waiting.get(id);
+      if (request) request.unnamed = 0;
+    }
+  }
+
+  private giveUpLost(): void {
+    for (const [id, request] of this.waiting) {
+      if ((request.unnamed += 1) < LOST_AFTER_INTERVALS) continue;
+      this.waiting.delete(id);
+      request.giveUp(new RequestLost('the process that took it is gone'));
     }
   }
 }
-
-const connectionLost = (): Error => new Error('the connection to NATS is lost');
 
 /** The bus over NATS: core request-reply in queue groups, JetStream for events, core publish for signals. */
 export function natsTransport(optionsFor: (service: ServiceName) => NatsTransportOptions): Transport {
@@ -148,8 +187,8 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
       };
       const connection = await connect(common);
       assertCarriesPaidBodies(connection);
-      const server = new DrainingNatsServer({ ...(common as ServerOptions), ...WIRE_FORMAT, queue: service }, options.drainMs ?? 10_000);
-      const link = new NatsLink(server, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1));
+      const server = new DrainingNatsServer({ ...(common as ServerOptions), ...WIRE_FORMAT, queue: service }, service, options.drainMs ?? 10_000);
+      const link = new NatsLink(server, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1), topology);
       links.push(link);
       return link;
     },

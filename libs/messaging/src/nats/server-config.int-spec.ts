@@ -4,6 +4,7 @@ import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, nkeyAuthenticator, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
 import { inboxPrefixOf } from './nats.transport.js';
+import { servicesAsked, underWaySubject } from './requests-under-way.js';
 import { natsServerConfig } from './server-config.js';
 
 const subjectsOf = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
@@ -12,7 +13,7 @@ const consumersOf = (service: ServiceName) => topology[service].consumes.map(({ 
 const EVERYONES = {
   rpc: SERVICE_NAMES.flatMap((service) => subjectsOf(Object.values(topology[service].serves))),
   evt: SERVICE_NAMES.flatMap((service) => subjectsOf(topology[service].emits)),
-  sig: SERVICE_NAMES.flatMap((service) => subjectsOf(topology[service].signals)),
+  sig: SERVICE_NAMES.flatMap((service) => [...subjectsOf(topology[service].signals), underWaySubject(service)]),
   consumers: SERVICE_NAMES.flatMap(consumersOf),
   inboxes: SERVICE_NAMES.map((service) => `${inboxPrefixOf(service)}.${'x'.repeat(22)}`),
 };
@@ -50,10 +51,11 @@ const SUBSCRIBED = [
 ];
 
 function mayPublish(service: ServiceName): string[] {
-  const { calls, emits, consumes, signals } = topology[service];
+  const { serves, calls, emits, consumes, signals } = topology[service];
   const usesStream = emits.length > 0 || consumes.length > 0;
   return [
     ...subjectsOf([...calls, ...emits, ...signals]),
+    ...(Object.keys(serves).length > 0 ? [underWaySubject(service)] : []),
     ...(usesStream ? STREAM_POWERS.slice(0, 2) : []),
     ...consumersOf(service).flatMap((consumer) => {
       const [create, info, next] = consumerPowers(consumer);
@@ -67,6 +69,7 @@ function maySubscribe(service: ServiceName): string[] {
   return [
     ...subjectsOf(Object.values(serves)).map((subject) => `${subject} in ${service}`),
     ...subjectsOf(hears),
+    ...servicesAsked(topology[service]).map(underWaySubject),
     `${inboxPrefixOf(service)}.>`,
     EVERYONES.inboxes[SERVICE_NAMES.indexOf(service)]!,
   ].sort();

@@ -1,6 +1,7 @@
 import { topology as marketplace, type RequestContract, type ServiceName, type ServiceTopology } from '@market/contracts';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
 import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
+import { servicesAsked, underWaySubject } from './requests-under-way.js';
 
 export interface NatsServerPlace {
   host?: string;
@@ -36,10 +37,11 @@ export function natsPermissionsOf(service: ServiceName, { serves, calls, emits, 
       ...subjects(calls),
       ...subjects(emits),
       ...subjects(signals),
+      ...(served.length > 0 ? [underWaySubject(service)] : []),
       ...(emits.length + consumes.length > 0 ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`] : []),
       ...subjects(consumes).flatMap((subject) => ownConsumer(consumerName(service, subject), subject)),
     ],
-    subscribe: [...subjects(served).map((subject) => `${subject} ${service}`), ...subjects(hears), `${inboxPrefixOf(service)}.>`],
+    subscribe: [...subjects(served).map((subject) => `${subject} ${service}`), ...subjects(hears), ...servicesAsked({ calls }).map(underWaySubject), `${inboxPrefixOf(service)}.>`],
     responds: served.length > 0,
   };
 }
