@@ -26,7 +26,7 @@ export const pendingIfLost =
   (relayRequestId: string | undefined) =>
   (error: unknown): Outcome<'pending'> => {
     if (relayRequestId === undefined || !(error instanceof Refusal) || error.reason !== 'answer_lost') throw error;
-    return { outcome: 'pending', relayRequestId, retryAfterSeconds: 1 };
+    return { outcome: 'pending', relayRequestId, retryAfterSeconds: 1, reason: 'payment_unknown' };
   };
 
 /** The fingerprint is made by the gateway service: it alone reads the body. */

@@ -161,7 +161,7 @@ export const openKeylessPayment = defineRequest({
 
 /**
  * Why a payment is not good for its call yet, where it may be on its way: none was seen, one was seen that is not final, its
- * rail does not answer, or a signed authorization was handed in and what became of it is not known.
+ * rail or the process that worked on the call does not answer, or a signed authorization was handed in and what became of it is not known.
  */
 export const pendingReason = z.enum(['payment_not_seen', 'payment_not_final', 'payment_unknown', 'settlement_unknown']);
 export type PendingReason = z.output<typeof pendingReason>;
