@@ -15,10 +15,10 @@ const { values: options } = parseArgs({
     seconds: { type: 'string', default: '8' },
     paid: { type: 'string' },
     times: { type: 'string', default: '200' },
-    sizes: { type: 'string', default: '10000,1000000' },
+    sizes: { type: 'string', default: '100000,1000000' },
   },
 });
-const connections = Number(options.connections ?? (options.part === 'search' ? 16 : 32));
+const connections = Number(options.connections ?? (options.part === 'search' ? 8 : 32));
 const seconds = Number(options.seconds);
 const paidCalls = Number(options.paid ?? 12_000);
 

@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   url: string;
   poolSize?: number;
   statementTimeoutMs?: number;
+  /** Settings of PostgreSQL for these connections, beside those that every connection has. */
+  settings?: Record<string, string>;
 }
 
 /** One open transaction. */
@@ -37,6 +39,8 @@ export class Database {
   private readonly logger = new Logger('Database');
 
   private constructor(
+    private readonly definition: DatabaseDefinition,
+    private readonly url: string,
     /** For what looks at the schema itself; services read and write through the methods below. */
     readonly dataSource: DataSource,
     private readonly pool: Pool,
@@ -44,6 +48,7 @@ export class Database {
 
   static async open(definition: DatabaseDefinition, options: DatabaseOptions): Promise<Database> {
     const { schema } = definition;
+    const settings = { role: roleOf(schema), search_path: `${schema},public`, statement_timeout: options.statementTimeoutMs ?? 15_000, idle_in_transaction_session_timeout: 30_000, timezone: 'UTC', ...options.settings };
     const dataSource = new DataSource({
       type: 'postgres',
       url: options.url,
@@ -56,11 +61,16 @@ export class Database {
         max: options.poolSize ?? 10,
         connectionTimeoutMillis: 5_000,
         keepAlive: true,
-        options: `-c role=${roleOf(schema)} -c search_path=${schema},public -c statement_timeout=${options.statementTimeoutMs ?? 15_000} -c idle_in_transaction_session_timeout=30000 -c timezone=UTC`,
+        options: Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`).join(' '),
       },
     });
     await dataSource.initialize();
-    return new Database(dataSource, (dataSource.driver as unknown as { master: Pool }).master);
+    return new Database(definition, options.url, dataSource, (dataSource.driver as unknown as { master: Pool }).master);
+  }
+
+  /** Connections beside these, with bounds of their own, so that neither waits for the other. Whoever opens them closes them. */
+  openPool(options: Omit<DatabaseOptions, 'url'>): Promise<Database> {
+    return Database.open(this.definition, { url: this.url, ...options });
   }
 
   /** TypeORM outside a transaction; what it meets of an outage is told as everywhere else. */

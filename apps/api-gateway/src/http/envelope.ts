@@ -8,6 +8,8 @@ export interface Pagination {
   limit: number;
   total: number;
   totalPages: number;
+  /** Absent where `total` is exact. */
+  total_is_estimate?: true;
 }
 
 export interface Page<T> extends Success<T[]> {
@@ -21,7 +23,13 @@ export const successOfJson = (dataJson: string): string => `{"success":true,"dat
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-export const paginationOf = (total: number, { page, limit }: Pick<Pagination, 'page' | 'limit'>): Pagination => ({ page, limit, total, totalPages: Math.ceil(total / limit) });
+export const paginationOf = (total: number, { page, limit }: Pick<Pagination, 'page' | 'limit'>, isEstimate = false): Pagination => ({
+  page,
+  limit,
+  total,
+  totalPages: Math.ceil(total / limit),
+  ...(isEstimate && { total_is_estimate: true }),
+});
 
 export const paginated = <T>(items: T[], total: number, asked: Pick<Pagination, 'page' | 'limit'>): Page<T> => ({ success: true, data: items, pagination: paginationOf(total, asked) });
 

@@ -49,12 +49,12 @@ export class BrowseListingsHttpController {
     return sendCacheable(request, reply, success(categories));
   }
 
-  /** One bus hop and a query that is shared, 1 more of those for a text that was not asked lately; validated by the query reader alone. */
+  /** One bus hop; validated by the query reader alone. */
   @Get('listings')
   @Public()
   @Operation({
     summary: 'Search the active listings',
-    description: 'All filters must hold. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them.',
+    description: 'All filters must hold. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
     asks: [searchListings],
     query: searchQuery,
     cacheable: true,
@@ -63,8 +63,8 @@ export class BrowseListingsHttpController {
   async searchListings(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { q, category, pricing_model, delivery_type, min_price, max_price, sort, page, limit } = readQuery(searchQuery, raw);
     const input = { q, categoryId: category, pricingModel: pricing_model, deliveryType: delivery_type, minPriceMicros: min_price, maxPriceMicros: max_price, sort, page, limit };
-    const { itemsJson, total } = await this.bus.request(searchListings, input, request.call);
-    const pagination = paginationOf(total, { page, limit });
+    const { itemsJson, total, totalIsEstimate } = await this.bus.request(searchListings, input, request.call);
+    const pagination = paginationOf(total, { page, limit }, totalIsEstimate);
     linkPages(request, reply, this.platform.publicUrl, pagination);
     return sendCacheableText(request, reply, pageOfJson(itemsJson, pagination), JSON_TYPE);
   }

@@ -27,7 +27,10 @@ export const envelopeSchema = (data: JsonSchema): JsonSchema => ({
 const PAGINATION: JsonSchema = {
   type: 'object',
   required: ['page', 'limit', 'total', 'totalPages'],
-  properties: Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
+  properties: {
+    ...Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
+    total_is_estimate: { type: 'boolean', const: true, description: 'There only where total, and with it totalPages, is an estimate.' },
+  },
 };
 
 export const pageSchema = (item: JsonSchema): JsonSchema => {

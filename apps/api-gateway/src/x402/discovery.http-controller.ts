@@ -58,14 +58,14 @@ export class DiscoveryHttpController {
     query: resourcesQuery,
     cacheable: true,
     answer: {
-      schema: object({ x402Version: version, items: resources, pagination: object({ limit: integer, offset: integer, total: integer }) }),
+      schema: object({ x402Version: version, items: resources, pagination: { ...object({ limit: integer, offset: integer, total: integer }), description: 'With total_is_estimate: true as GET /listings has it.' } }),
       example: { x402Version: 2, items: [resourceExample], pagination: { limit: 20, offset: 0, total: 1 } },
     },
   })
   async listResources(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { limit, offset, ...filters } = readQuery(resourcesQuery, raw);
-    const { items, total } = await this.find({ sort: 'newest' }, filters, offset, limit, request.call);
-    return sendCacheable(request, reply, { x402Version: 2, items, pagination: { limit, offset, total } });
+    const { items, total, totalIsEstimate } = await this.find({ sort: 'newest' }, filters, offset, limit, request.call);
+    return sendCacheable(request, reply, { x402Version: 2, items, pagination: { limit, offset, total, ...(totalIsEstimate && { total_is_estimate: true }) } });
   }
 
   @Get('discovery/search')
@@ -97,14 +97,14 @@ export class DiscoveryHttpController {
     return sendCacheable(request, reply, { version: 1, resources: listingsOf(found).map((listing) => callUrl(this.base, listing)) });
   }
 
-  private async find(search: { q?: string; sort: 'newest' | 'popular' }, filters: Filters, offset: number, limit: number, call: Call): Promise<{ items: BazaarResource[]; total: number }> {
+  private async find(search: { q?: string; sort: 'newest' | 'popular' }, filters: Filters, offset: number, limit: number, call: Call): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
     const pages = await Promise.all((skipped === 0 ? [page] : [page, page + 1]).map((number) => this.bus.request(searchListings, { ...PAID_PER_CALL, ...search, page: number, limit }, call)));
     const listings = pages.flatMap(listingsOf).slice(skipped, skipped + limit);
     const { terms } = listings.length === 0 ? { terms: [] } : await this.bus.request(quoteExact, { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) }, call);
     const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? [])).filter((resource) => fits(resource, filters));
-    return { items, total: pages[0]!.total };
+    return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
   }
 }
 

@@ -35,7 +35,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(openSession, () => ({ ...sessionExample, session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)) }))
     .answers(closeSession, () => ({ ended: true as const }))
     .answers(listCategories, () => ({ categories: [categoryExample] }))
-    .answers(searchListings, () => ({ itemsJson: JSON.stringify([listingExample]), total: 41 }))
+    .answers(searchListings, () => ({ itemsJson: JSON.stringify([listingExample]), total: 41, totalIsEstimate: false }))
     .answers(getListing, () => listingDetailExample)
     .answers(createListingChallenge, () => listingChallengeExample)
     .answers(createListing, () => createdListingExample)

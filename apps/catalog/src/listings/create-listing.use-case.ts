@@ -23,7 +23,7 @@ type Created = OutputOf<typeof createListing>;
 /**
  * A new listing for a solved challenge. Its private endpoint is provisioned before the transaction: what the gateway
  * refuses costs the seller nothing, and no transaction waits for another service.
- * Queries: 2 and a transaction of 9; 1 more for per_call, 4 more with an Idempotency-Key, 1 more for a new seller.
+ * Queries: 2 and a transaction of 8; 1 more for per_call, 4 more with an Idempotency-Key, 1 more for a new seller.
  */
 @Injectable()
 export class CreateListing {

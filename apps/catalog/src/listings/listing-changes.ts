@@ -21,7 +21,7 @@ export class ListingChanges {
     private readonly bus: MessageBus,
   ) {}
 
-  /** Stores a new listing under the best free slug of its name, and returns that. Queries: 5, and 1 for each slug that was taken. */
+  /** Stores a new listing under the best free slug of its name, and returns that. Queries: 4, and 1 for each slug that was taken. */
   async add(tx: Tx, listing: Omit<ListingEntity, 'slug'>, call: Call): Promise<string> {
     const slug = await this.listings.claimSlug(tx, listing.id, listing.name);
     await this.listings.insert(tx, { ...listing, slug });

@@ -18,10 +18,10 @@ const listings = batchSql(`
   ), slug AS (
     INSERT INTO listing_slugs (slug, listing_id) SELECT slug, id FROM sample
   )
-  INSERT INTO listing_popularity (listing_id, completed_calls) SELECT id, "completedCalls" FROM sample`);
+  INSERT INTO listing_popularity (listing_id, completed_calls, is_active) SELECT id, "completedCalls", status = 'active' FROM sample`);
 
 const asOwner = sql('samples.as-owner', 'SET LOCAL ROLE NONE');
-const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_search_changes, providers');
+const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing_popularity, listing_words, providers');
 
 /**
  * Writes sample listings and their sellers straight into the tables of the catalog: nobody is told by an event, no

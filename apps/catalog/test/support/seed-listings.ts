@@ -58,5 +58,5 @@ export async function seedListings(service: CatalogService, listings: SeededList
     [rows],
   );
   await service.sql('INSERT INTO listing_slugs SELECT slug, id FROM listings ON CONFLICT DO NOTHING');
-  await service.sql('INSERT INTO listing_popularity SELECT id, "completedCalls" FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint)', [rows]);
+  await service.sql('UPDATE listing_popularity SET completed_calls = "completedCalls" FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint) WHERE listing_id = id', [rows]);
 }

@@ -85,8 +85,8 @@ export const searchListings = defineRequest({
     sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('newest'),
     ...pageRequest,
   }),
-  /** `itemsJson` is an array of `listingView`, as text, since most who ask pass it on as it is; `listingsOf` reads it. */
-  output: z.object({ itemsJson: z.string(), total: z.number().int() }),
+  /** `itemsJson` is an array of `listingView`, as text, since most who ask pass it on as it is; `listingsOf` reads it. Totals up to 10,000 are no estimates. */
+  output: z.object({ itemsJson: z.string(), total: z.number().int(), totalIsEstimate: z.boolean() }),
   refusals: { text_invalid: textInvalid },
 });
 

@@ -3,6 +3,8 @@ export interface Pagination {
   limit: number;
   total: number;
   totalPages: number;
+  /** There only where `total`, and with it `totalPages`, is an estimate. */
+  total_is_estimate?: true;
 }
 
 export interface Page<T> {

@@ -1,8 +1,7 @@
-import type { InputOf, OutputOf } from '@market/contracts';
-import type { getListing, ListingView, searchListings } from '@market/contracts/catalog';
+import type { OutputOf } from '@market/contracts';
+import type { getListing, ListingView } from '@market/contracts/catalog';
 
 export type ListingDetail = OutputOf<typeof getListing>;
-export type Search = InputOf<typeof searchListings>;
 
 /** A listing as it is shown. Its columns stand in the order, and under the names, of `listingView`. */
 export const VIEW_JSON = `(

@@ -34,7 +34,6 @@ const countOfSeller = sql('listings.count-of-seller', 'SELECT count(*)::int AS c
 const claimSlug = sql('listing-slugs.claim', 'INSERT INTO listing_slugs (slug, listing_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING slug');
 const slugsOf = sql('listing-slugs.of-listing', 'SELECT slug FROM listing_slugs WHERE listing_id = $1 ORDER BY slug');
 const freeSlugs = sql('listing-slugs.free', 'DELETE FROM listing_slugs WHERE listing_id = $1');
-const startCounting = sql('listing-popularity.start', 'INSERT INTO listing_popularity (listing_id) VALUES ($1)');
 
 type FactsRow = Omit<ListingFacts, 'priceMicros'> & { priceMicros: string };
 
@@ -79,7 +78,6 @@ export class ListingsRepository {
 
   async insert(tx: Tx, listing: ListingEntity): Promise<void> {
     await tx.manager.insert(ListingEntity, listing);
-    await tx.query(startCounting, [listing.id]);
   }
 
   async update(tx: Tx, id: string, columns: Partial<ListingEntity>): Promise<void> {

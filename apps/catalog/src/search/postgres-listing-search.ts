@@ -1,0 +1,214 @@
+import { Database, sql } from '@market/persistence';
+import { Jobs } from '@market/runtime';
+import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { ListingSearch, type FoundListings, type WantedListings } from './listing-search.js';
+import { correction, fewMatches, isFiltered, landmark, matchesInSample, follow, type Bound, type PageRow, type Place, type Query } from './search-sql.js';
+
+/** Where one road ends and the next begins, in listings. */
+export interface SearchBounds {
+  /** Totals up to this one are exact. */
+  counted: number;
+  /** Taken at random, to tell how many of all match. */
+  sample: number;
+  /** A finer sample, to tell where the matches far down an order stand. */
+  landmarks: number;
+  /** Looked at along the index of an order until a page is met. */
+  followed: number;
+  /** Matches that are sorted for one page. */
+  sorted: number;
+  /** From this offset on, a page begins where the one before was seen to end. */
+  joined: number;
+}
+
+export const BOUNDS: SearchBounds = { counted: 10_000, sample: 500, landmarks: 5_000, followed: 50_000, sorted: 50_000, joined: 1_000 };
+/** What looking at a listing along an order costs, where one of many that are sorted costs 1. */
+const FOLLOWED_FOR_SORTED = 1.5;
+const REMEMBERED_MS = 60_000;
+
+/** Connections for searches alone: however many there are, the rest of the catalog has its own. */
+const CONNECTIONS = {
+  poolSize: 4,
+  statementTimeoutMs: 3_000,
+  settings: {
+    // Enough for an exact bitmap of the pages of a million listings.
+    work_mem: '32MB',
+    // Which road a statement takes is decided here, by what was counted; the planner is left with the indexes.
+    random_page_cost: '1.1',
+    enable_seqscan: 'off',
+    enable_hashjoin: 'off',
+    enable_mergejoin: 'off',
+    jit: 'off',
+  },
+};
+
+const countActive = sql('active-listings.count', `SELECT coalesce(sum(change), 0)::int AS active, concat(max(id), ' ', count(*)) AS version FROM active_listings`);
+const sumUp = sql(
+  'active-listings.sum-up',
+  `WITH former AS (DELETE FROM active_listings WHERE (SELECT count(*) FROM active_listings) > 1 RETURNING change)
+   INSERT INTO active_listings (change) SELECT sum(change) FROM former HAVING count(*) > 0`,
+);
+const SUM_UP_EVERY_MS = 60_000;
+
+interface Shelf {
+  active: number;
+  /** Another after every change of a listing. */
+  version: string;
+}
+
+/** How many listings match, by filters. */
+interface Total {
+  matches: number;
+  isEstimate: boolean;
+  version: string;
+}
+
+const NOTHING: PageRow = { itemsJson: '[]', shown: 0, key: null, id: null };
+
+/**
+ * Answers from the indexes of the catalog's own tables. How many listings match decides how a page of them is found: few are
+ * taken out of the GIN index and sorted; where many match, following the index of the order meets a page soon.
+ *
+ * Queries: 2 without any filter; else 2 to 4, and up to 4 more for a text that nothing matches.
+ */
+export class PostgresListingSearch extends ListingSearch implements OnModuleInit, OnModuleDestroy {
+  private connections: Database | undefined;
+  private readonly totals = new LRUCache<string, Total>({ max: 5_000, ttl: REMEMBERED_MS });
+  /** By filters, order and offset, where the page before it ended. */
+  private readonly ends = new LRUCache<string, Place>({ max: 5_000, ttl: REMEMBERED_MS });
+
+  constructor(
+    private readonly database: Database,
+    private readonly jobs: Jobs,
+    private readonly bounds: SearchBounds = BOUNDS,
+  ) {
+    super();
+  }
+
+  onModuleInit(): void {
+    this.jobs.beforeReady(async () => void (this.connections = await this.database.openPool(CONNECTIONS)));
+    this.jobs.every('sum up active listings', SUM_UP_EVERY_MS, () => this.sumUp());
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.connections?.close();
+  }
+
+  /** Makes one row of those by which the number of active listings changed. Whoever else does so meanwhile leaves them alone. */
+  async sumUp(): Promise<void> {
+    await this.database.query(sumUp);
+  }
+
+  async find(wanted: WantedListings): Promise<FoundListings> {
+    const shelf = await this.ask<Shelf>([countActive, []]);
+    if (isFiltered(wanted)) return this.findFiltered(wanted, shelf);
+    const { itemsJson } = await this.pageOfAll(wanted, shelf.active);
+    return { itemsJson, total: shelf.active, totalIsEstimate: false };
+  }
+
+  private async findFiltered(query: Query, shelf: Shelf): Promise<FoundListings> {
+    const { active, version } = shelf;
+    const filters = filtersOf(query);
+    let total = this.totals.get(filters);
+    // An estimate may be a minute old; what was counted holds until a listing changes.
+    if (!total || (!total.isEstimate && total.version !== version)) {
+      const { sorted, ...counted } = await this.count(query, shelf);
+      if (counted.matches === 0) return this.findCorrected(query, shelf);
+      this.totals.set(filters, (total = counted));
+      if (sorted) return { itemsJson: sorted.itemsJson, total: total.matches, totalIsEstimate: false };
+    }
+    const end = total.isEstimate ? active : total.matches;
+    const page = query.offset < end ? await this.pageAmong(query, total.matches, active) : NOTHING;
+    return { itemsJson: page.itemsJson, total: total.isEstimate ? this.totalBeside(page, query, total.matches) : total.matches, totalIsEstimate: total.isEstimate };
+  }
+
+  /** With the page that was asked for where it came of itself. */
+  private async count(query: Query, { active, version }: Shelf): Promise<Total & { sorted?: PageRow }> {
+    const most = this.bounds.counted;
+    const guess = await this.guess(query, active);
+    if (!guess.isCertainlyMany) {
+      // Matches have their keys with them, but for their popularity, which is looked up: not for more of them than an order is followed for.
+      const sortable = query.sort === 'popular' ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED * (query.offset + query.limit) * active))) : most;
+      const { matches, ...page } = await this.ask<PageRow & { matches: number }>(fewMatches(query, { most: most + 1, sortable }));
+      if (matches <= most) return { matches, isEstimate: false, version, ...(matches <= sortable && { sorted: page }) };
+    }
+    return { matches: Math.max(guess.matches, most + 1), isEstimate: true, version };
+  }
+
+  /** No listing has what a text asks for, or it is misspelt. */
+  private async findCorrected({ text, ...query }: Query, shelf: Shelf): Promise<FoundListings> {
+    if (text !== undefined) {
+      const { asked, corrected } = await this.ask<{ asked: string; corrected: string }>(correction(text));
+      if (corrected !== asked) return this.findFiltered({ ...query, tsquery: corrected }, shelf);
+    }
+    return { itemsJson: '[]', total: 0, totalIsEstimate: false };
+  }
+
+  /** How many listings match, going by a sample; certain where five standard deviations lie between that and what is counted. */
+  private async guess(query: Query, active: number): Promise<{ matches: number; isCertainlyMany: boolean }> {
+    const { counted, sample } = this.bounds;
+    if (active <= counted) return { matches: 0, isCertainlyMany: false };
+    const { hits } = await this.ask<{ hits: number }>(matchesInSample(query, sample));
+    const share = Math.min(sample / active, 1);
+    const expected = counted * share;
+    return { matches: Math.round(hits / share), isCertainlyMany: hits > expected + 5 * Math.sqrt(expected) };
+  }
+
+  private async pageOfAll(query: Query, active: number): Promise<PageRow> {
+    const { offset } = query;
+    const limit = Math.min(query.limit, active - offset);
+    if (limit <= 0) return NOTHING;
+    const isBackward = offset > active / 2;
+    return this.ask<PageRow>(follow({ ...query, limit }, { offset: isBackward ? active - offset - limit : offset, most: active, isBackward }));
+  }
+
+  /** A page of so many matches. */
+  private async pageAmong(query: Query, matches: number, active: number): Promise<PageRow> {
+    const { offset, limit } = query;
+    const place = (at: number): string => [at, query.sort, filtersOf(query)].join(' ');
+    const after = this.ends.get(place(offset));
+    const page = after ? await this.ask<PageRow>(follow(query, { after, offset: 0, most: active })) : await this.pageFrom(query, matches, active);
+    const last = page.key === null ? after : { key: page.key, id: page.id! };
+    if (last && offset + limit >= this.bounds.joined) this.ends.set(place(offset + limit), last);
+    return page;
+  }
+
+  private async pageFrom(query: Query, matches: number, active: number): Promise<PageRow> {
+    const { offset, limit } = query;
+    const followed = Math.ceil(((offset + limit) * active) / matches);
+    const isFollowable = followed <= this.bounds.followed;
+    const isSortable = matches <= this.bounds.sorted;
+    if (!isFollowable && !isSortable) return this.pageNear(query, active);
+    if (isFollowable && !(isSortable && matches < followed * FOLLOWED_FOR_SORTED)) {
+      const most = 3 * followed + 1_000;
+      const page = await this.ask<PageRow>(follow(query, { offset, most }));
+      // Where matches are this much rarer at the head of the order, they may all stand at its end.
+      if (page.shown === limit || most >= active) return page;
+    }
+    return this.ask<PageRow>(fewMatches(query, { most: active, sortable: active }));
+  }
+
+  /** A page that begins about where the offset is: at the match of a sample that has as large a share of the matches before it. */
+  private async pageNear(query: Query, active: number): Promise<PageRow> {
+    const step = active / this.bounds.landmarks;
+    const index = Math.floor(query.offset / step) - 1;
+    const mark = index < 0 ? undefined : await this.ask<(Place & { index: number }) | undefined>(landmark(query, { size: this.bounds.landmarks, index }));
+    const passed = mark ? (mark.index + 1) * step : 0;
+    return this.ask<PageRow>(follow(query, { after: mark, offset: Math.max(Math.round(query.offset - passed), 0), most: active }));
+  }
+
+  /** An estimate that the page beside it does not belie: behind a full page is another, behind a short one is none. */
+  private totalBeside({ shown }: PageRow, { offset, limit }: Query, estimate: number): number {
+    const end = offset + shown;
+    if (shown === limit) return Math.max(estimate, end + 1);
+    return Math.max(shown > 0 ? end : Math.min(estimate, offset), this.bounds.counted + 1);
+  }
+
+  private async ask<Row>([statement, values]: Bound): Promise<Row> {
+    const [row] = await this.connections!.query<Row>(statement, values);
+    return row!;
+  }
+}
+
+const filtersOf = ({ text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros }: Query): string =>
+  JSON.stringify([text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros]);
