@@ -178,7 +178,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const followed = Math.ceil(((offset + limit) * active) / matches);
     const isFollowable = followed <= this.bounds.followed;
     const isSortable = matches <= this.bounds.sorted;
-    if (!isFollowable && !isSortable) return this.pageNear(query, active);
+    if (!isFollowable && !isSortable) return this.pageNear(query, matches, active);
     if (isFollowable && !(isSortable && matches < followed * FOLLOWED_FOR_SORTED)) {
       const most = 3 * followed + 1_000;
       const page = await this.ask<PageRow>(follow(query, { offset, most }));
@@ -188,13 +188,12 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return this.ask<PageRow>(fewMatches(query, { most: active, sortable: active }));
   }
 
-  /** A page that begins about where the offset is: at the match of a sample that has as large a share of the matches before it. */
-  private async pageNear(query: Query, active: number): Promise<PageRow> {
-    const step = active / this.bounds.landmarks;
-    const index = Math.floor(query.offset / step) - 1;
-    const mark = index < 0 ? undefined : await this.ask<(Place & { index: number }) | undefined>(landmark(query, { size: this.bounds.landmarks, index }));
-    const passed = mark ? (mark.index + 1) * step : 0;
-    return this.ask<PageRow>(follow(query, { after: mark, offset: Math.max(Math.round(query.offset - passed), 0), most: active }));
+  /** A page that begins about where the offset is: behind the match of a sample that has as large a share of all before it. */
+  private async pageNear(query: Query, matches: number, active: number): Promise<PageRow> {
+    const { offset } = query;
+    const mark = await this.ask<(Place & { share: number }) | undefined>(landmark(query, { size: this.bounds.landmarks, share: offset / matches }));
+    const passed = mark ? Math.round(mark.share * matches) : 0;
+    return this.ask<PageRow>(follow(query, { after: mark, offset: Math.max(offset - passed, 0), most: active }));
   }
 
   /** An estimate that the page beside it does not belie: behind a full page is another, behind a short one is none. */

@@ -86,15 +86,18 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
 /** How many of some listings taken at random match. */
 export const matchesInSample = (query: Query, size: number): Bound => prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
 
-/** The place that a match in a sample has in the order asked for. @param index in that order; the last one's where there are fewer. */
-export function landmark(query: Query, { size, index }: { size: number; index: number }): Bound {
-  return prepared(
+/**
+ * The last of a sample's matches that stands before a share of all matches in the order asked for, and which share stands up to it;
+ * none where that is the first.
+ */
+export const landmark = (query: Query, { size, share }: { size: number; share: number }): Bound =>
+  prepared(
     (bind) => `
       WITH matching AS MATERIALIZED (SELECT id, key FROM (${sampleOf(query, size, bind)}) sampled WHERE fits),
-        at AS (SELECT least(${bind(index, 'bigint')}, count(*) - 1) AS index FROM matching)
-      SELECT key::text, id, (SELECT index FROM at)::int AS index FROM ${keyed(query, 'matching')} keyed ORDER BY ${inOrder(query, 'keyed.')} LIMIT 1 OFFSET greatest((SELECT index FROM at), 0)`,
+        found AS (SELECT count(*) AS hits, least(floor(count(*) * ${bind(share, 'float8')}), count(*))::bigint AS before FROM matching)
+      SELECT keyed.key::text, keyed.id, (found.before / found.hits::float8) AS share FROM ${keyed(query, 'matching')} keyed, found
+      WHERE found.before > 0 ORDER BY ${inOrder(query, 'keyed.')} LIMIT 1 OFFSET greatest((SELECT before FROM found) - 1, 0)`,
   );
-}
 
 /** A text and what is likely meant by it; both as PostgreSQL prints them. */
 export const correction = (text: string): Bound =>

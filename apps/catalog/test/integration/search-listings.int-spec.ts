@@ -126,7 +126,7 @@ describe('search', () => {
     });
 
     it.each(['newest', 'popular', 'price_low'] as const)('shows each of them once to who reads page after page, by %s', async (sort) => {
-      const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 100 });
+      const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 300 });
       const seen: string[] = [];
       for (let page = 1; ; page += 1) {
         const ids = idsIn(await postgres.find(wanted('fjord or quilt', sort, 30, page)));
@@ -140,11 +140,11 @@ describe('search', () => {
     it.each(['newest', 'popular', 'price_low'] as const)('begins a page far down near its place, by %s', async (sort) => {
       const everything = naiveSearch(all, { q: 'fjord or quilt', sort, page: 1, limit: all.length }).ids;
       for (const page of [4, 7, 10, 13]) {
-        const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 100 });
+        const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 300 });
         const ids = idsIn(await postgres.find(wanted('fjord or quilt', sort, 20, page)));
         const start = everything.indexOf(ids[0]!);
         expect(ids).toEqual(everything.slice(start, start + 20));
-        // Five standard deviations of where a hundredth of all stand among all.
+        // More than five standard deviations of where one of a hundred matches stands among all.
         expect(Math.abs(start - (page - 1) * 20)).toBeLessThan(everything.length / 3);
         await close();
       }
