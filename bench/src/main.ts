@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { startMarketplace } from '@market/testing';
-import { runFromSource, startChild } from './child.js';
+import { startChild } from './child.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureSearch } from './search/measure-search.js';
@@ -14,7 +14,6 @@ const { values: options } = parseArgs({
     connections: { type: 'string' },
     seconds: { type: 'string', default: '8' },
     paid: { type: 'string' },
-    times: { type: 'string', default: '200' },
     sizes: { type: 'string', default: '100000,1000000' },
   },
 });
@@ -91,7 +90,6 @@ function print(mode: string, rows: Row[]): void {
 const parts: Record<string, () => Promise<void>> = {
   requests: main,
   search: () => measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }),
-  rails: () => runFromSource('../rails/measure-rails.ts', ['--times', options.times]),
   x402: () => measureX402({ connections: (options.connections ?? '8,32').split(',').map(Number), seconds, paid: Number(options.paid ?? 4_000) }),
 };
 const part = parts[options.part];

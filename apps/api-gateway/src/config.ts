@@ -1,5 +1,5 @@
 import { limitsVariables } from '@market/limits';
-import { defineConfig, flag, integer, optional, text, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
+import { defineConfig, integer, optional, text, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
 import { z } from 'zod';
 import { isCidr } from './http/client-address.js';
 import { RateLimits, SHIPPED } from './http/rate-limits.js';
@@ -27,7 +27,6 @@ const variables = defineConfig('api-gateway', {
   callBudgetMs: variable('API_GATEWAY_CALL_BUDGET_MS', integer(1_000, 600_000, 150_000), 'the same for requests that wait for a seller; longer than the longest endpoint timeout (120000)'),
   trustedProxies: variable('API_GATEWAY_TRUSTED_PROXIES', cidrs, 'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored'),
   securityContact: variable('API_GATEWAY_SECURITY_CONTACT', optional(contact), 'whom to tell of a weakness: a mailto:, https: or tel: URI for /.well-known/security.txt; no such file when absent'),
-  x402V1: variable('API_GATEWAY_X402_V1', flag(false), 'whether clients of x402 version 1 can pay with a key: the 402 then carries x402Version and accepts at the top of its body, and X-PAYMENT is taken'),
   rateLimits: variable('RATE_LIMITS', rateLimits, 'requests an account, or an address without one, may send: <name>=<requests>/<seconds>[:<at once>], comma separated; what is not named stays as shipped; off in sandbox mode alone'),
   ...limitsVariables,
 });

@@ -15,8 +15,6 @@ import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
 import { ForgetUnpaid } from './payments/forget-unpaid.job.js';
-import { FindExactOffer } from './payments/find-exact-offer.query.js';
-import { FindLateMoney } from './payments/find-late-money.job.js';
 import { HearRelay } from './payments/hear-relay.use-case.js';
 import { KeylessTermsSeal } from './payments/keyless-terms.js';
 import { ObservePayment } from './payments/observe-payment.js';
@@ -34,7 +32,6 @@ import { SettleAuthorization } from './payments/settle-authorization.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
 import { PAYMENT_RAILS, type PaymentRail } from './rails/payment-rail.js';
 import { configuredRails } from './rails/configured-rails.js';
-import { Prices } from './rails/prices/prices.js';
 import { SandboxRail } from './rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from './rails/x402/sandbox-facilitator.js';
 import { CancelSubscription } from './subscriptions/cancel-subscription.use-case.js';
@@ -56,7 +53,6 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     CreateOffer,
     QuoteExact,
     SignedWords,
-    FindExactOffer,
     QuoteKeyless,
     OpenKeylessPayment,
     PaymentRoutes,
@@ -71,7 +67,6 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     PaySandbox,
     ExpirePayments,
     ForgetUnpaid,
-    FindLateMoney,
     HearRelay,
     PaymentQuery,
     OfferedListing,
@@ -86,7 +81,6 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     ReceiptsQuery,
     LedgerQuery,
     PurchaseEvidenceQuery,
-    Prices,
     SandboxRail,
     SandboxFacilitator,
     {

@@ -3,7 +3,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient } from '@x402/fetch';
 import pg from 'pg';
 import { Pool } from 'undici';
-import { generatePrivateKey, HDKey, privateKeyToAccount } from 'viem/accounts';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startChild, type Child } from '../child.js';
 import { fire, type Measured, type Shot } from '../load.js';
 import { jsonHeaders, openShop, PRICE, type World } from '../world.js';
@@ -44,15 +44,14 @@ export async function measureX402(options: X402Options): Promise<void> {
   };
   let market: RunningMarketplace | undefined;
   try {
-    const [sellerUrl, facilitatorUrl, chainUrl] = [await child('./limits/seller.js'), await child('./x402/facilitator.js'), await child('../rails/usdc-chain.ts')];
+    const [sellerUrl, facilitatorUrl] = [await child('./limits/seller.js'), await child('./x402/facilitator.js')];
     const payTo = privateKeyToAccount(generatePrivateKey()).address;
     const expressUrl = await child('./x402/express-seller.js', { SELLER_URL: sellerUrl, FACILITATOR_URL: facilitatorUrl, PAY_TO: payTo, PRICE: `$${PRICE}` });
     market = await startMarketplace({
       mode: 'standalone',
       env: {
-        PAYMENTS_LEDGER_EVM_XPUB: HDKey.fromMasterSeed(Buffer.alloc(32, 7)).publicExtendedKey,
-        PAYMENTS_LEDGER_EVM_RPC_URLS: `${NETWORK}=${chainUrl}`,
-        PAYMENTS_LEDGER_EVM_MAX_HEAD_AGE_SECONDS: '86400',
+        PAYMENTS_LEDGER_X402_CHAINS: NETWORK,
+        PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: payTo,
         PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitatorUrl,
       },
     });

@@ -310,7 +310,10 @@ describe('call', () => {
 
   it('calls without an account where it has no key, and pays the one of its offers that it can', async () => {
     const accepted = (network: string, id: string) => ({ scheme: 'exact', network, amount: '50000', asset: '0x1', payTo: `0x${id}`, maxTimeoutSeconds: 600, extra: { relayRequestId: id } });
-    gateway.tamper = (offer) => void (offer.x402 = { x402Version: 2, accepts: [accepted('eip155:1', 'relay-elsewhere'), accepted('eip155:84532', 'relay-1')] });
+    gateway.tamper = (offer) => {
+      delete offer.requirements.depositAddress;
+      offer.x402 = { x402Version: 2, accepts: [accepted('eip155:1', 'relay-elsewhere'), accepted('eip155:84532', 'relay-1')] };
+    };
     const keyless = new Marketplace({ baseUrl: gateway.baseUrl, clock });
     const paid: PaymentOffer[] = [];
     const payer = testPayer(async (offer) => {
@@ -320,7 +323,7 @@ describe('call', () => {
 
     await keyless.call('listing-1', { n: 1 }, { pay: { ...payer, canPay: ({ requirements }) => requirements.network === 'eip155:84532' } });
 
-    expect(paid).toMatchObject([{ relay_request_id: 'relay-1', requirements: { depositAddress: '0xrelay-1', amount: '0.050000', network: 'eip155:84532', relayRequestId: 'relay-1' }, x402: { accepts: [{ network: 'eip155:84532' }] } }]);
+    expect(paid).toMatchObject([{ relay_request_id: 'relay-1', requirements: { amount: '0.050000', network: 'eip155:84532', relayRequestId: 'relay-1' }, x402: { accepts: [{ network: 'eip155:84532' }] } }]);
     expect(gateway.gatewayRequests.map(({ path, headers }) => [path, headers.authorization])).toEqual(Array(2).fill(['/api/v1/x402/listing-1', undefined]));
   });
 

@@ -10,7 +10,7 @@ const ID = `0x${'ab'.repeat(32)}`;
 
 const offer = (requirements: Partial<PaymentOffer['requirements']> = {}, more: Partial<PaymentOffer> = {}): PaymentOffer => ({
   relay_request_id: ID,
-  provider: 'onchain-evm',
+  provider: 'relay',
   requirements: { depositAddress: DEPOSIT, amount: '0.25', amount_base_units: '250000', currency: 'USDC', network: NETWORK, relayRequestId: ID, expiresAt: '2026-11-21T12:15:00Z', ...requirements },
   fees: { gross_amount: 0.25, fee_rate: 0.05, fee_amount: 0.0125, provider_receives: 0.2375 },
   ...more,

@@ -45,7 +45,7 @@ export async function checkOffer(offer: PaymentOffer, limits: OfferLimits, now: 
     const agrees =
       scheme !== 'exact' ||
       (network === requirements.network &&
-        isSameAddress(payTo, requirements.depositAddress) &&
+        (!requirements.depositAddress || isSameAddress(payTo, requirements.depositAddress)) &&
         signed === String(baseUnits) &&
         extra?.['relayRequestId'] === relayRequestId);
     if (!agrees) throw refused(offer, 'x402_mismatch', 'What the offer asks to sign is not what its requirements say');
@@ -96,8 +96,8 @@ function refuseAbove(limit: DecimalLike, stated: (DecimalLike | undefined)[], of
   });
 }
 
-/** Ethereum's addresses differ in letter case alone by their checksum; Solana's are told apart by it. */
-const isSameAddress = (a: string, b: string): boolean => a === b || (/^0x/i.test(a) && a.toLowerCase() === b.toLowerCase());
+/** Of EVM chains, which differ in letter case alone by their checksum. */
+const isSameAddress = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
 /** The client's own refusal of an offer. */
 export function refused(offer: PaymentOffer, reason: OfferRefusal, problem: string): MarketplaceError {

@@ -57,15 +57,6 @@ export class MarketplaceError extends Error {
   }
 }
 
-/**
- * What a chain's library threw, as its text alone: its causes and fields hold the RPC server's URL, in which there may be
- * a key.
- */
-export function withoutUrl(error: unknown, rpcUrl: string): Error {
-  const { shortMessage, message } = error as { shortMessage?: string; message?: string };
-  return new Error((shortMessage ?? message ?? String(error)).replaceAll(rpcUrl, 'the RPC server'));
-}
-
 export type SignatureFailure = 'missing_header' | 'malformed_header' | 'outside_tolerance' | 'no_matching_signature';
 
 /** A request that did not come from the marketplace, or not now. */

@@ -3,8 +3,8 @@ import { DECIMALS } from './known-assets.js';
 import type { PaymentOffer } from './types/payments.js';
 
 /**
- * The offers of a 402 to a call without a key: each of `accepts` is one, in USDC on a chain of its own, with an id and an
- * address of its own. `data.payment` states the first of them.
+ * The offers of a 402 to a call without a key: each of `accepts` is one, in USDC on a chain of its own, with an id of its
+ * own. `data.payment` states the first of them.
  */
 export const keylessOffers = (payment: PaymentOffer): PaymentOffer[] =>
   (payment.x402?.accepts ?? []).flatMap((accepted) => {
@@ -15,7 +15,6 @@ export const keylessOffers = (payment: PaymentOffer): PaymentOffer[] =>
       relay_request_id: relayRequestId,
       requirements: {
         ...payment.requirements,
-        depositAddress: accepted.payTo,
         amount: fromBaseUnits(BigInt(accepted.amount), DECIMALS.USDC),
         amount_base_units: accepted.amount,
         currency: 'USDC',

@@ -4,7 +4,7 @@ import type { PaymentCurrency } from './types/catalog.js';
 export const DECIMALS: Record<PaymentCurrency, number> = { USDC: 6, ETH: 18, SOL: 9 };
 
 /** USDC as its issuer deployed it, by CAIP-2 network. Source: developers.circle.com/stablecoins/usdc-contract-addresses. */
-export const USDC: Record<string, string> = {
+const USDC: Record<string, string> = {
   'eip155:1': '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48',
   'eip155:10': '0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85',
   'eip155:137': '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
@@ -12,30 +12,16 @@ export const USDC: Record<string, string> = {
   'eip155:42161': '0xaf88d065e77c8cC2239327C5EDb3A432268e5831',
   'eip155:84532': '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
   'eip155:11155111': '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238',
-  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
-  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
 };
 
 /** A chain that a payer may pay on. */
 export interface PayableChain {
-  /** USDC's contract or mint, where it is not known from its issuer. */
+  /** USDC's contract, where it is not known from its issuer. */
   usdc?: string;
-  /** What may be spent there; by default all that the payer can pay with. */
-  currencies?: readonly PaymentCurrency[];
 }
 
 /** The chains a payer may pay on, by CAIP-2 network; on others it pays nothing. */
-export type PayableChains<Chain extends PayableChain = PayableChain> = Readonly<Record<string, Chain>>;
+export type PayableChains = Readonly<Record<string, PayableChain>>;
 
-export const chainOf = <Chain extends PayableChain>(chains: PayableChains<Chain>, network: string | undefined): Chain | undefined =>
-  network !== undefined && Object.hasOwn(chains, network) ? chains[network] : undefined;
-
-export const usdcOf = (chains: PayableChains, network: string | undefined): string | undefined =>
-  chainOf(chains, network)?.usdc ?? (network === undefined ? undefined : USDC[network]);
-
-/** Whether the payer may spend this there: the chain is listed, the currency is not shut out, and of USDC the contract is known. */
-export function mayPay(chains: PayableChains, network: string | undefined, currency: PaymentCurrency): boolean {
-  const chain = chainOf(chains, network);
-  if (!chain || !(chain.currencies ?? [currency]).includes(currency)) return false;
-  return currency !== 'USDC' || usdcOf(chains, network) !== undefined;
-}
+/** USDC's contract on a chain that may be paid on, where it is known. */
+export const usdcOf = (chains: PayableChains, network: string): string | undefined => (Object.hasOwn(chains, network) ? (chains[network]!.usdc ?? USDC[network]) : undefined);

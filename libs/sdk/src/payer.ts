@@ -8,8 +8,6 @@ import type { PaymentOffer, SandboxOutcome } from './types/payments.js';
 export interface Payer {
   /** Names the rail in what is kept. */
   readonly rail: string;
-  /** True where payments of one account follow each other: the next is prepared when this one is sent. */
-  readonly inTurn?: boolean;
   /** Whether the offer's network and currency are allowed to this payer, and it can pay there. Asks nobody. */
   canPay(offer: PaymentOffer): boolean;
   /** Makes the payment and moves nothing. Where there is no `send`, preparing one offer twice must not pay it twice. */
@@ -22,10 +20,8 @@ export interface Payer {
 export interface PreparedPayment {
   /** Prove the payment in the repeated call (`PAYMENT-SIGNATURE` of x402). */
   headers?: Record<string, string>;
-  /** The transaction's hash or signature, under which its chain knows it. */
+  /** What `send` sends, as its chain takes it. */
   transaction?: string;
-  /** The signed transaction as its chain takes it: hex on EVM, base64 on Solana. */
-  signed?: string;
 }
 
 export interface KeptPayment extends PreparedPayment {
@@ -60,28 +56,19 @@ export class RecentPayments implements PaymentStore {
   }
 }
 
-/** What of each payer is under way; the account is the payer's, whichever client uses it. */
-const turns = new WeakMap<Payer, Promise<unknown>>();
-
 /** Pays an offer, or sends again what was kept for it. */
-export function payOnce(offer: PaymentOffer, payer: Payer, store: PaymentStore, signal?: AbortSignal): Promise<KeptPayment> {
+export async function payOnce(offer: PaymentOffer, payer: Payer, store: PaymentStore, signal?: AbortSignal): Promise<KeptPayment> {
   const { relay_request_id: relayRequestId } = offer;
   const prepare = async (): Promise<KeptPayment> => ({ ...(await payer.prepare(offer, signal)), relayRequestId, rail: payer.rail, offer });
-  const pay = async (): Promise<KeptPayment> => {
-    if (!payer.send) {
-      // What is signed for one offer moves money once, however often it is signed; the newest signature is good for longest.
-      const payment = await prepare();
-      await store.keep(payment);
-      return payment;
-    }
-    const payment = (await store.find(relayRequestId)) ?? (await store.keep(await prepare()));
-    if (payment.rail === payer.rail) await payer.send(payment, signal);
+  if (!payer.send) {
+    // What is signed for one offer moves money once, however often it is signed; the newest signature is good for longest.
+    const payment = await prepare();
+    await store.keep(payment);
     return payment;
-  };
-  if (!payer.inTurn) return pay();
-  const turn = (turns.get(payer) ?? Promise.resolve()).then(pay);
-  turns.set(payer, turn.catch(() => undefined));
-  return turn;
+  }
+  const payment = (await store.find(relayRequestId)) ?? (await store.keep(await prepare()));
+  if (payment.rail === payer.rail) await payer.send(payment, signal);
+  return payment;
 }
 
 interface Sandbox {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Address, Hex, LocalAccount } from 'viem';
-import { mayPay, usdcOf, type PayableChains } from './known-assets.js';
+import { usdcOf, type PayableChains } from './known-assets.js';
 import type { Payer } from './payer.js';
 import type { PaymentOffer, X402Requirements } from './types/payments.js';
 
@@ -66,7 +66,6 @@ function requirementsFor({ x402 }: PaymentOffer, chains: PayableChains): X402Req
     ({ scheme, network, asset, extra }) =>
       scheme === 'exact' &&
       network.startsWith('eip155:') &&
-      mayPay(chains, network, 'USDC') &&
       asset.toLowerCase() === usdcOf(chains, network)?.toLowerCase() &&
       typeof extra?.['name'] === 'string' &&
       typeof extra['version'] === 'string',

@@ -9,7 +9,6 @@ export * from './servers/free-port.js';
 export * from './servers/nats-server.js';
 export * from './servers/own-process.js';
 export * from './servers/redis-server.js';
-export * from './servers/solana-node.js';
 export * from './servers/temporary-directory.js';
 export * from './servers/with-client.js';
 export * from './test-clock.js';

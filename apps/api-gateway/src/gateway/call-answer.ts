@@ -10,10 +10,11 @@ export type PaymentRequiredOutcome = Extract<Outcome, { outcome: 'payment_requir
 type PublicOffer = Omit<PaymentRequiredOutcome['payment'], 'x402'> & { x402: PaymentRequired | null };
 type Pending = Extract<Outcome, { outcome: 'pending' }>;
 
-const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' | 'rejected', string> = {
+const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' | 'unsigned' | 'rejected', string> = {
   asked: 'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
-  rejected: 'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay them another way',
-  unpaid: 'Nothing has been paid for this relay request id: pay as data.payment.requirements says, then repeat the same request',
+  unsigned: 'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both',
+  rejected: 'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay another way where they have an address',
+  unpaid: 'Nothing has been paid for this relay request id: pay as data.payment says, then repeat the same request',
   underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
   offer_expired: 'The offer expired before it was paid; here is a new one',
   payment_failed: 'The payment failed; here is a new offer',
@@ -23,7 +24,6 @@ const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' |
 };
 
 const KEYLESS_REJECTED = 'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
-const KEYLESS_UNPAID = 'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both';
 
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
 /** The old payment buys nothing; the requirements beside the error are new ones, with retry headers of their own. */
@@ -41,7 +41,7 @@ export function paymentRequiredBody({ payment, reason, received, missing, reject
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: MESSAGES[rejection ? 'rejected' : (reason ?? 'asked')],
+      message: MESSAGES[rejection ? 'rejected' : (reason ?? (payment.requirements.depositAddress === null ? 'unsigned' : 'asked'))],
       ...(details ? { details } : {}),
       recovery: recoveryOf(hint, links),
     },
@@ -59,7 +59,7 @@ export function keylessRequiredBody({ offers: [first], reason, rejection }: Keyl
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: rejection ? KEYLESS_REJECTED : reason === undefined ? KEYLESS_UNPAID : MESSAGES[reason],
+      message: rejection ? KEYLESS_REJECTED : reason === undefined ? MESSAGES.unsigned : MESSAGES[reason],
       ...(why === undefined ? {} : { details: { reason: why } }),
       recovery: recoveryOf(why === undefined ? PAY_AND_RETRY : SIGN_AGAIN, links),
     },

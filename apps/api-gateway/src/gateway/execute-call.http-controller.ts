@@ -1,11 +1,9 @@
 import { executeCall } from '@market/contracts/gateway';
-import { findExactOffer } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiExtension, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
 import { RequireScope } from '../http/access.js';
 import { success } from '../http/envelope.js';
 import { pathOf } from '../http/edge-request.js';
@@ -15,10 +13,9 @@ import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { paymentRequiredBody, pendingData, type PaymentRequiredOutcome } from './call-answer.js';
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
 import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
-import { readPaymentSignature, type PaymentSignature } from './payment-signature.js';
+import { readPaymentSignature } from './payment-signature.js';
 import { callOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
-import { readV1Payment, v1KeysOf } from './x402-v1.js';
-import { headerOf, notSettledOf, paymentRequiredOf, settledOf } from './x402.js';
+import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
 import { gatewayResultSchema, paymentInfo, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
 
 @ApiTags('Gateway')
@@ -27,14 +24,11 @@ export class ExecuteCallHttpController {
   private readonly links;
   private readonly guidance: string;
   private readonly publicUrl: string;
-  private readonly speaksV1: boolean;
 
   constructor(
     private readonly bus: MessageBus,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
-    @Inject(apiGatewayConfig.token) { x402V1 }: ApiGatewayConfig,
   ) {
-    this.speaksV1 = x402V1;
     this.publicUrl = publicUrl;
     this.links = guidanceLinks(publicUrl);
     this.guidance = guidanceHeader(this.links);
@@ -51,7 +45,7 @@ export class ExecuteCallHttpController {
     summary: 'Call a listing, paying per call',
     description:
       'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once the seller has answered: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 hex digits is 400, one that is unknown or of another buyer 404.',
-    asks: [executeCall, findExactOffer],
+    asks: [executeCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
     answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
@@ -62,12 +56,11 @@ export class ExecuteCallHttpController {
   @ApiExtension('x-payment-info', paymentInfo)
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
-    const { paymentIdentifier, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? (await this.readV1(request)) ?? {};
+    const { paymentIdentifier, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? {};
     const input = { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...signature };
     const outcome = await this.bus.request(executeCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(input.relayRequestId));
     switch (outcome.outcome) {
       case 'answered':
-        if (outcome.transfer && this.speaksV1) reply.header('x-payment-response', headerOf(settledOf(outcome.transfer)));
         return sendAnswer(outcome, reply);
       case 'pending':
         return sendPending(outcome, reply);
@@ -76,21 +69,12 @@ export class ExecuteCallHttpController {
     }
   }
 
-  /** One bus hop more. */
-  private async readV1({ headers, call }: FastifyRequest): Promise<PaymentSignature | undefined> {
-    const payment = this.speaksV1 ? readV1Payment(headers) : undefined;
-    if (!payment) return undefined;
-    const { requirements } = await this.bus.request(findExactOffer, { payTo: payment.payTo }, call);
-    return { relayRequestId: requirements.extra.relayRequestId, authorization: payment.asV2(requirements) };
-  }
-
   /** In the body for those who read, in headers for stock x402 clients. */
   private askToPay(outcome: PaymentRequiredOutcome, url: string, reply: FastifyReply): void {
     const { payment, rejection } = outcome;
-    const resource = { url, description: 'One call of this listing' };
-    const x402 = payment.x402 && paymentRequiredOf([payment.x402], resource, rejection?.reason);
+    const x402 = payment.x402 && paymentRequiredOf([payment.x402], { url, description: 'One call of this listing' }, rejection?.reason);
     if (x402) reply.header('payment-required', headerOf(x402));
     if (rejection?.at === 'settlement') reply.header('payment-response', headerOf(notSettledOf(rejection.reason, payment.requirements.network)));
-    reply.status(402).header('link', this.guidance).send({ ...(this.speaksV1 && payment.x402 ? v1KeysOf(payment.x402, resource) : {}), ...paymentRequiredBody(outcome, x402, this.links) });
+    reply.status(402).header('link', this.guidance).send(paymentRequiredBody(outcome, x402, this.links));
   }
 }

@@ -36,10 +36,11 @@ export const offerExample: PaymentOffer = {
 
 export const x402Example = paymentRequiredOf([offerExample.x402!], { url: `https://market.example/api/v1/gateway/${LISTING_REF.slug}`, description: 'One call of this listing' });
 
-const { payment_id: _paymentId, ...unstored } = offerExample;
+const { payment_id: _paymentId, requirements: { depositAddress: _address, ...requirements }, ...unstored } = offerExample;
 
 export const keylessOfferExample: KeylessOffer = {
   ...unstored,
+  requirements,
   retry_headers: {},
   x402: { ...offerExample.x402!, extra: { ...offerExample.x402!.extra, offer: 'WyJ1V2hQ…' } },
 };

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, X-PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
+const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
 
 /** A wildcard would not cover Authorization; stock x402 clients do send Access-Control-Expose-Headers as a request header. */
 const ALLOWED = [
@@ -12,7 +12,6 @@ const ALLOWED = [
   'traceparent',
   'tracestate',
   'PAYMENT-SIGNATURE',
-  'X-PAYMENT',
   'Payment-Authorization',
   'Access-Control-Expose-Headers',
   'X-Market-Origin-Currency',

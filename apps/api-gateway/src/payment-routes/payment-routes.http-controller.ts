@@ -17,10 +17,7 @@ export const routeExample: PaymentRoute = {
   decimals: 18,
   schemes: ['deposit'],
   minimum_usd: 0.1,
-  unit_price_usd: 3000.5,
-  price_updated_at: '2026-01-01T12:00:00.000Z',
-  available: true,
-  unavailable_reason: null,
+  unit_price_usd: 3000,
   headers: { 'X-Market-Origin-Currency': 'ETH', 'X-Market-Origin-Chain-Id': 'eip155:84532' },
 };
 
@@ -34,7 +31,7 @@ export class PaymentRoutesHttpController {
   @Public()
   @Operation({
     summary: 'The ways a payment can take',
-    description: 'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs. The headers of a route choose it for a call. While available is false the route is not quoted: what names it is answered 503.',
+    description: 'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs, where that is the same for every offer. The headers of a route choose it for a call.',
     asks: [listPaymentRoutes],
     cacheable: true,
     answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(paymentRoute) }), example: success([routeExample]) },

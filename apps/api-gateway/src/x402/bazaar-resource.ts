@@ -2,8 +2,6 @@ import type { ListingView } from '@market/contracts/catalog';
 import { exactTerms, type ExactTerms } from '@market/contracts/payments-ledger';
 import { z } from 'zod';
 
-/** Of the protocol: a role in place of an address, since each call is paid to an address of its own, which its 402 names. */
-export const PAY_TO = 'merchant';
 export const RESOURCE_TYPE = 'http';
 export const SCHEME = exactTerms.shape.scheme.value;
 
@@ -22,7 +20,7 @@ export const bazaarResource = z.object({
   resource: z.string(),
   type: z.literal(RESOURCE_TYPE),
   x402Version: z.literal(2),
-  accepts: z.array(exactTerms.extend({ payTo: z.literal(PAY_TO) })),
+  accepts: z.array(exactTerms),
   lastUpdated: z.string(),
   description: z.string(),
   mimeType: z.literal('application/json'),
@@ -68,7 +66,7 @@ export function toResource(base: string, listing: ListingView, terms: ExactTerms
     resource: callUrl(base, listing),
     type: RESOURCE_TYPE,
     x402Version: 2,
-    accepts: terms.map((each) => ({ ...each, payTo: PAY_TO })),
+    accepts: terms,
     lastUpdated: created_at,
     description: `${name}: ${description}`,
     mimeType: 'application/json',

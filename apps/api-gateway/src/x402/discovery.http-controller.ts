@@ -11,7 +11,7 @@ import { sendCacheable } from '../http/public-cache.js';
 import { integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
 import { jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { bazaarResource, callUrl, EXTENSIONS, PAY_TO, RESOURCE_TYPE, SCHEME, toResource, type BazaarResource } from './bazaar-resource.js';
+import { bazaarResource, callUrl, EXTENSIONS, RESOURCE_TYPE, SCHEME, toResource, type BazaarResource } from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
 
 const FURTHEST = 1_000_000_000;
@@ -19,7 +19,7 @@ const WELL_KNOWN = 100;
 
 const filters = {
   type: textParam(64, `All are ${RESOURCE_TYPE}.`),
-  payTo: textParam(128, `Every call is paid to an address of its own, so all say ${PAY_TO}.`),
+  payTo: textParam(128),
   scheme: textParam(64),
   network: textParam(128, 'CAIP-2.'),
   extensions: textParam(256, 'Names that a resource must have, comma separated.'),
@@ -118,5 +118,5 @@ function fits({ accepts }: BazaarResource, { type, payTo, scheme, network, exten
   if (type !== undefined && type !== RESOURCE_TYPE) return false;
   if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return false;
   if (payTo === undefined && scheme === undefined && network === undefined) return true;
-  return accepts.some((terms) => (payTo ?? PAY_TO) === terms.payTo && (scheme ?? SCHEME) === terms.scheme && (network ?? terms.network) === terms.network);
+  return accepts.some((terms) => (payTo ?? terms.payTo).toLowerCase() === terms.payTo.toLowerCase() && (scheme ?? SCHEME) === terms.scheme && (network ?? terms.network) === terms.network);
 }

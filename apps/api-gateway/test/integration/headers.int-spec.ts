@@ -87,11 +87,11 @@ describe('headers', () => {
     });
 
     it('answer a preflight of the gateway with everything a stock x402 client sends', async () => {
-      const { status, headers } = await send(world, 'OPTIONS', '/gateway/x', { headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,x-payment' } });
+      const { status, headers } = await send(world, 'OPTIONS', '/gateway/x', { headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,payment-signature' } });
       expect(status).toBe(204);
       expect(headers['access-control-allow-methods']).toContain('POST');
       const allowed = headers['access-control-allow-headers']!.toString().toLowerCase().split(', ');
-      for (const name of ['authorization', 'content-type', 'idempotency-key', 'payment-signature', 'x-payment', 'payment-authorization', 'traceparent', 'access-control-expose-headers', 'x-market-relay-request-id', 'x-market-origin-currency', 'x-market-origin-chain-id', 'x-market-origin-wallet-id', 'x-market-payment-scheme', 'x-market-payment-network']) {
+      for (const name of ['authorization', 'content-type', 'idempotency-key', 'payment-signature', 'payment-authorization', 'traceparent', 'access-control-expose-headers', 'x-market-relay-request-id', 'x-market-origin-currency', 'x-market-origin-chain-id', 'x-market-origin-wallet-id', 'x-market-payment-scheme', 'x-market-payment-network']) {
         expect(allowed).toContain(name);
       }
     });

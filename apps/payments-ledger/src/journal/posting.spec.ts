@@ -39,11 +39,6 @@ describe('refundDue', () => {
       }),
     );
   });
-
-  it('is another entry for each total that comes to a payment that is over, and the same for the same', () => {
-    const refund = { paymentId: 'p', buyerId: 'b', rail: 'onchain-evm', amountMicros: 5n, reason: 'overpaid' } as const;
-    expect([undefined, 7n, 7n, 8n].map((totalBaseUnits) => refundDue({ ...refund, totalBaseUnits }).reason)).toEqual(['overpaid', 'overpaid 7', 'overpaid 7', 'overpaid 8']);
-  });
 });
 
 describe('assertBalanced', () => {

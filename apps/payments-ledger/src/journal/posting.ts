@@ -36,8 +36,7 @@ export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 
 /** One balanced change of the books; at most one for each payment and reason. */
 export interface JournalEntry {
-  /** Of money that came to a payment that was over already, with the total of base units that it made. */
-  reason: SaleReason | RefundReason | `${RefundReason} ${bigint}`;
+  reason: SaleReason | RefundReason;
   paymentId: string;
   postings: Posting[];
 }
@@ -80,11 +79,11 @@ function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross
   };
 }
 
-/** Money that arrived and bought nothing is owed back to the buyer. With a total the same reason may come again, once for each. */
-export function refundDue(refund: { paymentId: string; buyerId: string; rail: string; amountMicros: Micros; reason: RefundReason; totalBaseUnits?: bigint }): JournalEntry {
-  const { amountMicros, reason, totalBaseUnits } = refund;
+/** Money that arrived and bought nothing is owed back to the buyer. */
+export function refundDue(refund: { paymentId: string; buyerId: string; rail: string; amountMicros: Micros; reason: RefundReason }): JournalEntry {
+  const { amountMicros, reason } = refund;
   return {
-    reason: totalBaseUnits === undefined ? reason : `${reason} ${totalBaseUnits}`,
+    reason,
     paymentId: refund.paymentId,
     postings: [
       { account: accounts.clearingOf(refund.rail), type: 'adjustment', direction: 'debit', amountMicros },

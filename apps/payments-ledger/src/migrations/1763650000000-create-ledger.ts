@@ -38,21 +38,17 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       preferred_currency text NOT NULL,
       body_digest bytea CHECK (length(body_digest) = 32),
       rail text NOT NULL,
-      scheme text NOT NULL,
+      scheme text NOT NULL CHECK (scheme IN ('deposit', 'exact')),
       network text NOT NULL,
       currency text NOT NULL,
       decimals int NOT NULL,
-      deposit_address text NOT NULL,
-      reference text,
-      unclear_transaction text,
+      pay_to text NOT NULL,
       gross_micros bigint NOT NULL CHECK (gross_micros > 0),
       fee_micros bigint NOT NULL CHECK (fee_micros >= 0),
       net_micros bigint NOT NULL CHECK (net_micros >= 0),
       fee_bps int NOT NULL,
       amount_base_units numeric(78, 0) NOT NULL CHECK (amount_base_units > 0),
       received_base_units numeric(78, 0) NOT NULL DEFAULT 0 CHECK (received_base_units >= 0),
-      unit_price_micros bigint CHECK (unit_price_micros > 0),
-      priced_at timestamptz,
       transaction_hash text,
       authorization_id uuid,
       keyless_offer text,
@@ -80,13 +76,10 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
   await runner.query(`CREATE INDEX payments_unpaid_since ON payments (expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
   await runner.query(`CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`);
-  await runner.query(`CREATE INDEX payments_look_again ON payments (look_again_at) WHERE look_again_at IS NOT NULL AND state IN ('expired', 'failed', 'cancelled', 'completed', 'refund_due')`);
+  await runner.query(`CREATE INDEX payments_look_again ON payments (look_again_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
   await runner.query(`
     CREATE INDEX payments_live_subscription ON payments (buyer_id, listing_id)
     WHERE purpose = 'subscription' AND state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
-  await runner.query('CREATE UNIQUE INDEX payments_reference ON payments (reference) WHERE reference IS NOT NULL');
-  await runner.query('CREATE INDEX payments_unclear ON payments (id) WHERE unclear_transaction IS NOT NULL');
-  await runner.query('CREATE INDEX payments_deposit_address ON payments (lower(deposit_address))');
   await runner.query(`
     CREATE TABLE sandbox_transfers (
       transaction_hash text PRIMARY KEY,
@@ -97,7 +90,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query('CREATE INDEX sandbox_transfers_payment ON sandbox_transfers (payment_id)');
 }
 
-/** Signed payments (x402 `exact`): held while the seller is called, settled when it has answered. */
+/** Signed payments (x402 `exact`): held while the seller is called, settled when it has answered. One authorization is one payment's, for good. */
 async function createAuthorizations(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE authorizations (

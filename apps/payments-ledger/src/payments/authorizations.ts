@@ -4,7 +4,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Address } from 'viem';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { exactPayload, judgeSigned, signedBy, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
-import type { Facilitator } from '../rails/x402/facilitator.js';
 import { ObservePayment } from './observe-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
 
@@ -35,7 +34,7 @@ const LARGEST_TIMESTAMP = 253_402_300_799n;
 export interface SignedPayment {
   payload: ExactPayload;
   requirements: ExactRequirements;
-  facilitator: Facilitator;
+  exact: NonNullable<PaymentRail['exact']>;
 }
 
 /**
@@ -60,7 +59,7 @@ export class Authorizations {
     const exact = this.railOf(payment)?.exact;
     const requirements = this.requirementsOf(payment);
     if (!exact || !requirements) throw new Error(`payments of ${payment.rail} take no authorization any more`);
-    return { payload: exactPayload.parse(payload), requirements, facilitator: exact.facilitator };
+    return { payload: exactPayload.parse(payload), requirements, exact };
   }
 
   /**
@@ -69,22 +68,22 @@ export class Authorizations {
    * @returns why it does not pay this offer, in the protocol's words; undefined when it is held.
    */
   async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
-    const facilitator = this.railOf(payment)?.exact?.facilitator;
+    const exact = this.railOf(payment)?.exact;
     const requirements = this.requirementsOf(payment);
-    if (!facilitator || !requirements) return 'unsupported_scheme';
+    if (!exact || !requirements) return 'unsupported_scheme';
     const payload = parsePayload(text);
     if (!payload) return 'invalid_payload';
-    const signed = signedBy(payload, requirements);
-    const judged = signed.valid ? await this.judge({ payload, requirements, facilitator }, signed.payer, leaseMs) : signed;
+    const signed = await signedBy(payload, requirements);
+    const judged = signed.valid ? await this.judge({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
     if (!judged.valid) return judged.reason;
     return this.database.transaction((tx) => this.store(tx, payment.id, requirements, judged.authorization, text, leaseMs));
   }
 
   /** Whether what `payer` signed could be settled now and after `leaseMs`, by its own terms and by the facilitator's `verify`. Nothing moves. */
-  async judge({ payload, requirements, facilitator }: SignedPayment, payer: Address, leaseMs: number): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
+  async judge({ payload, requirements, exact }: SignedPayment, payer: Address, leaseMs: number): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
     const judged = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
     if (!judged.valid) return judged;
-    const verified = await facilitator.verify(payload, requirements);
+    const verified = await exact.facilitator.verify(payload, requirements);
     return verified.valid ? judged : verified;
   }
 

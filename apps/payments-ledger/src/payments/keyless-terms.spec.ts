@@ -8,7 +8,6 @@ const anyTerms: fc.Arbitrary<KeylessTerms> = fc.record({
   network: fc.constantFrom('eip155:8453', 'eip155:84532'),
   amountBaseUnits: fc.bigInt({ min: 0n, max: 2n ** 200n }),
   priceMicros: fc.bigInt({ min: 0n, max: 10n ** 12n }),
-  unitPriceMicros: fc.bigInt({ min: 1n, max: 10n ** 12n }),
   feeBps: fc.integer({ min: 0, max: 10_000 }),
   expiresAt: fc.integer({ min: 0, max: 4_000_000_000 }).map((seconds) => new Date(seconds * 1_000)),
 });

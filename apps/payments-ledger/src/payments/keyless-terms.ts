@@ -2,14 +2,13 @@ import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Hex } from 'viem';
 import { z } from 'zod';
 
-/** What an offer to whoever asks says, beside the address it is paid to, which its id says. */
+/** What an offer to whoever asks says, beside its recipient, which is the rail's. */
 export interface KeylessTerms {
   listingId: string;
   /** CAIP-2. */
   network: string;
   amountBaseUnits: bigint;
   priceMicros: bigint;
-  unitPriceMicros: bigint;
   feeBps: number;
   expiresAt: Date;
 }
@@ -24,7 +23,7 @@ export interface SealedTerms {
 const NONCE_BYTES = 12;
 
 const amount = z.string().regex(/^\d{1,78}$/).transform(BigInt);
-const fields = z.tuple([z.string(), z.uuid(), z.string(), amount, amount, amount, z.number().int(), z.number().int()]);
+const fields = z.tuple([z.string(), z.uuid(), z.string(), amount, amount, z.number().int(), z.number().int()]);
 
 /**
  * Offers that nobody stores: whoever asks may ask as often as it likes. What they say travels in them, and the id they are
@@ -40,8 +39,8 @@ export class KeylessTermsSeal {
   }
 
   /** Two offers of the same terms are two offers. */
-  seal({ listingId, network, amountBaseUnits, priceMicros, unitPriceMicros, feeBps, expiresAt }: KeylessTerms): SealedTerms {
-    const values = [randomBytes(NONCE_BYTES).toString('base64url'), listingId, network, String(amountBaseUnits), String(priceMicros), String(unitPriceMicros), feeBps, Math.floor(expiresAt.getTime() / 1_000)];
+  seal({ listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt }: KeylessTerms): SealedTerms {
+    const values = [randomBytes(NONCE_BYTES).toString('base64url'), listingId, network, String(amountBaseUnits), String(priceMicros), feeBps, Math.floor(expiresAt.getTime() / 1_000)];
     const offer = Buffer.from(JSON.stringify(values)).toString('base64url');
     return { offer, relayRequestId: `0x${macOf(this.keys[0]!, offer).toString('hex')}` };
   }
@@ -50,8 +49,8 @@ export class KeylessTermsSeal {
   read({ offer, relayRequestId }: { offer?: string; relayRequestId: string }): KeylessTerms | undefined {
     const given = Buffer.from(relayRequestId.slice(2), 'hex');
     if (offer === undefined || given.length !== 32 || !this.keys.some((key) => timingSafeEqual(macOf(key, offer), given))) return undefined;
-    const [, listingId, network, amountBaseUnits, priceMicros, unitPriceMicros, feeBps, expiresAtSeconds] = fields.parse(JSON.parse(Buffer.from(offer, 'base64url').toString()));
-    return { listingId, network, amountBaseUnits, priceMicros, unitPriceMicros, feeBps, expiresAt: new Date(expiresAtSeconds * 1_000) };
+    const [, listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(JSON.parse(Buffer.from(offer, 'base64url').toString()));
+    return { listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt: new Date(expiresAtSeconds * 1_000) };
   }
 }
 

@@ -9,7 +9,7 @@ import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
-import { owedMicros, paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
+import { paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
 const lock = sql('payments.lock', `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`);
@@ -20,10 +20,6 @@ const move = sql(
      retry_until = CASE WHEN $2 = 'verified' THEN now() + $5 * interval '1 second' ELSE retry_until END
    WHERE id = $1 RETURNING ${paymentColumns('payments')}`,
 );
-
-const cameMore = sql('payments.came-more', `UPDATE payments SET received_base_units = $2 WHERE id = $1 RETURNING ${paymentColumns('payments')}`);
-
-const noteUnclear = sql('payments.note-unclear', 'UPDATE payments SET unclear_transaction = $2 WHERE id = $1');
 
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
 
@@ -40,7 +36,6 @@ export class ObservePayment {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** The rail is asked before any row is locked: it may be slow. A rail that does not know leaves the payment as it is. */
   async execute(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
     return (await this.look(paymentId, call)).payment;
   }
@@ -51,13 +46,6 @@ export class ObservePayment {
     return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
-  /** Whether the rail knows what came for a payment that is over and sees no more on its way, and whether none can come; what did come is owed back. */
-  async sawAll(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ sawAll: boolean; isClosed: boolean }> {
-    const { observation } = await this.look(paymentId, call);
-    const sawAll = observation !== null && !observation.arriving;
-    return { sawAll, isClosed: sawAll && observation.isClosed === true };
-  }
-
   async lock(tx: Tx, paymentId: string): Promise<LockedPayment> {
     const [payment] = await tx.query<LockedPayment>(lock, [paymentId]);
     invariant(payment, `payment ${paymentId} exists`);
@@ -65,7 +53,6 @@ export class ObservePayment {
   }
 
   async apply(tx: Tx, payment: LockedPayment, observation: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    if (payment.state === 'completed' || payment.state === 'refund_due') return this.oweMore(tx, payment, observation, call);
     const verdict = judge({ state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired }, observation);
     const paidFurther = verdict.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
     if (verdict.state === payment.state && !paidFurther) return payment;
@@ -87,26 +74,17 @@ export class ObservePayment {
     return moved!;
   }
 
-  /** Money that comes to a payment that is over changes what is owed back, and nothing else: each total that is seen is recorded once. */
-  private async oweMore(tx: Tx, payment: LockedPayment, { receivedBaseUnits }: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    if (receivedBaseUnits <= BigInt(payment.received_base_units)) return payment;
-    const [counted] = await tx.query<PaymentRow>(cameMore, [payment.id, receivedBaseUnits]);
-    const more = owedMicros(counted!) - owedMicros(payment);
-    if (more > 0n) await this.recordOwed(tx, counted!, payment.as_of, payment.state === 'completed' ? 'overpaid' : 'paid_late', more, call, receivedBaseUnits);
-    return counted!;
-  }
-
-  /** `missing`: why its money is not there, where it is not. */
+  /**
+   * The rail is asked before any row is locked: it may be slow. A rail that does not know leaves the payment as it is.
+   * `missing`: why its money is not there, where it is not.
+   */
   async look(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
     const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
     const rail = this.rails.find(({ id }) => id === payment?.rail);
     invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
     const observation = await this.ask(rail, payment);
     if (!observation) return { payment, observation, missing: 'payment_unknown' };
-    const moved = await this.database.transaction(async (tx) => {
-      if (observation.unclearTransaction !== undefined) await tx.query(noteUnclear, [paymentId, observation.unclearTransaction]);
-      return this.apply(tx, await this.lock(tx, paymentId), observation, call);
-    });
+    const moved = await this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call));
     const missing = observation.arriving ? 'payment_not_final' : rail.seesAll ? 'unpaid' : 'payment_not_seen';
     return { payment: moved, observation, missing };
   }
@@ -120,8 +98,8 @@ export class ObservePayment {
     }
   }
 
-  private async recordOwed(tx: Tx, payment: PaymentRow, at: Date, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>, totalBaseUnits?: bigint): Promise<void> {
-    await this.journal.record(tx, [{ entry: refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason, totalBaseUnits }), payment }], at);
+  private async recordOwed(tx: Tx, payment: PaymentRow, at: Date, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<void> {
+    await this.journal.record(tx, [{ entry: refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason }), payment }], at);
     await this.outbox.add(
       tx,
       paymentRefundDue,

@@ -6,11 +6,9 @@ import { refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit, isUniqueViolation, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { chooseRoute, type RouteQuote } from '../rails/choose-route.js';
+import { chooseRoute, type RailRoute } from '../rails/choose-route.js';
 import { minimumNotMet } from '../rails/minimum-not-met.js';
 import { PAYMENT_RAILS, type Opening, type PaymentRail } from '../rails/payment-rail.js';
-import { Prices } from '../rails/prices/prices.js';
-import { RETRY_AFTER_SECONDS } from '../rails/prices/watched-price.js';
 import { ObservePayment } from './observe-payment.js';
 import { isLive, LIVE_STATES } from './payment-state.js';
 import { paymentColumns, type PaymentRow } from './payment.js';
@@ -28,9 +26,9 @@ export interface Order {
 }
 
 /** An offer's own terms, all of them settled. */
-export type Opened = Required<Omit<Opening, 'reference'>> & Pick<Opening, 'reference'> & { feeBps: number };
+export type Opened = Opening & Required<Pick<Opening, 'relayRequestId' | 'expiresAt'>> & { feeBps: number };
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'holder_id' | 'claimed_at' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null; unit_price_micros: string; priced_at: Date | null };
+type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'holder_id' | 'claimed_at' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',
@@ -51,8 +49,7 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   network: 'text',
   currency: 'text',
   decimals: 'int',
-  deposit_address: 'text',
-  reference: 'text',
+  pay_to: 'text',
   gross_micros: 'bigint',
   fee_micros: 'bigint',
   net_micros: 'bigint',
@@ -60,8 +57,6 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   amount_base_units: 'numeric',
   expires_at: 'timestamptz',
   look_again_at: 'timestamptz',
-  unit_price_micros: 'bigint',
-  priced_at: 'timestamptz',
   keyless_offer: 'text',
 };
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
@@ -104,29 +99,29 @@ export class Offers {
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
-    private readonly prices: Prices,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
   /** @throws Refusal of `createOffer`. */
   async make(order: Order, call: Call): Promise<PaymentRow> {
-    const choice = await chooseRoute(this.rails, this.prices, {
+    const choice = chooseRoute(this.rails, {
       originCurrency: order.originCurrency,
       originChainId: order.originChainId,
       preferredCurrency: order.listing.preferredCurrency,
       priceMicros: order.priceMicros,
       mayFallBack: this.config.defaultRoute === 'supported',
+      // An authorization is settled after a delivery, which a period of a subscription is not.
+      ...(order.thing.purpose === 'subscription' && { scheme: 'deposit' }),
     });
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
     if (choice.kind === 'below_minimum') throw minimumNotMet();
-    if (choice.kind === 'price_unavailable') throw refuse(createOffer, 'price_unavailable', { currency: choice.currency, retry_after_seconds: RETRY_AFTER_SECONDS });
     return choice.rail.opensElsewhere ? this.openOnce(order, choice, call) : this.place(await this.draft(order, choice, call), call);
   }
 
   /** Writes down an offer that was made before and stored by nobody; undefined where another did so first. */
-  async insertKeyless(tx: Tx, order: Order, quote: RouteQuote, opened: Opened, sealed: string): Promise<PaymentRow | undefined> {
+  async insertKeyless(tx: Tx, order: Order, option: RailRoute, opened: Opened, sealed: string): Promise<PaymentRow | undefined> {
     // It is never asked for again, only paid: no other offer stands in its way.
-    const row: NewOffer = { ...this.toRow(order, quote, opened), offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(), keyless_offer: sealed };
+    const row: NewOffer = { ...this.toRow(order, option, opened), offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(), keyless_offer: sealed };
     const [inserted] = await tx.query<PaymentRow>(insertKeyless, names.map((name) => row[name]));
     return inserted;
   }
@@ -139,21 +134,21 @@ export class Offers {
   }
 
   /** Another party is asked once for all who want the same offer. Where two processes ask, one offer stands and the other is never told. */
-  private openOnce(order: Order, quote: RouteQuote, call: Call): Promise<PaymentRow> {
-    const key = offerKey(order, quote).toString('hex');
-    const opening = this.openings.get(key) ?? this.openUnlessLive(order, quote, call).finally(() => this.openings.delete(key));
+  private openOnce(order: Order, option: RailRoute, call: Call): Promise<PaymentRow> {
+    const key = offerKey(order, option).toString('hex');
+    const opening = this.openings.get(key) ?? this.openUnlessLive(order, option, call).finally(() => this.openings.delete(key));
     this.openings.set(key, opening);
     return opening;
   }
 
-  private async openUnlessLive(order: Order, quote: RouteQuote, call: Call): Promise<PaymentRow> {
-    const [found] = await this.database.query<FoundOffer>(findLive, [offerKey(order, quote)]);
+  private async openUnlessLive(order: Order, option: RailRoute, call: Call): Promise<PaymentRow> {
+    const [found] = await this.database.query<FoundOffer>(findLive, [offerKey(order, option)]);
     const live = found?.is_over ? await this.end(found, call) : found;
     if (live && isLive(live.state)) return live;
     try {
-      return await this.place(await this.draft(order, quote, call), call);
+      return await this.place(await this.draft(order, option, call), call);
     } catch (error) {
-      if (isUniqueViolation(error, 'payments_relay_request_id')) throw new UnavailableError(`${quote.rail.id}, which gave the id of an earlier offer,`, { cause: error });
+      if (isUniqueViolation(error, 'payments_relay_request_id')) throw new UnavailableError(`${option.rail.id}, which gave the id of an earlier offer,`, { cause: error });
       throw error;
     }
   }
@@ -163,26 +158,26 @@ export class Offers {
     return this.observePayment.execute(offer.id, call);
   }
 
-  private async draft(order: Order, quote: RouteQuote, call: Call): Promise<NewOffer> {
+  private async draft(order: Order, option: RailRoute, call: Call): Promise<NewOffer> {
     const { buyerId, listing, priceMicros, originWalletId } = order;
-    const { rail, route, amountBaseUnits } = quote;
+    const { rail, route } = option;
     const { feeBps } = this.config;
     const money = splitFee(priceMicros, feeBps);
     const relayRequestId = `0x${randomBytes(32).toString('hex')}`;
-    const opening = await rail.open({ relayRequestId, route, amountBaseUnits, priceMicros, netMicros: money.net, feeBps, buyerId, sellerId: listing.sellerId, originWalletId }, call);
+    const opening = await rail.open({ relayRequestId, route, priceMicros, netMicros: money.net, feeBps, buyerId, sellerId: listing.sellerId, originWalletId }, call);
     const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
-    return this.toRow(order, quote, { feeBps, relayRequestId, amountBaseUnits, expiresAt, lookAgainAt: expiresAt, ...opening });
+    return this.toRow(order, option, { feeBps, relayRequestId, expiresAt, ...opening });
   }
 
-  private toRow(order: Order, quote: RouteQuote, { feeBps, relayRequestId, depositAddress, reference, amountBaseUnits, expiresAt, lookAgainAt }: Opened): NewOffer {
+  private toRow(order: Order, option: RailRoute, { feeBps, relayRequestId, payTo, amountBaseUnits, expiresAt, lookAgainAt }: Opened): NewOffer {
     const { buyerId, listing, priceMicros, thing } = order;
-    const { rail, route, unitPrice } = quote;
+    const { rail, route } = option;
     const money = splitFee(priceMicros, feeBps);
     return {
       id: newId(),
       relay_request_id: relayRequestId,
       ...thing,
-      offer_key: offerKey(order, quote),
+      offer_key: offerKey(order, option),
       buyer_id: buyerId,
       seller_id: listing.sellerId,
       listing_id: listing.listingId,
@@ -194,17 +189,14 @@ export class Offers {
       network: route.network,
       currency: route.currency,
       decimals: route.decimals,
-      deposit_address: depositAddress,
-      reference: reference ?? null,
+      pay_to: payTo,
       gross_micros: money.gross.toString(),
       fee_micros: money.fee.toString(),
       net_micros: money.net.toString(),
       fee_bps: feeBps,
       amount_base_units: amountBaseUnits.toString(),
-      unit_price_micros: unitPrice.micros.toString(),
-      priced_at: unitPrice.at,
       expires_at: expiresAt,
-      look_again_at: rail.forgets ? null : lookAgainAt,
+      look_again_at: lookAgainAt ?? null,
       keyless_offer: null,
     };
   }
@@ -223,7 +215,7 @@ export class Offers {
 }
 
 /** Where another party opens the offer, it sends money back to the wallet named: another wallet is another offer. */
-function offerKey({ buyerId, listing, thing, originWalletId }: Order, { rail, route }: RouteQuote): Buffer {
+function offerKey({ buyerId, listing, thing, originWalletId }: Order, { rail, route }: RailRoute): Buffer {
   const parts = [buyerId, listing.listingId, keyOf(thing), rail.id, route.network, route.currency, ...(rail.opensElsewhere && originWalletId ? [originWalletId] : [])];
   return createHash('sha256').update(parts.join('|')).digest();
 }

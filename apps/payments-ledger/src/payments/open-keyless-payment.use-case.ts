@@ -62,10 +62,10 @@ export class OpenKeylessPayment {
     const offered = this.read(payload.accepted.extra);
     if (!offered) return rejected('accepted_mismatch');
     if (offered.terms.listingId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
-    const signed = signedBy(payload, offered.requirements);
+    const signed = await signedBy(payload, offered.requirements);
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
-    const judged = known ? null : await this.judge(offered, { payload, requirements: offered.requirements, facilitator: offered.route.exact.facilitator }, signed.payer, input.leaseMs);
+    const judged = known ? null : await this.judge(offered, { payload, requirements: offered.requirements, exact: offered.route.exact }, signed.payer, input.leaseMs);
     if (judged && !judged.valid) return rejected(judged.reason);
     const buyerId = await this.accounts.forceFetch(signed.payer, { context: call });
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
@@ -83,7 +83,7 @@ export class OpenKeylessPayment {
     const terms = this.seal.read({ relayRequestId, offer });
     const route = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
     if (!terms || !route || offer === undefined) return undefined;
-    const asked = route.exact.requirements({ relayRequestId, route: route.route, amountBaseUnits: terms.amountBaseUnits, depositAddress: route.exact.depositAddress({ relayRequestId, route: route.route }) });
+    const asked = route.exact.requirements({ relayRequestId, route: route.route, amountBaseUnits: terms.amountBaseUnits, payTo: route.exact.payTo });
     return asked ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } } : undefined;
   }
 
@@ -109,13 +109,13 @@ export class OpenKeylessPayment {
   private async open(buyerId: string, { terms, sealed, route: { rail, exact, route }, requirements }: Offered, authorization: Authorization, input: Input): Promise<CallPaymentRow> {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
     const { relayRequestId } = requirements.extra;
-    const { amountBaseUnits, priceMicros, unitPriceMicros, feeBps, expiresAt } = terms;
+    const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
     const inserted = await this.database.transaction(async (tx) => {
       const payment = await this.offers.insertKeyless(
         tx,
         { buyerId, listing, priceMicros, thing: { purpose: 'call', gateway_request_id: gatewayRequestId, body_digest: Buffer.from(bodyDigest, 'hex'), pricing_model: null } },
-        { rail, route, unitPrice: { micros: unitPriceMicros, at: null }, amountBaseUnits },
-        { relayRequestId, depositAddress: exact.depositAddress({ relayRequestId, route }), amountBaseUnits, feeBps, expiresAt, lookAgainAt: expiresAt },
+        { rail, route },
+        { relayRequestId, payTo: exact.payTo, amountBaseUnits, feeBps, expiresAt },
         sealed,
       );
       const reason = payment && (await this.authorizations.store(tx, payment.id, requirements, authorization, text, leaseMs));

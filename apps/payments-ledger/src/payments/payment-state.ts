@@ -45,8 +45,6 @@ export interface Observation {
   arriving: boolean;
   transactionHash: string | null;
   failed?: boolean;
-  /** A final transaction that may have been meant for the offer and is not counted: its operator has to look. */
-  unclearTransaction?: string;
   /** Nothing can come any more. */
   isClosed?: boolean;
 }

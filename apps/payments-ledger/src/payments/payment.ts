@@ -1,7 +1,7 @@
 import type { Currency } from '@market/contracts';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
-import type { WatchedOffer } from '../rails/payment-rail.js';
+import type { Route, WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
 /** What a paid subscription may be sold under. */
@@ -26,13 +26,12 @@ export interface PaymentRow {
   /** Of a call; null for a subscription. */
   body_digest: Buffer | null;
   rail: string;
-  scheme: string;
+  scheme: Route['scheme'];
   network: string;
   currency: Currency;
   decimals: number;
-  deposit_address: string;
-  /** What a transfer must name where the address is not the offer's alone. */
-  reference: string | null;
+  /** The deposit address, or the recipient of a signed authorization. */
+  pay_to: string;
   gross_micros: string;
   fee_micros: string;
   net_micros: string;
@@ -88,8 +87,7 @@ export const PAYMENT_COLUMNS = [
   'network',
   'currency',
   'decimals',
-  'deposit_address',
-  'reference',
+  'pay_to',
   'gross_micros',
   'fee_micros',
   'net_micros',
@@ -112,20 +110,14 @@ export const PAYMENT_COLUMNS = [
 export const paymentColumns = (alias: string): string => PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
 
 export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] => ({
-  depositAddress: row.deposit_address,
+  // A plain transfer would pay for nothing where a signature is asked for.
+  depositAddress: row.scheme === 'deposit' ? row.pay_to : null,
   amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
   amount_base_units: row.amount_base_units,
   currency: row.currency,
   network: row.network,
   relayRequestId: row.relay_request_id,
   expiresAt: row.expires_at.toISOString(),
-  ...(row.reference !== null && referenceOf(row, row.reference)),
-});
-
-/** The transfer as a wallet takes it. Source: Solana Pay, "Transfer Request". */
-const referenceOf = (row: PaymentRow, reference: string): Pick<PaymentOffer['requirements'], 'reference' | 'payment_url'> => ({
-  reference,
-  payment_url: `solana:${row.deposit_address}?amount=${formatDecimal(BigInt(row.amount_base_units), row.decimals)}&reference=${reference}`,
 });
 
 /** What its rail must know to look for its money. */
@@ -134,9 +126,7 @@ export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   relayRequestId: row.relay_request_id,
   route: row,
   amountBaseUnits: BigInt(row.amount_base_units),
-  priceMicros: BigInt(row.gross_micros),
-  depositAddress: row.deposit_address,
-  reference: row.reference,
+  payTo: row.pay_to,
   createdAt: row.created_at,
 });
 

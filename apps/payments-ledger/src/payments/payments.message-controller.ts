@@ -1,11 +1,10 @@
-import { claimPayment, createOffer, findExactOffer, hearRelay, listPaymentRoutes, paySandbox, openKeylessPayment, quoteExact, quoteKeyless, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import { claimPayment, createOffer, hearRelay, listPaymentRoutes, paySandbox, openKeylessPayment, quoteExact, quoteKeyless, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
 import { HearRelay } from './hear-relay.use-case.js';
-import { FindExactOffer } from './find-exact-offer.query.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
@@ -19,7 +18,6 @@ export class PaymentsMessageController {
   constructor(
     private readonly createOfferUseCase: CreateOffer,
     private readonly quoteExactQuery: QuoteExact,
-    private readonly findExactOfferQuery: FindExactOffer,
     private readonly quoteKeylessQuery: QuoteKeyless,
     private readonly openKeylessPaymentUseCase: OpenKeylessPayment,
     private readonly paymentRoutes: PaymentRoutes,
@@ -38,14 +36,8 @@ export class PaymentsMessageController {
 
   /** No statement. */
   @HandleRequest(quoteExact)
-  quoteExact(input: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
+  async quoteExact(input: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
     return this.quoteExactQuery.execute(input);
-  }
-
-  /** One statement. */
-  @HandleRequest(findExactOffer)
-  findExactOffer(input: InputOf<typeof findExactOffer>, call: Call): Promise<OutputOf<typeof findExactOffer>> {
-    return this.findExactOfferQuery.execute(input, call);
   }
 
   /** No statement. */
@@ -62,7 +54,7 @@ export class PaymentsMessageController {
 
   /** No statement. */
   @HandleRequest(listPaymentRoutes)
-  listPaymentRoutes(): Promise<OutputOf<typeof listPaymentRoutes>> {
+  async listPaymentRoutes(): Promise<OutputOf<typeof listPaymentRoutes>> {
     return this.paymentRoutes.list();
   }
 

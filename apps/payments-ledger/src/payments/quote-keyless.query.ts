@@ -4,9 +4,7 @@ import { feeRateNumber, formatDecimal, splitFee, usdNumber } from '@market/kerne
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
-import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { Prices } from '../rails/prices/prices.js';
-import { toBaseUnits } from '../rails/prices/unit-price.js';
+import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import type { ExactRequirements } from '../rails/x402/exact-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { SignedWords } from './signed-words.js';
@@ -16,7 +14,6 @@ import { SignedWords } from './signed-words.js';
 export class QuoteKeyless {
   constructor(
     private readonly seal: KeylessTermsSeal,
-    private readonly prices: Prices,
     private readonly words: SignedWords,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -24,12 +21,11 @@ export class QuoteKeyless {
 
   async execute({ listing, priceMicros }: InputOf<typeof quoteKeyless>): Promise<OutputOf<typeof quoteKeyless>> {
     const price = BigInt(priceMicros);
-    const unitPrice = price < BigInt(this.config.minimumExactMicros) ? undefined : await this.prices.of('USDC');
-    if (!unitPrice) return { offers: [], signatures: [] };
+    if (price < BigInt(this.config.minimumX402Micros)) return { offers: [], signatures: [] };
     const { feeBps, offerTtlSeconds } = this.config;
     const expiresAt = new Date((Math.floor(Date.now() / 1_000) + offerTtlSeconds) * 1_000);
     const offers = exactRoutes(this.rails).map((exactRoute) =>
-      this.offer(exactRoute, { listingId: listing.listingId, network: exactRoute.route.network, amountBaseUnits: toBaseUnits(price, unitPrice.micros, exactRoute.route.decimals), priceMicros: price, unitPriceMicros: unitPrice.micros, feeBps, expiresAt }),
+      this.offer(exactRoute, { listingId: listing.listingId, network: exactRoute.route.network, amountBaseUnits: baseUnitsOf(price, exactRoute.route), priceMicros: price, feeBps, expiresAt }),
     );
     const made = offers.filter((offer) => offer !== null);
     return { offers: made, signatures: await Promise.all(made.map(({ x402 }) => this.words.offer(listing.slug, x402 as ExactRequirements, expiresAt))) };
@@ -38,8 +34,7 @@ export class QuoteKeyless {
   private offer({ rail, exact, route }: ExactRoute, terms: KeylessTerms): KeylessOffer | null {
     const { offer, relayRequestId } = this.seal.seal(terms);
     const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
-    const depositAddress = exact.depositAddress({ relayRequestId, route });
-    const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, depositAddress });
+    const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo: exact.payTo });
     if (!asked) return null;
     const money = splitFee(priceMicros, feeBps);
     return {
@@ -47,7 +42,6 @@ export class QuoteKeyless {
       status: 'pending',
       provider: rail.id,
       requirements: {
-        depositAddress,
         amount: formatDecimal(amountBaseUnits, route.decimals),
         amount_base_units: amountBaseUnits.toString(),
         currency: route.currency,

@@ -1,4 +1,3 @@
-import { formatDecimal } from '@market/kernel';
 import { Database, sql } from '@market/persistence';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
@@ -35,27 +34,18 @@ const open = sql(
 );
 const PAGE = 200;
 const FIRST = '00000000-0000-0000-0000-000000000000';
-const paid = sql('payments.at-own-addresses', `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND received_base_units > 0 AND id > $2 ORDER BY id LIMIT ${PAGE}`);
-
 /** Paid at least in part, as far as another party took the money, and not for what it was. */
 const undelivered = sql(
   'payments.carried-for-nothing',
   `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2 ORDER BY id LIMIT ${PAGE}`,
 );
 
-/** As long as its money may still be seen. */
-const unclear = sql(
-  'payments.with-unclear-money',
-  'SELECT id, rail, state, created_at, deposit_address, unclear_transaction FROM payments WHERE unclear_transaction IS NOT NULL AND look_again_at IS NOT NULL ORDER BY created_at, id',
-);
-type UnclearPayment = Pick<PaymentRow, 'id' | 'rail' | 'state' | 'created_at' | 'deposit_address'> & { unclear_transaction: string };
-
 type Explanation = { explained: boolean; why: string };
 
 /** `npm run admin -- payments report`. Changes nothing, and may run beside the services. */
 export const reportPayments: CommandDefinition = {
   name: 'payments report',
-  help: 'prints payments that are open longer than expected, with why, what became of money that another party carried for nothing, transactions that name an offer and pay none, and deposit addresses with money, with the path to their key; ends with 1 when one is unexplained',
+  help: 'prints payments that are open longer than expected, with why, and what became of money that another party carried for nothing; ends with 1 when one is unexplained',
   async run(container) {
     const database = container.get(Database);
     const rails = container.get<PaymentRail[]>(PAYMENT_RAILS);
@@ -65,17 +55,12 @@ export const reportPayments: CommandDefinition = {
         return { explained, line: [explained ? 'open' : 'unexplained', payment.id, payment.rail, payment.state, payment.created_at.toISOString(), why] };
       }),
     );
-    const report = [...waiting, ...(await carried(database, rails)), ...(await database.query<UnclearPayment>(unclear)).map(lineOf), ...(await deposits(database, rails))];
+    const report = [...waiting, ...(await carried(database, rails))];
     const text = report.map(({ line }) => line.join('\t')).join('\n');
     if (report.some(({ explained }) => !explained)) throw new CommandFailure(text);
-    return text || 'no payment is open longer than expected, and no deposit address holds money';
+    return text || 'no payment is open longer than expected';
   },
 };
-
-/** Not a failure: only who runs the marketplace can say whose the money is. */
-function lineOf({ id, rail, state, created_at, deposit_address, unclear_transaction }: UnclearPayment): { explained: boolean; line: string[] } {
-  return { explained: true, line: ['unclear', id, rail, state, created_at.toISOString(), `${unclear_transaction} names it and pays ${deposit_address}, but not for it alone; it is not counted`] };
-}
 
 async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Promise<Explanation> {
   if (!rail) return { explained: false, why: `its rail ${payment.rail} is not configured here` };
@@ -123,27 +108,3 @@ async function fateOf(payment: PaymentRow, rail: PaymentRail): Promise<Explanati
     return { explained: true, why: `its rail does not know what came: ${messageOf(error)}` };
   }
 }
-
-/** Addresses that were paid and still hold something. */
-async function deposits(database: Database, rails: PaymentRail[]): Promise<{ explained: boolean; line: string[] }[]> {
-  const lines: { explained: boolean; line: string[] }[] = [];
-  const own = rails.filter((rail) => rail.deposits);
-  for (let after = FIRST; ; ) {
-    const page = await database.query<PaymentRow>(paid, [own.map(({ id }) => id), after]);
-    lines.push(...(await Promise.all(page.map((payment) => deposit(payment, own.find(({ id }) => id === payment.rail)!)))).filter((line) => line !== null));
-    if (page.length < PAGE) return lines;
-    after = page[page.length - 1]!.id;
-  }
-}
-
-async function deposit(payment: PaymentRow, rail: PaymentRail): Promise<{ explained: boolean; line: string[] } | null> {
-  const place = [payment.network, payment.deposit_address, rail.deposits!.pathOf({ relayRequestId: payment.relay_request_id })];
-  try {
-    const balance = await rail.deposits!.balance(watchedOffer(payment));
-    return balance === 0n ? null : { explained: true, line: ['deposit', payment.id, ...place, formatDecimal(balance, payment.decimals), payment.currency] };
-  } catch (error) {
-    return { explained: false, line: ['unexplained', payment.id, ...place, `what lies there is unknown: ${messageOf(error)}`] };
-  }
-}
-
-/** In one line: RPC clients say more than fits. */

@@ -5,16 +5,15 @@ import { newCall, Refusal, refuse, type Call } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Hash } from 'viem';
+import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { verifySale } from '../journal/verify-journal.js';
 import type { Settlement } from '../rails/x402/facilitator.js';
-import { Authorizations } from './authorizations.js';
+import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
-import { isForCall, paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
+import { isForCall, paymentColumns, type PaymentRow } from './payment.js';
 import { SignedWords } from './signed-words.js';
 
 type Input = InputOf<typeof settlePayment>;
@@ -24,16 +23,16 @@ interface AuthorizationRow {
   id: string;
   payment_id: string;
   state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
-  payer: string;
+  payer: Address;
+  nonce: Hex;
+  valid_before: Date;
   payload: unknown;
   settlement: Input | null;
   attempts: number;
-  /** By PostgreSQL's clock: nothing that a facilitator has sent can be included any more. */
-  is_dead: boolean;
+  created_at: Date;
 }
 
-const DEAD_AFTER = `interval '10 minutes'`;
-const COLUMNS = `a.id, a.payment_id, a.state, a.payer, a.payload, a.settlement, a.attempts, a.valid_before + ${DEAD_AFTER} < clock_timestamp() AS is_dead`;
+const COLUMNS = 'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
 const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
 const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
 /** What is charged for is written down before anyone is asked to move money, so that any process can finish it. */
@@ -64,8 +63,8 @@ const RETRY_SECONDS = 2;
 /**
  * Has the facilitator move the money of a held authorization, then charges for the call. Three commits: intent, then after
  * the facilitator's answer the charge. Between them the payment is `indeterminate`, and whoever comes next, a retry or the
- * job, asks again with the same payload: it moves once. Not knowing ends only when the chain shows the money, or when the
- * authorization is long past its time and the chain shows none.
+ * job, asks again with the same payload: it moves once. Not knowing ends only when the chain shows that the authorization was
+ * used for this payment, or that it never can be any more.
  */
 @Injectable()
 export class SettleAuthorization implements OnApplicationBootstrap {
@@ -78,7 +77,6 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     private readonly charge: ChargeCalls,
     private readonly words: SignedWords,
     private readonly jobs: Jobs,
-    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
@@ -143,26 +141,22 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** @returns null while it is not known. */
   private async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
-    const { payload, requirements, facilitator } = this.authorizations.read(payment, row.payload);
+    const signed = this.authorizations.read(payment, row.payload);
     try {
-      const outcome = await facilitator.settle(payload, requirements);
+      const outcome = await signed.exact.facilitator.settle(signed.payload, signed.requirements);
       // Only at the first time nothing can be under way from before.
       if (outcome.settled || row.attempts === 1) return outcome;
     } catch (error) {
       this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${messageOf(error)}`);
     }
-    return this.look(row, payment);
+    return this.lookUp(row, signed);
   }
 
-  private async look(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
-    const rail = this.rails.find(({ id }) => id === payment.rail);
-    invariant(rail, `the rail of payment ${payment.id} is configured`);
+  private async lookUp({ payment_id, payer, nonce, valid_before, created_at }: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<Settlement | null> {
     try {
-      const seen = await rail.observe(watchedOffer(payment));
-      if (seen.receivedBaseUnits >= BigInt(payment.amount_base_units) && seen.transactionHash !== null) return { settled: true, transactionHash: seen.transactionHash as Hash };
-      return row.is_dead && !seen.arriving ? { settled: false, reason: 'authorization_expired' } : null;
+      return await exact.settlementOf({ payer, nonce, validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)), heldAt: created_at }, requirements);
     } catch (error) {
-      this.logger.warn(`${rail.id} does not know of payment ${payment.id}: ${messageOf(error)}`);
+      this.logger.warn(`what became of the authorization of payment ${payment_id} is not known: ${messageOf(error)}`);
       return null;
     }
   }

@@ -1,8 +1,6 @@
 import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { PaymentRail, Route } from './payment-rail.js';
-import type { Prices } from './prices/prices.js';
-import { leastPrice, toBaseUnits, type UnitPrice } from './prices/unit-price.js';
 
 export interface RouteWish {
   originCurrency?: Currency;
@@ -12,47 +10,30 @@ export interface RouteWish {
   priceMicros: Micros;
   /** Whether a route nobody asked for may be left for one that carries the price. */
   mayFallBack: boolean;
+  /** What can pay for it: any way where nothing is said. */
+  scheme?: Route['scheme'];
 }
 
-export interface RouteQuote {
-  rail: PaymentRail;
-  route: Route;
-  unitPrice: UnitPrice;
-  amountBaseUnits: bigint;
-}
-
-export type RouteChoice = ({ kind: 'chosen' } & RouteQuote) | { kind: 'below_minimum' } | { kind: 'unavailable' } | { kind: 'price_unavailable'; currency: Currency };
-
-interface Option {
+export interface RailRoute {
   rail: PaymentRail;
   route: Route;
 }
+
+export type RouteChoice = ({ kind: 'chosen' } & RailRoute) | { kind: 'below_minimum' } | { kind: 'unavailable' };
 
 /**
  * The route asked for, of several on the chain asked for the preferred currency's first; else the listing's preferred
- * currency if it carries the price; else the one with the least minimum that does. Of these the first whose currency has a price.
+ * currency if it carries the price; else the one with the least minimum that does.
  */
-export async function chooseRoute(rails: PaymentRail[], prices: Pick<Prices, 'of'>, wish: RouteWish): Promise<RouteChoice> {
+export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice {
   const candidates = candidatesFor(rails, wish);
-  if (candidates.length === 0) return { kind: 'unavailable' };
-  const options = candidates.filter(({ route }) => wish.priceMicros >= route.minimumMicros);
-  let unpriced: Currency | undefined;
-  for (const { rail, route } of options) {
-    const unitPrice = await prices.of(route.currency);
-    if (unitPrice && wish.priceMicros >= minimumOf(route, unitPrice.micros)) return { kind: 'chosen', rail, route, unitPrice, amountBaseUnits: toBaseUnits(wish.priceMicros, unitPrice.micros, route.decimals) };
-    if (!unitPrice) unpriced ??= route.currency;
-  }
-  return unpriced ? { kind: 'price_unavailable', currency: unpriced } : { kind: 'below_minimum' };
+  const chosen = candidates.find(({ route }) => wish.priceMicros >= route.minimumMicros);
+  if (chosen) return { kind: 'chosen', ...chosen };
+  return { kind: candidates.length === 0 ? 'unavailable' : 'below_minimum' };
 }
 
-/** Least price in micros that a route carries while its currency costs so much. */
-export function minimumOf({ minimumMicros, minimumBaseUnits = 0n, decimals }: Route, unitPrice: Micros): Micros {
-  const carried = leastPrice(minimumBaseUnits, unitPrice, decimals);
-  return carried > minimumMicros ? carried : minimumMicros;
-}
-
-function candidatesFor(rails: PaymentRail[], { originCurrency, originChainId, preferredCurrency, mayFallBack }: RouteWish): Option[] {
-  const options = rails.flatMap((rail) => rail.routes().map((route): Option => ({ rail, route }))).filter(({ route }) => onChain(route, originChainId));
+function candidatesFor(rails: PaymentRail[], { originCurrency, originChainId, preferredCurrency, mayFallBack, scheme }: RouteWish): RailRoute[] {
+  const options = rails.flatMap((rail) => rail.routes().map((route): RailRoute => ({ rail, route }))).filter(({ route }) => onChain(route, originChainId) && (scheme === undefined || route.scheme === scheme));
   const preferred = options.filter(({ route }) => route.currency === (originCurrency ?? preferredCurrency));
   const others = options.filter((option) => !preferred.includes(option)).sort((a, b) => Number(a.route.minimumMicros - b.route.minimumMicros));
   const mayLeave = originCurrency === undefined && (originChainId !== undefined || mayFallBack);

@@ -3,8 +3,7 @@ import { paymentsLedgerConfig } from '../config.js';
 import { configuredRails } from './configured-rails.js';
 
 const bus = {} as MessageBus;
-/** Test vector 1 of BIP-32. */
-const XPUB = 'xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8';
+const BY_X402 = { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453,eip155:137=https://a.test|https://b.test', PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x1111111111111111111111111111111111111111', PAYMENTS_LEDGER_X402_FACILITATOR_URL: 'https://facilitator.test' };
 const BY_RELAY = {
   PAYMENTS_LEDGER_RELAY_URL: 'https://api.testnets.relay.link',
   PAYMENTS_LEDGER_RELAY_API_KEY: 'key',
@@ -18,29 +17,29 @@ function railsOf(env: Record<string, string>) {
   return configuredRails(config, bus).map((rail) => [rail.id, ...rail.routes().map(({ network, currency }) => `${network}:${currency}`)]);
 }
 
-describe('the EVM rail', () => {
-  it('takes ETH where it is the own coin of a chain, and USDC where its contract is known', () => {
-    const chains = ['eip155:8453', 'eip155:137', 'eip155:43114'].map((network) => `${network}=https://rpc.test`).join();
-    expect(railsOf({ PAYMENTS_LEDGER_EVM_XPUB: XPUB, PAYMENTS_LEDGER_EVM_RPC_URLS: chains })).toEqual([['onchain-evm', 'eip155:8453:USDC', 'eip155:8453:ETH', 'eip155:137:USDC']]);
-  });
-});
-
-describe('prices of coins', () => {
-  const SOLANA = { PAYMENTS_LEDGER_SOLANA_SEED: 'ab'.repeat(32), PAYMENTS_LEDGER_SOLANA_RPC_URLS: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp=https://rpc.test' };
-
-  it('must be chosen where real money is taken', () => {
-    expect(() => railsOf({ ...SOLANA, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_LEDGER_PRICE_SOL: must be set');
-    expect(() => railsOf({ PAYMENTS_LEDGER_EVM_XPUB: XPUB, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_LEDGER_PRICE_ETH: must be set');
-    expect(railsOf({ ...SOLANA, PAYMENTS_MODE: 'live', PAYMENTS_LEDGER_PRICE_SOL: 'fixed:170' })).toHaveLength(1);
-    expect(railsOf(SOLANA)).toHaveLength(1);
-  });
-});
-
 describe('live payments', () => {
   it('need a rail', () => {
     for (const env of [{}, { ...BY_RELAY, PAYMENTS_LEDGER_RELAY_URL: '' }]) expect(() => railsOf({ ...env, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_MODE: live needs a payment rail');
     expect(railsOf({ ...BY_RELAY, PAYMENTS_MODE: 'live' })).toHaveLength(1);
   });
+});
+
+describe('the x402 rail', () => {
+  it('is off until it is turned on, and takes USDC on its chains then, also where no RPC server is known', () => {
+    expect(railsOf({})).toEqual([]);
+    expect(railsOf({ ...BY_X402, PAYMENTS_MODE: 'live' })).toEqual([['x402', 'eip155:8453:USDC', 'eip155:137:USDC']]);
+    expect(railsOf({ ...BY_X402, PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114', PAYMENTS_LEDGER_X402_USDC: 'eip155:43114=0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e' })).toEqual([['x402', 'eip155:43114:USDC']]);
+  });
+
+  it.each([
+    ['nobody to be paid', { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '' }, 'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed'],
+    ['what is no address to be paid', { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x11' }, 'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: must be an EVM address'],
+    ['nobody who settles', { PAYMENTS_LEDGER_X402_FACILITATOR_URL: '' }, 'PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed'],
+    ['a chain that it should settle on and cannot reach', { PAYMENTS_LEDGER_X402_FACILITATOR_URL: '', PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${'1'.repeat(64)}` }, 'PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of eip155:8453'],
+    ['a chain whose USDC nobody knows', { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114' }, 'PAYMENTS_LEDGER_X402_USDC: names no contract on eip155:43114'],
+    ['a chain that is none', { PAYMENTS_LEDGER_X402_CHAINS: 'base' }, 'PAYMENTS_LEDGER_X402_CHAINS: it is a list'],
+    ['three servers of a chain', { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453=https://a|https://b|https://c' }, 'PAYMENTS_LEDGER_X402_CHAINS: eip155:8453 takes one or two'],
+  ])('does not start with %s', (_name, env, problem) => expect(() => railsOf({ ...BY_X402, ...env })).toThrow(problem));
 });
 
 describe('the Relay rail', () => {

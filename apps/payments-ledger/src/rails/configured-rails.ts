@@ -1,46 +1,27 @@
 import type { MessageBus } from '@market/messaging';
 import type { PaymentsLedgerConfig } from '../config.js';
-import { chainsOf, type EvmChainSettings } from './evm/evm-settings.js';
-import { EvmRail } from './evm/evm.rail.js';
 import type { PaymentRail } from './payment-rail.js';
 import { RelayRail } from './relay/relay.rail.js';
-import { solanaChainsOf } from './solana/solana-settings.js';
-import { SolanaRail } from './solana/solana.rail.js';
 import type { Facilitator } from './x402/facilitator.js';
 import { HttpFacilitator } from './x402/http-facilitator.js';
 import { LocalFacilitator } from './x402/local-facilitator.js';
+import { X402Rail } from './x402/x402.rail.js';
+import { chainsOf, type X402Chain } from './x402/x402-settings.js';
 
 /** The rails that an operator's variables turn on. */
-export const configuredRails = (config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [...evmRails(config), ...solanaRails(config), ...relayRails(config, bus)];
+export const configuredRails = (config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [...x402Rails(config), ...relayRails(config, bus)];
 
-function evmRails(config: PaymentsLedgerConfig): PaymentRail[] {
-  if (!config.evmXpub || !config.evmRpcUrls) return [];
-  const chains = chainsOf(config.evmRpcUrls, config.evmUsdc ?? new Map());
-  return [
-    new EvmRail({
-      extendedPublicKey: config.evmXpub,
-      chains,
-      minimumMicros: { USDC: BigInt(config.minimumUsdcMicros), ETH: BigInt(config.minimumEthMicros) },
-      safeUpToMicros: BigInt(config.evmSafeUpToMicros),
-      requestTimeoutMs: config.evmRpcTimeoutMs,
-      maxHeadAgeSeconds: config.evmMaxHeadAgeSeconds,
-      facilitator: facilitatorOf(config, chains),
-    }),
-  ];
+function x402Rails(config: PaymentsLedgerConfig): PaymentRail[] {
+  const { x402Chains, x402PayToAddress: payTo, minimumX402Micros, x402RpcTimeoutMs: requestTimeoutMs } = config;
+  if (!x402Chains || !payTo) return [];
+  const chains = chainsOf(x402Chains, config.x402Usdc);
+  const facilitator = facilitatorOf(config, chains);
+  return facilitator ? [new X402Rail({ payTo, chains, minimumMicros: BigInt(minimumX402Micros), facilitator, requestTimeoutMs })] : [];
 }
 
-function solanaRails(config: PaymentsLedgerConfig): PaymentRail[] {
-  if (!config.solanaSeed || !config.solanaRpcUrls) return [];
-  return [
-    new SolanaRail({
-      seed: config.solanaSeed,
-      receiver: config.solanaReceiver,
-      chains: solanaChainsOf(config.solanaRpcUrls, config.solanaUsdc ?? new Map()),
-      minimumMicros: { USDC: BigInt(config.minimumUsdcMicros), SOL: BigInt(config.minimumSolMicros) },
-      requestTimeoutMs: config.solanaRpcTimeoutMs,
-      maxHeadAgeSeconds: config.solanaMaxHeadAgeSeconds,
-    }),
-  ];
+function facilitatorOf(config: PaymentsLedgerConfig, chains: X402Chain[]): Facilitator | undefined {
+  if (config.facilitatorUrl) return new HttpFacilitator({ url: config.facilitatorUrl, apiKey: config.facilitatorApiKey, timeoutMs: config.facilitatorTimeoutMs });
+  return config.facilitatorKey ? new LocalFacilitator(chains, config.facilitatorKey) : undefined;
 }
 
 /** Last: a transfer between two wallets of one chain costs less than one that is carried. */
@@ -65,9 +46,4 @@ function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[
       bus,
     ),
   ];
-}
-
-function facilitatorOf(config: PaymentsLedgerConfig, chains: EvmChainSettings[]): Facilitator | undefined {
-  if (config.facilitatorUrl) return new HttpFacilitator({ url: config.facilitatorUrl, apiKey: config.facilitatorApiKey, timeoutMs: config.facilitatorTimeoutMs });
-  return config.facilitatorKey ? new LocalFacilitator(chains, config.facilitatorKey) : undefined;
 }

@@ -4,7 +4,7 @@ import type { PaymentRail, Route } from './payment-rail.js';
 export interface ExactRoute {
   rail: PaymentRail;
   exact: NonNullable<PaymentRail['exact']>;
-  route: Route;
+  route: Route & { unitPriceMicros: bigint };
 }
 
 /** One for each chain: the first rail that has it. */
@@ -12,8 +12,8 @@ export function exactRoutes(rails: PaymentRail[]): ExactRoute[] {
   const routes = new Map<string, ExactRoute>();
   for (const rail of rails) {
     if (!rail.exact) continue;
-    for (const route of rail.routes()) {
-      if (route.currency === 'USDC' && !routes.has(route.network)) routes.set(route.network, { rail, exact: rail.exact, route: { ...route, scheme: 'exact' } });
+    for (const { unitPriceMicros, ...route } of rail.routes()) {
+      if (route.currency === 'USDC' && unitPriceMicros !== null && !routes.has(route.network)) routes.set(route.network, { rail, exact: rail.exact, route: { ...route, unitPriceMicros, scheme: 'exact' } });
     }
   }
   return [...routes.values()];

@@ -1,9 +1,10 @@
 import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { Call } from '@market/messaging';
+import type { Address } from 'viem';
 import type { Observation } from '../payments/payment-state.js';
 import type { ExactRequirements } from './x402/exact-payment.js';
-import type { Facilitator } from './x402/facilitator.js';
+import type { Facilitator, HeldAuthorization, Settlement } from './x402/facilitator.js';
 
 /** One way money can take: a currency on a chain. */
 export interface Route {
@@ -11,20 +12,18 @@ export interface Route {
   /** CAIP-2 chain id. */
   network: string;
   decimals: number;
-  /** How the retry names this kind of payment. */
-  scheme: string;
+  /** `deposit`: a transfer to an address; `exact`: a signed authorization of x402. */
+  scheme: 'deposit' | 'exact';
   /** Least price in micros that this route carries. */
-  minimumMicros: bigint;
-  /** Least amount that the chain itself carries there; where absent, any. */
-  minimumBaseUnits?: bigint;
+  minimumMicros: Micros;
+  /** What one whole unit costs, in USD micros; null where the rail learns the amount of each offer from another party. */
+  unitPriceMicros: Micros | null;
 }
 
 /** An offer about to be made. */
 export interface DraftOffer {
   relayRequestId: string;
   route: Route;
-  /** What the price is worth on the route. */
-  amountBaseUnits: bigint;
   priceMicros: Micros;
   /** The seller's part of the price. */
   netMicros: Micros;
@@ -35,15 +34,14 @@ export interface DraftOffer {
   originWalletId?: string;
 }
 
-/** Where an offer is paid; what is left out stays as drafted. */
+/** Where and what an offer is paid; what is left out stays as drafted. */
 export interface Opening {
-  depositAddress: string;
-  /** What a transfer must name where the address is not the offer's alone. */
-  reference?: string;
+  /** A deposit address, or the recipient that a signed authorization names. */
+  payTo: string;
+  amountBaseUnits: bigint;
   relayRequestId?: string;
-  amountBaseUnits?: bigint;
   expiresAt?: Date;
-  /** When money that may have come too late is first looked for; at the end of the offer's time where nothing is said. */
+  /** When the rail is asked again about an offer that nothing had come for at its end; not at all where nothing is said. */
   lookAgainAt?: Date;
 }
 
@@ -53,14 +51,12 @@ export interface WatchedOffer {
   relayRequestId: string;
   route: Pick<Route, 'currency' | 'network'>;
   amountBaseUnits: bigint;
-  priceMicros: bigint;
-  depositAddress: string;
-  reference: string | null;
+  payTo: string;
   createdAt: Date;
 }
 
 /** What a signed authorization of an offer is made from. */
-export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'depositAddress'>;
+export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'payTo'>;
 
 /**
  * A payment rail. It says where an offer is to be paid and what has arrived there, and decides nothing else: states,
@@ -69,7 +65,7 @@ export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amoun
  */
 export interface PaymentRail {
   readonly id: string;
-  /** Nothing can come any more for an offer long over, so that it need not be kept. On a chain money may come to an address at any time. */
+  /** Nothing can come any more for an offer long over, so that it need not be kept. */
   readonly forgets?: true;
   /** A payment that `observe` does not see was not made: none is on its way unseen. */
   readonly seesAll?: true;
@@ -81,15 +77,24 @@ export interface PaymentRail {
   observe(offer: WatchedOffer): Promise<Observation>;
   /** Where another party holds money on its way: what became of what it took and did not deliver for an offer; null where it took none. */
   fate?(offer: WatchedOffer): Promise<{ explained: boolean; why: string } | null>;
-  /** Where each offer has an address of its own: how the holder of the keys reaches it, and what lies there now. */
-  readonly deposits?: { pathOf(offer: Pick<WatchedOffer, 'relayRequestId'>): string; balance(offer: WatchedOffer): Promise<bigint> };
-  /** Offers that can also be paid by a signed authorization (x402 `exact`): what is signed, null where not, and who settles it. */
+  /** Offers that can be paid by a signed authorization (x402 `exact`). */
   readonly exact?: {
-    /** Such an offer is paid where its id says. */
-    depositAddress(offer: Pick<PricedOffer, 'relayRequestId' | 'route'>): string;
+    /** The recipient of every authorization, which tells no offer from another: that is what its nonce is for. */
+    readonly payTo: Address;
+    /** What is signed for an offer; null where its route takes no authorization. */
     requirements(offer: PricedOffer): ExactRequirements | null;
-    facilitator: Facilitator;
+    readonly facilitator: Facilitator;
+    /** What became of an authorization that the facilitator was given; null while it may still be settled. @throws Error when that is not known. */
+    settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null>;
   };
 }
+
+/** A USD price in a route's base units, rounded up so that what arrives always covers the price. */
+export function baseUnitsOf(price: Micros, { decimals, unitPriceMicros }: { decimals: number; unitPriceMicros: Micros }): bigint {
+  return (price * 10n ** BigInt(decimals) + unitPriceMicros - 1n) / unitPriceMicros;
+}
+
+/** USDC is a dollar. */
+export const USDC_TERMS = { currency: 'USDC', decimals: 6, unitPriceMicros: 1_000_000n } as const;
 
 export const PAYMENT_RAILS = Symbol('payment rails');

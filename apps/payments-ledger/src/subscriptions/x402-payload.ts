@@ -12,7 +12,7 @@ export function toX402Requirement(row: PaymentRow): X402Requirement {
     network: row.network,
     amount: row.amount_base_units,
     asset: row.currency,
-    payTo: row.deposit_address,
+    payTo: row.pay_to,
     maxTimeoutSeconds: Math.max(1, Math.round((row.expires_at.getTime() - row.created_at.getTime()) / 1000)),
     extra: { relayRequestId: row.relay_request_id },
   };

@@ -1,5 +1,4 @@
 import { paymentCompleted } from '@market/contracts/payments-ledger';
-import { ExactEvmScheme } from '@x402/evm/exact/client';
 import type { Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
@@ -9,15 +8,11 @@ import { Facilitator, type Settlement } from '../../src/rails/x402/facilitator.j
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
 import { as, asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claimed, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
 import { ledgerParts } from '../support/parts.js';
+import { movedTo, signed as signedBy } from '../support/signed-payload.js';
 
 const payer = privateKeyToAccount(generatePrivateKey());
 
-/** What the stock client sends for an offer, as JSON text. */
-async function signed({ offer }: Offered, changes: Record<string, unknown> = {}, account = payer): Promise<string> {
-  const accepted = { ...offer.x402!, ...changes };
-  const { payload } = await new ExactEvmScheme(account).createPaymentPayload(2, accepted as never);
-  return JSON.stringify({ x402Version: 2, accepted, payload, resource: { url: 'https://market.example/' } });
-}
+const signed = (offered: Offered, changes?: Record<string, unknown>): Promise<string> => signedBy(offered, payer, changes);
 
 describe('a payment by signed authorization', () => {
   let world: LedgerWorld;
@@ -124,12 +119,30 @@ describe('a payment by signed authorization', () => {
     expect(asClaimed(await claimWith(order, offered, await signed(offered))).fence).toBe(1);
   });
 
-  it('pays one offer: what was signed for it opens no other, in any of 100 at once', async () => {
-    const mine = newOrder();
-    const authorization = await signed(await world.quote(mine));
-    const others = await Promise.all(Array.from({ length: 100 }, async () => newOrder()).map(async (order) => ({ order: await order, offered: await world.quote(await order) })));
-    const claims = await Promise.all(others.map(({ order, offered }) => claimWith(order, offered, authorization)));
-    expect(claims.every((claim) => claim.outcome === 'rejected' && claim.reason === 'accepted_mismatch')).toBe(true);
+  it('pays no other offer with the terms that it names', async () => {
+    const authorization = await signed(await world.quote(newOrder()));
+    const order = newOrder();
+    expect(await claimWith(order, await world.quote(order), authorization)).toMatchObject({ outcome: 'rejected', reason: 'accepted_mismatch' });
+  });
+
+  it('pays one payment, ever: of 100 offers of other listings and buyers that it is handed in for at once, and of those after them', async () => {
+    const orders = Array.from({ length: 100 }, () => newOrder());
+    const offers = await Promise.all(orders.map((order) => world.quote(order)));
+    const authorization = await signed(offers[0]!);
+    const handIn = (n: number) => claimWith(orders[n]!, offers[n]!, movedTo(offers[n]!, authorization));
+    const claims = await Promise.all(orders.map((_, n) => handIn(n)));
+    const winner = claims.findIndex(({ outcome }) => outcome === 'claimed');
+    const used = { outcome: 'rejected', reason: 'invalid_exact_evm_nonce_already_used' };
+    expect(claims.filter((_, n) => n !== winner)).toEqual(Array.from({ length: 99 }, () => expect.objectContaining(used) as unknown));
+    // Neither delivered, nor given up, nor refused does it become good for another.
+    const [claim, other] = [asClaimed(claims[winner]!), winner === 0 ? 1 : 0];
+    await world.release(claim);
+    expect(await handIn(other)).toMatchObject(used);
+    await world.db.inspect(`UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`);
+    await ledgerParts(world.db.database).expirePayments.run();
+    expect(await world.stateOf(claim.paymentId)).toBe('cancelled');
+    expect(await handIn(other)).toMatchObject(used);
+    expect(await transfersFor(claim.paymentId)).toBe(0);
   });
 
   it("opens nothing to a stranger who has seen it: the offer is the buyer's", async () => {
@@ -148,6 +161,9 @@ class Scripted extends Facilitator {
   }
   verify() {
     return Promise.resolve({ valid: true } as const);
+  }
+  settlementOf(...args: Parameters<SandboxFacilitator['settlementOf']>): Promise<Settlement | null> {
+    return this.sandbox.settlementOf(...args);
   }
   async settle(...args: Parameters<Facilitator['settle']>): Promise<Settlement> {
     this.calls += 1;
@@ -168,7 +184,7 @@ describe('a facilitator that fails', () => {
     world = await startLedger();
     const { database } = world.db;
     scripted = new Scripted(new SandboxFacilitator(database));
-    const rail: PaymentRail = Object.assign(Object.create(new SandboxRail(database, scripted as never, ledgerParts(database).config)) as SandboxRail, {});
+    const rail: PaymentRail = Object.assign(Object.create(new SandboxRail(database, scripted as never)) as SandboxRail, {});
     parts = ledgerParts(database, [rail]);
   });
   afterAll(async () => {

@@ -152,7 +152,7 @@ describe('a rail that does not know', () => {
   it('leaves the payment pending, neither a failure nor "not paid", and is never forgotten', async () => {
     const world = await startLedger();
     const { database } = world.db;
-    const silent: PaymentRail = { id: 'sandbox', routes: () => [], open: () => ({ depositAddress: '' }), observe: () => Promise.reject(new Error('502 from the chain')) };
+    const silent: PaymentRail = { id: 'sandbox', routes: () => [], open: () => ({ payTo: '', amountBaseUnits: 1n }), observe: () => Promise.reject(new Error('502 from the chain')) };
     const { observe, claimPayment, jobs, config } = ledgerParts(database, [silent]);
     const order = newOrder();
     const offered = await world.quote(order);

@@ -132,7 +132,7 @@ describe('the Relay rail', () => {
     it('which buys the call once Relay has paid the seller, and not before', async () => {
       const [order, offered] = await quoted();
       expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_seen' });
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress);
+      const request = world.relay.deposit(offered.offer.requirements.depositAddress!);
       for (const status of ['depositing', 'pending', 'submitted', 'delayed'] as const) {
         request.status = status;
         expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_final' });
@@ -148,7 +148,7 @@ describe('the Relay rail', () => {
 
     it('which Relay sent back because it was too little: nothing is owed, and the next offer is another', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress, world.requestOf(offered).amountIn - 1n);
+      const request = world.relay.deposit(offered.offer.requirements.depositAddress!, world.requestOf(offered).amountIn - 1n);
       expect(request.status).toBe('refund');
       expect(await claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'payment_failed' });
       expect([await stateOf(offered), await world.owed(offered)]).toEqual(['failed', []]);
@@ -157,7 +157,7 @@ describe('the Relay rail', () => {
 
     it('which was too much: it buys the call at its price, and the rest is not ours to owe', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress, world.requestOf(offered).amountIn * 2n);
+      const request = world.relay.deposit(offered.offer.requirements.depositAddress!, world.requestOf(offered).amountIn * 2n);
       world.relay.fill(request);
       asClaimed(await claim(order, offered));
       expect(request.refunded).toBe(request.amountIn);
@@ -167,7 +167,7 @@ describe('the Relay rail', () => {
 
     it('and takes back nothing when Relay later says less', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress);
+      const request = world.relay.deposit(offered.offer.requirements.depositAddress!);
       world.relay.fill(request);
       let claimed = asClaimed(await claim(order, offered));
       for (const status of ['pending', 'waiting', 'refund', 'failure'] as const) {
@@ -176,7 +176,6 @@ describe('the Relay rail', () => {
         claimed = asClaimed(await claim(order, offered));
       }
       await world.ledger.settle(claimed);
-      await world.lookAgain(offered);
       expect([await stateOf(offered), await world.owed(offered)]).toEqual(['completed', []]);
     });
 
@@ -200,7 +199,7 @@ describe('the Relay rail', () => {
       await eventually(() => Promise.resolve(expect(asksOf(STATUS)).toBeGreaterThan(before + 1)), { withinMs: 10_000 });
       expect(await stateOf(offered)).toBe('pending');
       world.relay.misbehave = null;
-      world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress));
+      world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
       await eventually(async () => expect(await stateOf(offered)).toBe('verified'), { withinMs: 10_000 });
     });
   });
@@ -208,7 +207,7 @@ describe('the Relay rail', () => {
   describe('at the end of the time', () => {
     it('holds an offer open while Relay is delivering, and ends it when nothing came', async () => {
       const [[, delivering], [, unpaid]] = [await quoted(), await quoted()];
-      const request = world.relay.deposit(delivering.offer.requirements.depositAddress);
+      const request = world.relay.deposit(delivering.offer.requirements.depositAddress!);
       request.status = 'delayed';
       await world.ledger.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1", [delivering.offer.payment_id]);
       await world.end(unpaid);
@@ -220,7 +219,7 @@ describe('the Relay rail', () => {
     it('owes back what Relay delivered after an offer was over, and is then done with it', async () => {
       const [order, offered] = await quoted();
       await world.end(offered);
-      world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress));
+      world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
       await world.lookAgain(offered);
       expect([await stateOf(offered), await world.owed(offered)]).toEqual(['refund_due', [['paid_late', '250000']]]);
       expect(await column('look_again_at', offered)).toBeNull();
@@ -289,7 +288,7 @@ describe('the Relay rail', () => {
 
   it('is not bought from by anyone but its buyer, for anything but its call', async () => {
     const [order, offered] = await quoted();
-    world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress));
+    world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
     expect(await reasonOf(world.ledger.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
     expect(await reasonOf(world.ledger.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
     expect(await reasonOf(world.ledger.claim(order, offered, { bodyDigest: digestOf('another') }))).toBe('request_body_mismatch');
@@ -302,18 +301,18 @@ describe('the Relay rail', () => {
     const offer = await subscriber.offerOf(sold(world.ledger, { sellerId: listing.sellerId }), { originCurrency: 'ETH' });
     expect(offer).toMatchObject({ provider: 'relay', requirements: { network: 'eip155:8453' }, fees: { gross_amount: 9.99 } });
     expect((await subscriber.verify(offer)).outcome).toBe('pending');
-    const request = world.relay.deposit(offer.requirements.depositAddress);
+    const request = world.relay.deposit(offer.requirements.depositAddress!);
     world.relay.fill(request);
     expect(await subscriber.verify(offer)).toMatchObject({ outcome: 'completed', payment: { transaction_hash: request.txHashes[0] } });
   });
 
   it('is reported on: what Relay sent back, kept or delivered late', async () => {
     const [[sentBackOrder, sentBack], [keptOrder, kept], [, late]] = [await quoted(), await quoted(), await quoted()];
-    world.relay.deposit(sentBack.offer.requirements.depositAddress, 1n);
-    Object.assign(world.relay.deposit(kept.offer.requirements.depositAddress), { status: 'failure', refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' });
+    world.relay.deposit(sentBack.offer.requirements.depositAddress!, 1n);
+    Object.assign(world.relay.deposit(kept.offer.requirements.depositAddress!), { status: 'failure', refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' });
     for (const [order, offered] of [[sentBackOrder, sentBack], [keptOrder, kept]] as const) expect((await claim(order, offered)).outcome).toBe('not_payable');
     await world.end(late);
-    world.relay.fill(world.relay.deposit(late.offer.requirements.depositAddress));
+    world.relay.fill(world.relay.deposit(late.offer.requirements.depositAddress!));
     await world.lookAgain(late);
     const outcome: unknown = await runCommand(paymentsLedger, reportPayments, { operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: world.ledger.db.url, PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...world.env }).catch((error: unknown) => error);
     expect(outcome).toMatchObject({ name: 'CommandFailure' });

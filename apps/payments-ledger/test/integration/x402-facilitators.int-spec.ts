@@ -1,30 +1,27 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
-import { bytesToHex, type Address, type Hex } from 'viem';
+import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts';
+import { bytesToHex, type Address } from 'viem';
 import { exactPayload, type ExactPayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 import { HttpFacilitator } from '../../src/rails/x402/http-facilitator.js';
 import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
 import { startEvmWorld, type EvmWorld } from '../support/evm-world.js';
+import { serveFacilitator, type RemoteFacilitator } from '../support/remote-facilitator.js';
 
 describe('facilitators on a real chain', () => {
   let world: EvmWorld;
   let usdc: Address;
-  let gasKey: Hex;
   let remote: RemoteFacilitator;
 
   beforeAll(async () => {
     world = await startEvmWorld();
     usdc = await world.deploy('SignedToken');
-    await world.mint(usdc, world.payer, 10n ** 12n);
-    gasKey = bytesToHex(mnemonicToAccount(world.node.mnemonic, { addressIndex: 3 }).getHdKey().privateKey!);
-    remote = await serve(new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], gasKey));
+    await world.send(usdc, 'mint', [world.payer, 10n ** 12n]);
+    remote = await serveFacilitator(new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey));
   });
   afterAll(async () => {
-    remote.server.close().closeAllConnections();
+    remote.stop();
     await world.stop();
   });
 
@@ -44,7 +41,7 @@ describe('facilitators on a real chain', () => {
   };
 
   const facilitators: [string, () => Facilitator][] = [
-    ['in this process', () => new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], gasKey)],
+    ['in this process', () => new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey)],
     ['over HTTP', () => new HttpFacilitator({ url: remote.url, apiKey: 'secret', timeoutMs: 5_000 })],
   ];
   describe.each(facilitators)('%s', (_where, make) => {
@@ -89,6 +86,7 @@ describe('facilitators on a real chain', () => {
     it.each([
       ['breaks after it moved the money', 'break-after'],
       ['answers nonsense after it moved the money', 'nonsense-after'],
+      ['names no transaction of what it moved', 'nameless'],
       ['answers too late', 'late'],
     ] as const)('does not know where the facilitator %s', async (_what, fault) => {
       const asked = requirements();
@@ -115,41 +113,3 @@ describe('facilitators on a real chain', () => {
     });
   });
 });
-
-interface RemoteFacilitator {
-  url: string;
-  server: Server;
-  fault: null | 'break-after' | 'nonsense-after' | 'late';
-  /** Resolves when every settlement it took has ended. */
-  idle(): Promise<unknown>;
-}
-
-/** The protocol's HTTP interface before a facilitator, with the ways in which it can fail. */
-async function serve(facilitator: Facilitator): Promise<RemoteFacilitator> {
-  const running: Promise<unknown>[] = [];
-  const remote: RemoteFacilitator = { url: '', server: createServer(), fault: null, idle: () => Promise.all(running) };
-  remote.server.on('request', (request, response) => {
-    const handle = async (): Promise<void> => {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk as Buffer);
-      if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
-      const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as { paymentPayload: unknown; paymentRequirements: ExactRequirements };
-      const payload = exactPayload.parse(paymentPayload);
-      const { network } = paymentRequirements;
-      if (request.url === '/verify') {
-        const verdict = await facilitator.verify(payload, paymentRequirements);
-        return void response.end(JSON.stringify(verdict.valid ? { isValid: true } : { isValid: false, invalidReason: verdict.reason }));
-      }
-      const fault = remote.fault;
-      const settled = await facilitator.settle(payload, paymentRequirements).catch((error: Error) => ({ settled: false as const, reason: error.message.includes('nonce') ? 'invalid_exact_evm_nonce_already_used' : 'transaction_failed' }));
-      if (fault === 'break-after') return void response.writeHead(502).end('bad gateway');
-      if (fault === 'nonsense-after') return void response.end('<html>');
-      if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 600));
-      response.end(JSON.stringify(settled.settled ? { success: true, transaction: settled.transactionHash, network } : { success: false, errorReason: settled.reason, transaction: '', network }));
-    };
-    running.push(handle());
-  });
-  await new Promise<void>((resolve) => remote.server.listen(0, '127.0.0.1', resolve));
-  remote.url = `http://127.0.0.1:${(remote.server.address() as AddressInfo).port}`;
-  return remote;
-}

@@ -21,13 +21,13 @@ const words = new SignedWords(await ReceiptSigner.load(Buffer.alloc(32, 7).toStr
 /** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const config = paymentsLedgerConfig.parse({}, []);
-  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), config)];
+  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database))];
   const journal = new Journal();
   const outbox = new Outbox();
   const jobs = new Jobs();
   const observe = new ObservePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used);
-  const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), words, jobs, used, config);
+  const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), words, jobs, config);
   return {
     config,
     jobs,

@@ -1,10 +1,10 @@
 import { newId } from '@market/kernel';
 import { inProcessTransport } from '@market/messaging';
+import { eventually } from '@market/testing';
 import bs58 from 'bs58';
 import { randomBytes } from 'node:crypto';
 import { startIdentity, type IdentityWorld } from '../../../identity/test/support/identity-world.js';
 import { newOrder, startLedger, type LedgerWorld, type Offered, type Order } from './ledger-world.js';
-import { onChainOffers, type OnChainOffers } from './on-chain-offers.js';
 import { startRelayServer, type RelayRequest, type RelayServer } from './relay-server.js';
 
 /** ETH on Base, which sellers get as USDC on Base. */
@@ -19,13 +19,19 @@ export interface RelayOrder extends Order {
 }
 
 /** The ledger with its Relay rail, beside identity and a server that speaks as Relay does. */
-export interface RelayLedger extends OnChainOffers {
+export interface RelayLedger {
   relay: RelayServer;
   ledger: LedgerWorld;
   env: Record<string, string>;
   order(changes?: Partial<Order>): Promise<RelayOrder>;
   /** Gives an account one more wallet. */
   addWallet(accountId: string, chainType: 'evm' | 'solana', capabilities?: string[]): Promise<{ id: string; address: string }>;
+  /** Makes the time of an offer be over, and waits until the ledger has ended it. */
+  end(offered: Offered): Promise<void>;
+  /** Has Relay asked again about an offer that is over, and waits until it was. */
+  lookAgain(offered: Offered): Promise<void>;
+  /** Micros that the books owe back for a payment, each adjustment with its reason. */
+  owed(offered: Offered): Promise<[reason: string, micros: string][]>;
   /** What Relay knows of an offer. */
   requestOf(offered: Offered): RelayRequest;
   stop(): Promise<void>;
@@ -46,11 +52,12 @@ export async function startRelayLedger({ replicas, env: changes = {} }: { replic
     ...changes,
   };
   const ledger = await startLedger({ replicas, transport, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', ...env } });
+  const change = ({ offer }: Offered, changes: string): Promise<unknown> => ledger.db.inspect(`UPDATE payments_ledger.payments SET ${changes} WHERE id = $1`, [offer.payment_id]);
+  const holds = async ({ offer }: Offered, condition: string): Promise<boolean> => (await ledger.db.inspect(`SELECT 1 FROM payments_ledger.payments WHERE ${condition} AND id = $1`, [offer.payment_id])).length > 0;
   return {
     relay,
     ledger,
     env,
-    ...onChainOffers(ledger),
     async order(more) {
       const [buyer, seller] = [await identity.agent(), await identity.agent()];
       const order = newOrder(more);
@@ -61,6 +68,22 @@ export async function startRelayLedger({ replicas, env: changes = {} }: { replic
       await identity.db.inspect("INSERT INTO identity.wallets (id, account_id, chain_type, address, capabilities, status) VALUES ($1, $2, $3, $4, $5, 'active')", [wallet.id, accountId, chainType, wallet.address, capabilities]);
       return wallet;
     },
+    async end(offered) {
+      await change(offered, "expires_at = now() - interval '1 second'");
+      await eventually(async () => expect(await holds(offered, `state IN ('pending', 'underpaid')`)).toBe(false), { withinMs: 20_000 });
+    },
+    async lookAgain(offered) {
+      await change(offered, 'look_again_at = now()');
+      await eventually(async () => expect(await holds(offered, 'look_again_at <= now()')).toBe(false), { withinMs: 20_000 });
+    },
+    owed: async ({ offer }) =>
+      (
+        await ledger.db.inspect<{ reason: string; micros: string }>(
+          `SELECT t.reason, o.amount_micros::text AS micros FROM payments_ledger.journal_transactions t JOIN payments_ledger.postings o ON o.transaction_id = t.id
+           WHERE t.payment_id = $1 AND o.type = 'adjustment' AND o.direction = 'credit' ORDER BY t.sequence`,
+          [offer.payment_id],
+        )
+      ).map(({ reason, micros }) => [reason, micros]),
     requestOf: ({ offer }) => relay.requests.get(offer.relay_request_id)!,
     async stop() {
       await ledger.stop();

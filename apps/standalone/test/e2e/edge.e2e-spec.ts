@@ -282,7 +282,7 @@ inEachMode('the edge', (world) => {
       expect([preflight.status, preflight.text, preflight.headers.get('allow')]).toEqual([204, '', 'POST, OPTIONS']);
       expect(preflight.headers.get('access-control-allow-methods')).toContain('POST');
       const allowed = preflight.headers.get('access-control-allow-headers')!.toLowerCase().split(', ');
-      for (const name of ['payment-signature', 'x-payment', 'payment-authorization', 'authorization', 'idempotency-key', 'x-market-relay-request-id', 'x-market-origin-currency', 'x-market-origin-chain-id', 'x-market-origin-wallet-id', 'traceparent', 'access-control-expose-headers', 'content-type']) expect(allowed).toContain(name);
+      for (const name of ['payment-signature', 'payment-authorization', 'authorization', 'idempotency-key', 'x-market-relay-request-id', 'x-market-origin-currency', 'x-market-origin-chain-id', 'x-market-origin-wallet-id', 'traceparent', 'access-control-expose-headers', 'content-type']) expect(allowed).toContain(name);
       expectError(await anyone('OPTIONS', '/nope', { origin, 'access-control-request-method': 'GET' }), 404, 'NOT_FOUND');
     });
 

@@ -1,7 +1,5 @@
-import { evmPayer, type PaymentOffer } from '@market/sdk';
+import type { PaymentOffer } from '@market/sdk';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
-import { parseUnits, type Address } from 'viem';
-import { startEvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
 import { startRelayServer, type RelayRequest, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
@@ -13,8 +11,6 @@ import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 const BY_ETH = { 'X-Market-Origin-Chain-Id': 'eip155:8453', 'X-Market-Origin-Currency': 'ETH' };
 const BY_SOL = { 'X-Market-Origin-Chain-Id': 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', 'X-Market-Origin-Currency': 'SOL' };
 const PRICE = 0.25;
-/** Where the SDK knows USDC of Arbitrum. */
-const USDC_OF_ARBITRUM: Address = '0xaf88d065e77c8cC2239327C5EDb3A432268e5831';
 const FEE_RECIPIENT = '0x2222222222222222222222222222222222222222';
 
 /** Relay as it is documented, over HTTP; everything else is the marketplace itself. */
@@ -65,7 +61,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
     expect(offer).toMatchObject({ provider: 'relay', requirements: { network: 'eip155:8453', currency: 'ETH', depositAddress: request.depositAddress, amount_base_units: request.amountIn.toString() }, fees: { gross_amount: PRICE, provider_receives: 0.2375 } });
     expect(request.quote).toMatchObject({ recipient: seller.wallet.address, refundTo: buyer.wallet.address, amount: '237500', appFees: [{ recipient: FEE_RECIPIENT, fee: '500' }] });
     expect((await call({ by: 'eth' }, offer)).status).toBe(202);
-    relay.deposit(offer.requirements.depositAddress);
+    relay.deposit(offer.requirements.depositAddress!);
     expect((await call({ by: 'eth' }, offer)).status).toBe(202);
     relay.fill(request);
     const answers = [await call({ by: 'eth' }, offer), await call({ by: 'eth' }, offer)];
@@ -75,32 +71,9 @@ inEachMode('money that Relay carries', ({ mode }) => {
     expect(await owed()).toEqual([]);
   });
 
-  it('is sent by the SDK, given a wallet: one transfer to the address that Relay named', async () => {
-    const chain = await startEvmWorld(42_161);
-    try {
-      await chain.place('SignedToken', USDC_OF_ARBITRUM);
-      await chain.mint(USDC_OF_ARBITRUM, chain.payer, parseUnits('10', 6));
-      const pay = evmPayer(chain.payerAccount, { 'eip155:42161': { rpcUrl: chain.node.url } });
-      const bought = buyer.market.call(shop.listing, { by: 'sdk' }, { pay, originChainId: 42_161, originCurrency: 'USDC', maxRouteFeeUsd: '0.10', timeoutMs: 40_000 });
-      const filled = eventually(
-        async () => {
-          const request = [...relay.requests.values()].at(-1)!;
-          expect(await chain.balanceOf(USDC_OF_ARBITRUM, request.depositAddress as Address)).toBe(request.amountIn);
-          relay.fill(relay.deposit(request.depositAddress));
-        },
-        { withinMs: 30_000 },
-      );
-      const [answer] = await Promise.all([bought, filled]);
-      expect(answer).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: { by: 'sdk' } } });
-      expect(answer.relayRequestId).toBe([...relay.requests.keys()].at(-1));
-    } finally {
-      await chain.stop();
-    }
-  });
-
   it('is known at once when Relay says that it moved, which nobody else can say', async () => {
     const offer = await quote(buyer, shop.listing, { by: 'webhook' }, BY_ETH);
-    const request = relay.deposit(offer.requirements.depositAddress);
+    const request = relay.deposit(offer.requirements.depositAddress!);
     relay.fill(request);
     const genuine = relay.webhook(request);
     const forged = [
@@ -123,7 +96,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
 
   it('that Relay sent back costs nothing, and is asked for anew', async () => {
     const offer = await quote(buyer, shop.listing, { too: 'little' }, BY_ETH);
-    const request = relay.deposit(offer.requirements.depositAddress, 1n);
+    const request = relay.deposit(offer.requirements.depositAddress!, 1n);
     expect(request).toMatchObject({ status: 'refund', quote: { refundTo: buyer.wallet.address } });
     const asked = await call({ too: 'little' }, offer);
     expect([asked.status, reasonOf(asked)]).toEqual([402, 'payment_failed']);
@@ -136,7 +109,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
     const offer = await quote(buyer, shop.listing, { late: 1 }, BY_ETH);
     await letTimePass(marketplace, { offer: offer.payment_id });
     await eventually(async () => expect(await statusOf(offer)).toMatchObject({ data: { status: 'expired' } }));
-    relay.fill(relay.deposit(offer.requirements.depositAddress));
+    relay.fill(relay.deposit(offer.requirements.depositAddress!));
     await letTimePass(marketplace, { look: offer.payment_id });
     await eventually(async () => expect(await owed()).toEqual([['credit', 25]]));
   });

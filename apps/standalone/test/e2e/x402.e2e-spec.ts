@@ -1,8 +1,6 @@
 import { reply } from '@market/sdk';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
-import { wrapAxiosWithPayment } from '@x402/axios';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
-import axios from 'axios';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -51,14 +49,6 @@ inEachMode('a stock x402 client', (world) => {
     expect(shop.requests).toHaveLength(before + 1);
   });
 
-  it('pays a listing with axios', async () => {
-    const api = wrapAxiosWithPayment(axios.create({ baseURL: `${world.baseUrl}/api/v1`, headers: { authorization: buyer.registration.authorization_header } }), client as never);
-    const { status, data, headers } = await api.post<{ data: { seller_response: object } }>(`/gateway/${shop.listing.slug}`, { city: 'Oslo' });
-    expect(status).toBe(200);
-    expect(data.data.seller_response).toEqual({ echo: { city: 'Oslo' } });
-    expect(headers['payment-response']).toBeDefined();
-  });
-
   it.each([503, 404])('is not charged where the seller answers %i, and what it signed is good for the next try', async (status) => {
     failing = status;
     const failed = await paying(...request({ city: 'Rome', status }));
@@ -92,6 +82,39 @@ inEachMode('a stock x402 client', (world) => {
     expect(new Set(await Promise.all(replays.map((replay) => replay.text()))).size).toBe(1);
     const other = await fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`, { ...init, body: '{"city":"Linz"}', headers: { ...(init.headers as object), 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') } });
     expect([other.status, ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'request_body_mismatch']);
+  });
+
+  it('pays one call with one signature: handed in for other offers, listings and without a key, at once and later, it calls one seller', async () => {
+    const other = await openShop(seller, undefined, { pricing_amount: 0.25 });
+    try {
+      const headers = { authorization: buyer.registration.authorization_header, 'content-type': 'application/json' };
+      const ways = [
+        { url: request({})[0], headers, body: '{"one":1}' },
+        { url: request({})[0], headers, body: '{"one":2}' },
+        { url: `${world.baseUrl}/api/v1/gateway/${other.listing.slug}`, headers, body: '{"one":1}' },
+        { url: `${world.baseUrl}/api/v1/x402/${other.listing.slug}`, headers: { 'content-type': 'application/json' }, body: '{"one":1}' },
+        { url: `${world.baseUrl}/api/v1/x402/${shop.listing.slug}`, headers: { 'content-type': 'application/json' }, body: '{"one":1}' },
+      ];
+      const accepts = await Promise.all(
+        ways.map(async ({ url, ...init }) => {
+          const answer = await fetch(url, { method: 'POST', ...init });
+          return new x402HTTPClient(client).getPaymentRequiredResponse((name) => answer.headers.get(name)).accepts[0]!;
+        }),
+      );
+      const payload = await client.createPaymentPayload({ x402Version: 2, resource: { url: ways[0]!.url }, accepts: [accepts[0]!] } as never);
+      const handIn = ({ url, headers, body }: (typeof ways)[number], n: number): Promise<Response> =>
+        fetch(url, { method: 'POST', headers: { ...headers, 'payment-signature': Buffer.from(JSON.stringify({ ...payload, accepted: accepts[n] })).toString('base64') }, body });
+      const calls = (): number => shop.requests.length + other.requests.length;
+      const before = calls();
+      const first = await Promise.all(ways.map(handIn));
+      expect(first.map(({ status }) => status).sort()).toEqual([200, 402, 402, 402, 402]);
+      const later = await Promise.all(ways.map(handIn));
+      expect(later.map(({ status }) => status)).toEqual(first.map(({ status }) => status));
+      for (const answer of later.filter(({ status }) => status === 402)) expect(await answer.json()).toMatchObject({ error: { details: { reason: 'invalid_exact_evm_nonce_already_used' } } });
+      expect(calls() - before).toBe(1);
+    } finally {
+      await other.close();
+    }
   });
 
   it.each(['', 'not base64!', Buffer.from('{}').toString('base64'), Buffer.from('null').toString('base64')])('that sends %p as its signature is told what it must be', async (signature) => {

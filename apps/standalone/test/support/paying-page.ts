@@ -16,6 +16,3 @@ export async function runAsWritten(commands: string, { market }: Pick<Agent, 'ma
   expect([code, shell.output()]).toEqual([0, shell.output()]);
   return shell.output();
 }
-
-/** A command without the variables that the page gives as examples. */
-export const withoutExamples = (command: string): string => command.replace(/^([A-Z_]+=\S+ )+/, '');

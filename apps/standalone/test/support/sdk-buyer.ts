@@ -1,4 +1,4 @@
-import { Marketplace, MarketplaceError, type KeptPayment, type PaymentStore } from '@market/sdk';
+import { Marketplace, MarketplaceError } from '@market/sdk';
 import type { Agent } from './world.js';
 
 export const failureOf = (call: Promise<unknown>): Promise<MarketplaceError> =>
@@ -7,23 +7,8 @@ export const failureOf = (call: Promise<unknown>): Promise<MarketplaceError> =>
     (error: unknown) => (error instanceof MarketplaceError ? error : Promise.reject(error as Error)),
   );
 
-/** Keeps payments as text, as a file or a table does. */
-export class TextStore implements PaymentStore {
-  readonly texts = new Map<string, string>();
-
-  async find(id: string): Promise<KeptPayment | undefined> {
-    const text = this.texts.get(id);
-    return text === undefined ? undefined : (JSON.parse(text) as KeptPayment);
-  }
-
-  async keep(payment: KeptPayment): Promise<KeptPayment> {
-    if (!this.texts.has(payment.relayRequestId)) this.texts.set(payment.relayRequestId, JSON.stringify(payment));
-    return (await this.find(payment.relayRequestId))!;
-  }
-}
-
 /** A client of an agent as another process of it would have: with its key, and nothing that the first one remembers. */
-export const clientOf = ({ registration, market }: Agent, more: { payments?: PaymentStore; fetch?: typeof fetch } = {}): Marketplace =>
+export const clientOf = ({ registration, market }: Agent, more: { fetch?: typeof fetch } = {}): Marketplace =>
   new Marketplace({ baseUrl: market.baseUrl, authorization: registration.authorization_header, ...more });
 
 /** The wire loses the answers to what was signed, so many times. */

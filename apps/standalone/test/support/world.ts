@@ -16,7 +16,7 @@ export const inEachMode = (title: string, suite: (world: World) => void): void =
   describe.each(worlds.map((world) => [world.mode, world] as const))(`${title}, %s`, (_mode, world) => suite(world));
 };
 
-/** `describe` in standalone alone: what is no service's work, and what is at the buyer's end and takes long; what a chain pays is tried in each mode by the `onchain` specs. */
+/** `describe` in standalone alone: what is no service's work, and what is at the buyer's end and takes long. */
 export const inOneMode = (title: string, suite: (world: World) => void): void => {
   const [world] = worlds as [World];
   (world.mode === 'standalone' ? describe : describe.skip)(`${title}, ${world.mode}`, () => suite(world));

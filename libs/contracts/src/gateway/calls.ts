@@ -79,7 +79,6 @@ export const executeCall = defineRequest({
     request_body_mismatch: claimPayment.refusals.request_body_mismatch,
     payment_route_minimum_not_met: createOffer.refusals.payment_route_minimum_not_met,
     payment_route_unavailable: createOffer.refusals.payment_route_unavailable,
-    price_unavailable: createOffer.refusals.price_unavailable,
     payer_wallet_required: createOffer.refusals.payer_wallet_required,
     payment_provider_unavailable: createOffer.refusals.payment_provider_unavailable,
     payment_provider_refused: createOffer.refusals.payment_provider_refused,

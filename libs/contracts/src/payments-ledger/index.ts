@@ -1,5 +1,5 @@
 import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from './books.js';
-import { claimPayment, createOffer, findExactOffer, openKeylessPayment, paySandbox, quoteExact, quoteKeyless, releasePayment, settlePayment } from './offers.js';
+import { claimPayment, createOffer, openKeylessPayment, paySandbox, quoteExact, quoteKeyless, releasePayment, settlePayment } from './offers.js';
 import { hearRelay } from './relay.js';
 import { listPaymentRoutes } from './routes.js';
 import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from './subscriptions.js';
@@ -13,7 +13,6 @@ export * from './subscriptions.js';
 export const paymentsLedgerContract = {
   createOffer,
   quoteExact,
-  findExactOffer,
   quoteKeyless,
   openKeylessPayment,
   listPaymentRoutes,

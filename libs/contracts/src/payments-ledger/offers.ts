@@ -6,17 +6,14 @@ import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '
 
 /** What to pay, where and until when; `amount` is whole units, `amount_base_units` the same in the chain's smallest unit. */
 export const paymentRequirements = z.object({
-  depositAddress: z.string(),
+  /** Null where a signed authorization alone pays: a transfer would pay for nothing. */
+  depositAddress: z.string().nullable(),
   amount: z.string(),
   amount_base_units: z.string(),
   currency,
   network: z.string(),
   relayRequestId,
   expiresAt: timestamp,
-  /** A Solana public key that the transfer's instruction must name behind its two accounts: the address is not this offer's alone. */
-  reference: z.string().optional(),
-  /** The same as a `solana:` URI of Solana Pay. */
-  payment_url: z.string().optional(),
 });
 
 export const feesView = z.object({ gross_amount: z.number(), fee_rate: z.number(), fee_amount: z.number(), provider_receives: z.number() });
@@ -32,8 +29,8 @@ export const exactRequirements = z.object({
   extra: z.object({ name: z.string(), version: z.string(), relayRequestId }),
 });
 
-/** The same before there is an offer: the address to pay and the relay request id come with one. */
-export const exactTerms = exactRequirements.omit({ payTo: true }).extend({ extra: exactRequirements.shape.extra.omit({ relayRequestId: true }) });
+/** The same before there is an offer: the relay request id comes with one. */
+export const exactTerms = exactRequirements.extend({ extra: exactRequirements.shape.extra.omit({ relayRequestId: true }) });
 export type ExactTerms = z.output<typeof exactTerms>;
 
 /** A transfer that a signed authorization brought about. */
@@ -56,8 +53,8 @@ export type PaymentOffer = z.output<typeof paymentOffer>;
 /** `extra.offer` is all that the offer says, under the ledger's seal: until it is paid nothing else knows of it. */
 export const keylessRequirements = exactRequirements.extend({ extra: exactRequirements.shape.extra.extend({ offer: z.string() }) });
 
-/** An offer to whoever asks: it has no payment yet, and only a signed authorization pays it. */
-export const keylessOffer = paymentOffer.omit({ payment_id: true }).extend({ x402: keylessRequirements });
+/** An offer to whoever asks: it has no payment yet, and no address, since only a signed authorization pays it. */
+export const keylessOffer = paymentOffer.omit({ payment_id: true }).extend({ requirements: paymentRequirements.omit({ depositAddress: true }), x402: keylessRequirements });
 export type KeylessOffer = z.output<typeof keylessOffer>;
 
 /** The listing as it was when the offer was made; the price a buyer saw is the price it pays. */
@@ -101,7 +98,6 @@ export const createOffer = defineRequest({
       code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' as const,
     },
     payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
-    price_unavailable: declareRefusal('unavailable', 'What this currency costs is not known for now; GET /payment-routes says which routes can be quoted', z.object({ currency, retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
     /** Where another party carries the payment and sends back what it cannot deliver. */
     payer_wallet_required: declareRefusal(
       'invalid',
@@ -120,14 +116,6 @@ export const quoteExact = defineRequest({
   input: z.object({ prices: z.array(microsText).max(100) }),
   output: z.object({ terms: z.array(z.array(exactTerms)) }),
   refusals: {},
-});
-
-/** What an x402 client signed, by the address it pays, which is one offer's alone: of the caller's offers. */
-export const findExactOffer = defineRequest({
-  subject: 'rpc.payments-ledger.find-exact-offer.v1',
-  input: z.object({ payTo: z.string().max(64) }),
-  output: z.object({ requirements: exactRequirements }),
-  refusals: { payment_not_found: declareRefusal('not-found', 'No offer of yours is paid to the address that this payment is signed for', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-PAYMENT'] }) },
 });
 
 /** Offers of a call to whoever asks, one for each chain that takes signed authorizations of the price. Makes nothing. */

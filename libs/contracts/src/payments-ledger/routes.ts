@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineRequest } from '../define.js';
-import { currency, timestamp } from '../shared/index.js';
+import { currency } from '../shared/index.js';
 
 /** One way a payment can take, as a buyer chooses it. Prices in US dollars. */
 export const paymentRoute = z.object({
@@ -11,16 +11,11 @@ export const paymentRoute = z.object({
   chain_id: z.string(),
   /** Of one whole unit in the chain's smallest. */
   decimals: z.number().int(),
-  /** `deposit`: a transfer to an address; `exact`: also a signed authorization of x402. */
+  /** `deposit`: a transfer to an address; `exact`: a signed authorization of x402. */
   schemes: z.array(z.enum(['deposit', 'exact'])),
   minimum_usd: z.number(),
-  /** Of one whole unit of the currency; null while it is not known. */
+  /** Of one whole unit of the currency; null where it is known of an offer alone. */
   unit_price_usd: z.number().nullable(),
-  /** Null also where a price has no time: a dollar, or what the operator fixed. */
-  price_updated_at: timestamp.nullable(),
-  /** False: this route is not quoted for now. */
-  available: z.boolean(),
-  unavailable_reason: z.literal('price_unavailable').nullable(),
   /** Sent with a call, they choose this route. */
   headers: z.object({ 'X-Market-Origin-Currency': currency, 'X-Market-Origin-Chain-Id': z.string() }),
 });

@@ -7,7 +7,8 @@ export interface PaymentOffer {
   relay_request_id: string;
   status?: string;
   requirements: {
-    depositAddress: string;
+    /** Null, or absent without a key, where a signature alone pays: nothing is to be transferred. */
+    depositAddress?: string | null;
     /** Decimal string in whole units of the currency. */
     amount: string;
     /** The same amount as an integer in the currency's smallest unit. */
@@ -16,10 +17,6 @@ export interface PaymentOffer {
     network?: string;
     relayRequestId: string;
     expiresAt: string;
-    /** A Solana public key that the transfer's instruction must name behind its own accounts; without it the money is not found. */
-    reference?: string;
-    /** The same as a `solana:` URI of Solana Pay. */
-    payment_url?: string;
   };
   provider?: string;
   /** USD; `gross_amount` is the price of the call. */
@@ -74,12 +71,8 @@ export interface PaymentRoute {
   schemes: ('deposit' | 'exact')[];
   /** USD. */
   minimum_usd: number;
-  /** USD of one whole unit; null while it is not known. */
+  /** USD of one whole unit; null where it is known of an offer alone. */
   unit_price_usd: number | null;
-  price_updated_at: string | null;
-  /** False: not quoted for now. */
-  available: boolean;
-  unavailable_reason: string | null;
   /** Sent with a call, they choose this route. */
   headers: Record<string, string>;
 }

@@ -1,5 +1,5 @@
 import { parseDecimal, type Micros } from '@market/kernel';
-import { isAddress as isSolanaAddress } from '@solana/kit';
+import bs58 from 'bs58';
 import { isAddress as isEvmAddress } from 'viem';
 import { z } from 'zod';
 import type { DraftOffer } from '../payment-rail.js';
@@ -102,7 +102,7 @@ function worthMicros({ currency }: RelayPlace, { amount, amountUsd }: z.output<t
   return units === null ? null : units / 10n ** 12n;
 }
 
-const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean => (chainType === 'evm' ? isEvmAddress(text, { strict: false }) : isSolanaAddress(text));
+const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean => (chainType === 'evm' ? isEvmAddress(text, { strict: false }) : bs58.decodeUnsafe(text)?.length === 32);
 
 /** EVM addresses are the same in any spelling. */
 const isSame = ({ chainType }: RelayPlace, a: string, b: string): boolean => (chainType === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b);

@@ -6,7 +6,7 @@ import { refuse, type Call, type MessageBus } from '@market/messaging';
 import { Logger } from '@nestjs/common';
 import type { Observation } from '../../payments/payment-state.js';
 import { minimumNotMet } from '../minimum-not-met.js';
-import type { DraftOffer, Opening, PaymentRail, Route, WatchedOffer } from '../payment-rail.js';
+import { USDC_TERMS, type DraftOffer, type Opening, type PaymentRail, type Route, type WatchedOffer } from '../payment-rail.js';
 import { quoteRefusal } from './quote-refusal.js';
 import { RelayApi, type RelayApiSettings } from './relay-api.js';
 import { quoteRequest, readQuote, type QuotedOffer, type QuoteTerms } from './relay-quote.js';
@@ -51,15 +51,15 @@ export class RelayRail implements PaymentRail {
   }
 
   routes(): Route[] {
-    return this.settings.routes.map(({ network, currency, decimals, minimumMicros }) => ({ network, currency, decimals, scheme: 'deposit', minimumMicros }));
+    return this.settings.routes.map(({ network, currency, decimals, minimumMicros }) => ({ network, currency, decimals, scheme: 'deposit', minimumMicros, unitPriceMicros: currency === 'USDC' ? USDC_TERMS.unitPriceMicros : null }));
   }
 
   /** One bus request, and one of Relay. The offer ends with Relay's own time or a moment later, so that none is paid that is over here. */
   async open(draft: DraftOffer, call: Call): Promise<Opening> {
     if (draft.netMicros === 0n) throw minimumNotMet();
-    const quoted = await this.quote(await this.termsOf(draft, call));
+    const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, call));
     const endsAt = Date.now() + this.ttlSeconds * 1000;
-    return { ...quoted, expiresAt: new Date(endsAt), lookAgainAt: new Date(endsAt + SETTLED_AFTER_MS) };
+    return { ...quoted, payTo, expiresAt: new Date(endsAt), lookAgainAt: new Date(endsAt + SETTLED_AFTER_MS) };
   }
 
   async observe(offer: WatchedOffer): Promise<Observation> {

@@ -1,14 +1,11 @@
-import { createHash } from 'node:crypto';
 import { Database, sql, type Tx } from '@market/persistence';
-import { Inject, Injectable } from '@nestjs/common';
-import bs58 from 'bs58';
-import { getAddress } from 'viem';
-import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../../config.js';
+import { Injectable } from '@nestjs/common';
+import type { Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
-import type { Opening, PaymentRail, PricedOffer, Route, WatchedOffer } from '../payment-rail.js';
-import { AUTHORIZATION_SECONDS, type ExactRequirements } from '../x402/exact-payment.js';
+import { USDC } from '../assets.js';
+import { baseUnitsOf, USDC_TERMS, type DraftOffer, type Opening, type PaymentRail, type Route, type WatchedOffer } from '../payment-rail.js';
+import { requirementsOf } from '../x402/exact-payment.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
-import { usdcDomain } from '../x402/usdc-domain.js';
 
 /** By the clock and not by `now()`, which for a transaction that waited its turn is before the transfer it waited for. */
 const transfersTo = sql(
@@ -19,8 +16,18 @@ const transfersTo = sql(
 );
 
 const BASE_SEPOLIA = 'eip155:84532';
-const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
 const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
+/** Addresses of nobody: what is sent there on a real chain is lost. */
+const PLAY_ADDRESS: Record<string, string> = { [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402', [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111' };
+/** A dime, below which the interface sends buyers to the SOL route. */
+const MINIMUM_MICROS = 100_000n;
+
+/** The prices of ETH and SOL are play prices, and never change. */
+const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
+  { ...USDC_TERMS, network: BASE_SEPOLIA, scheme: 'deposit', minimumMicros: MINIMUM_MICROS },
+  { currency: 'ETH', network: BASE_SEPOLIA, decimals: 18, scheme: 'deposit', minimumMicros: MINIMUM_MICROS, unitPriceMicros: 3_000_000_000n },
+  { currency: 'SOL', network: SOLANA_DEVNET, decimals: 9, scheme: 'deposit', minimumMicros: 0n, unitPriceMicros: 150_000_000n },
+];
 
 /** Money without a chain: its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything behind it is real. */
 @Injectable()
@@ -32,31 +39,22 @@ export class SandboxRail implements PaymentRail {
   constructor(
     private readonly database: Database,
     private readonly facilitator: SandboxFacilitator,
-    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
   routes(): Route[] {
-    return [
-      { currency: 'USDC', network: BASE_SEPOLIA, decimals: 6, scheme: 'deposit', minimumMicros: BigInt(this.config.minimumUsdcMicros) },
-      { currency: 'ETH', network: BASE_SEPOLIA, decimals: 18, scheme: 'deposit', minimumMicros: BigInt(this.config.minimumEthMicros) },
-      { currency: 'SOL', network: SOLANA_DEVNET, decimals: 9, scheme: 'deposit', minimumMicros: BigInt(this.config.minimumSolMicros) },
-    ];
+    return ROUTES;
   }
 
-  /** The address looks like one of the chain and belongs to nobody: it is made from the offer's id. */
-  open({ relayRequestId, route }: Pick<PricedOffer, 'relayRequestId' | 'route'>): Opening {
-    const digest = createHash('sha256').update(`sandbox deposit ${relayRequestId}`).digest();
-    return { depositAddress: route.currency === 'SOL' ? bs58.encode(digest) : getAddress(`0x${digest.subarray(0, 20).toString('hex')}`) };
+  open({ route: { currency, network }, priceMicros }: Pick<DraftOffer, 'route' | 'priceMicros'>): Opening {
+    return { payTo: PLAY_ADDRESS[network]!, amountBaseUnits: baseUnitsOf(priceMicros, ROUTES.find((route) => route.currency === currency)!) };
   }
 
   /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
-  readonly exact = {
-    depositAddress: (offer: Pick<PricedOffer, 'relayRequestId' | 'route'>): string => this.open(offer).depositAddress,
-    requirements: ({ route, amountBaseUnits, depositAddress, relayRequestId }: PricedOffer): ExactRequirements | null =>
-      route.currency === 'USDC'
-        ? { scheme: 'exact', network: BASE_SEPOLIA, amount: amountBaseUnits.toString(), asset: USDC, payTo: getAddress(depositAddress), maxTimeoutSeconds: AUTHORIZATION_SECONDS, extra: { ...usdcDomain(BASE_SEPOLIA), relayRequestId } }
-        : null,
+  readonly exact: NonNullable<PaymentRail['exact']> = {
+    payTo: PLAY_ADDRESS[BASE_SEPOLIA] as Address,
+    requirements: (offer) => (offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null),
     facilitator: this.facilitator,
+    settlementOf: (authorization, requirements) => this.facilitator.settlementOf(authorization, requirements),
   };
 
   observe({ paymentId }: WatchedOffer): Promise<Observation> {

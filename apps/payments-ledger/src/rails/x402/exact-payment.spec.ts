@@ -22,7 +22,7 @@ async function wirePayload(requirements: ExactRequirements = asked): Promise<Rec
 const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000));
 const judge = async (wire: unknown, requirements = asked, now = nowSeconds()) => {
   const payload = exactPayload.parse(wire);
-  const signed = signedBy(payload, requirements);
+  const signed = await signedBy(payload, requirements);
   return signed.valid ? judgeSigned(payload, signed.payer, requirements, now) : signed;
 };
 

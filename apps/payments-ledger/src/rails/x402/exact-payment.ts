@@ -1,9 +1,8 @@
 import { authorizationTypes } from '@x402/evm';
 import { isDeepStrictEqual } from 'node:util';
-import { recover } from 'tiny-secp256k1';
-import { bytesToHex, hashTypedData, hexToBytes, isAddressEqual, type Address, type Hex } from 'viem';
-import { publicKeyToAddress } from 'viem/accounts';
+import { getAddress, isAddressEqual, recoverTypedDataAddress, type Address, type Hex } from 'viem';
 import { z } from 'zod';
+import { usdcDomain } from './usdc-domain.js';
 
 /**
  * What a stock x402 client is asked to sign: `PaymentRequirements` of x402 version 2, scheme `exact` on an EVM chain by
@@ -55,7 +54,7 @@ export type RejectionReason =
   | 'invalid_exact_evm_payload_authorization_valid_after'
   | 'invalid_exact_evm_payload_authorization_valid_before';
 
-/** Who pays, and what names this authorization on its chain: no two of one payer share a nonce. */
+/** Who pays, and what names this authorization on its chain: no two of one payer share a nonce. Nothing else in it tells which offer it pays. */
 export interface Authorization {
   payer: Address;
   nonce: Hex;
@@ -71,7 +70,26 @@ const LEAST_SECONDS_LEFT = 6n;
 const MOST_SECONDS_BEYOND = 3_600n;
 
 /** How long clients are asked to sign for: a slow seller's time, the settlement after it, and room for another try. */
-export const AUTHORIZATION_SECONDS = 600;
+const AUTHORIZATION_SECONDS = 600;
+
+/** What must be known of an offer to ask for a signature. */
+export interface SignableOffer {
+  relayRequestId: string;
+  route: { network: string };
+  amountBaseUnits: bigint;
+  payTo: string;
+}
+
+/** @param asset the contract that is USDC on the route's chain. */
+export const requirementsOf = ({ relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer, asset: Address): ExactRequirements => ({
+  scheme: 'exact',
+  network,
+  amount: amountBaseUnits.toString(),
+  asset,
+  payTo: getAddress(payTo),
+  maxTimeoutSeconds: AUTHORIZATION_SECONDS,
+  extra: { ...usdcDomain(network), relayRequestId },
+});
 
 const refused = (reason: RejectionReason): { valid: false; reason: RejectionReason } => ({ valid: false, reason });
 
@@ -79,11 +97,11 @@ const refused = (reason: RejectionReason): { valid: false; reason: RejectionReas
  * Who signed for exactly these terms, in the order the protocol names: terms, signature, recipient. Only signatures that a
  * token contract accepts, too: 65 bytes, v 27 or 28, low s.
  */
-export function signedBy({ accepted, payload: { signature, authorization } }: ExactPayload, asked: ExactRequirements): { valid: true; payer: Address } | { valid: false; reason: RejectionReason } {
+export async function signedBy({ accepted, payload: { signature, authorization } }: ExactPayload, asked: ExactRequirements): Promise<{ valid: true; payer: Address } | { valid: false; reason: RejectionReason }> {
   if (accepted.scheme !== asked.scheme) return refused('unsupported_scheme');
   if (accepted.network !== asked.network) return refused('invalid_network');
   if (!isDeepStrictEqual({ ...accepted }, { ...asked })) return refused('accepted_mismatch');
-  const signer = signerOf(signature, authorization, asked);
+  const signer = await signerOf(signature, authorization, asked);
   if (!signer || !isAddressEqual(signer, authorization.from)) return refused('invalid_exact_evm_signature');
   if (!isAddressEqual(authorization.to, asked.payTo)) return refused('invalid_exact_evm_payload_recipient_mismatch');
   return { valid: true, payer: signer };
@@ -101,18 +119,16 @@ export function judgeSigned({ payload: { authorization } }: ExactPayload, payer:
   return { valid: true, authorization: { payer, nonce: authorization.nonce.toLowerCase() as Hex, validBefore: authorization.validBefore } };
 }
 
-function signerOf(signature: Hex, message: ExactPayload['payload']['authorization'], { network, asset, extra }: ExactRequirements): Address | null {
+async function signerOf(signature: Hex, message: ExactPayload['payload']['authorization'], { network, asset, extra }: ExactRequirements): Promise<Address | null> {
   if (!isAcceptedOnChain(signature)) return null;
-  const bytes = hexToBytes(signature);
   try {
-    const hash = hashTypedData({
+    return await recoverTypedDataAddress({
       domain: { name: extra.name, version: extra.version, chainId: Number(network.slice('eip155:'.length)), verifyingContract: asset },
       types: authorizationTypes,
       primaryType: 'TransferWithAuthorization',
       message,
+      signature,
     });
-    const publicKey = recover(hexToBytes(hash), bytes.subarray(0, 64), bytes[64] === 27 ? 0 : 1, false);
-    return publicKey && publicKeyToAddress(bytesToHex(publicKey));
   } catch {
     // Numbers beyond 256 bits cannot be hashed, and r and s beyond the order of the curve sign nothing.
     return null;

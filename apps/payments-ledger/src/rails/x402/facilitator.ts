@@ -1,9 +1,14 @@
 import type { HTTPFacilitatorClient } from '@x402/core/http';
 import type { Hash } from 'viem';
-import type { ExactPayload, ExactRequirements } from './exact-payment.js';
+import type { Authorization, ExactPayload, ExactRequirements } from './exact-payment.js';
 
 export type Verification = { valid: true } | { valid: false; reason: string };
 export type Settlement = { settled: true; transactionHash: Hash } | { settled: false; reason: string };
+
+/** An authorization that a payment holds. */
+export interface HeldAuthorization extends Authorization {
+  heldAt: Date;
+}
 
 /**
  * Who moves the money of a signed authorization. Both may be repeated with the same payload: it moves once. What is not
@@ -17,6 +22,13 @@ export abstract class Facilitator {
 /** Payload and requirements as the protocol spells them: integers of any size are decimal text. */
 export const onTheWire = (payload: ExactPayload, requirements: ExactRequirements): Parameters<HTTPFacilitatorClient['verify']> =>
   [JSON.parse(JSON.stringify(payload, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))), requirements] as unknown as Parameters<HTTPFacilitatorClient['verify']>;
+
+/** What an answer to `/settle` says. @throws Error where it is not certain. */
+export function settlementFrom({ success, transaction, errorReason }: { success: boolean; transaction?: string; errorReason?: string }): Settlement {
+  if (!success) return refusedOrThrow(errorReason);
+  if (!/^0x[0-9a-fA-F]{64}$/.test(transaction ?? '')) throw new Error('the facilitator names no transaction of its settlement');
+  return { settled: true, transactionHash: transaction as Hash };
+}
 
 /**
  * What a refusal to settle proves. Terms and funds are judged before anything is sent, so money cannot have moved; any other

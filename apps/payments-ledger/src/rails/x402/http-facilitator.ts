@@ -1,8 +1,7 @@
 import { HTTPFacilitatorClient } from '@x402/core/http';
 import { SettleError, VerifyError } from '@x402/core/types';
-import type { Hash } from 'viem';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
-import { Facilitator, onTheWire, refusedOrThrow, type Settlement, type Verification } from './facilitator.js';
+import { Facilitator, onTheWire, refusedOrThrow, settlementFrom, type Settlement, type Verification } from './facilitator.js';
 
 export interface HttpFacilitatorSettings {
   url: string;
@@ -34,9 +33,7 @@ export class HttpFacilitator extends Facilitator {
   /** A 5xx, a timeout or a broken answer is no proof that nothing happened. */
   async settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
     try {
-      const { success, errorReason, transaction } = await this.client.settle(...onTheWire(payload, requirements));
-      if (success) return { settled: true, transactionHash: transaction as Hash };
-      return refusedOrThrow(errorReason);
+      return settlementFrom(await this.client.settle(...onTheWire(payload, requirements)));
     } catch (error) {
       if (error instanceof SettleError && error.statusCode < 500 && error.errorReason) return refusedOrThrow(error.errorReason);
       throw error;

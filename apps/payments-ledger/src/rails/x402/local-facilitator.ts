@@ -1,28 +1,21 @@
 import { x402Facilitator } from '@x402/core/facilitator';
 import { toFacilitatorEvmSigner } from '@x402/evm';
 import { registerExactEvmScheme } from '@x402/evm/exact/facilitator';
-import { createWalletClient, http, publicActions, type Hash, type Hex } from 'viem';
+import { createWalletClient, http, publicActions, type Hex } from 'viem';
 import { nonceManager, privateKeyToAccount } from 'viem/accounts';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
-import { Facilitator, onTheWire, refusedOrThrow, type Settlement, type Verification } from './facilitator.js';
+import { Facilitator, onTheWire, settlementFrom, type Settlement, type Verification } from './facilitator.js';
+import type { X402Chain } from './x402-settings.js';
 
 /** Shorter than the blocks of the chains that settle payments. */
 const RECEIPT_POLL_MS = 500;
 
-/** A chain it settles on, through the first of its servers. */
-export interface SettledChain {
-  /** CAIP-2. */
-  network: string;
-  chainId: number;
-  rpcUrls: string[];
-}
-
-/** The public facilitator packages in this process: no third party between the marketplace and the chains. */
+/** The public facilitator packages in this process: no third party between the marketplace and the chains. Each is reached through the first of its servers. */
 export class LocalFacilitator extends Facilitator {
   private readonly facilitator = new x402Facilitator();
 
   /** @param privateKey pays the gas, and can spend nothing else. */
-  constructor(chains: SettledChain[], privateKey: Hex) {
+  constructor(chains: Pick<X402Chain, 'network' | 'chainId' | 'rpcUrls'>[], privateKey: Hex) {
     super();
     for (const { network, chainId, rpcUrls } of chains) {
       const chain = { id: chainId, name: network, nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: rpcUrls } } };
@@ -38,7 +31,6 @@ export class LocalFacilitator extends Facilitator {
   }
 
   async settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
-    const { success, errorReason, transaction } = await this.facilitator.settle(...onTheWire(payload, requirements));
-    return success ? { settled: true, transactionHash: transaction as Hash } : refusedOrThrow(errorReason);
+    return settlementFrom(await this.facilitator.settle(...onTheWire(payload, requirements)));
   }
 }

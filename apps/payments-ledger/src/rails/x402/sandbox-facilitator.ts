@@ -1,13 +1,19 @@
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { keccak256, toBytes } from 'viem';
+import { keccak256, toBytes, type Hash } from 'viem';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
-import { Facilitator, type Settlement, type Verification } from './facilitator.js';
+import { Facilitator, type HeldAuthorization, type Settlement, type Verification } from './facilitator.js';
 
 const transfer = sql(
   'sandbox.transfer-authorized',
   `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at)
    SELECT $1, id, $3, clock_timestamp() FROM payments WHERE relay_request_id = $2 ON CONFLICT (transaction_hash) DO NOTHING`,
+);
+
+/** A settlement that was begun in time has ended ten minutes later. */
+const find = sql(
+  'sandbox.find-authorized',
+  `SELECT EXISTS (SELECT 1 FROM sandbox_transfers WHERE transaction_hash = $1) AS is_settled, to_timestamp($2) + interval '10 minutes' < clock_timestamp() AS is_over`,
 );
 
 /** Settles without a chain: every payer has enough, and a transfer is a row. The signature was checked before, as anywhere. */
@@ -22,9 +28,19 @@ export class SandboxFacilitator extends Facilitator {
   }
 
   /** An authorization is one transaction, however often it is handed in. */
-  async settle({ payload: { authorization } }: ExactPayload, { network, asset, amount, extra }: ExactRequirements): Promise<Settlement> {
-    const transactionHash = keccak256(toBytes(`sandbox ${network} ${asset} ${authorization.from} ${authorization.nonce}`.toLowerCase()));
-    await this.database.query(transfer, [transactionHash, extra.relayRequestId, amount]);
+  async settle({ payload: { authorization } }: ExactPayload, requirements: ExactRequirements): Promise<Settlement> {
+    const transactionHash = hashOf(authorization.from, authorization.nonce, requirements);
+    await this.database.query(transfer, [transactionHash, requirements.extra.relayRequestId, requirements.amount]);
     return { settled: true, transactionHash };
   }
+
+  /** What a chain would say of it. */
+  async settlementOf({ payer, nonce, validBefore }: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
+    const transactionHash = hashOf(payer, nonce, requirements);
+    const [row] = await this.database.query<{ is_settled: boolean; is_over: boolean }>(find, [transactionHash, validBefore]);
+    if (row!.is_settled) return { settled: true, transactionHash };
+    return row!.is_over ? { settled: false, reason: 'authorization_expired' } : null;
+  }
 }
+
+const hashOf = (payer: string, nonce: string, { network, asset }: ExactRequirements): Hash => keccak256(toBytes(`sandbox ${network} ${asset} ${payer} ${nonce}`.toLowerCase()));

@@ -1,67 +1,40 @@
 // SPDX-License-Identifier: MIT
 pragma solidity ^0.8.20;
 
-contract Token {
+/// USDC as far as it is used here: moves by the payer's signature (EIP-3009), and logs as FiatTokenV2_2 of Circle does.
+contract SignedToken {
     string public constant symbol = "USDC";
     string public constant name = "USDC";
+    string public constant version = "2";
     uint8 public constant decimals = 6;
     mapping(address => uint256) public balanceOf;
+    mapping(address => mapping(bytes32 => bool)) public authorizationState;
     event Transfer(address indexed from, address indexed to, uint256 value);
+    event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
+    event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
+    bytes32 constant TRANSFER = keccak256("TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)");
+
+    function DOMAIN_SEPARATOR() public view returns (bytes32) {
+        return keccak256(abi.encode(keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"), keccak256(bytes(name)), keccak256(bytes(version)), block.chainid, address(this)));
+    }
 
     function mint(address to, uint256 value) external {
         balanceOf[to] += value;
         emit Transfer(address(0), to, value);
     }
 
-    function transfer(address to, uint256 value) external virtual returns (bool) {
+    function transfer(address to, uint256 value) external returns (bool) {
         balanceOf[msg.sender] -= value;
         balanceOf[to] += value;
         emit Transfer(msg.sender, to, value);
         return true;
     }
-}
 
-/// Logs the whole value and moves a tenth less.
-contract FeeToken is Token {
-    function transfer(address to, uint256 value) external override returns (bool) {
-        balanceOf[msg.sender] -= value;
-        balanceOf[to] += value - value / 10;
-        emit Transfer(msg.sender, to, value);
-        return true;
-    }
-}
-
-/// Logs, and moves nothing.
-contract LyingToken is Token {
-    function transfer(address to, uint256 value) external override returns (bool) {
-        emit Transfer(msg.sender, to, value);
-        return true;
-    }
-}
-
-/// Says no without reverting.
-contract RefusingToken is Token {
-    function transfer(address, uint256) external pure override returns (bool) {
-        return false;
-    }
-}
-
-/// Pays in coin from inside a contract: no transaction of the block names the receiver.
-contract Payer {
-    function pay(address payable to) external payable {
-        to.transfer(msg.value);
-    }
-}
-
-/// Moves by the payer's signature (EIP-3009), as USDC does.
-contract SignedToken is Token {
-    string public constant version = "2";
-    mapping(address => mapping(bytes32 => bool)) public authorizationState;
-    event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
-    bytes32 constant TRANSFER = keccak256("TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)");
-
-    function DOMAIN_SEPARATOR() public view returns (bytes32) {
-        return keccak256(abi.encode(keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"), keccak256(bytes(name)), keccak256(bytes(version)), block.chainid, address(this)));
+    /// Of the sender's own: USDC takes a signature for it.
+    function cancelAuthorization(bytes32 nonce) external {
+        require(!authorizationState[msg.sender][nonce], "FiatTokenV2: authorization is used or canceled");
+        authorizationState[msg.sender][nonce] = true;
+        emit AuthorizationCanceled(msg.sender, nonce);
     }
 
     function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s) public {
@@ -89,5 +62,15 @@ contract SignedToken is Token {
             v := byte(0, mload(add(signature, 96)))
         }
         transferWithAuthorization(from, to, value, validAfter, validBefore, nonce, v, r, s);
+    }
+}
+
+/// Calls in one transaction.
+contract Batch {
+    function all(address target, bytes[] calldata calls) external {
+        for (uint256 i = 0; i < calls.length; i++) {
+            (bool done, ) = target.call(calls[i]);
+            require(done, "Batch: a call failed");
+        }
     }
 }

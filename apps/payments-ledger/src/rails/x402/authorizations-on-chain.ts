@@ -1,0 +1,77 @@
+import { isDeepStrictEqual } from 'node:util';
+import { createPublicClient, http, isAddressEqual, parseAbi, parseEventLogs, type PublicClient } from 'viem';
+import type { ExactRequirements } from './exact-payment.js';
+import type { HeldAuthorization, Settlement } from './facilitator.js';
+import type { X402Chain } from './x402-settings.js';
+
+/** Of EIP-3009 and ERC-20, as USDC has them: the use of an authorization is logged right before its transfer. Source: FiatTokenV2_2 of github.com/circlefin/stablecoin-evm. */
+const abi = parseAbi([
+  'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
+  'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+]);
+const SPENT_ELSEWHERE: Settlement = { settled: false, reason: 'invalid_exact_evm_nonce_already_used' };
+/** What public RPC servers allow in one request for logs. */
+const BLOCKS_A_LOG_REQUEST = 1_000n;
+/** Two weeks of two-second blocks. */
+const MAX_LOG_REQUESTS = 600;
+
+/**
+ * What one chain says of signed authorizations, through one or two RPC servers. One that is down, lags behind, serves another
+ * chain or contradicts the other leaves the outcome open.
+ */
+export class AuthorizationsOnChain {
+  private readonly servers: PublicClient[];
+
+  constructor(
+    private readonly chain: X402Chain,
+    requestTimeoutMs: number,
+  ) {
+    this.servers = chain.rpcUrls.map((url) => createPublicClient({ transport: http(url, { timeout: requestTimeoutMs, retryCount: 1, batch: true }) }));
+  }
+
+  /**
+   * Settled where its use and its transfer stand in a block; refused where it never can be settled any more; else null.
+   * @throws Error when no server is configured, or one does not tell.
+   */
+  async settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
+    if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
+    const [first, ...others] = await Promise.all(this.servers.map((server) => this.ask(server, authorization, requirements)));
+    return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
+  }
+
+  private async ask(server: PublicClient, { payer, nonce, validBefore, heldAt }: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
+    const { chainId, network } = this.chain;
+    const serves = await server.getChainId();
+    if (serves !== chainId) throw new Error(`the RPC server for ${network} serves chain ${serves}`);
+    // Asked for first: an authorization cannot be used after a block that is past its time, so what is unused after it stays so.
+    const final = await server.getBlock({ blockTag: 'finalized' });
+    const isSpent = await server.readContract({ address: requirements.asset, abi, functionName: 'authorizationState', args: [payer, nonce] });
+    const isOver = final.timestamp >= validBefore;
+    if (!isSpent) return isOver ? { settled: false, reason: 'authorization_expired' } : null;
+    const outcome = await this.outcomeOf(server, { payer, nonce, heldAt }, requirements);
+    return outcome.settled || isOver ? outcome : null;
+  }
+
+  /** What the authorization was spent on: its amount for its recipient, something else, or nothing, where its payer cancelled it. @throws Error when no log says so. */
+  private async outcomeOf(server: PublicClient, { payer, nonce, heldAt }: Pick<HeldAuthorization, 'payer' | 'nonce' | 'heldAt'>, { asset, payTo, amount }: ExactRequirements): Promise<Settlement> {
+    let last = await server.getBlockNumber({ cacheTime: 0 });
+    for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
+      const first = last < BLOCKS_A_LOG_REQUEST ? 0n : last - BLOCKS_A_LOG_REQUEST + 1n;
+      const range = { address: asset, args: { authorizer: payer, nonce }, fromBlock: first, toBlock: last, strict: true } as const;
+      const [[used], [cancelled], oldest] = await Promise.all([server.getLogs({ ...range, event: abi[1] }), server.getLogs({ ...range, event: abi[2] }), server.getBlock({ blockNumber: first })]);
+      if (used) {
+        const { status, logs } = await server.getTransactionReceipt({ hash: used.transactionHash });
+        // Of the next log alone: others of the transaction may belong to another authorization.
+        const [transfer] = parseEventLogs({ abi, eventName: 'Transfer', logs: logs.filter(({ logIndex, address }) => logIndex === used.logIndex + 1 && isAddressEqual(address, asset)) });
+        const isOurs = status === 'success' && transfer && isAddressEqual(transfer.args.from, payer) && isAddressEqual(transfer.args.to, payTo) && transfer.args.value === BigInt(amount);
+        return isOurs ? { settled: true, transactionHash: used.transactionHash } : SPENT_ELSEWHERE;
+      }
+      if (cancelled) return SPENT_ELSEWHERE;
+      if (first === 0n || Number(oldest.timestamp) * 1_000 < heldAt.getTime()) break;
+      last = first - 1n;
+    }
+    throw new Error(`an authorization is spent on ${this.chain.network}, and no log since it was held says for what`);
+  }
+}

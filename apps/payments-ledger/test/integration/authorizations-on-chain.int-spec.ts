@@ -1,0 +1,110 @@
+import { authorizationTypes } from '@x402/evm';
+import { randomBytes } from 'node:crypto';
+import { bytesToHex, encodeFunctionData, type Address, type Hex } from 'viem';
+import { AuthorizationsOnChain } from '../../src/rails/x402/authorizations-on-chain.js';
+import type { ExactRequirements } from '../../src/rails/x402/exact-payment.js';
+import type { HeldAuthorization } from '../../src/rails/x402/facilitator.js';
+import { startEvmWorld, testAbi, type EvmWorld } from '../support/evm-world.js';
+
+const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+const SOMEBODY: Address = '0x2222222222222222222222222222222222222222';
+
+/** An authorization that was signed and held, and how it is used. */
+interface Held {
+  held: HeldAuthorization;
+  asked: ExactRequirements;
+  use: readonly [from: Address, to: Address, value: bigint, validAfter: bigint, validBefore: bigint, nonce: Hex, signature: Hex];
+}
+
+describe('what became of an authorization', () => {
+  let world: EvmWorld;
+  /** Another chain of the same number, on which nothing is used. */
+  let behind: EvmWorld;
+  let usdc: Address;
+  let batch: Address;
+
+  beforeAll(async () => {
+    [world, behind] = await Promise.all([startEvmWorld(), startEvmWorld()]);
+    [usdc] = await Promise.all([world.deploy('SignedToken'), behind.deploy('SignedToken')]);
+    batch = await world.deploy('Batch');
+    await world.send(usdc, 'mint', [world.payer, 10n ** 12n]);
+  }, 60_000);
+  afterAll(() => Promise.all([world.stop(), behind.stop()]));
+
+  /** Good for five minutes of the chain's own time. */
+  const sign = async ({ payTo = PAY_TO, nonce = bytesToHex(randomBytes(32)) }: { payTo?: Address; nonce?: Hex } = {}): Promise<Held> => {
+    const { timestamp } = await world.node.request<{ timestamp: Hex }>('eth_getBlockByNumber', ['latest', false]);
+    const validBefore = BigInt(timestamp) + 300n;
+    const signature = await world.payerAccount.signTypedData({
+      domain: { name: 'USDC', version: '2', chainId: 31_337, verifyingContract: usdc },
+      types: authorizationTypes,
+      primaryType: 'TransferWithAuthorization',
+      message: { from: world.payer, to: payTo, value: 250_000n, validAfter: 0n, validBefore, nonce },
+    });
+    return {
+      asked: { scheme: 'exact', network: 'eip155:31337', amount: '250000', asset: usdc, payTo, maxTimeoutSeconds: 300, extra: { name: 'USDC', version: '2', relayRequestId: bytesToHex(randomBytes(32)) } },
+      held: { payer: world.payer, nonce, validBefore, heldAt: new Date(Number(timestamp) * 1_000) },
+      use: [world.payer, payTo, 250_000n, 0n, validBefore, nonce, signature],
+    };
+  };
+  const chainOf = (...rpcUrls: string[]) => new AuthorizationsOnChain({ network: 'eip155:31337', chainId: 31_337, usdc, rpcUrls }, 5_000);
+  const outcomeOf = ({ held, asked }: Held, authorizations = chainOf(world.node.url)) => authorizations.settlementOf(held, asked);
+  const using = ({ use }: Held): Hex => encodeFunctionData({ abi: testAbi, functionName: 'transferWithAuthorization', args: use });
+
+  it('is settled by the transaction in which it brought its amount to its recipient, whoever sent that', async () => {
+    const signed = await sign();
+    expect(await outcomeOf(signed)).toBeNull();
+    const transactionHash = await world.send(usdc, 'transferWithAuthorization', signed.use);
+    await world.node.mine(1_500);
+    expect(await outcomeOf(signed)).toEqual({ settled: true, transactionHash });
+    await world.pass(600);
+    expect(await outcomeOf(signed)).toEqual({ settled: true, transactionHash });
+  });
+
+  it('is not settled by a plain transfer of the same amount, nor by another authorization of the same payer', async () => {
+    const [signed, other] = [await sign(), await sign()];
+    await world.send(usdc, 'transfer', [PAY_TO, 250_000n]);
+    await world.send(usdc, 'transferWithAuthorization', other.use);
+    expect(await outcomeOf(signed)).toBeNull();
+  });
+
+  it.each<[string, string, (signed: Held) => Promise<unknown>]>([
+    ['it was never used', 'authorization_expired', () => Promise.resolve()],
+    ['its payer took it back', 'invalid_exact_evm_nonce_already_used', ({ held }) => world.send(usdc, 'cancelAuthorization', [held.nonce])],
+    ['its payer paid somebody else under its nonce', 'invalid_exact_evm_nonce_already_used', async ({ held }) => world.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce })).use)],
+    [
+      'its nonce paid somebody else, in one transaction with an authorization that pays its recipient as much',
+      'invalid_exact_evm_nonce_already_used',
+      async ({ held }) => world.send(batch, 'all', [usdc, [using(await sign({ payTo: SOMEBODY, nonce: held.nonce })), using(await sign())]]),
+    ],
+    [
+      'the same came in the other order',
+      'invalid_exact_evm_nonce_already_used',
+      async ({ held }) => world.send(batch, 'all', [usdc, [using(await sign()), using(await sign({ payTo: SOMEBODY, nonce: held.nonce }))]]),
+    ],
+  ])('is open as long as it may be used, and then refused for good, where %s', async (_where, reason, happen) => {
+    const signed = await sign();
+    await happen(signed);
+    expect(await outcomeOf(signed)).toBeNull();
+    // Past its time, and that not final yet.
+    await world.node.request('evm_increaseTime', [600]);
+    await world.node.mine(1);
+    expect(await outcomeOf(signed)).toBeNull();
+    await world.node.mine(2);
+    expect(await outcomeOf(signed)).toEqual({ settled: false, reason });
+  });
+
+  it('is open where one of two servers does not see what the other sees', async () => {
+    const signed = await sign();
+    const transactionHash = await world.send(usdc, 'transferWithAuthorization', signed.use);
+    expect(await outcomeOf(signed, chainOf(world.node.url, behind.node.url))).toBeNull();
+    expect(await outcomeOf(signed, chainOf(world.node.url, world.node.url))).toEqual({ settled: true, transactionHash });
+  });
+
+  it('is not known where a server is away, serves another chain, or none is configured', async () => {
+    const signed = await sign();
+    await expect(outcomeOf(signed, chainOf(world.node.url, 'http://127.0.0.1:9'))).rejects.toThrow();
+    await expect(outcomeOf(signed, new AuthorizationsOnChain({ network: 'eip155:8453', chainId: 8_453, usdc, rpcUrls: [world.node.url] }, 5_000))).rejects.toThrow('serves chain 31337');
+    await expect(outcomeOf(signed, chainOf())).rejects.toThrow('no RPC server of eip155:31337 is configured');
+  });
+});

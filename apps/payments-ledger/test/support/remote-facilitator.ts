@@ -1,0 +1,51 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { exactPayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
+import type { Facilitator } from '../../src/rails/x402/facilitator.js';
+
+/** What it does instead of answering, or before. */
+export type Fault = 'break-before' | 'break-after' | 'nonsense-after' | 'nameless' | 'late';
+
+export interface RemoteFacilitator {
+  url: string;
+  fault: Fault | null;
+  /** Resolves when every settlement it took has ended. */
+  idle(): Promise<unknown>;
+  stop(): void;
+}
+
+/** The protocol's HTTP interface before a facilitator, with the ways in which it can fail. */
+export async function serveFacilitator(facilitator: Facilitator): Promise<RemoteFacilitator> {
+  const running: Promise<unknown>[] = [];
+  const server = createServer((request, response) => {
+    const handle = async (): Promise<void> => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
+      const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as { paymentPayload: unknown; paymentRequirements: ExactRequirements };
+      const payload = exactPayload.parse(paymentPayload);
+      const { network } = paymentRequirements;
+      if (request.url === '/verify') {
+        const verdict = await facilitator.verify(payload, paymentRequirements);
+        return void response.end(JSON.stringify(verdict.valid ? { isValid: true } : { isValid: false, invalidReason: verdict.reason }));
+      }
+      const { fault } = remote;
+      if (fault === 'break-before') return void response.writeHead(502).end('bad gateway');
+      const settled = await facilitator.settle(payload, paymentRequirements).catch((error: Error) => ({ settled: false as const, reason: error.message.includes('nonce') ? 'invalid_exact_evm_nonce_already_used' : 'transaction_failed' }));
+      if (fault === 'break-after') return void response.writeHead(502).end('bad gateway');
+      if (fault === 'nonsense-after') return void response.end('<html>');
+      if (fault === 'nameless') return void response.end(JSON.stringify({ success: true, transaction: '', network }));
+      if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 600));
+      response.end(JSON.stringify(settled.settled ? { success: true, transaction: settled.transactionHash, network } : { success: false, errorReason: settled.reason, transaction: '', network }));
+    };
+    running.push(handle());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const remote: RemoteFacilitator = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    fault: null,
+    idle: () => Promise.all(running),
+    stop: () => void server.close().closeAllConnections(),
+  };
+  return remote;
+}

@@ -1,0 +1,46 @@
+import type { Address } from 'viem';
+import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
+import { startEvmWorld, type EvmWorld } from './evm-world.js';
+import { startLedger, type LedgerWorld } from './ledger-world.js';
+import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
+
+export const ON_CHAIN = { originChainId: '31337' };
+export const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+
+/** The ledger with its x402 rail on a chain of its own, where `usdc` is USDC, before a facilitator that can fail. */
+export interface X402Ledger {
+  chain: EvmWorld;
+  facilitator: RemoteFacilitator;
+  ledger: LedgerWorld;
+  usdc: Address;
+  env: Record<string, string>;
+  stop(): Promise<void>;
+}
+
+export async function startX402Ledger(changes: Record<string, string> = {}): Promise<X402Ledger> {
+  const chain = await startEvmWorld();
+  const usdc = await chain.deploy('SignedToken');
+  await chain.send(usdc, 'mint', [chain.payer, 10n ** 15n]);
+  const facilitator = await serveFacilitator(new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [chain.node.url] }], chain.gasKey));
+  const env = {
+    PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${chain.node.url}`,
+    PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${usdc}`,
+    PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
+    PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitator.url,
+    PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'secret',
+    ...changes,
+  };
+  const ledger = await startLedger({ env });
+  return {
+    chain,
+    facilitator,
+    ledger,
+    usdc,
+    env,
+    async stop() {
+      await ledger.stop();
+      facilitator.stop();
+      await chain.stop();
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { x402Payer } from '@market/sdk';
+import { startMarketplace, type RunningMarketplace } from '@market/testing';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
+import { parseUnits, type Address } from 'viem';
+import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
+import { admin } from '../support/admin.js';
+import { expectBooksInOrder } from '../support/books.js';
+import { callOnce, quote, reasonOf, withRelayId } from '../support/buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+const CHAIN_ID = 84_532;
+/** Where stock clients know USDC of Base Sepolia. */
+const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+const ON_CHAIN = { 'X-Market-Origin-Chain-Id': String(CHAIN_ID) };
+const PRICE = 0.25;
+
+/** A real chain and a real settlement, by the facilitator packages in the marketplace's process: it holds the key of the gas, and none of what it is paid. */
+inEachMode('signed payments on a chain', ({ mode }) => {
+  let chain: EvmWorld;
+  let marketplace: RunningMarketplace;
+  let onChain: Record<string, string>;
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+
+  beforeAll(async () => {
+    chain = await startEvmWorld(CHAIN_ID);
+    await chain.place('SignedToken', USDC);
+    await chain.send(USDC, 'mint', [chain.payer, parseUnits('1000', 6)]);
+    onChain = {
+      PAYMENTS_LEDGER_X402_CHAINS: `eip155:${CHAIN_ID}=${chain.node.url}`,
+      PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
+      PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
+      PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
+      PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+    };
+    marketplace = await startMarketplace({ mode, env: onChain });
+    seller = await registerAgent(marketplace, { displayName: 'Seller' });
+    shop = await openShop(seller, undefined, { pricing_amount: PRICE });
+  }, 120_000);
+  beforeEach(async () => {
+    buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
+  });
+  afterAll(async () => {
+    await expectBooksInOrder(marketplace, [shop]);
+    await shop?.close();
+    await marketplace?.stop();
+    await chain?.stop();
+  }, 60_000);
+
+  const received = (): Promise<bigint> => chain.balanceOf(USDC, PAY_TO);
+
+  it('are asked for on that chain, and name no address for a transfer [spec: gateway.header-x-market-origin-chain-id]', async () => {
+    const offer = await quote(buyer, shop.listing, { by: 'transfer' }, ON_CHAIN);
+    expect(offer).toMatchObject({ provider: 'x402', requirements: { network: `eip155:${CHAIN_ID}`, currency: 'USDC', amount: '0.25', depositAddress: null }, x402: { accepts: [{ payTo: PAY_TO, amount: '250000' }] } });
+    await chain.send(USDC, 'transfer', [PAY_TO, 250_000n]);
+    const answer = await callOnce(buyer, shop.listing, { by: 'transfer' }, withRelayId(offer.relay_request_id));
+    expect([answer.status, reasonOf(answer)]).toEqual([402, 'unpaid']);
+    expect(shop.requests).toHaveLength(0);
+  });
+
+  it.each(['a key', 'no key'])('buy a call for a stock x402 client that has %s, settled on the chain from what it signed', async (key) => {
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
+    const keyed = key === 'a key';
+    const before = await received();
+    const response = await wrapFetchWithPayment(fetch, client)(`${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(keyed ? { authorization: buyer.registration.authorization_header, ...ON_CHAIN } : {}) },
+      body: JSON.stringify({ with: key }),
+    });
+    expect(await response.json()).toMatchObject({ success: true, data: { billable: true, seller_response: { echo: { with: key } } } });
+    const { success, transaction } = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
+    expect(success).toBe(true);
+    expect(await chain.node.request('eth_getTransactionReceipt', [transaction])).toMatchObject({ status: '0x1', to: USDC.toLowerCase() });
+    expect((await received()) - before).toBe(250_000n);
+    expect((await seller.market.receipts.list({ role: 'seller' })).data[0]).toMatchObject({ transaction_hash: transaction, gross_amount: PRICE });
+  });
+
+  it('are made by the SDK: the buyer sends nothing, and needs no RPC server', async () => {
+    const sent = () => chain.node.request<string>('eth_getTransactionCount', [chain.payer, 'latest']);
+    const before = [await sent(), await received()] as const;
+    const answer = await buyer.market.call(shop.listing, { by: 'signature' }, { pay: x402Payer(chain.payerAccount, { [`eip155:${CHAIN_ID}`]: {} }), originChainId: CHAIN_ID });
+    expect(answer).toMatchObject({ billable: true, settlement: { success: true, payer: chain.payer.toLowerCase() } });
+    expect([await sent(), (await received()) - before[1]]).toEqual([before[0], 250_000n]);
+  });
+
+  it('leave the books in order, and nothing open', async () => {
+    for (const [command, says] of [[['payments', 'report'], 'no payment is open longer than expected'], [['books', 'verify'], 'the books add up']] as const) {
+      expect(await admin({ DATABASE_URL: marketplace.databaseUrl, ...onChain }, ...command)).toMatchObject({ code: 0, output: says });
+    }
+  });
+});
