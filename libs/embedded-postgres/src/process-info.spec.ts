@@ -15,9 +15,10 @@ it.each([['the way of this system', inspectProcess] as const, ...(hasPs ? [['ps'
     expect(info).toEqual(await inspect(child.pid!));
     expect(await waitUntilGone(child.pid!, startedAt, 50)).toBe(false);
 
+    const exited = once(child, 'exit');
     child.kill('SIGKILL');
     expect(await waitUntilGone(child.pid!, startedAt, 5_000)).toBe(true);
-    await once(child, 'exit');
+    await exited;
     expect(await inspect(child.pid!).catch(() => undefined)).toBeUndefined();
   },
 );
