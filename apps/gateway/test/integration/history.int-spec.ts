@@ -141,7 +141,8 @@ describe('the history of calls', () => {
     await eventually(async () => {
       await world.db.inspect('VACUUM ANALYZE gateway.gateway_requests');
       expect(await world.db.inspect("SELECT 1 FROM pg_class WHERE oid = 'gateway.gateway_requests'::regclass AND relallvisible > relpages / 2")).toHaveLength(1);
-    });
+      // An older snapshot in the same database holds the visibility map back until it ends.
+    }, { withinMs: 20_000 });
     const last = await world.history(busy, { page: 40, limit: 100 });
     expect([last.total, last.items.length]).toEqual([4_000, 100]);
     expect(last.items.map(({ created_at }) => created_at)).toEqual(last.items.map(({ created_at }) => created_at).toSorted().reverse());
