@@ -10,15 +10,17 @@ const TAG_BYTES = 16;
  */
 export class SealedBox {
   private readonly keys: Map<string, Buffer>;
-  private readonly current: string;
+  private readonly current: string | undefined;
 
-  /** @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current one first. */
-  constructor(keys: string) {
-    this.keys = parseEncryptionKeys(keys);
-    this.current = this.keys.keys().next().value!;
+  /** @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current one first; without any, nothing is sealed or opened. */
+  constructor(keys?: string) {
+    this.keys = keys === undefined ? new Map() : parseEncryptionKeys(keys);
+    this.current = this.keys.keys().next().value;
   }
 
+  /** @throws where there are no keys. */
   seal(plaintext: string, boundTo: string): Buffer {
+    if (this.current === undefined) throw new Error('this needs ENCRYPTION_KEYS');
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.keys.get(this.current)!, iv);
     cipher.setAAD(Buffer.from(`${boundTo}|${this.current}`));
@@ -32,27 +34,12 @@ export class SealedBox {
     const start = 1 + sealed[0]!;
     const keyId = sealed.subarray(1, start).toString();
     const key = this.keys.get(keyId);
-    if (!key) throw new Error(`encryption key ${keyId} is not configured`);
+    if (!key) throw new Error(`encryption key ${keyId} is not among ENCRYPTION_KEYS`);
     // The length is said, because a shorter tag, which is easier to forge, would be taken otherwise.
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(start, start + IV_BYTES), { authTagLength: TAG_BYTES });
     decipher.setAAD(Buffer.from(`${boundTo}|${keyId}`));
     decipher.setAuthTag(sealed.subarray(start + IV_BYTES, start + IV_BYTES + TAG_BYTES));
     return Buffer.concat([decipher.update(sealed.subarray(start + IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
-  }
-}
-
-/** Of a process that was given no keys. */
-export class ClosedBox extends SealedBox {
-  constructor() {
-    super(`closed:${Buffer.alloc(32).toString('base64')}`);
-  }
-
-  override seal(): never {
-    throw new Error('this needs ENCRYPTION_KEYS');
-  }
-
-  override open(): never {
-    throw new Error('this needs ENCRYPTION_KEYS');
   }
 }
 

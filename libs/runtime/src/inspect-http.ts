@@ -19,7 +19,7 @@ export interface InspectedHttp {
 /** Looks at a service's HTTP interface as it would be served, without a port, a database or the services behind it. */
 export async function inspectHttp<T>({ http, ...definition }: ServiceDefinition, env: Environment, look: (http: InspectedHttp) => Promise<T>): Promise<T> {
   if (!http) throw new Error(`${definition.name} has no HTTP interface`);
-  const { platform, configs } = readConfiguration([definition], env);
+  const { platform, configs } = readConfiguration([definition], env, { needsEncryptionKeys: false });
   const config = configs.get(definition.name);
   const declared = topology[definition.name];
   const transport = inProcessTransport();

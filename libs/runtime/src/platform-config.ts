@@ -3,7 +3,7 @@ import { parseEncryptionKeys } from '@market/persistence';
 import { z } from 'zod';
 import { choice, defineConfig, flag, integer, optional, text, url, variable, type Environment } from './define-config.js';
 
-const encryptionKeys = z.string('is required').superRefine((value, context) => {
+const encryptionKeys = z.string().superRefine((value, context) => {
   try {
     parseEncryptionKeys(value);
   } catch (error) {
@@ -16,7 +16,7 @@ export const platformConfig = defineConfig('platform', {
   publicUrl: variable('PUBLIC_URL', url('http://localhost:3000'), 'the address under which clients reach the edge; links, gateway_url and wallet messages name it'),
   paymentsMode: variable('PAYMENTS_MODE', choice(['sandbox', 'live'], 'sandbox'), 'sandbox or live; live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first used in, and refuses the other'),
   allowPrivateEndpoints: variable('ALLOW_PRIVATE_ENDPOINTS', flag(false), 'whether sellers may list http and private addresses; sandbox only'),
-  encryptionKeys: variable('ENCRYPTION_KEYS', encryptionKeys, 'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first'),
+  encryptionKeys: variable('ENCRYPTION_KEYS', optional(encryptionKeys), 'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; every process needs them, and a command that seals or opens secrets'),
   databasePoolSize: variable('DATABASE_POOL_SIZE', integer(2, 200, 10), 'connections a service keeps to PostgreSQL at most'),
   migrateOnStart: variable('MIGRATE_ON_START', flag(true), 'whether a starting process brings its schemas up to date; false where npm run migrate does'),
   internalPort: variable('INTERNAL_PORT', optional(integer(0, 65535)), 'port of /healthz/live and /healthz/ready; none when absent'),

@@ -1,6 +1,6 @@
 import { topology } from '@market/contracts';
 import { inProcessTransport, MessageBus } from '@market/messaging';
-import { ClosedBox, Database, migrate, Outbox, SealedBox } from '@market/persistence';
+import { Database, migrate, Outbox, SealedBox } from '@market/persistence';
 import { NestFactory } from '@nestjs/core';
 import type { CommandDefinition, CommandInput } from './define-command.js';
 import type { Environment } from './define-config.js';
@@ -11,15 +11,12 @@ import { claimPaymentsMode } from './payments-mode.js';
 import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
 
-/** Never used: without keys the box stays closed. */
-const NO_KEYS = `none:${Buffer.alloc(32).toString('base64')}`;
-
 /**
  * Runs one command of a service in this process, whether or not the service runs anywhere: its container and database,
  * no bus, no jobs, no relay. `ENCRYPTION_KEYS` are needed by what seals or opens secrets alone.
  */
 export async function runCommand(definition: ServiceDefinition, command: CommandDefinition, input: CommandInput, env: Environment): Promise<string> {
-  const { platform, configs, databaseUrls } = readConfiguration([definition], { LOG_LEVEL: 'error', ...env, ENCRYPTION_KEYS: env.ENCRYPTION_KEYS || NO_KEYS });
+  const { platform, configs, databaseUrls } = readConfiguration([definition], { LOG_LEVEL: 'error', ...env }, { needsEncryptionKeys: false });
   const databaseUrl = databaseUrls.get(definition.name);
   if (definition.database && platform.migrateOnStart) await migrate(definition.database, databaseUrl!);
   const declared = topology[definition.name];
@@ -32,7 +29,7 @@ export async function runCommand(definition: ServiceDefinition, command: Command
     const root = PlatformModule.under(definition.module, {
       bus: new MessageBus(await transport.connect(definition.name, declared), declared),
       database,
-      box: env.ENCRYPTION_KEYS ? new SealedBox(env.ENCRYPTION_KEYS) : new ClosedBox(),
+      box: new SealedBox(platform.encryptionKeys),
       outbox: new Outbox(),
       jobs,
       config: { definition: definition.config, value: configs.get(definition.name) },

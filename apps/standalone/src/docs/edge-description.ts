@@ -13,7 +13,7 @@ export interface EdgeDescription {
 }
 
 /** The edge as it stands in a marketplace at the address that examples name; the secret seals nothing. */
-const ENVIRONMENT = { PUBLIC_URL: 'https://market.example', ENCRYPTION_KEYS: `none:${Buffer.alloc(32).toString('base64')}` };
+const ENVIRONMENT = { PUBLIC_URL: 'https://market.example' };
 
 export const describeEdge = (): Promise<EdgeDescription> =>
   inspectHttp(apiGateway as ServiceDefinition, ENVIRONMENT, async ({ routes, get }) => ({
