@@ -29,6 +29,6 @@ describe('the schema of gateway', () => {
     await runner.query('RESET ROLE');
     await runner.release();
     const left = await db.inspect<{ name: string }>("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'gateway' UNION ALL SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'gateway' ORDER BY 1");
-    expect(left.map(({ name }) => name)).toEqual(['dead_letters', 'idempotency_keys', 'inbox', 'migrations', 'outbox', 'parked_events']);
+    expect(left.map(({ name }) => name)).toEqual(['dead_letters', 'idempotency_keys', 'inbox', 'migrations', 'outbox', 'parked_events', 'payments_mode']);
   });
 });
