@@ -70,6 +70,8 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
   const { access, accounts } = rules;
   const count = limiter.counterOf(rules, isRead);
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
+  // A request without a good credential is served as a stranger's.
+  const isOpen = access === 'public' || access === 'optional-key';
   // A page that anyone may see does not depend on what a browser happens to send along.
   const readsCookie = access !== 'optional-key';
 
@@ -83,7 +85,6 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
       // What needs no account is counted by address also for those who have one.
       count(request, reply, access === 'public' ? undefined : principal, done);
     };
-    const isOpen = access === 'public' || access === 'optional-key';
     const turnAway = (refusal: Error): void => (isOpen ? open() : limiter.turnAway(request, reply, refusal, done));
     if (access === 'public' && !rules.recognizes) return open();
 

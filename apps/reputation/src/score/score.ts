@@ -10,7 +10,7 @@
  * 1. What it says. Its calls count as delivered or failed, at most 20 of them. Its review is the mean of its ratings, one
  *    star as 0 and five stars as 1; a buyer that has written no review counts as one that gave four stars.
  * 2. What it spent net. Of what it paid this seller the part `1 − 2 × earned / spent` counts, where both sums go over all
- *    its trade in the marketplace. Ten cents are as good as any more.
+ *    its trade in the marketplace. A buyer reaches its full weight at 10 cents, and more money adds nothing.
  * 3. Where else it buys. Its weight is reduced by a third of the share of its money that it spent on this seller, thus by a
  *    third if it buys of nobody else.
  *
