@@ -4,7 +4,6 @@ import { defineConfig, integer, text, variable, type ConfigOf } from '@market/ru
 export const gatewayConfig = defineConfig('gateway', {
   sellerTimeoutMs: variable('GATEWAY_SELLER_TIMEOUT_MS', integer(1000, 120_000, 30_000), 'total time a seller has for one answer, where its endpoint says nothing else'),
   sellerConnectTimeoutMs: variable('GATEWAY_SELLER_CONNECT_TIMEOUT_MS', integer(100, 30_000, 5_000), 'time to reach a seller: name, TCP and TLS'),
-  sellerConnections: variable('GATEWAY_SELLER_CONNECTIONS', integer(1, 1024, 64), 'connections kept to one seller at most'),
   waitForResultMs: variable('GATEWAY_WAIT_FOR_RESULT_MS', integer(0, 60_000, 5_000), 'how long a retry waits for the result of another attempt before it is told to come back'),
   resumeIntervalMs: variable('GATEWAY_RESUME_INTERVAL_MS', integer(50, 600_000, 1_000), 'how often stored results that a crash left unsettled are looked for'),
   failingAfter: variable('GATEWAY_FAILING_AFTER', integer(1, 1_000, 5), 'calls in a row that a seller fails before its endpoint counts as failing and no more are sold'),

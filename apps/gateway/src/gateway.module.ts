@@ -15,8 +15,8 @@ import { SellerCall } from './calls/seller-call.js';
 import { SellerCapacity } from './calls/seller-capacity.js';
 import { gatewayConfig, type GatewayConfig } from './config.js';
 import { EndpointUrlPolicy } from './egress/endpoint-url.policy.js';
-import { SellerAgent } from './egress/seller-agent.js';
 import { SellerClient } from './egress/seller-client.js';
+import { SellerConnections } from './egress/seller-connections.js';
 import { CallableEndpoints } from './endpoints/callable-endpoints.js';
 import { EndpointHealth } from './endpoints/endpoint-health.js';
 import { EndpointsMessageController } from './endpoints/endpoints.message-controller.js';
@@ -41,12 +41,12 @@ import { Offerings } from './offerings/offerings.js';
       inject: [platformConfig.token, gatewayConfig.token],
     },
     {
-      provide: SellerAgent,
+      provide: SellerConnections,
       useFactory: (platform: ConfigOf<typeof platformConfig>, config: GatewayConfig) =>
-        new SellerAgent({ allowPrivate: platform.allowPrivateEndpoints, connectTimeoutMs: config.sellerConnectTimeoutMs, maxConnectionsPerOrigin: config.sellerConnections }),
+        new SellerConnections({ allowPrivate: platform.allowPrivateEndpoints, connectTimeoutMs: config.sellerConnectTimeoutMs }),
       inject: [platformConfig.token, gatewayConfig.token],
     },
-    { provide: SellerClient, useFactory: (agent: SellerAgent, policy: EndpointUrlPolicy) => new SellerClient(agent, policy), inject: [SellerAgent, EndpointUrlPolicy] },
+    { provide: SellerClient, useFactory: (connections: SellerConnections, policy: EndpointUrlPolicy) => new SellerClient(connections, policy), inject: [SellerConnections, EndpointUrlPolicy] },
     OwnedEndpoint,
     CallableEndpoints,
     EndpointHealth,

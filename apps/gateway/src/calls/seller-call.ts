@@ -45,7 +45,7 @@ export class SellerCall {
       shown = this.records.markForwarding(request.requestId, request.fence, request.transactionHash).catch(() => undefined);
     }, SHOW_FORWARDING_AFTER_MS);
     try {
-      return await this.sellers.call({ url, rawBody: request.body, headers, timeoutMs: this.timeoutOf(endpoint.timeoutMs, call), maxResponseBytes: endpoint.maxResponseBytes });
+      return await this.sellers.call({ listingId: endpoint.listingId, url, rawBody: request.body, headers, timeoutMs: this.timeoutOf(endpoint.timeoutMs, call), maxResponseBytes: endpoint.maxResponseBytes });
     } finally {
       clearTimeout(show);
       // Or it would say "forwarding" after what comes next has said how it ended.

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { EndpointUrlPolicy } from './endpoint-url.policy.js';
-import { SellerAgent } from './seller-agent.js';
 import { SellerClient, type SellerCall } from './seller-client.js';
+import { SellerConnections } from './seller-connections.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
 type Behaviour = (socket: Socket, request: Buffer) => void;
@@ -67,18 +67,18 @@ const flood = (first: string, next: string): Behaviour => (socket) => {
   pour();
 };
 
-const agent = new SellerAgent({ allowPrivate: true });
-const client = new SellerClient(agent, new EndpointUrlPolicy({ allowPrivate: true, ownHosts: [] }));
+const connections = new SellerConnections({ allowPrivate: true });
+const client = new SellerClient(connections, new EndpointUrlPolicy({ allowPrivate: true, ownHosts: [] }));
 
 async function callTo(behaviour: Behaviour, options: Partial<SellerCall> = {}): Promise<{ outcome: SellerOutcome; seller: RawSeller }> {
   const seller = new RawSeller(behaviour);
   const url = await seller.listen();
-  const outcome = await client.call({ url, rawBody: '{"a":1}', headers: {}, timeoutMs: 4_000, maxResponseBytes: 10_000, ...options });
+  const outcome = await client.call({ listingId: 'a listing', url, rawBody: '{"a":1}', headers: {}, timeoutMs: 4_000, maxResponseBytes: 10_000, ...options });
   return { outcome, seller };
 }
 
 afterEach(() => sellers.splice(0).forEach((seller) => seller.close()));
-afterAll(() => agent.close());
+afterAll(() => connections.close());
 
 describe('SellerClient, answers', () => {
   it.each<[string, string | Buffer, number, string]>([
@@ -123,7 +123,7 @@ describe('SellerClient, answers', () => {
       socket.on('data', () => socket.write(json('2')));
     });
     const url = await seller.listen();
-    const call = { url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 };
+    const call = { listingId: 'a listing', url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 };
     expect(await client.call(call)).toMatchObject({ json: '1' });
     expect(await client.call(call)).toMatchObject({ json: '2' });
     expect(seller.sockets).toHaveLength(1);
@@ -132,7 +132,7 @@ describe('SellerClient, answers', () => {
   it('never hands one call what a seller sent ahead of it', async () => {
     const seller = new RawSeller(say(Buffer.concat([json('"first"'), json('"smuggled"')])));
     const url = await seller.listen();
-    const call = { url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 };
+    const call = { listingId: 'a listing', url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 };
     expect(await client.call(call)).toMatchObject({ json: '"first"' });
     expect(await client.call(call)).toMatchObject({ json: '"first"' });
     expect(seller.sockets).toHaveLength(2);
@@ -243,7 +243,7 @@ describe('SellerClient, failures', () => {
     const seller = new RawSeller(() => undefined);
     const url = await seller.listen();
     seller.close();
-    const outcome = await client.call({ url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 });
+    const outcome = await client.call({ listingId: 'a listing', url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502 });
   });
 
@@ -263,7 +263,7 @@ describe('SellerClient, failures', () => {
     const seller = new RawSeller(say(json('{}')));
     const url = await seller.listen();
     for (const [name, value] of [['X-A', 'a\r\nX-B: c'], ['X A', 'a'], ['Transfer-Encoding', 'chunked'], ['Expect', '100-continue']] as const) {
-      await expect(client.call({ url, rawBody: '{}', headers: { [name]: value }, timeoutMs: 500, maxResponseBytes: 100 })).rejects.toThrow();
+      await expect(client.call({ listingId: 'a listing', url, rawBody: '{}', headers: { [name]: value }, timeoutMs: 500, maxResponseBytes: 100 })).rejects.toThrow();
     }
     expect(seller.requests).toHaveLength(0);
   });
@@ -272,14 +272,14 @@ describe('SellerClient, failures', () => {
     const { seller } = await callTo(sayAndClose(json('{}', '200 OK', 'Connection: close\r\n')));
     await seller.allClosed();
     await new Promise(setImmediate);
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
   });
 
   it('holds no connection once every call is over and idle ones have closed', async () => {
     const idle = new RawSeller(say(json('{}')));
-    await client.call({ url: await idle.listen(), rawBody: '{}', headers: {}, timeoutMs: 500, maxResponseBytes: 100 });
+    await client.call({ listingId: 'a listing', url: await idle.listen(), rawBody: '{}', headers: {}, timeoutMs: 500, maxResponseBytes: 100 });
     await idle.allClosed();
     await new Promise(setImmediate);
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
   });
 });

@@ -1,16 +1,16 @@
 import type { EndpointUrlPolicy } from './endpoint-url.policy.js';
-import type { SellerAgent } from './seller-agent.js';
-import type { Lease } from './seller-connections.js';
+import type { Lease, SellerConnections } from './seller-connections.js';
 import { SellerExchange } from './seller-exchange.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
 export interface SellerCall {
+  listingId: string;
   url: string;
   /** Sent as it is. */
   rawBody: Buffer | string;
   /** All headers but Host, Connection and Content-Length; see `signRequest`. */
   headers: Record<string, string>;
-  /** From the call to the last byte of the answer: waiting, name resolution, connecting, headers and body. */
+  /** From the call to the last byte of the answer: name resolution, connecting, headers and body. */
   timeoutMs: number;
   maxResponseBytes: number;
   /** Ends the call early, as a timeout. */
@@ -20,7 +20,7 @@ export interface SellerCall {
 /** Calls sellers' endpoints, whatever they do in return. */
 export class SellerClient {
   constructor(
-    private readonly agent: SellerAgent,
+    private readonly connections: SellerConnections,
     private readonly policy: EndpointUrlPolicy,
   ) {}
 
@@ -44,11 +44,11 @@ export class SellerClient {
     }
   }
 
-  private start({ url, headers, rawBody, signal }: SellerCall, exchange: SellerExchange): Lease | undefined {
+  private start({ listingId, url, headers, rawBody, signal }: SellerCall, exchange: SellerExchange): Lease | undefined {
     if (signal?.aborted) return void exchange.fail('timeout');
     const target = this.policy.check(url);
     if (!target.ok) return void exchange.fail('forbidden_address');
     const { origin, pathname, search } = target.url;
-    return this.agent.dispatch(origin, { method: 'POST', path: pathname + search, headers, body: rawBody }, exchange);
+    return this.connections.dispatch({ listingId, origin }, { method: 'POST', path: pathname + search, headers, body: rawBody }, exchange);
   }
 }

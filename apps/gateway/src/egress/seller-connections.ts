@@ -1,13 +1,30 @@
-import { errors, type Dispatcher } from 'undici';
-import { SellerConnection } from './seller-connection.js';
-import type { SellerDialer } from './seller-dialer.js';
+import { Client, errors, type Dispatcher } from 'undici';
+import type { Socket } from 'node:net';
+import { SellerDialer } from './seller-dialer.js';
+import { dnsLookup, systemLookup, type SellerLookup } from './seller-lookup.js';
+
+export interface SellerConnectionsOptions {
+  /** Sandbox and tests: dial private addresses too. */
+  allowPrivate: boolean;
+  /** By default DNS, or with `allowPrivate` the system's own resolution. */
+  lookup?: SellerLookup;
+  connectTimeoutMs?: number;
+  /** Certificate authorities to trust instead of the public ones, PEM. */
+  ca?: string;
+}
 
 /** Follows one exchange. An error before any connection comes without a controller. */
 export interface SellerHandler extends Dispatcher.DispatchHandler {
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void;
 }
 
-/** An exchange's hold on a connection, or on its place in the queue for one. */
+/** Whose connections an exchange may use: a listing shares none, not even with another one at the same origin. */
+export interface SellerTarget {
+  listingId: string;
+  origin: string;
+}
+
+/** An exchange's hold on its connection. */
 export interface Lease {
   /**
    * To be called once, when the exchange is over, and not from within its handler, where the parser is still at work.
@@ -16,88 +33,98 @@ export interface Lease {
   end(reusable: boolean): void;
 }
 
-interface Exchange {
-  request: Dispatcher.DispatchOptions;
-  handler: SellerHandler;
-  connection: SellerConnection | null;
+interface Connection {
+  client: Client;
+  socket: Socket | undefined;
 }
 
-/** The connections to one origin, at most `maximum`, and the exchanges that wait for one in order of arrival. */
+/** Far more than any JSON API sends; the parser gives up beyond. */
+const maxHeaderBytes = 16 * 1024;
+/** Below the shortest common server default (2 s), so that we rather than the seller close an idle connection. */
+const idleTimeoutMs = 1_500;
+const maxIdleTimeoutMs = 30_000;
+
+/**
+ * Connections to sellers. Each carries one exchange at a time and is kept for its listing for a moment. An exchange never waits for
+ * one: how many calls a listing takes at once is decided before (`SellerCapacity`). undici's Pool is not used because it cannot give
+ * up an exchange that is connecting, and because it connects again on behalf of a request that was aborted (measured with 7.30.2).
+ */
 export class SellerConnections {
-  private readonly all = new Set<SellerConnection>();
-  /** The last used is used next, so that a surplus falls idle and closes. */
-  private readonly idle: SellerConnection[] = [];
-  private readonly waiting = new Set<Exchange>();
+  private readonly dialer: SellerDialer;
+  private readonly all = new Set<Connection>();
+  /** By target. The last used is used next, so that a surplus closes. */
+  private readonly idle = new Map<string, Connection[]>();
+  private closed = false;
 
-  constructor(
-    private readonly origin: string,
-    private readonly dialer: SellerDialer,
-    private readonly maximum: number,
-    private readonly onEmpty: () => void,
-  ) {}
+  constructor(options: SellerConnectionsOptions) {
+    const { allowPrivate, lookup = allowPrivate ? systemLookup : dnsLookup(), connectTimeoutMs = 5_000, ca } = options;
+    this.dialer = new SellerDialer({ allowPrivate, lookup, connectTimeoutMs, ca });
+  }
 
-  get open(): number {
+  /** Starts an exchange. The handler hears of every error, and ends the lease. */
+  dispatch(target: SellerTarget, request: Dispatcher.DispatchOptions, handler: SellerHandler): Lease {
+    if (this.closed) {
+      queueMicrotask(() => handler.onResponseError(null, new errors.ClientClosedError()));
+      return { end: () => undefined };
+    }
+    const key = `${target.listingId} ${target.origin}`;
+    const connection = this.idle.get(key)?.pop() ?? this.connect(key, target.origin);
+    connection.client.dispatch(request, handler);
+    return { end: (reusable) => (reusable && connection.socket?.destroyed === false ? this.keep(key, connection) : this.discard(key, connection)) };
+  }
+
+  /** Connections made or being made. */
+  get size(): number {
     return this.all.size;
   }
 
-  start(request: Dispatcher.DispatchOptions, handler: SellerHandler): Lease {
-    const exchange: Exchange = { request, handler, connection: null };
-    const connection = this.idle.pop() ?? (this.all.size < this.maximum ? this.connect() : undefined);
-    if (connection) this.carry(connection, exchange);
-    else this.waiting.add(exchange);
-    return { end: (reusable) => this.end(exchange, reusable) };
-  }
-
+  /** Closes every connection; exchanges under way fail. */
   close(): void {
-    const abandoned = [...this.waiting];
-    this.waiting.clear();
-    for (const { handler } of abandoned) handler.onResponseError(null, new errors.ClientClosedError());
-    for (const connection of [...this.all]) this.discard(connection);
+    this.closed = true;
+    this.idle.clear();
+    this.all.forEach(destroy);
+    this.all.clear();
   }
 
-  private connect(): SellerConnection {
-    const connection = new SellerConnection(this.origin, this.dialer, (closed) => this.forgetIdle(closed));
+  private connect(key: string, origin: string): Connection {
+    const connection: Connection = {
+      socket: undefined,
+      client: new Client(origin, {
+        connect: (target, done) => {
+          connection.socket = this.dialer.dial(target, done);
+        },
+        maxHeaderSize: maxHeaderBytes,
+        keepAliveTimeout: idleTimeoutMs,
+        keepAliveMaxTimeout: maxIdleTimeoutMs,
+        // The exchange's own deadline covers both; these would only watch the gaps between bytes.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      }),
+    };
+    connection.client.on('disconnect', () => {
+      if (this.idle.get(key)?.includes(connection)) this.discard(key, connection);
+    });
     this.all.add(connection);
     return connection;
   }
 
-  private carry(connection: SellerConnection, exchange: Exchange): void {
-    exchange.connection = connection;
-    connection.carry(exchange.request, exchange.handler);
+  private keep(key: string, connection: Connection): void {
+    const idle = this.idle.get(key);
+    if (idle) idle.push(connection);
+    else this.idle.set(key, [connection]);
   }
 
-  private end(exchange: Exchange, reusable: boolean): void {
-    this.waiting.delete(exchange);
-    const { connection } = exchange;
-    if (!connection) return;
-    if (reusable && connection.isOpen) this.release(connection);
-    else this.discard(connection);
+  private discard(key: string, connection: Connection): void {
+    destroy(connection);
+    this.all.delete(connection);
+    const idle = this.idle.get(key)?.filter((other) => other !== connection) ?? [];
+    if (idle.length > 0) this.idle.set(key, idle);
+    else this.idle.delete(key);
   }
+}
 
-  private release(connection: SellerConnection): void {
-    const next = this.nextWaiting();
-    if (next) this.carry(connection, next);
-    else this.idle.push(connection);
-  }
-
-  private discard(connection: SellerConnection): void {
-    if (!this.all.delete(connection)) return;
-    connection.destroy();
-    const next = this.nextWaiting();
-    if (next) this.carry(this.connect(), next);
-    else if (this.all.size === 0) this.onEmpty();
-  }
-
-  private forgetIdle(connection: SellerConnection): void {
-    const index = this.idle.indexOf(connection);
-    if (index === -1) return;
-    this.idle.splice(index, 1);
-    this.discard(connection);
-  }
-
-  private nextWaiting(): Exchange | undefined {
-    const [next] = this.waiting;
-    if (next) this.waiting.delete(next);
-    return next;
-  }
+/** Ends a connection at once, also one still being made. */
+function destroy({ client, socket }: Connection): void {
+  void client.destroy();
+  socket?.destroy();
 }

@@ -43,7 +43,7 @@ export class SellerExchange implements SellerHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // Given up in the very turn in which its connection came free: not a byte of it is to be sent.
+    // Given up in the very turn in which it was connected: not a byte of it is to be sent.
     if (this.over) controller.abort(new errors.RequestAbortedError());
   }
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { EndpointUrlPolicy } from './endpoint-url.policy.js';
 import { isPublicAddress } from './public-address.js';
-import { SellerAgent } from './seller-agent.js';
 import { SellerClient } from './seller-client.js';
+import { SellerConnections } from './seller-connections.js';
 
 /** IPv4 that no seller may be at: loopback, private, link-local and metadata, CGNAT, multicast, reserved, documentation, benchmarks. */
 const ipv4 = [
@@ -87,12 +87,12 @@ describe('calls to addresses that are not public', () => {
   });
   afterAll(() => canaries.close());
 
-  function clientWith(lookup: (name: string) => Promise<string[]>, connectTimeoutMs = 300): { client: SellerClient; agent: SellerAgent } {
-    const agent = new SellerAgent({ allowPrivate: false, lookup, connectTimeoutMs });
-    return { client: new SellerClient(agent, anything), agent };
+  function clientWith(lookup: (name: string) => Promise<string[]>, connectTimeoutMs = 300): { client: SellerClient; connections: SellerConnections } {
+    const connections = new SellerConnections({ allowPrivate: false, lookup, connectTimeoutMs });
+    return { client: new SellerClient(connections, anything), connections };
   }
   const call = (client: SellerClient, url: string): ReturnType<SellerClient['call']> =>
-    client.call({ url, rawBody: '{}', headers: {}, timeoutMs: 2_000, maxResponseBytes: 1_000 });
+    client.call({ listingId: 'a', url, rawBody: '{}', headers: {}, timeoutMs: 2_000, maxResponseBytes: 1_000 });
 
   it('refuses every spelling when it is registered', () => {
     expect(urls.length).toBeGreaterThan(4_000);
@@ -100,14 +100,14 @@ describe('calls to addresses that are not public', () => {
   });
 
   it('refuses every spelling when it is dialled, even past a policy that let it through', async () => {
-    const { client, agent } = clientWith(() => Promise.resolve(['127.0.0.1']));
+    const { client, connections } = clientWith(() => Promise.resolve(['127.0.0.1']));
     const reached = [];
     for (const url of urls) {
       const outcome = await call(client, url);
       if (outcome.kind !== 'failed' || outcome.reason !== 'forbidden_address') reached.push({ url, outcome });
     }
     expect(reached).toEqual([]);
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
     expect(canaries.touched).toBe(0);
   }, 20_000);
 
@@ -133,9 +133,9 @@ describe('calls to addresses that are not public', () => {
     ['no answer', []],
     ['more than 64 answers', Array.from({ length: 65 }, (_, index) => `93.184.215.${index}`)],
   ])('dials nothing for a name with %s', async (_name, addresses) => {
-    const { client, agent } = clientWith(() => Promise.resolve(addresses));
+    const { client, connections } = clientWith(() => Promise.resolve(addresses));
     expect(await call(client, `http://seller.example.com:${port}/`)).toMatchObject({ kind: 'failed', reason: 'forbidden_address', statusCode: 502 });
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
     expect(canaries.touched).toBe(0);
   });
 

@@ -49,7 +49,7 @@ export class TestEndpoint {
       traceparent: call.traceparent,
       authHeader: target.authHeader,
     });
-    const outcome = await this.sellers.call({ url: target.url, rawBody, headers, timeoutMs: Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000)), maxResponseBytes: target.endpoint.maxResponseBytes });
+    const outcome = await this.sellers.call({ listingId, url: target.url, rawBody, headers, timeoutMs: Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000)), maxResponseBytes: target.endpoint.maxResponseBytes });
     const success = outcome.kind === 'answered';
     await this.health.tested(target.endpoint, { ok: success, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs }, call);
     return {

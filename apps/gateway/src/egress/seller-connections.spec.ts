@@ -3,8 +3,8 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { EndpointUrlPolicy } from './endpoint-url.policy.js';
-import { SellerAgent, type SellerAgentOptions } from './seller-agent.js';
 import { SellerClient } from './seller-client.js';
+import { SellerConnections, type SellerConnectionsOptions } from './seller-connections.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
 /** Self-signed for seller.example.com alone, valid until 2126. */
@@ -28,7 +28,7 @@ MUBE7Nve5jxrVMMFbWQkXDsCIBYf4zUvx3jabyHjnoN/ZO/ib0X0vQqdbIj35/D0
 -----END CERTIFICATE-----`,
 };
 
-const running: (Server | SellerAgent)[] = [];
+const running: (Server | SellerConnections)[] = [];
 afterEach(() => running.splice(0).forEach((one) => void one.close()));
 
 async function listen(server: Server, address = '127.0.0.1'): Promise<number> {
@@ -38,13 +38,13 @@ async function listen(server: Server, address = '127.0.0.1'): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function clientWith(options: Partial<SellerAgentOptions> = {}): { agent: SellerAgent; call: (url: string, timeoutMs?: number, signal?: AbortSignal) => Promise<SellerOutcome> } {
-  const agent = new SellerAgent({ allowPrivate: true, ...options });
-  running.push(agent);
-  const client = new SellerClient(agent, new EndpointUrlPolicy({ allowPrivate: true, ownHosts: [] }));
-  const call = (url: string, timeoutMs = 2_000, signal?: AbortSignal): Promise<SellerOutcome> =>
-    client.call({ url, rawBody: '{}', headers: {}, timeoutMs, maxResponseBytes: 1_000, signal });
-  return { agent, call };
+function clientWith(options: Partial<SellerConnectionsOptions> = {}): { connections: SellerConnections; call: (url: string, timeoutMs?: number, options?: { listingId: string }) => Promise<SellerOutcome> } {
+  const connections = new SellerConnections({ allowPrivate: true, ...options });
+  running.push(connections);
+  const client = new SellerClient(connections, new EndpointUrlPolicy({ allowPrivate: true, ownHosts: [] }));
+  const call = (url: string, timeoutMs = 2_000, { listingId } = { listingId: 'a listing' }): Promise<SellerOutcome> =>
+    client.call({ listingId, url, rawBody: '{}', headers: {}, timeoutMs, maxResponseBytes: 1_000 });
+  return { connections, call };
 }
 
 /** A seller whose answers are given by the test, in its own time. */
@@ -57,7 +57,7 @@ async function patientSeller(): Promise<{ url: string; pending: ServerResponse[]
   return { url: `http://127.0.0.1:${port}/`, pending, arrived: () => once(server, 'request'), sockets };
 }
 
-describe('SellerAgent, connecting', () => {
+describe('SellerConnections, connecting', () => {
   it('dials the address that was resolved and keeps the name in the request', async () => {
     const hosts: (string | undefined)[] = [];
     const port = await listen(createHttpServer((request, response) => (hosts.push(request.headers.host), response.end('{}'))), '127.0.0.2');
@@ -77,33 +77,33 @@ describe('SellerAgent, connecting', () => {
 
   it('gives up on a connection that is not made in time', async () => {
     const port = await listen(createTcpServer());
-    const { agent, call } = clientWith({ connectTimeoutMs: 100 });
+    const { connections, call } = clientWith({ connectTimeoutMs: 100 });
     const outcome = await call(`https://127.0.0.1:${port}/`, 5_000);
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502 });
     expect(outcome.latencyMs).toBeLessThan(1_100);
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
   });
 
   it('closes a connection still being made when the call’s own time is up', async () => {
     const server = createTcpServer();
     const accepted = once(server, 'connection') as Promise<[Socket]>;
-    const { agent, call } = clientWith({ connectTimeoutMs: 60_000 });
+    const { connections, call } = clientWith({ connectTimeoutMs: 60_000 });
     const outcome = call(`https://127.0.0.1:${await listen(server)}/`, 200);
     const [socket] = await accepted;
     const closed = new Promise((resolve) => socket.on('error', () => undefined).resume().once('close', resolve));
     expect(await outcome).toMatchObject({ reason: 'timeout', statusCode: 504 });
     await closed;
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
   });
 
   it('does not wait for a name server longer than the call may last', async () => {
-    const { agent, call } = clientWith({ lookup: () => new Promise(() => undefined), connectTimeoutMs: 60_000 });
+    const { connections, call } = clientWith({ lookup: () => new Promise(() => undefined), connectTimeoutMs: 60_000 });
     expect(await call('https://seller.example.com/', 100)).toMatchObject({ reason: 'timeout' });
-    expect(agent.openConnections).toBe(0);
+    expect(connections.size).toBe(0);
   });
 });
 
-describe('SellerAgent, TLS', () => {
+describe('SellerConnections, TLS', () => {
   const lookup = (): Promise<string[]> => Promise.resolve(['127.0.0.1']);
 
   async function tlsSeller(): Promise<{ port: number; names: (string | false | null)[] }> {
@@ -138,64 +138,30 @@ describe('SellerAgent, TLS', () => {
   });
 });
 
-describe('SellerAgent, sharing connections', () => {
-  it('opens no more than its maximum to one origin, and serves the rest in order of arrival', async () => {
+describe('SellerConnections, keeping connections', () => {
+  it('carries one exchange on each, and uses them again for their own listing alone', async () => {
     const { url, pending, arrived, sockets } = await patientSeller();
-    const { agent, call } = clientWith({ maxConnectionsPerOrigin: 2 });
-    const order: number[] = [];
-    const calls = [0, 1, 2, 3, 4].map((index) => call(url).then(() => order.push(index)));
-    for (let answered = 0; answered < 5; answered++) {
-      if (pending.length <= answered) await arrived();
-      expect(agent.openConnections).toBeLessThanOrEqual(2);
-      pending[answered]!.end('{}');
-      if (answered < 4 && pending.length <= answered + 1) await arrived();
-    }
-    await Promise.all(calls);
-    expect(order).toEqual([0, 1, 2, 3, 4]);
-    expect(sockets.size).toBe(2);
+    const { connections, call } = clientWith();
+    const answerAll = async (calls: Promise<SellerOutcome>[]): Promise<void> => {
+      while (pending.length < calls.length) await arrived();
+      pending.splice(0).forEach((response) => void response.end('{}'));
+      expect((await Promise.all(calls)).map(({ kind }) => kind)).toEqual(calls.map(() => 'answered'));
+    };
+    await answerAll([call(url), call(url), call(url)]);
+    await answerAll([call(url), call(url)]);
+    expect([sockets.size, connections.size]).toEqual([3, 3]);
+    await answerAll([call(url, 2_000, { listingId: 'another' })]);
+    expect([sockets.size, connections.size]).toEqual([4, 4]);
   });
 
-  it('never sends a call that was given up while it waited', async () => {
-    const { url, pending, arrived } = await patientSeller();
-    const { call } = clientWith({ maxConnectionsPerOrigin: 1 });
-    const request = arrived();
-    const first = call(url);
-    await request;
-    expect(await call(url, 100)).toMatchObject({ reason: 'timeout' });
-    const leaving = new AbortController();
-    const left = call(url, 2_000, leaving.signal);
-    leaving.abort();
-    expect(await left).toMatchObject({ reason: 'timeout' });
-    pending[0]!.end('{}');
-    await first;
-    const last = call(url);
-    await arrived();
-    expect(pending).toHaveLength(2);
-    pending[1]!.end('{}');
-    expect(await last).toMatchObject({ kind: 'answered' });
-  });
-
-  it('passes a place on when the connection before it is lost', async () => {
-    const { url, pending, arrived } = await patientSeller();
-    const { call } = clientWith({ maxConnectionsPerOrigin: 1 });
-    const request = arrived();
-    const [first, second] = [call(url), call(url)];
-    await request;
-    pending[0]!.destroy();
-    expect(await first).toMatchObject({ reason: 'unreachable' });
-    await arrived();
-    pending[1]!.end('{}');
-    expect(await second).toMatchObject({ kind: 'answered' });
-  });
-
-  it('lets a seller that hangs hold up nobody else', async () => {
-    const [hung, good] = [await patientSeller(), await listen(createHttpServer((_request, response) => void response.end('{}')))];
-    const { call } = clientWith({ maxConnectionsPerOrigin: 4 });
-    const stuck = Array.from({ length: 50 }, () => call(hung.url, 600));
-    const outcomes = await Promise.all(Array.from({ length: 50 }, () => call(`http://127.0.0.1:${good}/`)));
-    expect(outcomes.every(({ kind, latencyMs }) => kind === 'answered' && latencyMs < 500)).toBe(true);
+  it('lets listings that hang hold up no other one, not even at their own origin', async () => {
+    const server = createHttpServer((request, response) => (request.url === '/hangs' ? undefined : response.end('{}')));
+    const origin = `http://127.0.0.1:${await listen(server)}`;
+    const { call } = clientWith();
+    const stuck = ['first', 'second'].flatMap((listingId) => Array.from({ length: 100 }, () => call(`${origin}/hangs`, 600, { listingId })));
+    const outcomes = await Promise.all(Array.from({ length: 50 }, () => call(`${origin}/`, 600, { listingId: 'healthy' })));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => 'answered'));
     expect((await Promise.all(stuck)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(stuck.map(() => 'timeout'));
-    expect(hung.sockets.size).toBeLessThanOrEqual(8);
   });
 
   it('calls on a new connection when the seller has closed the idle one', async () => {
@@ -212,15 +178,15 @@ describe('SellerAgent, sharing connections', () => {
     expect(new Set(sockets).size).toBe(20);
   });
 
-  it('fails what is under way, what waits and what comes later once it is closed', async () => {
+  it('fails what is under way and what comes later once it is closed', async () => {
     const { url, arrived } = await patientSeller();
-    const { agent, call } = clientWith({ maxConnectionsPerOrigin: 1 });
+    const { connections, call } = clientWith();
     const request = arrived();
-    const calls = [call(url), call(url)];
+    const calls = [call(url)];
     await request;
-    agent.close();
+    connections.close();
     calls.push(call(url));
-    expect((await Promise.all(calls)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(['unreachable', 'unreachable', 'unreachable']);
-    expect(agent.openConnections).toBe(0);
+    expect((await Promise.all(calls)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(['unreachable', 'unreachable']);
+    expect(connections.size).toBe(0);
   });
 });
