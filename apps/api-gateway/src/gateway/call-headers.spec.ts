@@ -21,7 +21,7 @@ describe('the headers of a gateway call', () => {
   it('are read as the contract takes them', () => {
     expect(
       readCallHeaders({
-        'x-market-relay-request-id': relayRequestId.toUpperCase().replace('0X', '0x'),
+        'x-market-relay-request-id': relayRequestId,
         'x-market-origin-currency': 'SOL',
         'x-market-origin-chain-id': 'eip155:8453',
         'x-market-origin-wallet-id': walletId.toUpperCase(),
@@ -31,7 +31,7 @@ describe('the headers of a gateway call', () => {
     ).toEqual({ relayRequestId, originCurrency: 'SOL', originChainId: 'eip155:8453', originWalletId: walletId, paymentScheme: 'exact', paymentNetwork: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' });
   });
 
-  it.each(['', '0x', relayRequestId.slice(0, -1), `${relayRequestId}0`, relayRequestId.slice(2), `${relayRequestId}, ${relayRequestId}`, '0x' + 'g'.repeat(64), ` ${relayRequestId}`])('refuse the relay request id %p', (value) => {
+  it.each(['', '0x', relayRequestId.slice(0, -1), `${relayRequestId}0`, relayRequestId.slice(2), `${relayRequestId}, ${relayRequestId}`, '0x' + 'g'.repeat(64), ` ${relayRequestId}`, `0x${'AB'.repeat(32)}`])('refuse the relay request id %p', (value) => {
     expect(refusedHeaders({ 'x-market-relay-request-id': value })).toEqual(['X-Market-Relay-Request-Id']);
   });
 

@@ -1,4 +1,4 @@
-import { currency, type Currency } from '@market/contracts';
+import { currency, RELAY_REQUEST_ID_PATTERN, type Currency } from '@market/contracts';
 import { isUuid } from '@market/kernel';
 import { ApiHeader } from '@nestjs/swagger';
 import { applyDecorators } from '@nestjs/common';
@@ -30,8 +30,8 @@ const token = (max: number) => (value: string) => (value.length <= max && /^[\w.
 const RULES: { [K in keyof Required<CallHeaders>]: HeaderRule<NonNullable<CallHeaders[K]>> } = {
   relayRequestId: {
     name: 'X-Market-Relay-Request-Id',
-    read: (value) => (/^0x[0-9a-fA-F]{64}$/.test(value) ? value.toLowerCase() : undefined),
-    problem: 'must be 0x and 64 hex digits, as the 402 gave it',
+    read: (value) => (RELAY_REQUEST_ID_PATTERN.test(value) ? value : undefined),
+    problem: 'must be 0x and 64 lower-case hex digits, as the 402 gave it',
     description: 'Names the payment; required on the retry after paying.',
   },
   originCurrency: {

@@ -19,7 +19,7 @@ export const PAYMENT_IDENTIFIER = {
 };
 
 /** Undefined where a payload names none, null where what it names is no identifier. */
-export function paymentIdentifierOf(payload: { extensions?: unknown }): string | null | undefined {
+export function paymentIdentifierOf(payload: Record<string, unknown>): string | null | undefined {
   const id = (payload.extensions as Record<string, { info?: { id?: unknown } | null } | null> | null | undefined)?.[NAME]?.info?.id;
   if (id === undefined) return undefined;
   return typeof id === 'string' && PATTERN.test(id) ? id : null;

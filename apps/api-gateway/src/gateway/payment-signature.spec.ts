@@ -10,7 +10,6 @@ const read = (header: string, relayRequestId?: string) => readPaymentSignature({
 describe('PAYMENT-SIGNATURE', () => {
   it('names its offer, and goes on as the text it is', () => {
     expect(read(encode(payload()))).toEqual({ relayRequestId: ID, authorization: JSON.stringify(payload()) });
-    expect(read(encode(payload(ID.toUpperCase().replace('0X', '0x'))), ID)?.relayRequestId).toBe(ID);
     expect(readPaymentSignature({}, ID)).toBeUndefined();
   });
 
@@ -21,6 +20,9 @@ describe('PAYMENT-SIGNATURE', () => {
     ['is null', encode('null')],
     ['names no offer', encode({ x402Version: 2 })],
     ['names an odd one', encode(payload('0x12'))],
+    ['spells its offer in upper case', encode(payload(`0x${'AB'.repeat(32)}`))],
+    ['is nested deeper than anyone reads', encode(`{"resource":${'['.repeat(2_200)}${']'.repeat(2_200)},${JSON.stringify(payload()).slice(1)}`)],
+    ['is no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]).toString('base64')],
     ['is too long', encode({ ...payload(), filler: 'x'.repeat(20_000) })],
   ])('is refused where it %s', (_what, header) => {
     expect(() => read(header)).toThrow(Refusal);

@@ -1,5 +1,7 @@
+import { RELAY_REQUEST_ID_PATTERN } from '@market/contracts';
 import type { IncomingHttpHeaders } from 'node:http';
 import { requestInvalid } from '../http/edge-refusals.js';
+import { decodePayload } from '../payments/payment-payload.js';
 import { paymentIdentifierOf } from './payment-identifier.js';
 
 /** What of an x402 client's proof is read here: which offer it pays. The rest is the ledger's to judge. */
@@ -13,9 +15,6 @@ export interface PaymentSignature {
 
 export const PAYMENT_SIGNATURE = 'PAYMENT-SIGNATURE';
 
-/** A payload that names its signature, its terms and a resource stays far below; the longest header Node reads is 16 KiB. */
-const LONGEST = 16_384;
-
 /**
  * `PAYMENT-SIGNATURE` of x402 version 2: base64 of a PaymentPayload whose `accepted` is one of the requirements of the 402,
  * and so names its offer in `extra.relayRequestId`. Source: specs/transports-v2/http.md of github.com/coinbase/x402.
@@ -24,38 +23,18 @@ const LONGEST = 16_384;
 export function readPaymentSignature(headers: IncomingHttpHeaders, relayRequestId?: string): PaymentSignature | undefined {
   const given = headers['payment-signature'];
   if (given === undefined) return undefined;
-  const authorization = typeof given === 'string' ? decode(given) : undefined;
-  const payload = authorization === undefined ? undefined : parse(authorization);
-  const named = payload && offerOf(payload);
-  if (authorization === undefined || payload === undefined || named === undefined) {
-    throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'must be base64 of an x402 version 2 payload whose accepted.extra.relayRequestId is that of the 402' }]);
+  const decoded = typeof given === 'string' ? decodePayload(given) : undefined;
+  const named = decoded && offerOf(decoded.payload);
+  if (decoded === undefined || named === undefined) {
+    throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'must be base64 of an x402 version 2 payload, nested at most 32 deep, whose accepted.extra.relayRequestId is that of the 402' }]);
   }
   if (relayRequestId !== undefined && relayRequestId !== named) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'pays another offer than X-Market-Relay-Request-Id names' }]);
-  const paymentIdentifier = paymentIdentifierOf(payload);
+  const paymentIdentifier = paymentIdentifierOf(decoded.payload);
   if (paymentIdentifier === null) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'names an extensions.payment-identifier.info.id that is not 16 to 128 letters, digits, - and _' }]);
-  return { relayRequestId: named, authorization, ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }) };
+  return { relayRequestId: named, authorization: decoded.text, ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }) };
 }
 
-function decode(text: string): string | undefined {
-  if (text.length > LONGEST || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined;
-  return Buffer.from(text, 'base64').toString('utf8');
-}
-
-interface Payload {
-  accepted?: { extra?: { relayRequestId?: unknown } | null } | null;
-  extensions?: unknown;
-}
-
-function parse(json: string): Payload | undefined {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function offerOf({ accepted }: Payload): string | undefined {
-  const id = accepted?.extra?.relayRequestId;
-  return typeof id === 'string' && /^0x[0-9a-fA-F]{64}$/.test(id) ? id.toLowerCase() : undefined;
+function offerOf(payload: Record<string, unknown>): string | undefined {
+  const id = (payload.accepted as { extra?: { relayRequestId?: unknown } | null } | null | undefined)?.extra?.relayRequestId;
+  return typeof id === 'string' && RELAY_REQUEST_ID_PATTERN.test(id) ? id : undefined;
 }

@@ -1,3 +1,4 @@
+import { RELAY_REQUEST_ID_PATTERN } from '@market/contracts';
 import { isUuid, microsFromUsdNumber } from '@market/kernel';
 import { applyDecorators, type Type } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
@@ -37,10 +38,8 @@ export const OneOf = (values: readonly string[], options: FieldOptions = {}): Pr
 
 export const Uuid = (options: FieldOptions = {}): PropertyDecorator => field(options, { type: String, format: 'uuid' }, 'must be a uuid', (value) => isString(value) && isUuid(value));
 
-const RELAY_REQUEST_ID = /^0x[0-9a-fA-F]{64}$/;
-
 export const RelayRequestId = (options: FieldOptions = {}): PropertyDecorator =>
-  field(options, { type: String, pattern: RELAY_REQUEST_ID.source }, 'must be 0x and 64 hex digits', (value) => isString(value) && RELAY_REQUEST_ID.test(value));
+  field(options, { type: String, pattern: RELAY_REQUEST_ID_PATTERN.source }, 'must be 0x and 64 lower-case hex digits', (value) => isString(value) && RELAY_REQUEST_ID_PATTERN.test(value));
 
 export const HttpUrl = (options: FieldOptions = {}): PropertyDecorator =>
   field(options, { type: String, format: 'uri', maxLength: 2048 }, 'must be an http or https URL of at most 2048 characters', (value) => isString(value) && isHttpUrl(value));

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { problemOf } from '../http/json-body.js';
 
-/** Far more than any x402 payload takes. */
-const MAX_LENGTH = 65_536;
+/** Far more than any x402 payload takes; the longest header Node reads is 16 KiB. */
+const MAX_LENGTH = 16_384;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 export type ReadPayload = { payload: Record<string, unknown> } | { problem: string };
@@ -10,10 +10,18 @@ export type ReadPayload = { payload: Record<string, unknown> } | { problem: stri
 /** A PaymentPayload as its clients send it: the object, or its JSON in base64 as the header PAYMENT-SIGNATURE carries it. */
 export function readPayload(value: unknown): ReadPayload {
   if (typeof value !== 'string') return isObject(value) ? { payload: value } : { problem: 'must be a payment payload, as an object or as its JSON in base64' };
-  if (value.length > MAX_LENGTH || !BASE64.test(value)) return { problem: `must be base64 of at most ${MAX_LENGTH} characters` };
-  const bytes = Buffer.from(value, 'base64');
-  const decoded = isUtf8(bytes) ? parse(bytes.toString('utf8')) : undefined;
-  return isObject(decoded) && problemOf(decoded) === undefined ? { payload: decoded } : { problem: 'must hold a JSON object in UTF-8' };
+  const decoded = decodePayload(value);
+  return decoded ? { payload: decoded.payload } : { problem: `must be base64, of at most ${MAX_LENGTH} characters, of a JSON object in UTF-8 that is nested at most 32 deep` };
+}
+
+/** The JSON text of a PaymentPayload in base64, and what it says. Undefined where nobody need read it: it is bounded as every body is. */
+export function decodePayload(encoded: string): { text: string; payload: Record<string, unknown> } | undefined {
+  if (encoded.length > MAX_LENGTH || !BASE64.test(encoded)) return undefined;
+  const bytes = Buffer.from(encoded, 'base64');
+  if (!isUtf8(bytes)) return undefined;
+  const text = bytes.toString('utf8');
+  const payload = parse(text);
+  return isObject(payload) && problemOf(payload) === undefined ? { text, payload } : undefined;
 }
 
 function parse(text: string): unknown {

@@ -43,5 +43,5 @@ export function toVerifyPayment({ payment_id, relay_request_id, payload, scheme,
   const read = payload === undefined ? { payload } : readPayload(payload);
   if ('problem' in read) problems.push({ field: 'payload', message: read.problem });
   if (problems.length > 0 || 'problem' in read) throw requestInvalid(problems);
-  return { paymentId: payment_id.toLowerCase(), relayRequestId: relay_request_id?.toLowerCase(), payload: read.payload, scheme, network, transactionHash };
+  return { paymentId: payment_id.toLowerCase(), relayRequestId: relay_request_id, payload: read.payload, scheme, network, transactionHash };
 }

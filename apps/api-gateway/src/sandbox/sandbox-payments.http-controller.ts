@@ -1,4 +1,4 @@
-import type { OutputOf } from '@market/contracts';
+import { RELAY_REQUEST_ID_PATTERN, type OutputOf } from '@market/contracts';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Param, Post } from '@nestjs/common';
@@ -29,8 +29,7 @@ export class SandboxPaymentsHttpController {
     answer: { schema: envelopeSchema(jsonSchemaOf(paySandbox.output)), example: success(sandboxPaymentExample) },
   })
   async paySandbox(@Param('relayRequestId') relayRequestId: string, @Body(validBodyOrNone) { outcome }: PaySandboxBody, @CurrentCall() call: Call) {
-    const id = relayRequestId.toLowerCase();
-    if (!/^0x[0-9a-f]{64}$/.test(id)) throw refuse(paySandbox, 'payment_not_found', {});
-    return success(await this.bus.request(paySandbox, { relayRequestId: id, outcome }, call));
+    if (!RELAY_REQUEST_ID_PATTERN.test(relayRequestId)) throw refuse(paySandbox, 'payment_not_found', {});
+    return success(await this.bus.request(paySandbox, { relayRequestId, outcome }, call));
   }
 }

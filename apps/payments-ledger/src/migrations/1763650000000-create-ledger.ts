@@ -102,7 +102,7 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       payer text NOT NULL,
       nonce text NOT NULL,
       valid_before timestamptz NOT NULL,
-      payload jsonb NOT NULL,
+      payload text NOT NULL,
       settlement jsonb,
       attempts int NOT NULL DEFAULT 0,
       tried_at timestamptz,

@@ -1,9 +1,9 @@
-import { newId } from '@market/kernel';
+import { invariant, newId } from '@market/kernel';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Address } from 'viem';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { exactPayload, judgeSigned, signedBy, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import { judgeSigned, parsePayload, signedBy, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
 import { ObservePayment } from './observe-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
 
@@ -55,11 +55,14 @@ export class Authorizations {
     return asked && payment.keyless_offer !== null ? { ...asked, extra: { ...asked.extra, offer: payment.keyless_offer } } : asked;
   }
 
-  read(payment: PaymentRow, payload: unknown): SignedPayment {
+  /** What was held for a payment. */
+  read(payment: PaymentRow, text: string): SignedPayment {
     const exact = this.railOf(payment)?.exact;
     const requirements = this.requirementsOf(payment);
+    const payload = parsePayload(text);
     if (!exact || !requirements) throw new Error(`payments of ${payment.rail} take no authorization any more`);
-    return { payload: exactPayload.parse(payload), requirements, exact };
+    invariant(payload, `the authorization of payment ${payment.id} was read before it was held`);
+    return { payload, requirements, exact };
   }
 
   /**
@@ -99,7 +102,7 @@ export class Authorizations {
     if (payment.state !== 'pending') return undefined;
     if (payment.is_expired) return 'offer_expired';
     const until = validBefore < LARGEST_TIMESTAMP ? validBefore : LARGEST_TIMESTAMP;
-    const [held] = await tx.query<{ id: string }>(insert, [newId(), paymentId, network, asset, payer, nonce, until, JSON.stringify(JSON.parse(text))]);
+    const [held] = await tx.query<{ id: string }>(insert, [newId(), paymentId, network, asset, payer, nonce, until, text]);
     if (!held) {
       const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
       return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';
@@ -115,18 +118,5 @@ export class Authorizations {
 
   private railOf(payment: PaymentRow): PaymentRail | undefined {
     return this.rails.find(({ id }) => id === payment.rail);
-  }
-}
-
-/** Text that PostgreSQL keeps in no JSON: U+0000 and halves of pairs. */
-const UNKEPT = /\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/i;
-
-/** Undefined where the text is no payload of x402. */
-export function parsePayload(text: string): ExactPayload | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return UNKEPT.test(JSON.stringify(value)) ? undefined : exactPayload.safeParse(value).data;
-  } catch {
-    return undefined;
   }
 }

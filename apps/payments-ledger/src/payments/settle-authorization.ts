@@ -26,7 +26,7 @@ interface AuthorizationRow {
   payer: Address;
   nonce: Hex;
   valid_before: Date;
-  payload: unknown;
+  payload: string;
   settlement: Input | null;
   attempts: number;
   created_at: Date;

@@ -25,13 +25,14 @@ export class CreatePayment {
 
   async execute({ listingId }: InputOf<typeof createPayment>, call: Call): Promise<Output> {
     const kept = await this.idempotency.replay(createPayment, call);
-    if (kept) return kept;
+    // An offer is no last word: the key stays bound to its request, and what is to be paid now is told anew.
+    delete call.reply.idempotencyReplayed;
     const { accountId } = principalOf(call);
     const listing = await this.listings.find(listingId, accountId, call);
     if (BigInt(listing.priceMicros) === 0n) throw refuse(createPayment, 'listing_free', {});
     const subscriptionId = await this.subscriptions.activeId(this.database, accountId, listing.listingId);
     if (subscriptionId) throw refuse(createPayment, 'already_subscribed', { subscription_id: subscriptionId });
     const offer = (await this.offers.live(listing, call)) ?? (await this.offers.make(listing, undefined, call));
-    return call.idempotency ? this.idempotency.run(createPayment, call, async () => offer) : offer;
+    return call.idempotency && !kept ? this.idempotency.run(createPayment, call, async () => offer) : offer;
   }
 }

@@ -1,10 +1,11 @@
 import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
 import type { Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
-import { Facilitator, type Settlement } from '../../src/rails/x402/facilitator.js';
+import { Facilitator, onTheWire, type Settlement } from '../../src/rails/x402/facilitator.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
 import { as, asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claimed, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
 import { ledgerParts } from '../support/parts.js';
@@ -155,11 +156,13 @@ describe('a payment by signed authorization', () => {
 /** A facilitator that does as it is told, before or after the money has moved. */
 class Scripted extends Facilitator {
   calls = 0;
+  readonly seen: unknown[] = [];
   script: ('move' | 'move-and-break' | 'break' | 'refuse')[] = [];
   constructor(private readonly sandbox: SandboxFacilitator) {
     super();
   }
-  verify() {
+  verify(...args: Parameters<Facilitator['verify']>) {
+    this.seen.push(onTheWire(...args));
     return Promise.resolve({ valid: true } as const);
   }
   settlementOf(...args: Parameters<SandboxFacilitator['settlementOf']>): Promise<Settlement | null> {
@@ -167,6 +170,7 @@ class Scripted extends Facilitator {
   }
   async settle(...args: Parameters<Facilitator['settle']>): Promise<Settlement> {
     this.calls += 1;
+    this.seen.push(onTheWire(...args));
     const step = this.script.shift() ?? 'move';
     if (step === 'refuse') return { settled: false, reason: 'insufficient_funds' };
     if (step === 'break') throw new Error('502');
@@ -213,6 +217,21 @@ describe('a facilitator that fails', () => {
     expect(await world.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toEqual([{ transaction_hash: transfer!.transaction }]);
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('is given the same to settle as it was given to verify, to the byte', async () => {
+    const order = newOrder();
+    const offered = await world.quote(order);
+    const plain = JSON.parse(await signed(offered)) as object;
+    const authorization = JSON.stringify({ zoo: 1e400, ...plain, note: '\ud83e\udd80\u0001', a: [1, { z: 1, a: 2 }] }).replace('"zoo":null', '"zoo":1e400,"10":1.0,"2":1');
+    const claim = asClaimed(await parts.claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId(), authorization }, as(order.buyer)));
+    scripted.script = ['break'];
+    await reasonOf(parts.settleAuthorization.execute({ paymentId: claim.paymentId, fence: claim.fence, gatewayRequestId: claim.gatewayRequestId, sellerStatusCode: 200, latencyMs: 5, requestDigest: digestOf('request'), responseDigest: digestOf('response') }, as(order.buyer)));
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    const texts = scripted.seen.slice(-3).map((given) => JSON.stringify(given));
+    expect(texts).toEqual([texts[0], texts[0], texts[0]]);
+    expect(JSON.parse(texts[0]!)).toMatchObject([{ ...plain, a: [1, { z: 1, a: 2 }] }, offered.offer.x402]);
   });
 
   it('before it moved the money leaves the outcome unknown, never a new offer, until it is asked again', async () => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exactPayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
+import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 
 /** What it does instead of answering, or before. */
@@ -23,7 +23,7 @@ export async function serveFacilitator(facilitator: Facilitator): Promise<Remote
       for await (const chunk of request) chunks.push(chunk as Buffer);
       if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
       const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as { paymentPayload: unknown; paymentRequirements: ExactRequirements };
-      const payload = exactPayload.parse(paymentPayload);
+      const payload = parsePayload(JSON.stringify(paymentPayload))!;
       const { network } = paymentRequirements;
       if (request.url === '/verify') {
         const verdict = await facilitator.verify(payload, paymentRequirements);

@@ -13,7 +13,9 @@ export const pricingModel = z.enum(['free', 'per_call', 'monthly', 'yearly', 'us
 export const deliveryType = z.enum(['api', 'webhook', 'streaming', 'batch', 'file']);
 export const listingStatus = z.enum(['draft', 'active', 'suspended']);
 /** 32 random bytes as 0x-prefixed hex; names an offer to a buyer and to a payment rail. */
-export const relayRequestId = z.string().regex(/^0x[0-9a-f]{64}$/);
+/** One spelling: it is compared as text, and is part of what is signed. */
+export const RELAY_REQUEST_ID_PATTERN = /^0x[0-9a-f]{64}$/;
+export const relayRequestId = z.string().regex(RELAY_REQUEST_ID_PATTERN);
 
 /** A slice of an ordered list. `total` is exact. */
 export const pageRequest = { page: z.number().int().min(1), limit: z.number().int().min(1) };

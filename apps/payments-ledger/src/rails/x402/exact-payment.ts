@@ -1,3 +1,4 @@
+import { relayRequestId } from '@market/contracts';
 import { authorizationTypes } from '@x402/evm';
 import { isDeepStrictEqual } from 'node:util';
 import { getAddress, isAddressEqual, recoverTypedDataAddress, type Address, type Hex } from 'viem';
@@ -32,16 +33,29 @@ const address = z.custom<Address>((value) => typeof value === 'string' && /^0x[0
 const hex = (pattern: RegExp) => z.custom<Hex>((value) => typeof value === 'string' && pattern.test(value), 'must be hex');
 const uint256 = z.string().regex(/^(0|[1-9]\d{0,77})$/).transform(BigInt);
 
-/** A decoded `PAYMENT-SIGNATURE`. What else it carries is kept for the facilitator and not read here. */
-export const exactPayload = z.looseObject({
+const payloadSchema = z.looseObject({
   x402Version: z.literal(2),
-  accepted: z.looseObject({ scheme: z.string(), network: z.string(), extra: z.looseObject({ relayRequestId: z.string(), offer: z.string().optional() }) }),
+  accepted: z.looseObject({ scheme: z.string(), network: z.string(), extra: z.looseObject({ relayRequestId, offer: z.string().optional() }) }),
   payload: z.looseObject({
     signature: hex(/^0x[0-9a-fA-F]+$/),
     authorization: z.object({ from: address, to: address, value: uint256, validAfter: uint256, validBefore: uint256, nonce: hex(/^0x[0-9a-fA-F]{64}$/) }),
   }),
 });
-export type ExactPayload = z.output<typeof exactPayload>;
+
+/**
+ * A decoded `PAYMENT-SIGNATURE`. What else it carries is not read here; a facilitator is given all of it, made from `text`
+ * each time, so that what it settles is what it verified.
+ */
+export type ExactPayload = z.output<typeof payloadSchema> & { text: string };
+
+/** Undefined where the text is no payload of x402. */
+export function parsePayload(text: string): ExactPayload | undefined {
+  try {
+    return { ...payloadSchema.parse(JSON.parse(text)), text };
+  } catch {
+    return undefined;
+  }
+}
 
 /** Words of the protocol, where it has one. */
 export type RejectionReason =

@@ -19,9 +19,7 @@ export abstract class Facilitator {
   abstract settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement>;
 }
 
-/** Payload and requirements as the protocol spells them: integers of any size are decimal text. */
-export const onTheWire = (payload: ExactPayload, requirements: ExactRequirements): Parameters<HTTPFacilitatorClient['verify']> =>
-  [JSON.parse(JSON.stringify(payload, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))), requirements] as unknown as Parameters<HTTPFacilitatorClient['verify']>;
+export const onTheWire = ({ text }: ExactPayload, requirements: ExactRequirements): Parameters<HTTPFacilitatorClient['verify']> => [JSON.parse(text), requirements] as Parameters<HTTPFacilitatorClient['verify']>;
 
 /** What an answer to `/settle` says. @throws Error where it is not certain. */
 export function settlementFrom({ success, transaction, errorReason }: { success: boolean; transaction?: string; errorReason?: string }): Settlement {
