@@ -5,6 +5,7 @@ export default {
   testMatch: ['<rootDir>/{apps,libs}/*/{src,test}/**/*.int-spec.ts'],
   globalSetup: '<rootDir>/libs/testing/jest/global-setup.mjs',
   globalTeardown: '<rootDir>/libs/testing/jest/global-teardown.mjs',
+  reporters: ['default', '<rootDir>/.config/skipped-tests.mjs'],
   testTimeout: 30_000,
   // These specs wait for servers more than they compute.
   maxWorkers: '100%',

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually, startRedisServer, type RedisServer } from '@market/testing';
+import { describeNeeding, eventually, startRedisServer, type RedisServer } from '@market/testing';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { RedisLimits, type LimitRule, type LimitVerdict } from '../src/index.js';
@@ -9,7 +9,7 @@ import { RedisLimits, type LimitRule, type LimitVerdict } from '../src/index.js'
 /** Refills one token in 10 s: within a test, what a bucket holds is what may pass. */
 const slow: LimitRule = { name: 'slow', points: 360, perSeconds: 3600, burst: 20 };
 
-describe('RedisLimits', () => {
+describeNeeding('redis-server')('RedisLimits', () => {
   let server: RedisServer;
   let admin: Redis;
   let processes: RedisLimits[];

@@ -1,5 +1,5 @@
 import { newId } from '@market/kernel';
-import { eventually } from '@market/testing';
+import { describeNeeding, eventually } from '@market/testing';
 import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';
@@ -15,10 +15,10 @@ Logger.overrideLogger(false);
 
 const event = (n: number): EventRecord => ({ id: newId(), subject: happened.subject, payload: { n }, requestId: `request-${n}`, traceparent: '00-11111111111111111111111111111111-2222222222222222-01' });
 
-describe.each([
-  ['in process', inProcessWorld],
-  ['over NATS', natsWorld],
-])('the bus %s', (_name, open: () => Promise<World>) => {
+describe('the bus in process', () => behavesAlike(inProcessWorld));
+describeNeeding('nats-server')('the bus over NATS', () => behavesAlike(natsWorld));
+
+function behavesAlike(open: () => Promise<World>): void {
   let world: World;
   let replica: Replica;
   let asker: Link;
@@ -179,7 +179,7 @@ describe.each([
       expect(new Set(heard)).toEqual(new Set([7]));
     });
   });
-});
+}
 
 describe('events that a consumer cannot take', () => {
   const failingTwice = (heard: Map<string, number>): EventSink => async (events) => {
@@ -187,14 +187,14 @@ describe('events that a consumer cannot take', () => {
     if (events.some(({ id }) => heard.get(id)! <= 2)) throw new Error('not now');
   };
 
-  it('come again over NATS until it takes them', async () => {
+  describeNeeding('nats-server')('over NATS', () => it('come again until it takes them', async () => {
     const world = await natsWorld();
     const heard = new Map<string, number>();
     await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
     await (await world.connect('catalog')).publishEvents([event(1), event(2)]);
     await eventually(() => expect([...heard.values()].every((times) => times >= 3) && heard.size).toBe(2), { withinMs: 15_000 });
     await world.stop();
-  });
+  }));
 
   it('are not taken from the publisher in process', async () => {
     const world = await inProcessWorld();

@@ -4,6 +4,7 @@ export * from './fresh-database.js';
 export type * from './marketplace/running-marketplace.js';
 export * from './marketplace/start-marketplace.js';
 export * from './servers/answers-on.js';
+export * from './servers/describe-needing.js';
 export * from './servers/evm-node.js';
 export * from './servers/free-port.js';
 export * from './servers/nats-server.js';

@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../src/eventually.js';
-import { startNatsServer } from '../src/servers/nats-server.js';
+import { describeNeeding } from '../src/servers/describe-needing.js';
+import { startNatsServer, type NatsServer } from '../src/servers/nats-server.js';
 import { findProgram, startOwnProcess } from '../src/servers/own-process.js';
-import { startRedisServer } from '../src/servers/redis-server.js';
+import { startRedisServer, type RedisServer } from '../src/servers/redis-server.js';
 
 const isOpen = async (port: number): Promise<boolean> => {
   const socket = connect({ port, host: '127.0.0.1' });
@@ -19,10 +20,13 @@ const isOpen = async (port: number): Promise<boolean> => {
   }
 };
 
-describe('servers of a test', () => {
+describeNeeding('nats-server')('NATS servers of a test', () => serversOf(startNatsServer));
+describeNeeding('redis-server')('Redis servers of a test', () => serversOf(startRedisServer));
+
+function serversOf(start: () => Promise<NatsServer | RedisServer>): void {
   it('run on ports of their own, come back after a crash, and are gone after stop', async () => {
-    const servers = await Promise.all([startNatsServer(), startNatsServer(), startRedisServer(), startRedisServer()]);
-    expect(new Set(servers.map(({ port }) => port)).size).toBe(4);
+    const servers = await Promise.all([start(), start()]);
+    expect(new Set(servers.map(({ port }) => port)).size).toBe(2);
     for (const server of servers) {
       await server.kill();
       expect(await isOpen(server.port)).toBe(false);
@@ -32,11 +36,15 @@ describe('servers of a test', () => {
       expect(await isOpen(server.port)).toBe(false);
     }
   });
+}
 
-  it('say what a server with a wrong configuration wrote', async () => {
+describeNeeding('nats-server')('a server with a wrong configuration', () => {
+  it('has what it wrote in the error', async () => {
     await expect(startNatsServer({ config: () => 'listen: nonsense {' })).rejects.toThrow('Parse error on line 1');
   });
+});
 
+describe('processes of a test', () => {
   it('name the package of a missing program', () => {
     expect(() => findProgram('no-such-server', 'such-package')).toThrow('apt-get install such-package');
   });

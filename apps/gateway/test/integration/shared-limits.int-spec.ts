@@ -1,10 +1,10 @@
 import { testEndpoint } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
-import { startRedisServer, type RedisServer } from '@market/testing';
+import { describeNeeding, startRedisServer, type RedisServer } from '@market/testing';
 import { as, BODY, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
 
 /** Three processes of the gateway, which share nothing but their servers. */
-describe('limits of an endpoint, over all processes', () => {
+describeNeeding('redis-server')('limits of an endpoint, over all processes', () => {
   let redis: RedisServer;
   let world: GatewayWorld;
   beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { newId } from '@market/kernel';
-import { eventually } from '@market/testing';
+import { describeNeeding, eventually } from '@market/testing';
 import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';
@@ -13,7 +13,7 @@ Logger.overrideLogger(false);
 
 const event = (n: number): EventRecord => ({ id: newId(), subject: happened.subject, payload: { n }, requestId: `request-${n}` });
 
-describe('a broker', () => {
+describeNeeding('nats-server')('a broker', () => {
   let world: NatsWorld;
   beforeEach(async () => {
     world = await natsWorld();

@@ -1,5 +1,5 @@
 import { SERVICE_NAMES, topology } from '@market/contracts';
-import { answersOn, findProgram, freePort, startOwnProcess, temporaryDirectory } from '@market/testing';
+import { answersOn, describeNeeding, findProgram, freePort, startOwnProcess, temporaryDirectory } from '@market/testing';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ async function generate(out: string, ...options: string[]): Promise<string> {
   return script.output();
 }
 
-describe('deploy/nats/generate-keys.mjs', () => {
+describeNeeding('nats-server')('deploy/nats/generate-keys.mjs', () => {
   let out: string;
   beforeEach(async () => {
     out = await temporaryDirectory('nats-keys');

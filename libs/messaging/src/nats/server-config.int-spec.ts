@@ -1,5 +1,5 @@
 import { SERVICE_NAMES, topology, type ServiceName } from '@market/contracts';
-import { eventually, startNatsServer, type NatsServer } from '@market/testing';
+import { describeNeeding, eventually, startNatsServer, type NatsServer } from '@market/testing';
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, nkeyAuthenticator, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
@@ -75,7 +75,7 @@ function maySubscribe(service: ServiceName): string[] {
   ].sort();
 }
 
-describe('the permissions of a broker', () => {
+describeNeeding('nats-server')('the permissions of a broker', () => {
   let server: NatsServer;
   const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<ServiceName, KeyPair>;
   const connectAs = (user: KeyPair, inboxPrefix = '_INBOX'): Promise<NatsConnection> =>

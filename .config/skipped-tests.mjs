@@ -1,0 +1,23 @@
+import { appendFileSync, mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Where a run keeps the names of what it skipped, for the last lines of `npm test`. */
+export const SKIPPED_TESTS = fileURLToPath(new URL('../node_modules/.cache/skipped-tests.txt', import.meta.url));
+
+/** A jest reporter of the suites that `describeNeeding` (libs/testing) skipped; their names say what is missing. */
+export default class SkippedTests {
+  names = new Set();
+
+  onTestResult(_test, { testResults }) {
+    for (const { status, ancestorTitles } of testResults) {
+      if (status === 'pending' && ancestorTitles.some((title) => title.endsWith(']'))) this.names.add(ancestorTitles.join(' '));
+    }
+  }
+
+  onRunComplete() {
+    if (this.names.size === 0) return;
+    mkdirSync(dirname(SKIPPED_TESTS), { recursive: true });
+    appendFileSync(SKIPPED_TESTS, [...this.names].map((name) => `  ${name}\n`).join(''));
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * `npm test`: build, lint, types, unit, integration and the end-to-end suite in standalone; tests that need a server which this machine
+ * lacks are skipped and named at the end. `npm run test:all`: also the end-to-end suite over NATS and Redis and the long fuzz run, and a
+ * missing server fails. `npm test -- <name>`: only the test files whose path contains the name.
+ */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { SKIPPED_TESTS } from './skipped-tests.mjs';
+
+const isAll = process.argv[2] === '--all';
+const names = process.argv.slice(isAll ? 3 : 2);
+const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', ...(isAll && { TEST_SERVERS: 'required' }), ...(!isAll && { MARKET_MODE: process.env.MARKET_MODE ?? 'standalone' }) };
+const jest = (kind, ...args) => ['--disable-warning=ExperimentalWarning', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '-c', `.config/jest.${kind}.mjs`, ...args];
+
+function run(program, args, options = {}) {
+  const { status, stdout } = spawnSync(program, args, { env, stdio: 'inherit', encoding: 'utf8', ...options });
+  if (status !== 0) process.exit(status ?? 1);
+  return stdout;
+}
+
+rmSync(SKIPPED_TESTS, { force: true });
+if (names.length > 0) {
+  const listTests = (kind) => run(process.execPath, jest(kind, '--listTests', ...names), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const kinds = ['unit', 'int', 'e2e'].filter((kind) => listTests(kind).trim() !== '');
+  if (kinds.length === 0) throw new Error(`no test file has ${names.join(' or ')} in its path`);
+  if (kinds.includes('e2e')) run('npm', ['run', '-s', 'build']);
+  for (const kind of kinds) run(process.execPath, jest(kind, ...names));
+} else {
+  run('npx', ['turbo', 'run', 'build', 'lint', 'typecheck', 'test:unit', 'test:int', '--output-logs=new-only', '--log-prefix=none']);
+  run('npm', ['run', '-s', 'test:e2e']);
+  if (isAll) run('npm', ['run', '-s', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
+}
+
+const skipped = readFileSync(SKIPPED_TESTS, { encoding: 'utf8', flag: 'a+' });
+if (skipped !== '') console.log(`\nSkipped, because this machine lacks a server (npm run test:all fails instead):\n${skipped}`);
