@@ -15,8 +15,8 @@ const RETRY_INTERVAL_MS = 100;
 const PASSING = /lock file|shared memory block/;
 const PORT_TAKEN = 'could not create any TCP/IP sockets';
 
-/** A sixteenth of the memory, from 64 MB to 1 GB: the marketplace shares the machine, and a page that is not used takes none. */
-const SHARED_BUFFERS_MB = Math.min(Math.max(Math.floor(totalmem() / 16 / 2 ** 20), 64), 1_024);
+/** An eighth of the memory, from 64 MB to 4 GB: the marketplace shares the machine, and a page that is not used takes none. */
+const SHARED_BUFFERS_MB = Math.min(Math.max(Math.floor(totalmem() / 8 / 2 ** 20), 64), 4_096);
 
 /** For a small production deployment. The log carries no statements or row contents, which may hold secrets. */
 const DEFAULT_SETTINGS = {
