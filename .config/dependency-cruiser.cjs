@@ -40,6 +40,6 @@ module.exports = {
     exclude: { path: '/dist/' },
     tsConfig: { fileName: 'tsconfig.base.json' },
     tsPreCompilationDeps: true,
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['@market/source', 'import', 'node', 'default'], extensions: ['.ts', '.js', '.mjs', '.json'], extensionAlias: { '.js': ['.ts', '.js'] } },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['@market/source', 'types', 'import', 'node', 'default'], extensions: ['.ts', '.d.ts', '.js', '.mjs', '.json'], extensionAlias: { '.js': ['.ts', '.js'] } },
   },
 };

@@ -6,7 +6,7 @@ import type { CallOptions } from './call.js';
 import { MarketplaceError } from './errors.js';
 import { Marketplace } from './marketplace.js';
 import { RecentPayments, sandboxPayer, type Payer } from './payer.js';
-import type { PaymentOffer } from './types/payments.js';
+import type { PaymentOffer } from './types.js';
 
 describe('call', () => {
   let gateway: FakeGateway;

@@ -6,8 +6,14 @@ import { MarketplaceError } from './errors.js';
 import { errorOf, retryAfterSeconds, type HttpAnswer, type HttpClient } from './http.js';
 import { keylessOffers } from './keyless-offers.js';
 import { payOnce, type KeptPayment, type Payer, type PaymentStore } from './payer.js';
-import type { PaymentCurrency } from './types/catalog.js';
-import type { GatewayResult, PaymentOffer, PaymentRoute, PendingCall, X402Settlement } from './types/payments.js';
+import type {
+  GatewayResult,
+  PaymentCurrency,
+  PaymentOffer,
+  PaymentRoute,
+  PendingCall,
+  X402Settlement,
+} from './types.js';
 
 export interface CallOptions {
   /** Of several the first that can pay the offer. Without one a 402 is thrown, its offer in `error.payment`. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { checkOffer, type OfferLimits } from './check-offer.js';
 import { MarketplaceError } from './errors.js';
-import type { PaymentOffer, PaymentRoute } from './types/payments.js';
+import type { PaymentOffer, PaymentRoute } from './types.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const NETWORK = 'eip155:84532';

@@ -1,7 +1,7 @@
 import { addDecimals, compareDecimals, formatUsd, multiplyDecimals, toBaseUnits, type DecimalLike } from './decimal.js';
 import { MarketplaceError } from './errors.js';
 import { DECIMALS } from './known-assets.js';
-import type { PaymentOffer, PaymentRoute } from './types/payments.js';
+import type { PaymentOffer, PaymentRoute } from './types.js';
 
 export interface OfferLimits {
   /** USD; neither the stated price nor what is really to be paid may be above it. None where it is undefined. */

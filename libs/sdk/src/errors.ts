@@ -1,5 +1,4 @@
-import type { ErrorBody, Recovery } from './types/envelope.js';
-import type { PaymentOffer } from './types/payments.js';
+import type { ErrorBody, PaymentOffer, Recovery } from './types.js';
 
 /**
  * Codes this client adds to the service's own. With `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may still have

@@ -1,6 +1,5 @@
 import { MarketplaceError } from './errors.js';
-import type { ErrorBody, Page, Pagination } from './types/envelope.js';
-import type { PaymentOffer } from './types/payments.js';
+import type { ErrorBody, Page, Pagination, PaymentOffer } from './types.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 export type Query = object;

@@ -10,7 +10,7 @@ import type {
   UpdateWallet,
   WalletCapability,
   WalletProof,
-} from './types/identity.js';
+} from './types.js';
 import type { Wallet } from './wallets.js';
 
 /** What a challenge is about, beside the wallet and the purpose. */

@@ -1,6 +1,6 @@
 import { fromBaseUnits } from './decimal.js';
 import { DECIMALS } from './known-assets.js';
-import type { PaymentOffer } from './types/payments.js';
+import type { PaymentOffer } from './types.js';
 
 /**
  * The offers of a 402 to a call without a key: each of `accepts` is one, in USDC on a chain of its own, with an id of its

@@ -1,4 +1,4 @@
-import type { PaymentCurrency } from './types/catalog.js';
+import type { PaymentCurrency } from './types.js';
 
 /** Of the currencies of offers. */
 export const DECIMALS: Record<PaymentCurrency, number> = { USDC: 6, ETH: 18, SOL: 9 };

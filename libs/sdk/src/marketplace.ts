@@ -6,50 +6,50 @@ import { RecentPayments, type PaymentStore } from './payer.js';
 import { solveProofOfWork } from './proof-of-work.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type {
-  Category,
-  CreatedListing,
-  CreateListing,
-  Endpoint,
-  EndpointTest,
-  Listing,
-  ListingChallenge,
-  ListingDetail,
-  ListingQuery,
-  RemovedListing,
-  RotatedSecret,
-  UpdatedListing,
-  UpdateEndpoint,
-  UpdateListing,
-} from './types/catalog.js';
-import type { Health, Page, PageQuery } from './types/envelope.js';
-import type {
   AgentProfile,
+  AgentScore,
   ApiKey,
+  Category,
   Challenge,
   ChallengeRequest,
   Claim,
   CreateApiKey,
   CreatedApiKey,
-  RecoveredAccount,
-  Registration,
-  RevokedApiKey,
-  Session,
-} from './types/identity.js';
-import type {
+  CreatedListing,
+  CreateListing,
+  CreateReview,
+  Endpoint,
+  EndpointTest,
   GatewayRequest,
   GatewayRequestQuery,
+  Health,
   LedgerEntry,
   LedgerQuery,
+  Listing,
+  ListingChallenge,
+  ListingDetail,
+  ListingQuery,
+  Page,
+  PageQuery,
   PaymentRoute,
   Receipt,
   ReceiptDetail,
   ReceiptProof,
   ReceiptQuery,
+  RecoveredAccount,
+  Registration,
+  RemovedListing,
+  Review,
+  RevokedApiKey,
+  RotatedSecret,
   SandboxOutcome,
   SandboxPayment,
-} from './types/payments.js';
-import type { AgentScore, CreateReview, Review } from './types/reputation.js';
-import type { Subscription } from './types/subscriptions.js';
+  Session,
+  Subscription,
+  UpdatedListing,
+  UpdateEndpoint,
+  UpdateListing,
+} from './types.js';
 import type { Wallet } from './wallets.js';
 
 export interface MarketplaceOptions {

@@ -1,6 +1,6 @@
 import { testPayer } from '../test/test-payer.js';
 import { payOnce, RecentPayments, type KeptPayment, type Payer } from './payer.js';
-import type { PaymentOffer } from './types/payments.js';
+import type { PaymentOffer } from './types.js';
 
 const offer = (id: string): PaymentOffer => ({ relay_request_id: id, requirements: { depositAddress: '0x1', amount: '1', currency: 'USDC', relayRequestId: id, expiresAt: '2030-01-01T00:00:00Z' } });
 

@@ -1,5 +1,5 @@
 import { MarketplaceError } from './errors.js';
-import type { PaymentOffer, SandboxOutcome } from './types/payments.js';
+import type { PaymentOffer, SandboxOutcome } from './types.js';
 
 /**
  * Pays offers on one rail, in two steps: what `prepare` made is kept before `send` moves money, so that a call that is

@@ -1,29 +1,24 @@
 import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
 import { MarketplaceError } from './errors.js';
-import { errorOf, listedPriceOf, type HttpClient, type PricedListing } from './http.js';
+import { errorOf, listedPriceOf, type Cancellable, type HttpClient, type Identified, type PricedListing } from './http.js';
 import { payOnce, type Payer, type PaymentStore } from './payer.js';
-import type { PaymentCurrency } from './types/catalog.js';
-import type { Page } from './types/envelope.js';
-import type { PaymentOffer, PaymentRoute } from './types/payments.js';
 import type {
   CancelledSubscription,
   ListedSubscription,
+  Page,
   Payment,
+  PaymentCurrency,
+  PaymentOffer,
   PaymentPending,
   PaymentProof,
+  PaymentRoute,
   Subscription,
   SubscriptionDetail,
   SubscriptionOffer,
   SubscriptionQuery,
   VerifiedPayment,
-} from './types/subscriptions.js';
-
-interface Cancellable {
-  signal?: AbortSignal;
-}
-
-type Identified = string | { id: string };
+} from './types.js';
 
 export interface SubscribeOptions extends Cancellable {
   /** Without it a 402 is thrown, its offer in `error.payment`. */

@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { recoverTypedDataAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import type { PaymentOffer, X402Requirements } from './types/payments.js';
+import type { PaymentOffer, X402Requirements } from './types.js';
 import { x402Payer } from './x402-payer.js';
 
 const NETWORK = 'eip155:84532';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Address, Hex, LocalAccount } from 'viem';
 import { usdcOf, type PayableChains } from './known-assets.js';
 import type { Payer } from './payer.js';
-import type { PaymentOffer, X402Requirements } from './types/payments.js';
+import type { PaymentOffer, X402Requirements } from './types.js';
 
 const AUTHORIZATION_TYPES = {
   TransferWithAuthorization: [

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { PaymentCurrency } from '../src/types/catalog.js';
-import type { PaymentOffer } from '../src/types/payments.js';
+import type { PaymentCurrency, PaymentOffer } from '../src/types.js';
 
 /** What the wire does to one request: lose it before or after it took effect, or answer in place of the service. */
 export type Fault = 'lose_request' | 'lose_answer' | 'too_fast' | 'unavailable' | 'bad_gateway';

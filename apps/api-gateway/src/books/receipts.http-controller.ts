@@ -10,16 +10,16 @@ import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, pageParams, readQuery } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
-import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties } from '../parties/parties.js';
 import { proofExample, receiptDetailExample, receiptExample } from './books.examples.js';
 
 const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...pageParams(50) };
 
-const PARTY: JsonSchema = { type: 'object', required: ['id', 'display_name', 'avatar_url'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, avatar_url: { type: ['string', 'null'] } } };
-const { payer_id: _payer, seller_id: _seller, ...detailProperties } = jsonSchemaOf(receiptDetail).properties as Record<string, object>;
-const detailSchema = envelopeSchema({ type: 'object', properties: { ...detailProperties, payer: PARTY, seller: PARTY } });
+const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, avatar_url: { type: ['string', 'null'] } });
+const { payer_id: _payer, seller_id: _seller, ...detailProperties } = jsonSchemaOf(receiptDetail).properties as Record<string, JsonSchema>;
+const detailSchema = envelopeSchema(objectSchema({ ...detailProperties, payer: PARTY, seller: PARTY }));
 
 @ApiTags('Books')
 @Controller('receipts')

@@ -8,13 +8,13 @@ import { validBody, validBodyOrNone } from '../http/body.pipe.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
-import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { endpointExample, rotatedExample, testExample } from './endpoints.examples.js';
 import { RotateSecretBody, UpdateEndpointBody } from './endpoints.http-schema.js';
 
-const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<string, object>;
-const testSchema = envelopeSchema({ type: 'object', properties: { ...testProperties, seller_response: { description: 'The JSON the seller gave, or null.' } } });
+const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<string, JsonSchema>;
+const testSchema = envelopeSchema(objectSchema({ ...testProperties, seller_response: { description: 'The JSON the seller gave, or null.' } }));
 
 @ApiTags('Gateway')
 @Controller('listings/:listingId/endpoint')

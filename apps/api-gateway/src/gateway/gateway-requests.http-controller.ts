@@ -11,7 +11,7 @@ import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, pageParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
-import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties, withoutPicture, type PartyWithPicture } from '../parties/parties.js';
 import { gatewayRequestExample } from './gateway.examples.js';
@@ -25,9 +25,9 @@ const historyQuery = {
   ...pageParams(100),
 };
 
-const PARTY: JsonSchema = { type: 'object', required: ['id', 'display_name'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } } };
+const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } });
 const { buyer_id: _buyer, seller_id: _seller, ...recordProperties } = jsonSchemaOf(gatewayRequestView).properties as Record<string, object>;
-const recordSchema: JsonSchema = { type: 'object', properties: { ...recordProperties, buyer: PARTY, seller: PARTY } };
+const recordSchema = objectSchema({ ...recordProperties, buyer: PARTY, seller: PARTY });
 
 @ApiTags('Gateway')
 @Controller('gateway-requests')

@@ -10,7 +10,7 @@ export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
       if (zodSchema === id) jsonSchema.format = 'uuid';
       if (zodSchema === timestamp) jsonSchema.format = 'date-time';
       // Answers grow additively: a client must not refuse what it does not know yet.
-      delete jsonSchema.additionalProperties;
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
     },
@@ -18,25 +18,26 @@ export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
   return converted as JsonSchema;
 }
 
-export const envelopeSchema = (data: JsonSchema): JsonSchema => ({
+export const objectSchema = (properties: Record<string, JsonSchema>, optional: string[] = []): JsonSchema => ({
   type: 'object',
-  required: ['success', 'data'],
-  properties: { success: { type: 'boolean', const: true }, data },
+  required: Object.keys(properties).filter((name) => !optional.includes(name)),
+  properties,
 });
 
-const PAGINATION: JsonSchema = {
-  type: 'object',
-  required: ['page', 'limit', 'total', 'totalPages'],
-  properties: {
+const succeeded: JsonSchema = { type: 'boolean', const: true };
+
+export const envelopeSchema = (data: JsonSchema): JsonSchema => objectSchema({ success: succeeded, data });
+
+const PAGINATION = objectSchema(
+  {
     ...Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
     total_is_estimate: { type: 'boolean', const: true, description: 'There only where total, and with it totalPages, is an estimate.' },
   },
-};
+  ['total_is_estimate'],
+);
 
-export const pageSchema = (item: JsonSchema): JsonSchema => {
-  const { required, properties } = envelopeSchema({ type: 'array', items: item }) as { required: string[]; properties: JsonSchema };
-  return { type: 'object', required: [...required, 'pagination'], properties: { ...properties, pagination: PAGINATION } };
-};
+export const pageSchema = (item: JsonSchema): JsonSchema =>
+  objectSchema({ success: succeeded, data: { type: 'array', items: item }, pagination: PAGINATION });
 
 /** A small value that fits a JSON schema, for the examples of error details. */
 export function sampleOf(schema: JsonSchema): unknown {

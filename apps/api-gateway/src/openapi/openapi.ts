@@ -4,39 +4,35 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { SessionCookie } from '../http/session-cookie.js';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
-import type { JsonSchema } from './json-schema.js';
-import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
+import { objectSchema } from './json-schema.js';
+import { ERROR_SCHEMA_NAME, RECOVERY_SCHEMA } from './refusal-responses.js';
 import { shareParts } from './shared-parts.js';
 import { documentUnaskedBodies } from './unasked-bodies.js';
 
-const errorSchema: JsonSchema = {
-  type: 'object',
-  required: ['success', 'error'],
-  properties: {
-    success: { type: 'boolean', const: false },
-    error: {
-      type: 'object',
-      required: ['code', 'message'],
-      properties: {
-        code: { type: 'string', examples: ['BAD_REQUEST', 'UNAUTHORIZED', 'PAYMENT_REQUIRED'] },
-        message: { type: 'string' },
-        details: { type: 'object', properties: { reason: { type: 'string', description: 'Which refusal this is, stable within its operation.' } } },
-        recovery: {
-          type: 'object',
-          required: ['next_action'],
-          properties: {
-            next_action: { type: 'string', enum: NEXT_ACTIONS },
-            keep: { type: 'array', items: { type: 'string' }, description: 'Headers to send again.' },
-            drop: { type: 'array', items: { type: 'string' }, description: 'Headers to leave out.' },
-            retry_same_route: { type: 'boolean' },
-            use_new_idempotency_key: { type: 'boolean' },
-            links: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
-          },
-        },
-      },
-    },
+const recoverySchema = objectSchema(
+  {
+    next_action: { type: 'string', enum: NEXT_ACTIONS },
+    keep: { type: 'array', items: { type: 'string' }, description: 'Headers to send again.' },
+    drop: { type: 'array', items: { type: 'string' }, description: 'Headers to leave out.' },
+    retry_same_route: { type: 'boolean' },
+    use_new_idempotency_key: { type: 'boolean' },
+    retry_until: { type: 'string', format: 'date-time', description: 'Until then a payment that was not used up is good for the same call.' },
+    links: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
   },
-};
+  ['keep', 'drop', 'retry_same_route', 'use_new_idempotency_key', 'retry_until', 'links'],
+);
+
+const errorBodySchema = objectSchema(
+  {
+    code: { type: 'string', examples: ['BAD_REQUEST', 'UNAUTHORIZED', 'PAYMENT_REQUIRED'] },
+    message: { type: 'string' },
+    details: { type: 'object', properties: { reason: { type: 'string', description: 'Which refusal this is, stable within its operation.' } } },
+    recovery: { $ref: RECOVERY_SCHEMA },
+  },
+  ['details', 'recovery'],
+);
+
+const errorSchema = objectSchema({ success: { type: 'boolean', const: false }, error: errorBodySchema });
 
 /** The OpenAPI document, made once from the controllers when the edge starts. */
 @Injectable()
@@ -56,7 +52,7 @@ export class OpenApi {
       .addCookieAuth(app.get(SessionCookie).name, { type: 'apiKey', in: 'cookie', description: "The same token, as a browser keeps it; good for writes from the marketplace's own pages only." }, 'session_cookie')
       .build();
     const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
-    document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema } };
+    document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema, Recovery: recoverySchema } };
     if (!sandbox) document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')));
     documentUnaskedBodies(document);
     shareParts(document);

@@ -9,6 +9,7 @@ export const EXAMPLE_URL = 'https://market.example';
 const LINKS = guidanceLinks(EXAMPLE_URL);
 
 export const ERROR_SCHEMA_NAME = 'Error';
+export const RECOVERY_SCHEMA = '#/components/schemas/Recovery';
 
 export const header = (description: string, schema: JsonSchema = { type: 'string' }): object => ({ description, schema });
 

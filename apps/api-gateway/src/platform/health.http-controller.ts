@@ -4,20 +4,18 @@ import { ApiTags } from '@nestjs/swagger';
 import { Public } from '../http/access.js';
 import { success } from '../http/envelope.js';
 import { LATER } from '../openapi/example-values.js';
-import { envelopeSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, objectSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { INTERFACE_VERSION } from './interface-version.js';
 
-const schema = envelopeSchema({
-  type: 'object',
-  required: ['status', 'version', 'timestamp', 'mode'],
-  properties: {
+const schema = envelopeSchema(
+  objectSchema({
     status: { type: 'string', const: 'ok' },
     version: { type: 'string' },
     timestamp: { type: 'string', format: 'date-time' },
-    mode: { type: 'object', required: ['payments'], properties: { payments: { type: 'string', enum: ['sandbox', 'live'] } } },
-  },
-});
+    mode: objectSchema({ payments: { type: 'string', enum: ['sandbox', 'live'] } }),
+  }),
+);
 
 @ApiTags('Platform')
 @Controller('health')

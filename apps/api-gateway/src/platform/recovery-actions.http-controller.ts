@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { success } from '../http/envelope.js';
 import { sendCacheable } from '../http/public-cache.js';
-import { envelopeSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, objectSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 
 const MEANINGS: Record<NextAction, string> = {
@@ -35,7 +35,7 @@ const actions = NEXT_ACTIONS.map((next_action) => ({ next_action, meaning: MEANI
 
 const schema = envelopeSchema({
   type: 'array',
-  items: { type: 'object', required: ['next_action', 'meaning'], properties: { next_action: { type: 'string', enum: NEXT_ACTIONS }, meaning: { type: 'string' } } },
+  items: objectSchema({ next_action: { type: 'string', enum: NEXT_ACTIONS }, meaning: { type: 'string' } }),
 });
 
 @ApiTags('Platform')

@@ -13,7 +13,7 @@ import { linkPages } from '../http/page-links.js';
 import { sendCacheable } from '../http/public-cache.js';
 import { pageParams, readQuery } from '../http/query.js';
 import { refOr } from '../http/values.js';
-import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties } from '../parties/parties.js';
 import { createReviewExample, reviewExample } from './reputation.examples.js';
@@ -23,14 +23,9 @@ type ReviewRecord = OutputOf<typeof createReview>;
 
 const reviewsQuery = pageParams(50);
 
-const REVIEWER: JsonSchema = {
-  type: 'object',
-  required: ['id', 'display_name', 'account_type'],
-  properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, account_type: { type: 'string', const: 'agent' } },
-};
-const { properties, required } = jsonSchemaOf(reviewRecord) as { properties: Record<string, object>; required: string[] };
-const { reviewer_id: _reviewer, ...reviewProperties } = properties;
-const reviewSchema: JsonSchema = { type: 'object', required: [...required.filter((name) => name !== 'reviewer_id'), 'reviewer'], properties: { ...reviewProperties, reviewer: REVIEWER } };
+const REVIEWER = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, account_type: { type: 'string', const: 'agent' } });
+const { reviewer_id: _reviewer, ...reviewProperties } = jsonSchemaOf(reviewRecord).properties as Record<string, JsonSchema>;
+const reviewSchema = objectSchema({ ...reviewProperties, reviewer: REVIEWER });
 
 @ApiTags('Reputation')
 @Controller('reviews')

@@ -10,18 +10,18 @@ import { success } from '../http/envelope.js';
 import { guidanceLinks } from '../http/error-body.js';
 import { idempotentCall, markReplay } from '../http/idempotency.js';
 import { LISTING_ID } from '../openapi/example-values.js';
-import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { ERROR_SCHEMA_NAME, EXAMPLE_URL } from '../openapi/refusal-responses.js';
 import { paymentRequiredBody } from './payment-required.js';
 import { SubscribeBody } from './subscribe.http-schema.js';
 import { subscriptionExample, subscriptionOfferExample } from './subscriptions.examples.js';
 
-const { required, properties } = jsonSchemaOf(subscriptionOffer) as { required: string[]; properties: JsonSchema };
+const offerProperties = jsonSchemaOf(subscriptionOffer).properties as Record<string, JsonSchema>;
 const paymentRequiredSchema: JsonSchema = {
   allOf: [
     { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
-    { type: 'object', required: ['data'], properties: { data: { type: 'object', required: ['payment_required', ...required], properties: { payment_required: { type: 'boolean', const: true }, ...properties } } } },
+    objectSchema({ data: objectSchema({ payment_required: { type: 'boolean', const: true }, ...offerProperties }) }),
   ],
 };
 

@@ -12,7 +12,7 @@ import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, integerParam, pageParams, readQuery } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
-import { envelopeSchema, jsonSchemaOf, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
+import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties, withoutPicture } from '../parties/parties.js';
 import { listedSubscriptionExample, SUBSCRIPTION_ID, subscriptionDetailExample } from './subscriptions.examples.js';
@@ -27,11 +27,11 @@ const subscriptionsQuery = {
   limit: integerParam(1, MOST_A_PAGE, MOST_A_PAGE),
 };
 
-const { required, properties } = jsonSchemaOf(subscriptionView) as { required: string[]; properties: JsonSchema };
+const properties = jsonSchemaOf(subscriptionView).properties as Record<string, JsonSchema>;
 const { connection_instructions, auth_method, demo_endpoint, delivery_type } = jsonSchemaOf(listingCard).properties as { [name: string]: JsonSchema };
-const PROVIDER: JsonSchema = { type: 'object', required: ['id', 'display_name'], properties: { id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } } };
-const LISTING: JsonSchema = { id: { type: 'string', format: 'uuid' }, name: { type: 'string' }, slug: { type: 'string' }, delivery_type: { ...delivery_type, type: ['string', 'null'], enum: [...(delivery_type!.enum as string[]), null] }, provider: PROVIDER };
-const withListing = (listing: JsonSchema): JsonSchema => ({ type: 'object', required: [...required, 'listing'], properties: { ...properties, listing: { type: 'object', required: Object.keys(listing), properties: listing } } });
+const PROVIDER = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } });
+const LISTING: Record<string, JsonSchema> = { id: { type: 'string', format: 'uuid' }, name: { type: 'string' }, slug: { type: 'string' }, delivery_type: { ...delivery_type, type: ['string', 'null'], enum: [...(delivery_type!.enum as string[]), null] }, provider: PROVIDER };
+const withListing = (listing: Record<string, JsonSchema>): JsonSchema => objectSchema({ ...properties, listing: objectSchema(listing) });
 const detailSchema = withListing({ ...LISTING, connection_instructions: connection_instructions!, auth_method: { ...auth_method, type: ['string', 'null'], enum: [...(auth_method!.enum as string[]), null] }, demo_endpoint: demo_endpoint! });
 
 @ApiTags('Subscriptions')

@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { sendCacheable } from '../http/public-cache.js';
 import { integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
-import { jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+import { jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { bazaarResource, callUrl, EXTENSIONS, RESOURCE_TYPE, SCHEME, toResource, type BazaarResource } from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
@@ -30,7 +30,6 @@ const searchQuery = { query: textParam(200, 'As q of GET /listings; all where it
 type Filters = QueryOf<typeof filters>;
 
 const integer: JsonSchema = { type: 'integer' };
-const object = (properties: Record<string, JsonSchema>): JsonSchema => ({ type: 'object', required: Object.keys(properties), properties });
 const version: JsonSchema = { type: 'integer', const: 2 };
 const resources: JsonSchema = { type: 'array', items: jsonSchemaOf(bazaarResource) };
 
@@ -58,7 +57,7 @@ export class DiscoveryHttpController {
     query: resourcesQuery,
     cacheable: true,
     answer: {
-      schema: object({ x402Version: version, items: resources, pagination: { ...object({ limit: integer, offset: integer, total: integer }), description: 'With total_is_estimate: true as GET /listings has it.' } }),
+      schema: objectSchema({ x402Version: version, items: resources, pagination: { ...objectSchema({ limit: integer, offset: integer, total: integer }), description: 'With total_is_estimate: true as GET /listings has it.' } }),
       example: { x402Version: 2, items: [resourceExample], pagination: { limit: 20, offset: 0, total: 1 } },
     },
   })
@@ -77,7 +76,7 @@ export class DiscoveryHttpController {
     query: searchQuery,
     cacheable: true,
     answer: {
-      schema: object({ x402Version: version, resources, partialResults: { type: 'boolean', const: false }, pagination: object({ limit: integer, cursor: { type: ['string', 'null'] } }) }),
+      schema: objectSchema({ x402Version: version, resources, partialResults: { type: 'boolean', const: false }, pagination: objectSchema({ limit: integer, cursor: { type: ['string', 'null'] } }) }),
       example: { x402Version: 2, resources: [resourceExample], partialResults: false, pagination: { limit: 20, cursor: null } },
     },
   })

@@ -93,7 +93,7 @@ inEachMode('the books', (world) => {
       const [receipt] = (await buyer.market.receipts.list({ role: 'buyer', limit: 1 })).data;
       const { jws, claims } = await buyer.market.receipts.proof(receipt!);
       const keySet = createLocalJWKSet(await keys());
-      const others = Object.keys(claims).map((claim) => forged(jws, ([header, , signature]) => [header, Buffer.from(JSON.stringify({ ...claims, [claim]: typeof claims[claim] === 'number' ? (claims[claim] as number) + 1 : 'other' })).toString('base64url'), signature]));
+      const others = Object.entries(claims).map(([claim, value]) => forged(jws, ([header, , signature]) => [header, Buffer.from(JSON.stringify({ ...claims, [claim]: typeof value === 'number' ? value + 1 : 'other' })).toString('base64url'), signature]));
       others.push(forged(jws, ([, body, signature]) => [Buffer.from('{"alg":"none"}').toString('base64url'), body, signature]));
       others.push(forged(jws, ([header, body]) => [header, body, '']));
       others.push(forged(jws, ([header, body, signature]) => [header, body, `${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`]));

@@ -1,0 +1,144 @@
+/** The shapes of the interface, from its OpenAPI document. */
+import type { components, operations } from '#openapi';
+
+type Operation = keyof operations;
+type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never;
+/** `data` of an operation's success, or of its answer with another status. */
+export type Data<Name extends Operation, Status = 200 | 201> =
+  Json<operations[Name]['responses'][Status & keyof operations[Name]['responses']]> extends { data: infer Value } ? Value : never;
+type Item<Name extends Operation> = Data<Name>[number & keyof Data<Name>];
+type Body<Name extends Operation> = operations[Name] extends { requestBody?: infer Request } ? Json<NonNullable<Request>> : never;
+type Query<Name extends Operation> = operations[Name] extends { parameters: { query?: infer Parameters } } ? NonNullable<Parameters> : never;
+type OfferOf<Name extends Operation> = Data<Name, 402> extends { payment: infer Offer } ? Offer : never;
+type Proofless<Given> = Omit<Given, 'proof' | 'pow_nonce' | 'challenge'>;
+
+export type ErrorBody = Omit<components['schemas']['Error']['error'], 'details'> & { details?: Record<string, unknown> };
+/** What the service says to do next. */
+export type Recovery = components['schemas']['Recovery'];
+export type NextAction = Recovery['next_action'];
+export type Health = Data<'getHealth'>;
+export type PageQuery = Query<'listReviews'>;
+export interface Page<T> {
+  data: T[];
+  pagination: Pagination;
+}
+export type Pagination = Json<operations['listReviews']['responses'][200]>['pagination'];
+
+export type ChallengeRequest = Body<'createChallenge'>;
+export type ChallengePurpose = NonNullable<ChallengeRequest['purpose']>;
+export type Challenge = Data<'createChallenge'>;
+export type Registration = Data<'register'>;
+export type RecoveredAccount = Data<'recover'>;
+/** A human operator who is signed in. */
+export type Session = Data<'openSession'>;
+export type Claim = Data<'claimAgent'>;
+export type AgentProfile = Data<'getProfile'>;
+/** A signed challenge. */
+export type WalletProof = components['schemas']['WalletProofBody'];
+export type LinkedWallet = Data<'getWallet'>;
+export type WalletSummary = AgentProfile['wallets'][number];
+export type WalletCapability = LinkedWallet['capabilities'][number];
+export type UpdateWallet = Proofless<Body<'updateWallet'>>;
+export type ApiKey = Item<'listApiKeys'>;
+export type Scope = ApiKey['scopes'][number];
+export type CreateApiKey = Body<'createApiKey'>;
+export type CreatedApiKey = Data<'createApiKey'>;
+export type RevokedApiKey = Data<'revokeApiKey'>;
+
+export type Category = Item<'listCategories'>;
+export type ListingChallenge = Data<'createListingChallenge'>;
+/** Everything of a new listing but its proof of work, which `listings.create` solves. */
+export type CreateListing = Proofless<Body<'createListing'>>;
+export type CreatedListing = Data<'createListing'>;
+export type UpdateListing = Body<'updateListing'>;
+export type UpdatedListing = Data<'updateListing'>;
+export type RemovedListing = Data<'removeListing'>;
+export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_price'> & {
+  /** USD, inclusive. */
+  min_price?: number | string;
+  max_price?: number | string;
+};
+/** A listing as search shows it. */
+export type Listing = Item<'searchListings'>;
+export type ListingDetail = Data<'getListing'>;
+export type ListingProvider = Listing['provider'];
+export type ListingRating = NonNullable<ListingDetail['rating']>;
+/** A listing as other resources name it. */
+export type ListingRef = Pick<Listing, 'id' | 'name' | 'slug'>;
+export type PricingModel = Listing['pricing_model'];
+export type PaymentCurrency = Listing['preferred_currency'];
+export type DeliveryType = Listing['delivery_type'];
+export type AuthMethod = Listing['auth_method'];
+export type ListingStatus = Listing['status'];
+export type Endpoint = Data<'getEndpoint'>;
+export type EndpointStatus = Endpoint['status'];
+export type EndpointLimits = Endpoint['limits'];
+export type UpdateEndpoint = Body<'updateEndpoint'>;
+export type EndpointTest = Data<'testEndpoint'>;
+export type RotatedSecret = Data<'rotateSecret'>;
+
+type CallOffer = OfferOf<'executeCall'>;
+type Loose<T, Required extends keyof T> = Pick<T, Required> & Partial<T>;
+/** `PaymentRequired` of x402 version 2. Source: specs/x402-specification-v2.md of github.com/coinbase/x402. */
+export interface X402PaymentRequired {
+  x402Version: 2;
+  resource?: { url: string; description?: string; mimeType?: string };
+  accepts: X402Requirements[];
+}
+/** One way to pay: `PaymentRequirements` of x402 version 2. */
+export type X402Requirements = Omit<X402Requirement, 'extra'> & { extra?: Record<string, unknown> };
+/** How a signed payment was settled: the decoded header `PAYMENT-RESPONSE`. */
+export interface X402Settlement {
+  success: boolean;
+  /** Its hash on `network`; empty where nothing was settled. */
+  transaction: string;
+  network: string;
+  payer?: string;
+  errorReason?: string;
+}
+/** What to pay: `data.payment` of a 402 to a call with or without a key, or for a period of a subscription. */
+export type PaymentOffer = Partial<Omit<CallOffer, 'requirements' | 'x402'>> & {
+  relay_request_id: string;
+  requirements: Loose<CallOffer['requirements'], 'amount' | 'currency' | 'relayRequestId' | 'expiresAt'>;
+  x402?: X402PaymentRequired | null;
+};
+export type PaymentRoute = Item<'listPaymentRoutes'>;
+export type Fees = CallOffer['fees'];
+
+export type GatewayResult<T = unknown> = Omit<Data<'executeCall'>, 'seller_response'> & { seller_response: T };
+export type ChargedAmount = GatewayResult['charged_amount'];
+export type CentFees = GatewayResult['fees'];
+export type PendingCall = Data<'executeCall', 202>;
+export type GatewayRequest = Data<'getGatewayRequest'>;
+export type GatewayRequestStatus = GatewayRequest['status'];
+export type GatewayRequestQuery = Query<'listGatewayRequests'>;
+export type Party = GatewayRequest['buyer'];
+export type LedgerEntry = Item<'listLedger'>;
+export type LedgerEntryType = LedgerEntry['type'];
+export type LedgerQuery = Query<'listLedger'>;
+export type Receipt = Item<'listReceipts'>;
+export type ReceiptDetail = Data<'getReceipt'>;
+export type ReceiptProof = Data<'getReceiptProof'>;
+export type ReceiptQuery = Query<'listReceipts'>;
+export type SandboxPayment = Data<'paySandbox'>;
+export type SandboxOutcome = SandboxPayment['outcome'];
+
+export type Subscription = Data<'subscribe'>;
+export type SubscriptionStatus = Subscription['status'];
+export type ListedSubscription = Item<'listSubscriptions'>;
+export type SubscriptionDetail = Data<'getSubscription'>;
+export type SubscriptionQuery = Query<'listSubscriptions'>;
+export type CancelledSubscription = Data<'cancelSubscription'>;
+/** What to pay for a period of a subscription; `status` is `verified` once it is paid: then verifying it is all that is left. */
+export type SubscriptionOffer = Data<'createPayment'>;
+export type X402Requirement = SubscriptionOffer['x402']['accepts'][number];
+export type PaymentProof = Body<'verifyPayment'>;
+export type VerifiedPayment = Data<'verifyPayment'>;
+export type PaymentPending = Data<'verifyPayment', 202>;
+export type PendingReason = PaymentPending['reason'];
+export type Payment = Data<'getPayment'>;
+
+export type CreateReview = Body<'createReview'>;
+export type Review = Data<'createReview'>;
+export type AgentScore = Data<'getScore'>;
+export type CategoryScore = AgentScore['categories'][number];
