@@ -1,9 +1,13 @@
-import { invariant, newId } from '@market/kernel';
+import { invariant, newId, UnavailableError } from '@market/kernel';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Address } from 'viem';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { judgeSigned, parsePayload, signedBy, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import type { Verification } from '../rails/x402/facilitator.js';
+import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
 
@@ -47,6 +51,7 @@ export class Authorizations {
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+    @Inject(paymentsLedgerConfig.token) private readonly config: Pick<PaymentsLedgerConfig, 'x402RpcTimeoutMs'>,
   ) {}
 
   /** What an x402 client signs to pay this offer; null where its route takes no signed authorization. */
@@ -86,8 +91,21 @@ export class Authorizations {
   async judge({ payload, requirements, exact }: SignedPayment, payer: Address, leaseMs: number): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
     const judged = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
     if (!judged.valid) return judged;
-    const verified = await exact.facilitator.verify(payload, requirements);
+    const verified = await this.verify({ payload, requirements, exact });
     return verified.valid ? judged : verified;
+  }
+
+  /** @throws UnavailableError where the facilitator does not answer in time, or nothing that can be relied on. */
+  private async verify({ payload, requirements, exact }: SignedPayment): Promise<Verification> {
+    const wait = new AbortController();
+    const tooLate = delay(this.config.x402RpcTimeoutMs, undefined, { ref: false, signal: wait.signal }).then(() => Promise.reject(new Error('it does not answer in time')));
+    try {
+      return await Promise.race([exact.facilitator.verify(payload, requirements), tooLate]);
+    } catch (error) {
+      throw new UnavailableError(`the facilitator of ${requirements.network} (${messageOf(error)})`, { cause: error });
+    } finally {
+      wait.abort();
+    }
   }
 
   /** Nothing was charged, and nothing will be: the call was not delivered while it could have been settled. */

@@ -1,5 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { hearRelay } from '@market/contracts/payments-ledger';
+import { UnavailableError } from '@market/kernel';
 import { refuse, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
@@ -28,7 +29,8 @@ export class HearRelay {
     if (!isSignedByRelay(webhook, relayApiKey, Date.now())) throw refuse(hearRelay, 'webhook_not_genuine', {});
     const requestId = requestIdOf(webhook.body);
     const [payment] = requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
-    if (payment && mayGetMoney(payment.state)) await this.observePayment.execute(payment.id, call);
+    // Relay tells again of what was not heard.
+    if (payment && mayGetMoney(payment.state) && !(await this.observePayment.look(payment.id, call)).observation) throw new UnavailableError('Relay');
     return { received: true };
   }
 }

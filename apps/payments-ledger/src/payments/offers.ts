@@ -2,11 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { isRefusal, refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit, isUniqueViolation, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { chooseRoute, type RailRoute } from '../rails/choose-route.js';
+import { chooseRoute, type RailRoute, type RouteChoice } from '../rails/choose-route.js';
 import { minimumNotMet } from '../rails/minimum-not-met.js';
 import { PAYMENT_RAILS, type Opening, type PaymentRail } from '../rails/payment-rail.js';
 import { ObservePayment } from './observe-payment.js';
@@ -62,6 +62,8 @@ const COLUMNS: Record<keyof NewOffer, string> = {
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
 
+const RETRY_SECONDS = 2;
+
 /** Rows are inserted in one order, so that two processes that quote the same calls wait for each other instead of deadlocking. */
 const insertOrFind = batchSql(
   `WITH wanted AS (
@@ -102,9 +104,22 @@ export class Offers {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** @throws Refusal of `createOffer`. */
-  async make(order: Order, call: Call): Promise<PaymentRow> {
-    const choice = chooseRoute(this.rails, {
+  /** Where the rail of the best route cannot be asked, the next one's is offered. @throws Refusal of `createOffer`. */
+  async make(order: Order, call: Call, rails = this.rails): Promise<PaymentRow> {
+    const choice = this.choose(rails, order);
+    if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
+    if (choice.kind === 'below_minimum') throw minimumNotMet();
+    try {
+      return await (choice.rail.opensElsewhere ? this.openOnce(order, choice, call) : this.place(await this.draft(order, choice, call), call));
+    } catch (error) {
+      const others = rails.filter((rail) => rail !== choice.rail);
+      if (!isRefusal(error, createOffer, 'payment_provider_unavailable') || this.choose(others, order).kind !== 'chosen') throw error;
+      return this.make(order, call, others);
+    }
+  }
+
+  private choose(rails: PaymentRail[], order: Order): RouteChoice {
+    return chooseRoute(rails, {
       originCurrency: order.originCurrency,
       originChainId: order.originChainId,
       preferredCurrency: order.listing.preferredCurrency,
@@ -113,9 +128,6 @@ export class Offers {
       // An authorization is settled after a delivery, which a period of a subscription is not.
       ...(order.thing.purpose === 'subscription' && { scheme: 'deposit' }),
     });
-    if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
-    if (choice.kind === 'below_minimum') throw minimumNotMet();
-    return choice.rail.opensElsewhere ? this.openOnce(order, choice, call) : this.place(await this.draft(order, choice, call), call);
   }
 
   /** Writes down an offer that was made before and stored by nobody; undefined where another did so first. */
@@ -154,8 +166,10 @@ export class Offers {
   }
 
   /** Money may have come in time and not been seen: an old offer gets a last look before a new one takes its place. */
-  private end(offer: PaymentRow, call: Call): Promise<PaymentRow> {
-    return this.observePayment.execute(offer.id, call);
+  private async end(offer: PaymentRow, call: Call): Promise<PaymentRow> {
+    const { payment, observation } = await this.observePayment.look(offer.id, call);
+    if (!observation) throw refuse(createOffer, 'payment_provider_unavailable', { provider: offer.rail, retry_after_seconds: RETRY_SECONDS });
+    return payment;
   }
 
   private async draft(order: Order, option: RailRoute, call: Call): Promise<NewOffer> {

@@ -26,7 +26,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const outbox = new Outbox();
   const jobs = new Jobs();
   const observe = new ObservePayment(database, journal, outbox, used, config);
-  const authorizations = new Authorizations(database, observe, used);
+  const authorizations = new Authorizations(database, observe, used, config);
   const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), words, jobs, config);
   return {
     config,

@@ -92,4 +92,25 @@ inEachMode('signed payments on a chain', ({ mode }) => {
       expect(await admin({ DATABASE_URL: marketplace.databaseUrl, ...onChain }, ...command)).toMatchObject({ code: 0, output: says });
     }
   });
+
+  it('are not taken while the chain is away: an outage, with a key and without, of which nothing is held', async () => {
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
+    const urls = ['gateway', 'x402'].map((path) => `${marketplace.baseUrl}/api/v1/${path}/${shop.listing.slug}`);
+    const post = (url: string, headers: Record<string, string> = {}) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', authorization: buyer.registration.authorization_header, ...ON_CHAIN, ...headers }, body: '{"by":"outage"}' });
+    const signed = await Promise.all(
+      urls.map(async (url) => {
+        const asked = await post(url);
+        const required = new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
+        return { 'payment-signature': Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString('base64') };
+      }),
+    );
+    const before = shop.requests.length;
+    await chain.node.stop();
+    for (const [index, url] of urls.entries()) {
+      const refused = await post(url, signed[index]);
+      expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toMatchObject([503, expect.stringMatching(/^\d+$/) as string, { success: false, error: { code: 'SERVICE_UNAVAILABLE', recovery: { next_action: expect.stringMatching(/^retry_/) as string } } }]);
+      expect((await post(url)).status).toBe(402);
+    }
+    expect(shop.requests).toHaveLength(before);
+  });
 });

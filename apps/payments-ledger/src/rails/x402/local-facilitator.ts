@@ -13,6 +13,7 @@ const RECEIPT_POLL_MS = 500;
 /** The public facilitator packages in this process: no third party between the marketplace and the chains. Each is reached through the first of its servers. */
 export class LocalFacilitator extends Facilitator {
   private readonly facilitator = new x402Facilitator();
+  private readonly servers = new Map<string, { getChainId(): Promise<number> }>();
 
   /** @param privateKey pays the gas, and can spend nothing else. */
   constructor(chains: Pick<X402Chain, 'network' | 'chainId' | 'rpcUrls'>[], privateKey: Hex) {
@@ -21,12 +22,18 @@ export class LocalFacilitator extends Facilitator {
       const chain = { id: chainId, name: network, nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: rpcUrls } } };
       const account = privateKeyToAccount(privateKey, { nonceManager });
       const client = createWalletClient({ account, chain, transport: http(rpcUrls[0]), pollingInterval: RECEIPT_POLL_MS }).extend(publicActions);
-      registerExactEvmScheme(this.facilitator, { signer: toFacilitatorEvmSigner(Object.assign(client, { address: account.address }) as never), networks: network as `eip155:${number}` });
+      this.servers.set(network, client);
+      // The packages ask for code ahead of waiting for the answer: a rejection would go unhandled, and end the process.
+      const getCode: typeof client.getCode = (args) => client.getCode(args).catch(() => undefined);
+      registerExactEvmScheme(this.facilitator, { signer: toFacilitatorEvmSigner({ ...client, getCode, address: account.address } as never), networks: network as `eip155:${number}` });
     }
   }
 
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
     const { isValid, invalidReason } = await this.facilitator.verify(...onTheWire(payload, requirements));
+    // What a server that is away looks like to the packages.
+    if (invalidReason === 'asset_not_deployed_contract') throw new Error(`the RPC server of ${requirements.network} knows of no USDC`);
+    if (invalidReason === 'invalid_exact_evm_transaction_simulation_failed') await this.servers.get(requirements.network)?.getChainId();
     return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
   }
 
