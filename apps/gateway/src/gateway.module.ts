@@ -21,9 +21,9 @@ import { CallableEndpoints } from './endpoints/callable-endpoints.js';
 import { EndpointHealth } from './endpoints/endpoint-health.js';
 import { EndpointsMessageController } from './endpoints/endpoints.message-controller.js';
 import { OwnedEndpoint } from './endpoints/owned-endpoint.js';
+import { ProbeEndpoints } from './endpoints/probe-endpoints.job.js';
 import { ProvisionEndpoint } from './endpoints/provision-endpoint.use-case.js';
 import { RotateEndpointSecret } from './endpoints/rotate-endpoint-secret.use-case.js';
-import { SealEndpointUrls } from './endpoints/seal-endpoint-urls.js';
 import { TestEndpoint } from './endpoints/test-endpoint.use-case.js';
 import { UpdateEndpoint } from './endpoints/update-endpoint.use-case.js';
 import { GatewayRequestsQuery } from './history/gateway-requests.query.js';
@@ -53,8 +53,8 @@ import { Offerings } from './offerings/offerings.js';
     ProvisionEndpoint,
     UpdateEndpoint,
     TestEndpoint,
+    ProbeEndpoints,
     RotateEndpointSecret,
-    SealEndpointUrls,
     Offerings,
     CallKeys,
     CallRecords,

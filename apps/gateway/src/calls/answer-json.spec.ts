@@ -24,7 +24,7 @@ describe('the gateway result', () => {
   });
 
   it('charges nothing for a failure, says why, and what to keep for the next attempt', () => {
-    const failed = { kind: 'failed', reason: 'timeout', statusCode: 504, json: null, latencyMs: 30_000 } as const;
+    const failed = { kind: 'failed', reason: 'timeout', statusCode: 504, contact: 'broken', json: null, latencyMs: 30_000 } as const;
     expect(JSON.parse(failedAnswer('id', failed, 500, '2026-01-01T00:00:00.000Z'))).toEqual({
       request_id: 'id',
       billable: false,
@@ -35,13 +35,13 @@ describe('the gateway result', () => {
       recovery: { next_action: 'retry_same_request', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'], drop: [], retry_until: '2026-01-01T00:00:00.000Z' },
       seller_response: null,
     });
-    const broken = { kind: 'failed', reason: 'seller_error', statusCode: 503, json: '{"busy": true}', latencyMs: 1 } as const;
+    const broken = { kind: 'failed', reason: 'seller_error', statusCode: 503, contact: 'broken', json: '{"busy": true}', latencyMs: 1 } as const;
     expect(failedAnswer('id', broken, 500)).toMatch(/"error":\{"reason":"seller_error"\},"recovery":\{"next_action":"retry_after_delay","keep":\[\],"drop":\[\]\},"seller_response":\{"busy": true\}\}$/);
   });
 
   it('asks for another request after a refusal, but where it speaks of the moment', () => {
     const nextAction = (statusCode: number): string => {
-      const { recovery } = JSON.parse(failedAnswer('id', { kind: 'failed', reason: 'seller_refused', statusCode, json: null, latencyMs: 1 }, 500, '2026-01-01T00:00:00.000Z')) as { recovery: { next_action: string } };
+      const { recovery } = JSON.parse(failedAnswer('id', { kind: 'failed', reason: 'seller_refused', statusCode, contact: 'answered', json: null, latencyMs: 1 }, 500, '2026-01-01T00:00:00.000Z')) as { recovery: { next_action: string } };
       return recovery.next_action;
     };
     const retried = Array.from({ length: 100 }, (_, index) => 400 + index).filter((statusCode) => nextAction(statusCode) !== 'fix_request');

@@ -67,14 +67,14 @@ const insertQuotes = sql(
 
 /**
  * The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund.
- * Whichever stands, the endpoints have answered: their count of failures in a row ends here, and those not known to work are named.
+ * Whichever stands, the endpoints have answered: their failures in a row end here, and those not known to work are named.
  */
 const storeDeliveries = sql(
   'gateway-requests.store-deliveries',
   `WITH answered AS (
-     UPDATE endpoints SET consecutive_failures = 0
-     WHERE listing_id = ANY($20::uuid[]) AND url_digest = ANY($21::bytea[]) AND (consecutive_failures > 0 OR status IN ('unverified', 'failing'))
-     RETURNING listing_id, status
+     UPDATE endpoints SET failed_calls = '{}', failed_buyers = '{}'
+     WHERE listing_id = ANY($20::uuid[]) AND url_digest = ANY($21::bytea[]) AND (failed_calls <> '{}' OR health <> 'active')
+     RETURNING listing_id, health
    ), stored AS (
    INSERT INTO gateway_requests AS g (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps,
      payment_id, relay_request_id, transaction_hash, fence, billable, seller_status_code, latency_ms, result_json, response_digest, completed_at, settled_at)
@@ -89,7 +89,7 @@ const storeDeliveries = sql(
    WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
    RETURNING g.id)
    SELECT id AS stored_id, NULL::uuid AS recovering_id FROM stored
-   UNION ALL SELECT NULL, listing_id FROM answered WHERE status IN ('unverified', 'failing')`,
+   UNION ALL SELECT NULL, listing_id FROM answered WHERE health <> 'active'`,
 );
 
 const markForwarding = sql(
@@ -189,7 +189,7 @@ export class CallRecords {
         isRefusal ? 'seller_refused' : 'seller_failed',
       ]);
       if (isRefusal) return;
-      await this.health.failed(tx, record.endpoint, call);
+      await this.health.failed(tx, record.endpoint, { ...record, contact: outcome.contact }, call);
       await this.outbox.add(
         tx,
         callFailed,

@@ -11,7 +11,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { bodyDigest } from '../canonical/body-digest.js';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallableEndpoints, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
-import { EndpointHealth } from '../endpoints/endpoint-health.js';
 import { takesCalls } from '../endpoints/endpoint.js';
 import { Offerings } from '../offerings/offerings.js';
 import { CallKeys } from './call-keys.js';
@@ -80,7 +79,6 @@ export class ExecuteCall {
     private readonly bus: MessageBus,
     private readonly offerings: Offerings,
     private readonly endpoints: CallableEndpoints,
-    private readonly health: EndpointHealth,
     private readonly keys: CallKeys,
     private readonly records: CallRecords,
     private readonly capacity: SellerCapacity,
@@ -237,26 +235,17 @@ export class ExecuteCall {
   }
 
   private async holdPlace(claim: Claimed, { offering, outage }: Listed, target: CallableEndpoint | null, input: Input, call: Call): Promise<{ leave: () => void; callable: CallableEndpoint }> {
-    let leave: (() => void) | undefined;
     try {
       assertRoute(input, claim);
       if (outage) throw outage;
       if (offering?.status !== 'active') throw refuse(executeCall, 'listing_unavailable', {});
-      if (!target || target.endpoint.status === 'paused') throw postponed(target, PAUSED_RETRY_SECONDS);
+      if (!target || !takesCalls(target.endpoint)) throw postponed(target, this.config);
       const callable = assertFits(target, input);
-      leave = await this.enter(callable);
-      if (callable.endpoint.status === 'failing') await this.assertProbe(callable);
-      return { leave, callable };
+      return { leave: await this.enter(callable), callable };
     } catch (error) {
-      leave?.();
       await this.giveBack(claim, call);
       throw error;
     }
-  }
-
-  private async assertProbe(target: CallableEndpoint): Promise<void> {
-    const probe = await this.health.probe(target.endpoint.listingId);
-    if (!probe.granted) throw postponed(target, probe.retryAfterSeconds);
   }
 
   private async quote(input: Input, offering: Offering, { digest, fingerprint }: Checked, notPaid: NotPaid, call: Call): Promise<Output> {
@@ -291,7 +280,7 @@ export class ExecuteCall {
     }
   }
 
-  /** Everything that could make a payment useless is refused before one is asked for. Where nothing is paid, a failing endpoint is tried now and then. */
+  /** Everything that could make a payment useless is refused before one is asked for. */
   private async assertCallable({ offering, outage }: Listed, input: Input, call: Call): Promise<{ offering: Offering; target: CallableEndpoint }> {
     if (outage) throw outage;
     const own = offering?.sellerId === principalOf(call).accountId;
@@ -299,8 +288,7 @@ export class ExecuteCall {
     if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
     if (own) throw refuse(executeCall, 'own_listing', {});
     const target = await this.endpoints.find(offering.listingId);
-    const isTried = BigInt(offering.priceMicros) === 0n && target?.endpoint.status === 'failing' && (await this.health.probe(offering.listingId)).granted;
-    if (!target || !(takesCalls(target.endpoint) || isTried)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
+    if (!target || !takesCalls(target.endpoint)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
     return { offering, target: assertFits(target, input) };
   }
 
@@ -345,7 +333,12 @@ function assertSameChain(chainType: string, network: string): void {
   if (CHAIN_TYPES[network.split(':')[0]!] !== chainType) throw refuse(executeCall, 'wallet_chain_mismatch', { wallet_chain_type: chainType, network });
 }
 
-const postponed = (target: CallableEndpoint | null, retryAfterSeconds: number): Refusal => refuse(executeCall, 'delivery_postponed', { endpoint_status: target?.endpoint.status ?? 'removed', retry_after_seconds: retryAfterSeconds });
+/** A failing endpoint is tested again after an interval at most. */
+function postponed(target: CallableEndpoint | null, { probeIntervalMs }: GatewayConfig): Refusal {
+  const { status, probeAt } = target?.endpoint ?? { status: 'removed', probeAt: null };
+  const seconds = status === 'failing' ? Math.min(probeIntervalMs, Math.max(0, probeAt!.getTime() - Date.now())) / 1_000 : PAUSED_RETRY_SECONDS;
+  return refuse(executeCall, 'delivery_postponed', { endpoint_status: status, retry_after_seconds: Math.max(1, Math.ceil(seconds)) });
+}
 
 /** @throws Refusal `request_body_invalid`. */
 export function digestOfBody(body: string): Buffer {

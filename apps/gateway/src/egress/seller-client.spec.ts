@@ -209,7 +209,8 @@ describe('SellerClient, failures', () => {
   it.each([...broken, ...unfit])('calls %s a failure, in time', async (_name, behaviour, reason, statusCode) => {
     const timeoutMs = reason === 'timeout' ? 400 : 4_000;
     const { outcome } = await callTo(behaviour, { timeoutMs });
-    expect(outcome).toEqual({ kind: 'failed', reason, statusCode, json: null, latencyMs: expect.any(Number) });
+    const contact = statusCode === 500 || ['timeout', 'unreachable', 'protocol_error'].includes(reason) ? 'broken' : 'answered';
+    expect(outcome).toEqual({ kind: 'failed', reason, statusCode, contact, json: null, latencyMs: expect.any(Number) });
     expect(outcome.latencyMs).toBeLessThan(timeoutMs + 1_000);
   });
 
@@ -223,7 +224,7 @@ describe('SellerClient, failures', () => {
     const target = new RawSeller(say(json('{}')));
     const location = `Location: ${await target.listen()}\r\nRefresh: 0\r\n`;
     const { outcome } = await callTo(say(`HTTP/1.1 ${statusCode} Moved\r\n${location}Content-Length: 0\r\n\r\n`));
-    expect(outcome).toMatchObject({ kind: 'failed', reason: 'redirect', statusCode, json: null });
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'redirect', statusCode, contact: 'answered', json: null });
     expect(target.sockets).toHaveLength(0);
   });
 
@@ -244,7 +245,7 @@ describe('SellerClient, failures', () => {
     const url = await seller.listen();
     seller.close();
     const outcome = await client.call({ listingId: 'a listing', url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 });
-    expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502 });
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502, contact: 'none' });
   });
 
   it('ends at once when the caller gives up, before or during the call', async () => {

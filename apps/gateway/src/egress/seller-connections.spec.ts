@@ -79,7 +79,7 @@ describe('SellerConnections, connecting', () => {
     const port = await listen(createTcpServer());
     const { connections, call } = clientWith({ connectTimeoutMs: 100 });
     const outcome = await call(`https://127.0.0.1:${port}/`, 5_000);
-    expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502 });
+    expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502, contact: 'none' });
     expect(outcome.latencyMs).toBeLessThan(1_100);
     expect(connections.size).toBe(0);
   });
@@ -91,7 +91,7 @@ describe('SellerConnections, connecting', () => {
     const outcome = call(`https://127.0.0.1:${await listen(server)}/`, 200);
     const [socket] = await accepted;
     const closed = new Promise((resolve) => socket.on('error', () => undefined).resume().once('close', resolve));
-    expect(await outcome).toMatchObject({ reason: 'timeout', statusCode: 504 });
+    expect(await outcome).toMatchObject({ reason: 'timeout', statusCode: 504, contact: 'none' });
     await closed;
     expect(connections.size).toBe(0);
   });
@@ -158,8 +158,8 @@ describe('SellerConnections, keeping connections', () => {
     const server = createHttpServer((request, response) => (request.url === '/hangs' ? undefined : response.end('{}')));
     const origin = `http://127.0.0.1:${await listen(server)}`;
     const { call } = clientWith();
-    const stuck = ['first', 'second'].flatMap((listingId) => Array.from({ length: 100 }, () => call(`${origin}/hangs`, 600, { listingId })));
-    const outcomes = await Promise.all(Array.from({ length: 50 }, () => call(`${origin}/`, 600, { listingId: 'healthy' })));
+    const stuck = ['first', 'second'].flatMap((listingId) => Array.from({ length: 70 }, () => call(`${origin}/hangs`, 2_500, { listingId })));
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => call(`${origin}/`, 2_000, { listingId: 'healthy' })));
     expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => 'answered'));
     expect((await Promise.all(stuck)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(stuck.map(() => 'timeout'));
   });

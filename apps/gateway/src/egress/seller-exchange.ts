@@ -20,6 +20,7 @@ const noBytes = Buffer.alloc(0);
 /** Reads one answer as it arrives and gives its verdict once, at the first moment it is certain. */
 export class SellerExchange implements SellerHandler {
   private informational = 0;
+  private connected = false;
   private started = false;
   private statusCode = 0;
   private body: Buffer = noBytes;
@@ -39,12 +40,13 @@ export class SellerExchange implements SellerHandler {
   }
 
   fail(reason: SellerFailureReason, json: string | null = null, reusable = false): void {
-    this.conclude({ outcome: { kind: 'failed', reason, statusCode: this.failureStatus(reason), json }, reusable });
+    this.conclude({ outcome: { kind: 'failed', reason, statusCode: this.failureStatus(reason), contact: this.contact(reason), json }, reusable });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Given up in the very turn in which it was connected: not a byte of it is to be sent.
     if (this.over) controller.abort(new errors.RequestAbortedError());
+    else this.connected = true;
   }
 
   onResponseStarted(): void {
@@ -114,6 +116,12 @@ export class SellerExchange implements SellerHandler {
   private failureStatus(reason: SellerFailureReason): number {
     if (reason === 'timeout') return 504;
     return this.statusCode >= 300 ? this.statusCode : 502;
+  }
+
+  private contact(reason: SellerFailureReason): SellerFailed['contact'] {
+    if (!this.connected) return 'none';
+    const isWhole = this.started && reason !== 'timeout' && reason !== 'protocol_error';
+    return isWhole && this.statusCode < 500 ? 'answered' : 'broken';
   }
 
   private conclude(verdict: SellerVerdict): void {

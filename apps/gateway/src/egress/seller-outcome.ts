@@ -26,6 +26,8 @@ export interface SellerFailed {
   reason: SellerFailureReason;
   /** 504 for a timeout; the seller's own where that is itself no success; else 502. */
   statusCode: number;
+  /** `none`: not even a connection came about. `answered`: a whole answer below 500 came, which shows that the seller is there. */
+  contact: 'none' | 'broken' | 'answered';
   /** What JSON came with another status than 2xx. */
   json: string | null;
   latencyMs: number;

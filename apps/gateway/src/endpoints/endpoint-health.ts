@@ -3,55 +3,70 @@ import { MessageBus, type Call } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
+import type { SellerFailed, SellerOutcome } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from './callable-endpoints.js';
 import type { EndpointStatus } from './endpoint.entity.js';
 
 /** An URL that was called; what came of it says nothing about another one that the listing has by now. */
 export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'urlDigest'>;
 
-/** Whether a paid call may try an endpoint now, or when to ask again. */
-export type Probe = { granted: true } | { granted: false; retryAfterSeconds: number };
+/** One call that a seller failed. */
+export interface FailedCall {
+  id: string;
+  buyerId: string;
+  contact: SellerFailed['contact'];
+}
 
-const columns = 'e.listing_id, e.version, e.status, e.max_request_bytes, e.max_response_bytes, e.max_concurrency, e.requests_per_minute, e.updated_at';
+const columns = `e.listing_id, e.version, CASE WHEN e.paused THEN 'paused' ELSE e.health END AS status, e.max_request_bytes, e.max_response_bytes, e.max_concurrency, e.requests_per_minute, e.updated_at`;
+const MAX_FAILED_CALLS = 1_000;
 
 const countFailure = sql(
   'endpoints.count-failure',
-  `WITH was AS (SELECT listing_id, status IN ('active', 'unverified') AND consecutive_failures + 1 >= $3 AS breaks FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE)
-   UPDATE endpoints e SET consecutive_failures = e.consecutive_failures + 1,
-     status = CASE WHEN was.breaks THEN 'failing' ELSE e.status END,
-     probe_at = CASE WHEN was.breaks OR e.status = 'failing' THEN now() + $4 * interval '1 millisecond' ELSE e.probe_at END,
-     version = e.version + was.breaks::int,
-     updated_at = CASE WHEN was.breaks THEN now() ELSE e.updated_at END
-   FROM was WHERE e.listing_id = was.listing_id
-   RETURNING ${columns}, was.breaks AS changed`,
+  `WITH counted AS (
+     SELECT listing_id, health,
+       CASE WHEN $3 = ANY(failed_calls) OR cardinality(failed_calls) >= ${MAX_FAILED_CALLS} THEN failed_calls ELSE failed_calls || $3::uuid END AS calls,
+       CASE WHEN $4 = ANY(failed_buyers) OR cardinality(failed_buyers) >= 2 THEN failed_buyers ELSE failed_buyers || $4::uuid END AS buyers
+     FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
+   ), judged AS (
+     SELECT *, health <> 'failing' AND cardinality(calls) >= $6 AND cardinality(buyers) >= 2 AS breaks, health <> 'failing' AND (NOT $5 OR cardinality(calls) >= $6) AS is_doubted FROM counted
+   )
+   UPDATE endpoints e SET failed_calls = j.calls, failed_buyers = j.buyers,
+     health = CASE WHEN j.breaks THEN 'failing' ELSE j.health END,
+     probe_at = CASE WHEN j.breaks THEN now() + $7 * interval '1 millisecond' WHEN j.is_doubted THEN least(e.probe_at, now()) ELSE e.probe_at END,
+     version = e.version + j.breaks::int,
+     updated_at = CASE WHEN j.breaks THEN now() ELSE e.updated_at END
+   FROM judged j WHERE e.listing_id = j.listing_id
+   RETURNING ${columns}, j.breaks AS changed`,
 );
 /** Failures counted since the success that is told of here are of later calls, and stay. */
 const recover = sql(
   'endpoints.recover',
-  `UPDATE endpoints e SET status = 'active', verified_at = now(), probe_at = NULL, version = e.version + 1, updated_at = now()
-   WHERE e.listing_id = $1 AND e.url_digest = $2 AND e.status IN ('unverified', 'failing') AND e.consecutive_failures < $3
+  `UPDATE endpoints e SET health = 'active', probe_at = NULL, version = e.version + 1, updated_at = now()
+   WHERE e.listing_id = $1 AND e.url_digest = $2 AND e.health <> 'active' AND cardinality(e.failed_calls) < $3
    RETURNING ${columns}, true AS changed`,
 );
 const recordTest = sql(
   'endpoints.record-test',
-  `WITH was AS (SELECT listing_id, $3 AND status IN ('unverified', 'failing') AS heals FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE)
-   UPDATE endpoints e SET last_test_at = now(), last_test_ok = $3, last_test_status_code = $4, last_test_latency_ms = $5,
-     consecutive_failures = CASE WHEN $3 THEN 0 ELSE e.consecutive_failures END,
-     status = CASE WHEN was.heals THEN 'active' ELSE e.status END,
-     verified_at = CASE WHEN $3 THEN now() ELSE e.verified_at END,
-     probe_at = CASE WHEN $3 THEN NULL ELSE e.probe_at END,
-     version = e.version + was.heals::int,
-     updated_at = CASE WHEN was.heals THEN now() ELSE e.updated_at END
-   FROM was WHERE e.listing_id = was.listing_id
-   RETURNING ${columns}, was.heals AS changed`,
-);
-const probe = sql(
-  'endpoints.probe',
-  `WITH granted AS (
-     UPDATE endpoints SET probe_at = now() + $2 * interval '1 millisecond' WHERE listing_id = $1 AND status = 'failing' AND probe_at <= now() RETURNING listing_id
+  `WITH judged AS (
+     SELECT listing_id, health AS was, CASE WHEN NOT $4 THEN 'failing' WHEN $3 OR health = 'failing' THEN 'active' ELSE health END AS health
+     FROM endpoints WHERE listing_id = $1 AND url_digest = $2 FOR UPDATE
    )
-   SELECT EXISTS (SELECT 1 FROM granted) OR e.status <> 'failing' AS granted, greatest(1, ceil(extract(epoch FROM e.probe_at - now())))::int AS retry_after_seconds
-   FROM endpoints e WHERE e.listing_id = $1`,
+   UPDATE endpoints e SET last_test_at = now(), last_test_ok = $3, last_test_status_code = $5, last_test_latency_ms = $6,
+     failed_calls = CASE WHEN $4 THEN '{}' ELSE e.failed_calls END,
+     failed_buyers = CASE WHEN $4 THEN '{}' ELSE e.failed_buyers END,
+     health = j.health,
+     probe_at = CASE WHEN NOT $4 THEN now() + $7 * interval '1 millisecond' END,
+     version = e.version + (j.health <> j.was)::int,
+     updated_at = CASE WHEN j.health <> j.was THEN now() ELSE e.updated_at END
+   FROM judged j WHERE e.listing_id = j.listing_id
+   RETURNING ${columns}, j.health <> j.was AS changed`,
+);
+/** Until its test has ended no other process takes it; should this one die meanwhile, another does later. */
+const takeDue = sql(
+  'endpoints.take-due',
+  `UPDATE endpoints SET probe_at = now() + (timeout_ms + $2) * interval '1 millisecond'
+   WHERE listing_id IN (SELECT listing_id FROM endpoints WHERE probe_at <= now() AND NOT paused ORDER BY probe_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+   RETURNING listing_id AS "listingId", seller_id AS "sellerId"`,
 );
 
 interface HealthRow {
@@ -67,11 +82,12 @@ interface HealthRow {
 }
 
 /**
- * A breaker per endpoint, decided in its row. Calls in a row that the seller failed are counted; a billable answer sets the
- * count to 0 (in the statement that stores it, see `CallRecords`). At `GATEWAY_FAILING_AFTER` the endpoint is `failing`:
- * nothing more is sold, and of the calls that are paid already one may try it every `GATEWAY_PROBE_INTERVAL_MS`. The
- * first success, or a passing endpoint test, makes it `active` again, as it does one that was never tried. Pausing leaves
- * all of this as it is.
+ * A breaker per endpoint, decided in its row by evidence that no single buyer can make. The endpoint becomes `failing`, and nothing
+ * more is sold or forwarded, when `GATEWAY_FAILING_AFTER` calls of at least two buyers failed since the last success, each counted
+ * once however often it is repeated, or when the marketplace's own test fails. That test is due at once when a call did not reach
+ * the seller or one buyer's calls alone are that many, some time after an URL is set, and every `GATEWAY_PROBE_INTERVAL_MS`
+ * while it is failing. A test that is answered, or a call that is still under way and billable, makes it `active` again. A billable
+ * answer forgets the failures (in the statement that stores it, see `CallRecords`). Pausing leaves all of this as it is.
  */
 @Injectable()
 export class EndpointHealth {
@@ -83,9 +99,9 @@ export class EndpointHealth {
   ) {}
 
   /** A call was not billable; counted with what is written down of it. */
-  async failed(tx: Tx, { listingId, urlDigest }: CalledEndpoint, call: Call): Promise<void> {
+  async failed(tx: Tx, { listingId, urlDigest }: CalledEndpoint, { id, buyerId, contact }: FailedCall, call: Call): Promise<void> {
     const { failingAfter, probeIntervalMs } = this.config;
-    await this.tell(tx, await tx.query<HealthRow>(countFailure, [listingId, urlDigest, failingAfter, probeIntervalMs]), call);
+    await this.tell(tx, await tx.query<HealthRow>(countFailure, [listingId, urlDigest, id, buyerId, contact !== 'none', failingAfter, probeIntervalMs]), call);
   }
 
   /** A call was billable, and the endpoint not `active`. One statement in a transaction of its own. */
@@ -93,15 +109,17 @@ export class EndpointHealth {
     await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), call));
   }
 
-  /** What came of an endpoint test, unless the URL changed meanwhile: what was tested is what the verdict is about. */
-  async tested({ listingId, urlDigest }: CalledEndpoint, test: { ok: boolean; statusCode: number; latencyMs: number }, call: Call): Promise<void> {
-    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recordTest, [listingId, urlDigest, test.ok, test.statusCode, test.latencyMs]), call));
+  /** What came of a test, unless the URL changed meanwhile. Whatever a seller answers below 500 shows that it is there; only a 2xx answer verifies a new one. */
+  async tested({ listingId, urlDigest }: CalledEndpoint, outcome: SellerOutcome, call: Call): Promise<void> {
+    const ok = outcome.kind === 'answered';
+    const isAlive = ok || outcome.contact === 'answered';
+    const values = [listingId, urlDigest, ok, isAlive, outcome.statusCode, outcome.latencyMs, this.config.probeIntervalMs];
+    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recordTest, values), call));
   }
 
-  /** Grants one call of a failing endpoint an interval, over all processes; and any call, once it fails no longer. */
-  async probe(listingId: string): Promise<Probe> {
-    const [row] = await this.database.query<{ granted: boolean; retry_after_seconds: number | null }>(probe, [listingId, this.config.probeIntervalMs]);
-    return row?.granted ? { granted: true } : { granted: false, retryAfterSeconds: row?.retry_after_seconds ?? 1 };
+  /** Endpoints whose test is due, for this process to make. */
+  takeDue(most: number): Promise<{ listingId: string; sellerId: string }[]> {
+    return this.database.query(takeDue, [most, this.config.probeIntervalMs]);
   }
 
   private async tell(tx: Tx, [row]: HealthRow[], call: Call): Promise<void> {

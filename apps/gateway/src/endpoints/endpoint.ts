@@ -23,19 +23,15 @@ export const urlColumns = (listingId: string, url: string, box: SealedBox): Pick
   urlHost: new URL(url).host,
 });
 
-/** Another URL has to prove itself anew; the one it has already changes nothing. */
-export function moveTo(endpoint: EndpointEntity, url: string, box: SealedBox): void {
+/** Another URL has to prove itself anew, by a call or by the marketplace's own test at `probeAt`; the one it has already changes nothing. */
+export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, box: SealedBox): void {
   const columns = urlColumns(endpoint.listingId, url, box);
   if (endpoint.urlDigest.equals(columns.urlDigest)) return;
-  Object.assign(endpoint, { ...columns, consecutiveFailures: 0, verifiedAt: null, probeAt: null, status: endpoint.status === 'paused' ? 'paused' : 'unverified' } satisfies Partial<EndpointEntity>);
+  Object.assign(endpoint, { ...columns, failedCalls: [], failedBuyers: [], health: 'unverified', probeAt } satisfies Partial<EndpointEntity>);
 }
 
-/** Ends a pause, and nothing else: what was failing or unproven before it still is. */
-export function resume(endpoint: EndpointEntity, failingAfter: number): void {
-  if (endpoint.status !== 'paused') return;
-  endpoint.status = endpoint.consecutiveFailures >= failingAfter ? 'failing' : endpoint.verifiedAt ? 'active' : 'unverified';
-  if (endpoint.status === 'failing') endpoint.probeAt ??= new Date();
-}
+/** Time for a first call, which spares a new URL the test. */
+export const firstProbeAt = (probeIntervalMs: number): Date => new Date(Date.now() + 2 * probeIntervalMs);
 
 export const limitsOf = (endpoint: EndpointEntity): EndpointLimits => ({
   max_request_bytes: endpoint.maxRequestBytes,
@@ -68,7 +64,7 @@ export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]
       status_code: endpoint.lastTestStatusCode,
       latency_ms: endpoint.lastTestLatencyMs ?? 0,
     },
-    consecutive_failures: endpoint.consecutiveFailures,
+    consecutive_failures: endpoint.failedCalls.length,
     updated_at: endpoint.updatedAt.toISOString(),
   };
 }

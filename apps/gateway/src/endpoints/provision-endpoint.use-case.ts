@@ -8,7 +8,7 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
 import { newSigningSecret } from '../egress/signing-secret.js';
 import { EndpointSecretEntity } from './endpoint-secret.entity.js';
-import { DEFAULT_LIMITS, limitsOf, moveTo, sealedFor, urlColumns } from './endpoint.js';
+import { DEFAULT_LIMITS, firstProbeAt, limitsOf, moveTo, sealedFor, urlColumns } from './endpoint.js';
 import { EndpointEntity } from './endpoint.entity.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
 
@@ -30,7 +30,7 @@ export class ProvisionEndpoint {
       const isNew = await this.create(tx, listingId, sellerId, checked.url.href);
       const endpoint = await tx.manager.findOneOrFail(EndpointEntity, { where: { listingId }, lock: { mode: 'pessimistic_write' } });
       invariant(endpoint.sellerId === sellerId, `the endpoint of ${listingId} belongs to the seller of the listing`);
-      moveTo(endpoint, checked.url.href, this.box);
+      moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.box);
       const saved = await this.owned.save(tx, endpoint, call);
       return { signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined, status: saved.status, limits: limitsOf(saved) };
     });
@@ -38,7 +38,7 @@ export class ProvisionEndpoint {
 
   /** @returns false when the listing has an endpoint, also one that another process is just making. */
   private async create(tx: Tx, listingId: string, sellerId: string, url: string): Promise<boolean> {
-    const values = { ...DEFAULT_LIMITS, listingId, sellerId, ...urlColumns(listingId, url, this.box), timeoutMs: this.config.sellerTimeoutMs, status: 'unverified' as const, version: 0 };
+    const values = { ...DEFAULT_LIMITS, listingId, sellerId, ...urlColumns(listingId, url, this.box), timeoutMs: this.config.sellerTimeoutMs, probeAt: firstProbeAt(this.config.probeIntervalMs), version: 0 };
     const inserted = await tx.manager.createQueryBuilder().insert().into(EndpointEntity).values(values).orIgnore().returning('listing_id').execute();
     return (inserted.raw as unknown[]).length > 0;
   }

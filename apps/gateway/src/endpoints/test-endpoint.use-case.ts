@@ -2,7 +2,7 @@ import { testEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { Limits, type LimitRule } from '@market/limits';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { refuse, type Call } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { SellerClient } from '../egress/seller-client.js';
@@ -16,7 +16,7 @@ type Output = OutputOf<typeof testEndpoint>;
 
 const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
-/** A signed call to one's own endpoint with a body of ours. What went wrong is told coarsely: an endpoint test is no port scanner. */
+/** A signed call to an endpoint with a body of ours. What went wrong is told to its owner coarsely: an endpoint test is no port scanner. */
 @Injectable()
 export class TestEndpoint {
   constructor(
@@ -29,12 +29,28 @@ export class TestEndpoint {
   ) {}
 
   async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
-    await this.database.read((manager) => this.owned.find(manager, listingId, call));
+    const { sellerId } = await this.database.read((manager) => this.owned.find(manager, listingId, call));
     await this.countTest(listingId);
+    const tested = await this.test({ listingId, sellerId }, call);
+    if (!tested) throw refuse(testEndpoint, 'endpoint_not_found', {});
+    const { requestId, outcome } = tested;
+    const success = outcome.kind === 'answered';
+    return {
+      success,
+      seller_status_code: outcome.statusCode,
+      latency_ms: outcome.latencyMs,
+      request_id: requestId,
+      checks: checksOf(outcome, success),
+      seller_response_json: outcome.json,
+    };
+  }
+
+  /** Decides the endpoint's health, too. @returns nothing for a listing without an endpoint. */
+  async test({ listingId, sellerId }: { listingId: string; sellerId: string }, call: Call, signal?: AbortSignal): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
     // What is tested is what was last configured, not what calls may use for another second.
     this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
-    if (!target) throw refuse(testEndpoint, 'endpoint_not_found', {});
+    if (!target) return null;
     const requestId = newId();
     const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
     const headers = signRequest({
@@ -44,22 +60,16 @@ export class TestEndpoint {
       rawBody,
       event: 'endpoint.test',
       listingId,
-      buyerId: principalOf(call).accountId,
+      buyerId: sellerId,
       attempt: 1,
       traceparent: call.traceparent,
       authHeader: target.authHeader,
     });
-    const outcome = await this.sellers.call({ listingId, url: target.url, rawBody, headers, timeoutMs: Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000)), maxResponseBytes: target.endpoint.maxResponseBytes });
-    const success = outcome.kind === 'answered';
-    await this.health.tested(target.endpoint, { ok: success, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs }, call);
-    return {
-      success,
-      seller_status_code: outcome.statusCode,
-      latency_ms: outcome.latencyMs,
-      request_id: requestId,
-      checks: checksOf(outcome, success),
-      seller_response_json: outcome.json,
-    };
+    const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000));
+    const outcome = await this.sellers.call({ listingId, url: target.url, rawBody, headers, timeoutMs, maxResponseBytes: target.endpoint.maxResponseBytes, signal });
+    // A test that was broken off says nothing of the seller.
+    if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, call);
+    return { requestId, outcome };
   }
 
   private async countTest(listingId: string): Promise<void> {

@@ -6,7 +6,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
 import { refuseSellerAuthHeader } from '../egress/seller-auth-header.js';
-import { moveTo, resume, sealedFor, toView, type EndpointView } from './endpoint.js';
+import { firstProbeAt, moveTo, sealedFor, toView, type EndpointView } from './endpoint.js';
 import type { EndpointEntity } from './endpoint.entity.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
 
@@ -29,8 +29,7 @@ export class UpdateEndpoint {
       if (input.privateEndpointUrl !== undefined) this.changeUrl(endpoint, input.privateEndpointUrl);
       if (input.authHeader !== undefined) this.changeAuthHeader(endpoint, input.authHeader);
       if (input.timeoutMs !== undefined) endpoint.timeoutMs = input.timeoutMs;
-      if (input.status === 'paused') endpoint.status = 'paused';
-      if (input.status === 'active') resume(endpoint, this.config.failingAfter);
+      if (input.status !== undefined) endpoint.paused = input.status === 'paused';
       const { limits } = input;
       endpoint.maxRequestBytes = limits?.max_request_bytes ?? endpoint.maxRequestBytes;
       endpoint.maxResponseBytes = limits?.max_response_bytes ?? endpoint.maxResponseBytes;
@@ -44,7 +43,7 @@ export class UpdateEndpoint {
   private changeUrl(endpoint: EndpointEntity, url: string): void {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(updateEndpoint, 'endpoint_url_refused', { problem: checked.reason });
-    moveTo(endpoint, checked.url.href, this.box);
+    moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.box);
   }
 
   private changeAuthHeader(endpoint: EndpointEntity, header: NonNullable<Input['authHeader']> | null): void {

@@ -6,7 +6,9 @@ export class CreateGateway1763650100000 implements MigrationInterface {
       CREATE TABLE endpoints (
         listing_id uuid PRIMARY KEY,
         seller_id uuid NOT NULL,
-        url text NOT NULL,
+        url_sealed bytea NOT NULL,
+        url_digest bytea NOT NULL CHECK (length(url_digest) = 32),
+        url_host text NOT NULL,
         auth_header_name text,
         auth_header_sealed bytea,
         timeout_ms int NOT NULL,
@@ -14,8 +16,11 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         max_response_bytes int NOT NULL,
         max_concurrency int NOT NULL,
         requests_per_minute int,
-        status text NOT NULL CHECK (status IN ('unverified', 'active', 'paused', 'failing')),
-        consecutive_failures int NOT NULL DEFAULT 0,
+        paused boolean NOT NULL DEFAULT false,
+        health text NOT NULL DEFAULT 'unverified' CHECK (health IN ('unverified', 'active', 'failing')),
+        failed_calls uuid[] NOT NULL DEFAULT '{}',
+        failed_buyers uuid[] NOT NULL DEFAULT '{}',
+        probe_at timestamptz,
         last_test_at timestamptz,
         last_test_ok boolean,
         last_test_status_code int,
@@ -23,8 +28,10 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         version int NOT NULL,
         created_at timestamptz NOT NULL DEFAULT now(),
         updated_at timestamptz NOT NULL DEFAULT now(),
-        CHECK ((auth_header_name IS NULL) = (auth_header_sealed IS NULL))
+        CHECK ((auth_header_name IS NULL) = (auth_header_sealed IS NULL)),
+        CHECK (health <> 'failing' OR probe_at IS NOT NULL)
       )`);
+    await runner.query('CREATE INDEX endpoints_probed ON endpoints (probe_at) WHERE probe_at IS NOT NULL AND NOT paused');
     await runner.query(`
       CREATE TABLE endpoint_secrets (
         key_id text PRIMARY KEY,
@@ -57,6 +64,7 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         transaction_hash text,
         offer_expires_at timestamptz,
         fence int NOT NULL DEFAULT 0,
+        unused_claims int NOT NULL DEFAULT 0,
         lease_until timestamptz,
         billable boolean,
         seller_status_code int,
@@ -66,12 +74,12 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         response_digest bytea,
         created_at timestamptz NOT NULL DEFAULT now(),
         completed_at timestamptz,
-        settled_at timestamptz,
-        CHECK (billable IS NOT TRUE OR result_json IS NOT NULL)
+        settled_at timestamptz
       )`);
     await runner.query('CREATE INDEX gateway_requests_buyer ON gateway_requests (buyer_id, created_at DESC, id DESC)');
     await runner.query('CREATE INDEX gateway_requests_seller ON gateway_requests (seller_id, created_at DESC, id DESC)');
     await runner.query('CREATE INDEX gateway_requests_unsettled ON gateway_requests (completed_at) WHERE billable AND settled_at IS NULL');
+    await runner.query('CREATE INDEX gateway_requests_kept_results ON gateway_requests (completed_at) WHERE result_json IS NOT NULL');
     await runner.query(`
       CREATE TABLE call_keys (
         account_id uuid NOT NULL,

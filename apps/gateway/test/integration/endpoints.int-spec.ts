@@ -267,16 +267,16 @@ describe('a private endpoint', () => {
       expect((await world.history(shop.offering.sellerId)).total).toBe(0);
     });
 
-    it.each<[string, ReturnType<typeof answer>, string[], number]>([
-      ['answers 500', answer(500, '{}'), ['status'], 500],
+    it.each<[string, ReturnType<typeof answer>, string[], number, string?]>([
+      ['answers 500', answer(500, '{}'), ['status'], 500, 'failing'],
       ['answers 404', answer(404, '{}'), ['status'], 404],
       ['answers HTML', answer(200, '<html>'), ['json', 'status'], 502],
       ['redirects', answer(302, '', { location: 'http://127.0.0.1:1' }), ['json', 'status'], 302],
-    ])('says coarsely what is wrong with one that %s, and leaves it unverified', async (_name, behaviour, failed, statusCode) => {
+    ])('says coarsely what is wrong with one that %s, and leaves it unverified, or failing', async (_name, behaviour, failed, statusCode, status = 'unverified') => {
       const shop = await world.open(undefined, behaviour);
       const tested = await test(shop);
       expect([tested.success, failedChecks(tested), tested.seller_status_code]).toEqual([false, failed, statusCode]);
-      expect(await view(shop)).toMatchObject({ status: 'unverified', last_test: { ok: false, status_code: statusCode } });
+      expect(await view(shop)).toMatchObject({ status, last_test: { ok: false, status_code: statusCode } });
     });
 
     it('says no more of one that cannot be reached than that', async () => {

@@ -84,6 +84,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     ALLOW_PRIVATE_ENDPOINTS: 'true',
     PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
     GATEWAY_RESUME_INTERVAL_MS: '600000',
+    GATEWAY_PROBE_INTERVAL_MS: '600000',
     LOG_LEVEL: 'fatal',
     ...env,
   };

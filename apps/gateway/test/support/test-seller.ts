@@ -18,7 +18,7 @@ export interface TestSeller {
   stop(): Promise<void>;
 }
 
-export async function startSeller(first: Behaviour = () => '{"ok":true}'): Promise<TestSeller> {
+export async function startSeller(first: Behaviour = () => '{"ok":true}', port = 0): Promise<TestSeller> {
   let behaviour = first;
   const requests: SellerRequest[] = [];
   const server = createServer((incoming, response) => {
@@ -31,7 +31,7 @@ export async function startSeller(first: Behaviour = () => '{"ok":true}'): Promi
         if (json !== undefined) response.writeHead(200, { 'content-type': 'application/json' }).end(json);
       });
     });
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/call`,

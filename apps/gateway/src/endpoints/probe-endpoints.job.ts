@@ -1,0 +1,45 @@
+import { newCall } from '@market/messaging';
+import { Jobs } from '@market/runtime';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { EndpointHealth } from './endpoint-health.js';
+import { TestEndpoint } from './test-endpoint.use-case.js';
+
+const LOOK_EVERY_MS = 1_000;
+const MAX_AT_ONCE = 50;
+/** More than any endpoint's timeout. */
+const PROBE_BUDGET_MS = 130_000;
+
+/** Tests endpoints unasked where it is due (see `EndpointHealth`), each in one process. A seller that hangs holds up none of the others. */
+@Injectable()
+export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger('ProbeEndpoints');
+  private readonly running = new Set<Promise<unknown>>();
+  private readonly leaving = new AbortController();
+
+  constructor(
+    private readonly health: EndpointHealth,
+    private readonly testEndpoint: TestEndpoint,
+    private readonly jobs: Jobs,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.jobs.every('probe-endpoints', Math.min(LOOK_EVERY_MS, this.config.probeIntervalMs), () => this.run());
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.leaving.abort();
+    await Promise.all(this.running);
+  }
+
+  private async run(): Promise<void> {
+    for (const endpoint of await this.health.takeDue(MAX_AT_ONCE - this.running.size)) {
+      const probe = this.testEndpoint
+        .test(endpoint, newCall({ budgetMs: PROBE_BUDGET_MS }), this.leaving.signal)
+        .catch((error: unknown) => this.logger.warn(`the endpoint of ${endpoint.listingId} was not probed: ${String(error)}`))
+        .finally(() => this.running.delete(probe));
+      this.running.add(probe);
+    }
+  }
+}
