@@ -22,8 +22,6 @@ export function printBanner({ settings, port, dataPath, embedded, seconds }: Ban
       `  Payments  ${sandbox ? 'sandbox: no chain, no real money' : 'live'}`,
       `  Data      ${dataPath}${embedded ? ' (embedded PostgreSQL)' : ''}`,
       '',
-      '  Ctrl-C stops it; data stays. `npm run demo` shows a paid call.',
-      '',
       '',
     ].join('\n'),
   );

@@ -1,51 +1,53 @@
-import { MarketplaceError } from '@market/sdk';
-import { startMarketplace, type RunningMarketplace } from './marketplace-process.js';
+import 'reflect-metadata';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect } from 'node:util';
+import { startMarketplace } from '../marketplace.js';
 import { tellStory } from './story.js';
-import { BrokenPromise, shortenSecrets, Transcript } from './transcript.js';
+import { shortenSecrets, Transcript } from './transcript.js';
 
 /**
  * A buyer and a seller live through one paid call and all that belongs to it, and every promise on the way is checked.
- * `BASE_URL` takes a running marketplace in sandbox mode that may call private addresses, in place of one of our own;
- * `SELLER_HOST` is the name under which it reaches this machine, if it runs elsewhere.
+ * `BASE_URL` takes a running marketplace in sandbox mode that may call private addresses, in place of one of our own.
  */
 async function main(): Promise<void> {
   const cancel = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.once(signal, () => cancel.abort(new Error(`Stopped by ${signal}.`)));
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(name, () => cancel.abort(new Error(`Stopped by ${name}.`)));
   }
-  const marketplace = await marketplaceFor(process.env['BASE_URL'], cancel.signal);
+  const transcript = new Transcript(process.stdout);
+  if (process.env['BASE_URL']) return tellStory(process.env['BASE_URL'], transcript, cancel.signal);
+  const directory = await mkdtemp(join(tmpdir(), 'market-demo-'));
   try {
-    await tellStory(marketplace, new Transcript(process.stdout), {
-      signal: cancel.signal,
-      sellerHost: process.env['SELLER_HOST'],
+    // The embedded database may run as another user, who must be able to pass through.
+    await chmod(directory, 0o711);
+    const port = await freePort();
+    // Nothing of the caller's environment: a DATABASE_URL in it must not be played with.
+    const marketplace = await startMarketplace({
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      DATA_DIR: join(directory, 'data'),
+      ALLOW_PRIVATE_ENDPOINTS: 'true',
+      LOG_LEVEL: 'error',
     });
+    await tellStory(`http://127.0.0.1:${port}`, transcript, cancel.signal).finally(() => marketplace.stop());
   } finally {
-    await marketplace.stop();
+    await rm(directory, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-async function marketplaceFor(baseUrl: string | undefined, signal: AbortSignal): Promise<RunningMarketplace> {
-  if (baseUrl) return { baseUrl, description: 'the marketplace of BASE_URL', stop: async () => {} };
-  process.stdout.write('\n Starting a marketplace with its own database …\n');
-  return startMarketplace(signal);
-}
-
-function explain(error: unknown): string {
-  if (error instanceof BrokenPromise) {
-    const found = error.found === undefined ? '' : `\n   found: ${JSON.stringify(error.found, undefined, 2)}`;
-    return error.message + found;
-  }
-  if (error instanceof MarketplaceError) {
-    const { status, code, message, details, requestId } = error;
-    if (status === 0) return message;
-    return `The marketplace answered ${status} ${code}: ${message} ${JSON.stringify({ details, requestId })}`;
-  }
-  // A plain Error was worded for the reader; any other kind is a bug and shows where.
-  if (error instanceof Error) return error.constructor === Error ? error.message : (error.stack ?? error.message);
-  return String(error);
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((closed) => probe.close(closed));
+  return port;
 }
 
 await main().catch((error: unknown) => {
-  process.stderr.write(`\n ✗ ${shortenSecrets(explain(error))}\n\n`);
+  process.stderr.write(`\n ✗ ${shortenSecrets(inspect(error, { depth: null }))}\n\n`);
   process.exitCode = 1;
 });

@@ -1,12 +1,7 @@
-import { styleText } from 'node:util';
-import { foldJson } from './fold-json.js';
-import type { Exchange } from './wire-tap.js';
-
-type Style = Parameters<typeof styleText>[0];
+import { inspect, styleText } from 'node:util';
 
 export interface Output {
   write(text: string): unknown;
-  columns?: number;
   hasColors?(): boolean;
 }
 
@@ -22,118 +17,72 @@ export class BrokenPromise extends Error {
   }
 }
 
-/** The headers worth a reader's time, in the order in which they are told. */
-const TOLD_REQUEST_HEADERS = ['Authorization', 'Content-Type', 'Idempotency-Key', 'X-Market-Relay-Request-Id'];
-const TOLD_RESPONSE_HEADERS = ['Content-Type', 'Cache-Control', 'Retry-After', 'Idempotency-Replayed', 'X-Request-Id'];
-const WIDEST = 110;
+/** The headers worth a reader's time. */
+const SHOWN_HEADERS = ['authorization', 'idempotency-key', 'x-market-relay-request-id', 'x-request-id'];
 const INDENT = '     ';
 
-/** Writes the story down: numbered steps, aligned facts, whole exchanges, promises kept. Keys never appear in full. */
+/** Writes the story down: numbered steps, HTTP exchanges, promises kept. Keys never appear in full. */
 export class Transcript {
-  #step = 0;
-  #promises = 0;
-  #isAfterExchange = false;
+  promisesKept = 0;
+  #steps = 0;
+  #isDetailed = false;
+  readonly #shown = new Set<string>();
 
   constructor(private readonly out: Output) {}
 
-  get promisesKept(): number {
-    return this.#promises;
+  /** @param isDetailed whether its requests are shown whole, where no such answer was shown before. */
+  step(title: string, { isDetailed = false } = {}): void {
+    this.#isDetailed = isDetailed;
+    this.#steps += 1;
+    this.#write(`\n ${this.#style('cyan', String(this.#steps).padStart(2))}  ${this.#style('bold', title)}`);
   }
 
-  heading(title: string, facts: string[]): void {
-    this.#line(`\n ${this.#style('bold', title)}`);
-    for (const fact of facts) this.#line(` ${this.#style('dim', fact)}`);
-  }
-
-  step(title: string): void {
-    this.#step += 1;
-    this.#line(`\n ${this.#style('cyan', String(this.#step).padStart(2))}  ${this.#style('bold', title)}`);
-  }
-
-  say(text: string): void {
-    this.#line(INDENT + text);
-  }
-
-  /** Rows of cells under each other; columns of money align to the right. */
-  table(rows: string[][], { head, right = [] }: { head?: string[]; right?: number[] } = {}): void {
-    const shown = [...(head ? [head] : []), ...rows].map((row) => row.map(shortenSecrets));
-    const widths = (shown[0] ?? []).map((_, column) => Math.max(...shown.map((row) => (row[column] ?? '').length)));
-    shown.forEach((row, index) => {
-      const cells = row.map((cell, column) =>
-        right.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      );
-      const text = cells.join('   ').trimEnd();
-      this.#line(INDENT + (head && index === 0 ? this.#style('dim', text) : text));
-    });
-  }
-
-  /** The exchange in one line. */
-  brief({ method, path, status, milliseconds }: Exchange): void {
-    const answer = `${this.#status(status)}${this.#style('dim', `${String(milliseconds).padStart(6)} ms`)}`;
-    const shortPath = shortenIds(shortenSecrets(path.replace(/\?.*/, '')));
-    this.#line(`${INDENT}${method.padEnd(6)} ${shortPath.padEnd(46)} ${answer}`);
-  }
-
-  /** The exchange as HTTP. */
-  full(exchange: Exchange): void {
-    const { method, path, status, statusText, milliseconds } = exchange;
-    this.#http('→', [
-      this.#style('bold', `${method} ${path}`),
-      ...this.#headers(exchange.requestHeaders, TOLD_REQUEST_HEADERS),
-      ...this.#body(exchange.requestBody),
-    ]);
-    this.#http('←', [
-      `${this.#status(status)} ${this.#style('bold', statusText)}${this.#style('dim', `   after ${milliseconds} ms`)}`,
-      ...this.#headers(exchange.responseHeaders, TOLD_RESPONSE_HEADERS),
-      ...this.#body(exchange.responseBody),
-    ]);
-    this.#isAfterExchange = true;
+  /** Rows of cells under each other. */
+  table(rows: string[][]): void {
+    const shown = rows.map((row) => row.map(shortenSecrets));
+    const width = (column: number): number => Math.max(...shown.map((row) => row[column]?.length ?? 0));
+    for (const row of shown) this.#write(INDENT + row.map((cell, column) => cell.padEnd(width(column))).join('   ').trimEnd());
   }
 
   /** Holds the marketplace to its word. @throws BrokenPromise with what was found instead. */
   promise(promise: string, isKept: boolean, found?: unknown): void {
     if (!isKept) throw new BrokenPromise(promise, found);
-    this.#promises += 1;
-    this.#line(`${INDENT}${this.#style('green', '✓')} ${promise}`);
+    this.promisesKept += 1;
+    this.#write(`${INDENT}${this.#style('green', '✓')} ${promise}`);
   }
 
-  #http(arrow: string, lines: string[]): void {
-    this.#isAfterExchange = true;
-    const text = lines.join('\n').split('\n');
-    text.forEach((line, index) => this.#line(`${INDENT}${this.#style('dim', index === 0 ? arrow : '│')} ${line}`));
+  /** Writes down what it carries. */
+  readonly fetch: typeof fetch = async (input, init) => {
+    const { method, url, headers } = new Request(input, init);
+    const response = await fetch(input, init);
+    const { pathname } = new URL(url);
+    const status = this.#style(response.ok ? 'green' : 'yellow', String(response.status));
+    const kind = `${method} ${pathname} ${response.status}`;
+    if (this.#isDetailed && !this.#shown.has(kind)) {
+      this.#shown.add(kind);
+      this.#http(`→ ${method} ${pathname}`, headers, typeof init?.body === 'string' ? init.body : '');
+      this.#http(`← ${status} ${response.statusText}`, response.headers, await response.clone().text());
+      this.#write('');
+    } else {
+      this.#write(`${INDENT}${method.padEnd(6)} ${pathname.padEnd(72)} ${status}`);
+    }
+    return response;
+  };
+
+  #http(title: string, headers: Headers, body: string): void {
+    const shown = SHOWN_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`);
+    const json = body && inspect(JSON.parse(shortenSecrets(body)), { depth: null, compact: 4, breakLength: 110 });
+    const lines = [...shown, ...(json ? json.split('\n') : [])].map((line) => `\n${INDENT}│ ${line}`);
+    this.#write(`\n${INDENT}${title}${lines.join('')}`);
   }
 
-  #headers(headers: Headers, told: string[]): string[] {
-    return told.flatMap((name) => {
-      const value = headers.get(name);
-      return value === null ? [] : [`${this.#style('dim', `${name}:`)} ${value}`];
-    });
-  }
-
-  #body(body: string | undefined): string[] {
-    if (!body) return [];
-    return [foldJson(JSON.parse(shortenSecrets(body)), Math.min(this.out.columns ?? WIDEST, WIDEST) - INDENT.length - 2)];
-  }
-
-  #status(status: number): string {
-    const style: Style = status < 300 ? 'green' : status === 402 ? 'yellow' : 'red';
-    return this.#style(style, String(status));
-  }
-
-  #style(style: Style, text: string): string {
+  #style(style: Parameters<typeof styleText>[0], text: string): string {
     return this.out.hasColors?.() ? styleText(style, text) : text;
   }
 
-  #line(text: string): void {
-    if (this.#isAfterExchange && !text.startsWith('\n')) this.out.write('\n');
-    this.#isAfterExchange = false;
+  #write(text: string): void {
     this.out.write(`${shortenSecrets(text)}\n`);
   }
-}
-
-/** Uuids by their ends, where they only have to be told apart. */
-export function shortenIds(text: string): string {
-  return text.replace(/\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{8}([0-9a-f]{4})\b/g, '$1…$2');
 }
 
 /** Leaves enough of a key, a secret, an address or a digest to recognise it. */
