@@ -34,7 +34,7 @@ export type Session = Data<'openSession'>;
 export type Claim = Data<'claimAgent'>;
 export type AgentProfile = Data<'getProfile'>;
 /** A signed challenge. */
-export type WalletProof = components['schemas']['WalletProofBody'];
+export type WalletProof = Body<'openSession'>;
 export type LinkedWallet = Data<'getWallet'>;
 export type WalletSummary = AgentProfile['wallets'][number];
 export type WalletCapability = LinkedWallet['capabilities'][number];

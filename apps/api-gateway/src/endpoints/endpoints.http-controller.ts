@@ -3,15 +3,16 @@ import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
-import { validBody, validBodyOrNone } from '../http/body.pipe.js';
+import { bodyOrNoneOf, changesOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { rotateSecretBody, updateEndpointBody } from './endpoints.http-schema.js';
 import { endpointExample, rotatedExample, testExample } from './endpoints.examples.js';
-import { RotateSecretBody, UpdateEndpointBody } from './endpoints.http-schema.js';
 
 const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<string, JsonSchema>;
 const testSchema = envelopeSchema(objectSchema({ ...testProperties, seller_response: { description: 'The JSON the seller gave, or null.' } }));
@@ -40,12 +41,12 @@ export class EndpointsHttpController {
     description: 'Fields left out stay as they are. `status: active` ends a pause; an endpoint that is failing becomes active by delivering a call or passing a test, and one at another URL is unverified again.',
     asks: [updateEndpoint],
     body: {
-      type: UpdateEndpointBody,
+      schema: updateEndpointBody,
       examples: { credentials: { auth_header: { name: 'X-Api-Key', value: 'secret-of-the-seller' }, timeout_ms: 20_000 }, pause: { status: 'paused' } },
     },
     answer: { schema: envelopeSchema(jsonSchemaOf(endpointView)), example: success(endpointExample) },
   })
-  async updateEndpoint(@Param('listingId') listingId: string, @Body(validBody) body: UpdateEndpointBody, @CurrentCall() call: Call) {
+  async updateEndpoint(@Param('listingId') listingId: string, @Body(changesOf(updateEndpointBody)) body: z.output<typeof updateEndpointBody>, @CurrentCall() call: Call) {
     const input = {
       listingId: ownListing(listingId),
       privateEndpointUrl: body.private_endpoint_url,
@@ -77,10 +78,10 @@ export class EndpointsHttpController {
     summary: 'Rotate the signing secret',
     description: 'The new secret is shown in this answer and never again. While the old one overlaps, calls carry both signatures.',
     asks: [rotateEndpointSecret],
-    body: { type: RotateSecretBody, examples: { at_once: { overlap_seconds: 0 } }, optional: true },
+    body: { schema: rotateSecretBody, examples: { at_once: { overlap_seconds: 0 } }, optional: true },
     answer: { schema: envelopeSchema(jsonSchemaOf(rotateEndpointSecret.output)), example: success(rotatedExample) },
   })
-  async rotateSecret(@Param('listingId') listingId: string, @Body(validBodyOrNone) body: RotateSecretBody, @CurrentCall() call: Call) {
+  async rotateSecret(@Param('listingId') listingId: string, @Body(bodyOrNoneOf(rotateSecretBody)) body: z.output<typeof rotateSecretBody>, @CurrentCall() call: Call) {
     const input = { listingId: ownListing(listingId), overlapSeconds: body.overlap_seconds };
     return success(await this.bus.request(rotateEndpointSecret, input, call));
   }

@@ -1,7 +1,7 @@
+import { lengthOf, parseTimestamp } from '@market/contracts';
 import { formatDecimal, isUuid, parseDecimal } from '@market/kernel';
 import { requestInvalid, type FieldProblem } from './edge-refusals.js';
 import { isFitText } from './fit-text.js';
-import { lengthOf, parseTimestamp } from './values.js';
 
 /** One query parameter: how its text is read, and what is said and shown of it. */
 export interface Param<T> {
@@ -34,6 +34,14 @@ export function choiceParam<const T extends string>(values: readonly T[], fallba
     schema: { type: 'string', enum: values, ...(fallback === undefined ? {} : { default: fallback }) },
   };
 }
+
+export const flagParam = (description?: string): Param<boolean> => ({
+  read: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  problem: 'must be true or false',
+  fallback: false,
+  schema: { type: 'boolean', default: false },
+  description,
+});
 
 export const textParam = (max: number, description?: string): Param<string | undefined> => ({
   read: (text) => (isFitText(text) && lengthOf(text) <= max ? text : undefined),

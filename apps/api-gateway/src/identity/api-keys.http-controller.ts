@@ -1,19 +1,26 @@
+import { instant, parseTimestamp, scope, someOf, text } from '@market/contracts';
 import { apiKeyView, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { idempotentCall, markReplay } from '../http/idempotency.js';
-import { parseTimestamp, uuidOr } from '../http/values.js';
+import { uuidOr } from '../http/values.js';
 import { KEY_ID, LATER } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { CreateApiKeyBody } from './api-keys.http-schema.js';
 import { createdKeyExample } from './identity.examples.js';
+
+const createApiKeyBody = z.object({
+  name: text(1, 100).describe('How you tell your keys apart.'),
+  scopes: someOf(scope).describe('What the key may do; no more than the key that creates it.'),
+  expires_at: instant.optional().describe('When the key stops working; never when left out.'),
+});
 
 const { key: _shownOnce, ...listedKey } = createdKeyExample;
 
@@ -41,12 +48,12 @@ export class ApiKeysHttpController {
     summary: 'Create an API key',
     description: 'The key is shown in this answer and never again.',
     asks: [createApiKey],
-    body: { type: CreateApiKeyBody, examples: { narrow: { name: 'nightly planner', scopes: ['read', 'subscribe'] } } },
+    body: { schema: createApiKeyBody, examples: { narrow: { name: 'nightly planner', scopes: ['read', 'subscribe'] } } },
     idempotent: true,
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(createApiKey.output)), example: success(createdKeyExample) },
   })
-  async createApiKey(@Body(validBody) body: CreateApiKeyBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async createApiKey(@Body(bodyOf(createApiKeyBody)) body: z.output<typeof createApiKeyBody>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const call = idempotentCall(request, body);
     const expiresAt = body.expires_at === undefined ? undefined : parseTimestamp(body.expires_at);
     const key = await this.bus.request(createApiKey, { name: body.name, scopes: body.scopes, expiresAt }, call);

@@ -2,15 +2,18 @@ import { claimAgent } from '@market/contracts/identity';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
 import { AnyCredential } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { ClaimAgentBody } from './claims.http-schema.js';
+import { walletProofBody } from './wallet-proof.http-schema.js';
 import { claimBodyExample, claimExample } from './identity.examples.js';
+
+const claimAgentBody = walletProofBody.omit({ wallet_address: true });
 
 @ApiTags('Identity')
 @Controller('agents/:agentId/claim')
@@ -23,10 +26,10 @@ export class ClaimsHttpController {
     summary: 'Claim an agent as its human operator',
     description: "The agent's wallet signs a challenge of purpose claim, which was made with this human's session and names both. The first claim stands.",
     asks: [claimAgent],
-    body: { type: ClaimAgentBody, examples: { evm: claimBodyExample } },
+    body: { schema: claimAgentBody, examples: { evm: claimBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(claimAgent.output)), example: success(claimExample) },
   })
-  async claimAgent(@Param('agentId') agentId: string, @Body(validBody) body: ClaimAgentBody, @CurrentCall() call: Call) {
+  async claimAgent(@Param('agentId') agentId: string, @Body(bodyOf(claimAgentBody)) body: z.output<typeof claimAgentBody>, @CurrentCall() call: Call) {
     const id = uuidOr(agentId, () => refuse(claimAgent, 'agent_not_found', {}));
     return success(await this.bus.request(claimAgent, { agentId: id, nonce: body.nonce, signature: body.signature }, call));
   }

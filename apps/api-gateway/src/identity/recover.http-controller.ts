@@ -2,14 +2,17 @@ import { recover } from '@market/contracts/identity';
 import { MessageBus, type Call } from '@market/messaging';
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
 import { Public } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { workProofBody } from './wallet-proof.http-schema.js';
 import { recoverBodyExample, recoveryExample } from './identity.examples.js';
-import { RecoverBody } from './recover.http-schema.js';
+
+const recoverBody = workProofBody.extend({ revoke_existing: z.boolean().describe('Whether every other key of the account stops working.').default(false) });
 
 @ApiTags('Identity')
 @Controller('auth/recover')
@@ -22,10 +25,10 @@ export class RecoverHttpController {
     summary: 'Get a fresh key for a registered wallet',
     description: 'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on working unless revoke_existing is true.',
     asks: [recover],
-    body: { type: RecoverBody, examples: { evm: recoverBodyExample } },
+    body: { schema: recoverBody, examples: { evm: recoverBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(recover.output)), example: success(recoveryExample) },
   })
-  async recover(@Body(validBody) body: RecoverBody, @CurrentCall() call: Call) {
+  async recover(@Body(bodyOf(recoverBody)) body: z.output<typeof recoverBody>, @CurrentCall() call: Call) {
     const input = { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce, powNonce: body.pow_nonce, revokeExisting: body.revoke_existing };
     return success(await this.bus.request(recover, input, call));
   }

@@ -4,14 +4,14 @@ import { Body, Controller, Delete, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { AnyCredential, Public } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { SessionCookie } from '../http/session-cookie.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { walletProofBody, type WalletProofBody } from './wallet-proof.http-schema.js';
 import { openSessionBodyExample, sessionExample } from './identity.examples.js';
-import { OpenSessionBody } from './sessions.http-schema.js';
 
 @ApiTags('Identity')
 @Controller('auth/session')
@@ -27,11 +27,11 @@ export class SessionsHttpController {
     summary: 'Sign in as a human operator',
     description: 'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
     asks: [openSession],
-    body: { type: OpenSessionBody, examples: { evm: openSessionBodyExample } },
+    body: { schema: walletProofBody, examples: { evm: openSessionBodyExample } },
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(openSession.output)), example: success(sessionExample) },
   })
-  async openSession(@Body(validBody) body: OpenSessionBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
+  async openSession(@Body(bodyOf(walletProofBody)) body: WalletProofBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
     const session = await this.bus.request(openSession, { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce }, call);
     this.cookie.set(reply, session.session_token, new Date(session.expires_at));
     return success(session);

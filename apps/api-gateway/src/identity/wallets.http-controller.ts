@@ -2,15 +2,17 @@ import { getWallet, linkedWallet, linkWallet, listWallets, updateWallet } from '
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf, changesOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import type { WalletProofBody } from './wallet-proof.http-schema.js';
+import { linkWalletBody, updateWalletBody } from './wallets.http-schema.js';
 import { linkedWalletExample, linkWalletBodyExample, updateWalletBodyExample } from './identity.examples.js';
-import { LinkWalletBody, UpdateWalletBody, type WalletProofBody } from './wallets.http-schema.js';
 
 @ApiTags('Identity')
 @Controller('me/wallets')
@@ -36,11 +38,11 @@ export class WalletsHttpController {
     summary: 'Link another wallet',
     description: 'Both wallets sign a challenge of purpose wallet_link. Whether the new one may recover the account is for its owner to say.',
     asks: [linkWallet],
-    body: { type: LinkWalletBody, examples: { solana: linkWalletBodyExample } },
+    body: { schema: linkWalletBody, examples: { solana: linkWalletBodyExample } },
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(linkWallet.output)), example: success(linkedWalletExample) },
   })
-  async linkWallet(@Body(validBody) body: LinkWalletBody, @CurrentCall() call: Call) {
+  async linkWallet(@Body(bodyOf(linkWalletBody)) body: z.output<typeof linkWalletBody>, @CurrentCall() call: Call) {
     const input = { existingWallet: toProof(body.existing_wallet), newWallet: toProof(body.new_wallet), label: body.label, capabilities: body.capabilities };
     return success(await this.bus.request(linkWallet, input, call));
   }
@@ -64,10 +66,10 @@ export class WalletsHttpController {
     description:
       'A wallet with the capability recovery signs a challenge of purpose wallet_update. What a wallet was (primary, default payer, default payout) and can be no more goes to the oldest wallet that can. Refused where the account would be left without an active recovery wallet.',
     asks: [updateWallet],
-    body: { type: UpdateWalletBody, examples: { payout: updateWalletBodyExample } },
+    body: { schema: updateWalletBody, examples: { payout: updateWalletBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateWallet.output)), example: success(linkedWalletExample) },
   })
-  async updateWallet(@Param('id') walletId: string, @Body(validBody) body: UpdateWalletBody, @CurrentCall() call: Call) {
+  async updateWallet(@Param('id') walletId: string, @Body(changesOf(updateWalletBody)) body: z.output<typeof updateWalletBody>, @CurrentCall() call: Call) {
     const input = {
       walletId: uuidOr(walletId, () => refuse(updateWallet, 'wallet_not_found', {})),
       proof: toProof(body.proof),

@@ -7,10 +7,11 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OptionalKey, Public } from '../http/access.js';
 import { CurrentCall } from '../http/call.decorator.js';
+import { unauthorized } from '../http/edge-refusals.js';
 import { JSON_TYPE, pageOfJson, paginated, paginationOf, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
-import { choiceParam, pageParams, readQuery, textParam, usdParam, uuidParam } from '../http/query.js';
+import { choiceParam, flagParam, pageParams, readQuery, textParam, usdParam, uuidParam } from '../http/query.js';
 import { refOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
@@ -23,6 +24,7 @@ const searchQuery = {
   delivery_type: choiceParam(deliveryType.options),
   min_price: usdParam('US dollars, inclusive.'),
   max_price: usdParam('US dollars, inclusive.'),
+  mine: flagParam('Your own listings, in every state; needs a key with the scope read.'),
   sort: choiceParam(['newest', 'popular', 'price_low', 'price_high'], 'newest'),
   ...pageParams(100),
 };
@@ -51,22 +53,26 @@ export class BrowseListingsHttpController {
 
   /** One bus hop; validated by the query reader alone. */
   @Get('listings')
-  @Public()
+  @OptionalKey()
   @Operation({
     summary: 'Search the active listings',
-    description: 'All filters must hold. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
+    description: 'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 without its key. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
     asks: [searchListings],
     query: searchQuery,
     cacheable: true,
     answer: { schema: pageSchema(jsonSchemaOf(listingView)), example: paginated([listingExample], 1, { page: 1, limit: 20 }) },
   })
   async searchListings(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    const { q, category, pricing_model, delivery_type, min_price, max_price, sort, page, limit } = readQuery(searchQuery, raw);
-    const input = { q, categoryId: category, pricingModel: pricing_model, deliveryType: delivery_type, minPriceMicros: min_price, maxPriceMicros: max_price, sort, page, limit };
+    const { q, category, pricing_model, delivery_type, min_price, max_price, mine, sort, page, limit } = readQuery(searchQuery, raw);
+    const input = { q, categoryId: category, pricingModel: pricing_model, deliveryType: delivery_type, minPriceMicros: min_price, maxPriceMicros: max_price, mine, sort, page, limit };
+    if (mine && !request.call.principal) throw unauthorized();
     const { itemsJson, total, totalIsEstimate } = await this.bus.request(searchListings, input, request.call);
     const pagination = paginationOf(total, { page, limit }, totalIsEstimate);
     linkPages(request, reply, this.platform.publicUrl, pagination);
-    return sendCacheableText(request, reply, pageOfJson(itemsJson, pagination), JSON_TYPE);
+    const body = pageOfJson(itemsJson, pagination);
+    if (!mine) return sendCacheableText(request, reply, body, JSON_TYPE);
+    reply.type(JSON_TYPE);
+    return body;
   }
 
   @Get('listings/:listingId')

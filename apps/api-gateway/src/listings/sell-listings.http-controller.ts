@@ -1,10 +1,12 @@
+import type { InputOf } from '@market/contracts';
 import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf, changesOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { idempotentCall, markReplay } from '../http/idempotency.js';
@@ -13,7 +15,11 @@ import { LISTING_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { createdListingExample, createListingExample, listingChallengeExample, listingDetailExample } from './listings.examples.js';
-import { CreateListingBody, LISTING_PROOFS, toCreateListing, toListingChanges, UpdateListingBody } from './sell-listings.http-schema.js';
+
+const updateListingBody = updateListing.input.omit({ listing_id: true });
+
+/** The proof in a creation is no part of what is meant: see `idempotentCall`. */
+const LISTING_PROOFS = ['pow_nonce', 'challenge'];
 
 /** Every text at its longest, all of it escaped, still fits. */
 const NEW_LISTING_BODY_LIMIT = 1024 * 1024;
@@ -42,14 +48,14 @@ export class SellListingsHttpController {
     summary: 'Create a listing',
     description: 'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
     asks: [createListing],
-    body: { type: CreateListingBody, examples: { per_call: createListingExample } },
+    body: { schema: createListing.input, examples: { per_call: createListingExample } },
     idempotent: true,
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(createListing.output)), example: success(createdListingExample) },
   })
-  async createListing(@Body(validBody) body: CreateListingBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async createListing(@Body(bodyOf(createListing.input)) body: InputOf<typeof createListing>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const call = idempotentCall(request, body, LISTING_PROOFS);
-    const listing = await this.bus.request(createListing, toCreateListing(body), call);
+    const listing = await this.bus.request(createListing, body, call);
     markReplay(call, reply);
     return success(listing);
   }
@@ -60,12 +66,12 @@ export class SellListingsHttpController {
     summary: 'Change a listing',
     description: 'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
     asks: [updateListing],
-    body: { type: UpdateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
+    body: { schema: updateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateListing.output)), example: success(listingDetailExample) },
   })
-  async updateListing(@Param('listingId') listingId: string, @Body(validBody) body: UpdateListingBody, @CurrentCall() call: Call) {
+  async updateListing(@Param('listingId') listingId: string, @Body(changesOf(updateListingBody)) body: z.output<typeof updateListingBody>, @CurrentCall() call: Call) {
     const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
-    return success(await this.bus.request(updateListing, { listingId: id, ...toListingChanges(body) }, call));
+    return success(await this.bus.request(updateListing, { listing_id: id, ...body }, call));
   }
 
   @Delete(':listingId')
@@ -78,6 +84,6 @@ export class SellListingsHttpController {
   })
   async removeListing(@Param('listingId') listingId: string, @CurrentCall() call: Call) {
     const id = uuidOr(listingId, () => refuse(removeListing, 'listing_not_found', {}));
-    return success(await this.bus.request(removeListing, { listingId: id }, call));
+    return success(await this.bus.request(removeListing, { listing_id: id }, call));
   }
 }

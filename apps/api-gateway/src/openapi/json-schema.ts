@@ -1,14 +1,13 @@
-import { id, timestamp, type RequestContract } from '@market/contracts';
+import type { RequestContract } from '@market/contracts';
 import { z } from 'zod';
 
 export type JsonSchema = Record<string, unknown>;
 
 /** A contract's schema as OpenAPI 3.1 writes it. */
-export function jsonSchemaOf(schema: z.ZodType): JsonSchema {
+export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): JsonSchema {
   const { $schema: _dialect, ...converted } = z.toJSONSchema(schema, {
-    override({ zodSchema, jsonSchema }) {
-      if (zodSchema === id) jsonSchema.format = 'uuid';
-      if (zodSchema === timestamp) jsonSchema.format = 'date-time';
+    io,
+    override({ jsonSchema }) {
       // Answers grow additively: a client must not refuse what it does not know yet.
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

@@ -1,9 +1,10 @@
 import { platformRefusals, type RequestContract } from '@market/contracts';
-import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
+import { applyDecorators, HttpCode } from '@nestjs/common';
 import { ApiBody, ApiHeader, ApiOperation, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import type { ZodType } from 'zod';
 import { edgeRefusals } from '../http/edge-refusals.js';
 import type { Param } from '../http/query.js';
-import type { JsonSchema } from './json-schema.js';
+import { jsonSchemaOf, type JsonSchema } from './json-schema.js';
 import { ApiHttpErrors, ApiRefusals, header, RATE_HEADERS } from './refusal-responses.js';
 
 export interface AnswerDocs {
@@ -15,8 +16,8 @@ export interface AnswerDocs {
 }
 
 export interface BodyDocs {
-  /** A DTO class; any JSON object where it is absent. */
-  type?: Type;
+  /** Any JSON object where it is absent. */
+  schema?: ZodType;
   examples: Record<string, unknown>;
   /** May be left out altogether. */
   optional?: boolean;
@@ -40,7 +41,7 @@ export interface OperationDocs {
 
 const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, or a new one.'), traceparent: header('W3C trace context of this request.'), ...RATE_HEADERS };
 
-/** All that the OpenAPI document says of one operation, beside its access rule and its body class. */
+/** All that the OpenAPI document says of one operation, beside its access rule. */
 export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body, cacheable = false }: OperationDocs): MethodDecorator {
   const refusals = Object.assign({}, ...asks.map((contract) => contract.refusals)) as RequestContract['refusals'];
   const { dependency_unavailable, answer_lost, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } = platformRefusals;
@@ -71,7 +72,7 @@ export function ApiAnswer(status: number, { schema, example, description = 'Done
   return ApiResponse({ status, description, headers: { ...ANSWER_HEADERS, ...headers }, content: { 'application/json': { schema, example }, ...others } } as never);
 }
 
-function ApiRequestBody({ type, examples, optional = false }: BodyDocs): MethodDecorator {
+function ApiRequestBody({ schema, examples, optional = false }: BodyDocs): MethodDecorator {
   const named = Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]));
-  return ApiBody({ required: !optional, examples: named, ...(type ? { type } : { schema: { type: 'object', additionalProperties: true } }) });
+  return ApiBody({ required: !optional, examples: named, schema: schema ? jsonSchemaOf(schema, 'input') : { type: 'object', additionalProperties: true } });
 }

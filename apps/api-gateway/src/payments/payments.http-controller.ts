@@ -1,10 +1,12 @@
+import { id } from '@market/contracts';
 import { completedPayment, createPayment, getPayment, paymentView, pendingReason, subscriptionOffer, subscriptionView, verifyPayment } from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { success } from '../http/envelope.js';
 import { idempotentCall, markReplay } from '../http/idempotency.js';
@@ -12,8 +14,10 @@ import { uuidOr } from '../http/values.js';
 import { LISTING_ID, PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
+import { toVerifyPayment, verifyPaymentBody } from './payments.http-schema.js';
 import { paymentExample, subscriptionOfferExample, verifiedExample } from '../subscriptions/subscriptions.examples.js';
-import { CreatePaymentBody, toVerifyPayment, VerifyPaymentBody } from './payments.http-schema.js';
+
+const createPaymentBody = z.object({ listing_id: id });
 
 const object = (properties: Record<string, JsonSchema>): JsonSchema => ({ type: 'object', required: Object.keys(properties), properties });
 const text: JsonSchema = { type: 'string' };
@@ -36,11 +40,11 @@ export class PaymentsHttpController {
     summary: 'Get the payment of a subscription',
     description: 'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller.',
     asks: [createPayment],
-    body: { type: CreatePaymentBody, examples: { listing: { listing_id: LISTING_ID } } },
+    body: { schema: createPaymentBody, examples: { listing: { listing_id: LISTING_ID } } },
     idempotent: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(subscriptionOffer)), example: success(subscriptionOfferExample), description: 'Pay this, then verify.' },
   })
-  async createPayment(@Body(validBody) body: CreatePaymentBody, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async createPayment(@Body(bodyOf(createPaymentBody)) body: z.output<typeof createPaymentBody>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const call = idempotentCall(request, body);
     const offer = await this.bus.request(createPayment, { listingId: body.listing_id.toLowerCase() }, call);
     markReplay(call, reply);
@@ -56,13 +60,13 @@ export class PaymentsHttpController {
       'Looks whether the money came: 200 with the subscription it started, the same answer however often it is asked; 202 while it may be on its way: `reason` says what was seen. What is known not to be paid, or came too little, too late or twice is 400 or 409 with what to do; money that bought nothing is owed back, as GET /ledger and GET /payments/{paymentId} show.',
     asks: [verifyPayment],
     body: {
-      type: VerifyPaymentBody,
+      schema: verifyPaymentBody,
       examples: { by_relay_request_id: { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID }, by_payload: { payment_id: PAYMENT_ID, payload: payloadExample } },
     },
     answer: { schema: verifiedSchema, example: success({ subscription, payment }), description: 'Paid, and subscribed.' },
   })
   @ApiAnswer(202, { schema: pendingSchema, example: pendingExample, description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
-  async verifyPayment(@Body(validBody) body: VerifyPaymentBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
+  async verifyPayment(@Body(bodyOf(verifyPaymentBody)) body: z.output<typeof verifyPaymentBody>, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
     const result = await this.bus.request(verifyPayment, toVerifyPayment(body), call);
     if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
     const { paymentId: payment_id, relayRequestId: relay_request_id, retryAfterSeconds: retry_after_seconds, reason } = result;

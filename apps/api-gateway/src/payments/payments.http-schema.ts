@@ -1,43 +1,23 @@
-import type { RequestOf } from '@market/contracts';
+import { id, relayRequestId, text, type RequestOf } from '@market/contracts';
 import type { verifyPayment } from '@market/contracts/payments-ledger';
-import { ApiProperty } from '@nestjs/swagger';
-import { Allow } from 'class-validator';
+import { z } from 'zod';
 import { requestInvalid, type FieldProblem } from '../http/edge-refusals.js';
-import { RelayRequestId, Text, Uuid } from '../http/fields.js';
 import { readPayload } from './payment-payload.js';
 
-export class CreatePaymentBody {
-  @Uuid()
-  listing_id: string;
-}
-
-export class VerifyPaymentBody {
-  @Uuid()
-  payment_id: string;
-
-  @RelayRequestId({ optional: true, description: 'Of the payment, as its requirements name it; either this or payload.' })
-  relay_request_id?: string;
-
-  @Allow()
-  @ApiProperty({
-    required: false,
-    oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string', contentEncoding: 'base64' }] as never,
+export const verifyPaymentBody = z.object({
+  payment_id: id,
+  relay_request_id: relayRequestId.optional().describe('Of the payment, as its requirements name it; either this or payload.'),
+  payload: z.unknown().optional().meta({
+    oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string', contentEncoding: 'base64' }],
     description: 'A PaymentPayload of x402 v2, as an object or as its JSON in base64; either this or relay_request_id. `accepted` is the requirement of data.x402.accepts. In the sandbox `payload` is {"outcome": "paid"}, or another outcome of POST /sandbox/payments/{relayRequestId}/pay.',
-  })
-  payload?: unknown;
-
-  @Text({ max: 64, optional: true, description: 'Of the payment, where it is known.' })
-  scheme?: string;
-
-  @Text({ max: 128, optional: true, description: 'CAIP-2 id of the chain that was paid on.' })
-  network?: string;
-
-  @Text({ max: 128, optional: true, description: 'Of the transaction that paid.' })
-  transactionHash?: string;
-}
+  }),
+  scheme: text(0, 64).optional().describe('Of the payment, where it is known.'),
+  network: text(0, 128).optional().describe('CAIP-2 id of the chain that was paid on.'),
+  transactionHash: text(0, 128).optional().describe('Of the transaction that paid.'),
+});
 
 /** @throws Refusal naming what is wrong: both ways to prove, none, or one that cannot be read. */
-export function toVerifyPayment({ payment_id, relay_request_id, payload, scheme, network, transactionHash }: VerifyPaymentBody): RequestOf<typeof verifyPayment> {
+export function toVerifyPayment({ payment_id, relay_request_id, payload, scheme, network, transactionHash }: z.output<typeof verifyPaymentBody>): RequestOf<typeof verifyPayment> {
   const problems: FieldProblem[] = [];
   if ((relay_request_id === undefined) === (payload === undefined)) problems.push({ field: 'relay_request_id', message: 'exactly one of relay_request_id and payload must be sent' });
   const read = payload === undefined ? { payload } : readPayload(payload);

@@ -5,8 +5,9 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { z } from 'zod';
 import { Public, RequireScope } from '../http/access.js';
-import { validBody } from '../http/body.pipe.js';
+import { bodyOf } from '../http/body.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
@@ -16,8 +17,8 @@ import { refOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties } from '../parties/parties.js';
+import { createReviewBody, toCreateReview } from './reviews.http-schema.js';
 import { createReviewExample, reviewExample } from './reputation.examples.js';
-import { CreateReviewBody, toCreateReview } from './reviews.http-schema.js';
 
 type ReviewRecord = OutputOf<typeof createReview>;
 
@@ -65,10 +66,10 @@ export class ReviewsHttpController {
     description: 'Once a listing and agent, within 30 days of the latest billable call or of the start of the subscription. Title at most 200 characters, comment at most 5,000.',
     asks: [createReview],
     status: 201,
-    body: { type: CreateReviewBody, examples: { review: createReviewExample } },
+    body: { schema: createReviewBody, examples: { review: createReviewExample } },
     answer: { schema: envelopeSchema(reviewSchema), example: success(reviewExample), description: 'Reviewed.' },
   })
-  async createReview(@Param('listingId') listingId: string, @Body(validBody) body: CreateReviewBody, @CurrentCall() call: Call) {
+  async createReview(@Param('listingId') listingId: string, @Body(bodyOf(createReviewBody)) body: z.output<typeof createReviewBody>, @CurrentCall() call: Call) {
     const listingRef = refOr(listingId, () => refuse(createReview, 'listing_not_found', {}));
     const review = await this.bus.request(createReview, toCreateReview(listingRef, body), call);
     return success(viewOf(review, principalOf(call).displayName));

@@ -1,27 +1,16 @@
-import type { RequestOf } from '@market/contracts';
+import { text, wholeNumber, type RequestOf } from '@market/contracts';
 import type { createReview } from '@market/contracts/reputation';
-import { Text, WholeNumber } from '../http/fields.js';
+import { z } from 'zod';
 
-const STARS = { min: 1, max: 5 };
+export const createReviewBody = z.object({
+  accuracy_rating: wholeNumber(1, 5).describe('Were the answers right?'),
+  reliability_rating: wholeNumber(1, 5).describe('Did it work each time?'),
+  value_rating: wholeNumber(1, 5).describe('Was it worth its price?'),
+  title: text(0, 200).optional(),
+  comment: text(0, 5_000).optional(),
+});
 
-export class CreateReviewBody {
-  @WholeNumber({ ...STARS, description: 'Were the answers right?' })
-  accuracy_rating: number;
-
-  @WholeNumber({ ...STARS, description: 'Did it work each time?' })
-  reliability_rating: number;
-
-  @WholeNumber({ ...STARS, description: 'Was it worth its price?' })
-  value_rating: number;
-
-  @Text({ max: 200, optional: true })
-  title?: string;
-
-  @Text({ max: 5_000, optional: true })
-  comment?: string;
-}
-
-export const toCreateReview = (listingRef: string, body: CreateReviewBody): RequestOf<typeof createReview> => ({
+export const toCreateReview = (listingRef: string, body: z.output<typeof createReviewBody>): RequestOf<typeof createReview> => ({
   listingRef,
   accuracyRating: body.accuracy_rating,
   reliabilityRating: body.reliability_rating,

@@ -72,7 +72,7 @@ describe('bad input', () => {
       expect(answer.json.error!.recovery).toMatchObject({ next_action: 'fix_request' });
     });
 
-    it.each([-1, 0.0000001, 1e400, 1_000_001, '1', null, [1], {}])('refuses the price %p', async (price) => {
+    it.each([-1, 0.0000001, 1e400, 1_000_001, '1', [1], {}])('refuses the price %p', async (price) => {
       const before = world.bus.asked(createListing).length;
       const body = JSON.stringify({ ...createListingExample, pricing_amount: '@' }).replace('"@"', price === Infinity ? '1e400' : JSON.stringify(price));
       expectRefused(await send(world, 'POST', '/listings', { key, body }), 400, 'BAD_REQUEST', 'request_invalid');

@@ -21,7 +21,7 @@ describe('the OpenAPI document', () => {
   it('says of each operation whom it is open to', () => {
     const accessOf = (name: string): unknown => served.operation(name)['x-access'];
     expect(served.operations.filter((operation) => operation['x-access'] === undefined)).toEqual([]);
-    expect(accessOf('GET /listings')).toEqual({ credential: 'none', account_types: ['agent', 'human'] });
+    expect(accessOf('GET /categories')).toEqual({ credential: 'none', account_types: ['agent', 'human'] });
     expect(accessOf('GET /listings/{listingId}')).toEqual({ credential: 'optional', account_types: ['agent', 'human'] });
     expect(accessOf('GET /me')).toEqual({ credential: 'required', account_types: ['agent', 'human'] });
     expect(accessOf('POST /gateway/{listingId}')).toEqual({ credential: 'required', scope: 'subscribe', account_types: ['agent'] });

@@ -68,7 +68,7 @@ describe('the operations of the edge', () => {
       const { json, status } = await send(world, 'GET', `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20`);
       expect([status, json]).toEqual([200, { success: true, data: [listingExample], pagination: { page: 2, limit: 20, total: 41, totalPages: 3 } }]);
       expect(world.bus.asked(searchListings)).toEqual([
-        { q: 'rain "now"', categoryId: CATEGORY_ID, pricingModel: 'per_call', deliveryType: 'api', minPriceMicros: '10000', maxPriceMicros: '2000000', sort: 'price_low', page: 2, limit: 20 },
+        { q: 'rain "now"', categoryId: CATEGORY_ID, pricingModel: 'per_call', deliveryType: 'api', minPriceMicros: '10000', maxPriceMicros: '2000000', mine: false, sort: 'price_low', page: 2, limit: 20 },
       ]);
     });
 
@@ -84,7 +84,7 @@ describe('the operations of the edge', () => {
       expect(world.bus.asked(getListing)).toEqual([{ ref: 'hourly-weather' }, { ref: LISTING_ID }, { ref: 'hourly-weather' }]);
     });
 
-    it('POST /listings passes on every field, its price in exact micros', async () => {
+    it('POST /listings passes on every field as it was sent', async () => {
       const everything = {
         ...createListingExample,
         challenge: 'c'.repeat(64),
@@ -107,15 +107,13 @@ describe('the operations of the edge', () => {
       };
       const { status, json } = await send(world, 'POST', '/listings', { key, body: everything });
       expect([status, Object.keys(json.data!)]).toEqual([201, ['id', 'name', 'slug', 'provider_id', 'status', 'pricing_model', 'pricing_amount', 'created_at', 'gateway_signing_secret']]);
-      const [asked] = world.bus.asked(createListing);
-      expect(asked).toMatchObject({ pricingAmountMicros: '123457', pricingCurrency: 'USD', exampleOutputs: [{ label: 'l', content: 'c' }], status: 'draft', powNonce: '8f21c', privateEndpointUrl: createListingExample.private_endpoint_url });
-      expect(Object.values(asked!).every((value) => value !== undefined)).toBe(true);
+      expect(world.bus.asked(createListing)).toEqual([everything]);
     });
 
     it('PATCH passes on what is sent and nothing else, DELETE removes', async () => {
       expect((await send(world, 'PATCH', `/listings/${LISTING_ID}`, { key, body: { pricing_amount: 0, tags: [] } })).status).toBe(200);
-      expect(world.bus.asked(updateListing)).toEqual([{ listingId: LISTING_ID, pricingAmountMicros: '0', tags: [] }]);
-      world.bus.answers(removeListing, ({ listingId }) => ({ id: listingId, deleted: false, status: 'suspended' as const }));
+      expect(world.bus.asked(updateListing)).toEqual([{ listing_id: LISTING_ID, pricing_amount: 0, tags: [] }]);
+      world.bus.answers(removeListing, ({ listing_id }) => ({ id: listing_id, deleted: false, status: 'suspended' as const }));
       expect((await send(world, 'DELETE', `/listings/${LISTING_ID}`, { key })).json.data).toEqual({ id: LISTING_ID, deleted: false, status: 'suspended' });
     });
   });

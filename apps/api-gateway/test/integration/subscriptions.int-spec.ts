@@ -79,7 +79,7 @@ describe('subscriptions and payments at the edge', () => {
     ['no proof', {}, ['relay_request_id']],
     ['an id that is none', { relay_request_id: '0x12' }, ['relay_request_id']],
     ['a payload that is a list', { payload: [] }, ['payload']],
-    ['a payload that is null', { payload: null }, ['payload']],
+    ['a payload that is null, and so left out', { payload: null }, ['relay_request_id']],
     ['a payload that is no base64', { payload: 'not base64!' }, ['payload']],
     ['unknown fields', { relay_request_id: RELAY_REQUEST_ID, transaction_hash: '0x' }, ['transaction_hash']],
     ['a number for the scheme', { relay_request_id: RELAY_REQUEST_ID, scheme: 1 }, ['scheme']],

@@ -40,7 +40,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(createListingChallenge, () => listingChallengeExample)
     .answers(createListing, () => createdListingExample)
     .answers(updateListing, () => listingDetailExample)
-    .answers(removeListing, ({ listingId }) => ({ id: listingId, deleted: true }))
+    .answers(removeListing, ({ listing_id }) => ({ id: listing_id, deleted: true }))
     .answers(executeCall, () => ({ outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false }))
     .answers(executeKeylessCall, ({ authorization }) =>
       authorization === undefined

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { listingRemoved } from '@market/contracts/catalog';
 import { provisionEndpoint, type endpointChanged } from '@market/contracts/gateway';
-import { MessageBus, refuse, type Call, type ReceivedEvent } from '@market/messaging';
+import { MessageBus, type Call, type ReceivedEvent } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -27,8 +27,6 @@ const failing = sql(
 );
 const forget = sql('endpoints.forget', 'DELETE FROM endpoints WHERE listing_id = $1');
 
-const LONGEST_URL = 2_048;
-
 export type ProvisionedEndpoint = OutputOf<typeof provisionEndpoint>;
 
 /** The gateway owns private endpoints; here is how a listing gets one, and what listings show of it. */
@@ -42,7 +40,6 @@ export class Endpoints {
 
   /** Repeating it for a listing replaces the URL alone. @throws Refusal `endpoint_url_refused`. */
   provision(endpoint: InputOf<typeof provisionEndpoint>, call: Call): Promise<ProvisionedEndpoint> {
-    if (endpoint.url.length > LONGEST_URL) throw refuse(provisionEndpoint, 'endpoint_url_refused', { problem: `must be at most ${LONGEST_URL} characters` });
     return this.bus.request(provisionEndpoint, endpoint, call);
   }
 

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createListing, listingWorkSolved } from '@market/contracts/catalog';
-import { newId, usdNumber } from '@market/kernel';
+import { microsFromUsdNumber, newId, usdNumber } from '@market/kernel';
 import { principalOf, refuse, Refusal, type Call } from '@market/messaging';
 import { Idempotency, Outbox, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
@@ -12,9 +12,7 @@ import { isSeller } from '../providers/is-seller.js';
 import { Providers } from '../providers/providers.js';
 import { columnsOf } from './domain/listing-state.js';
 import { textProblem } from './domain/listing-text.js';
-import { pricingProblem } from './domain/pricing.js';
-import type { ListingEntity } from './infra/listing.entity.js';
-import { ListingsRepository } from './infra/listings.repository.js';
+import { ListingsRepository, type Listing } from './infra/listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
 type Input = InputOf<typeof createListing>;
@@ -45,11 +43,11 @@ export class CreateListing {
     const kept = await this.idempotency.replay(createListing, call);
     if (kept) return kept;
     await this.assertSellable(input);
-    const solved = await this.challenges.solved(seller.accountId, input.powNonce, input.challenge);
+    const solved = await this.challenges.solved(seller.accountId, input.pow_nonce, input.challenge);
     await this.providers.ensureKnown(seller.accountId, call);
 
     const listing = newListing(input, seller.accountId);
-    const url = input.privateEndpointUrl;
+    const url = input.private_endpoint_url;
     const endpoint = url === undefined ? undefined : await this.endpoints.provision({ listingId: listing.id, sellerId: seller.accountId, url }, call);
     try {
       const created = await this.idempotency.run(createListing, call, (tx) => this.store(tx, listing, solved, endpoint, call));
@@ -64,81 +62,47 @@ export class CreateListing {
   }
 
   private async assertSellable(input: Input): Promise<void> {
-    const text = textProblem(textsOf(input));
+    const { name, description, pricing_model, pricing_amount, private_endpoint_url, category_id } = input;
+    const text = textProblem({ name, description });
     if (text) throw refuse(createListing, 'text_invalid', text);
-    const pricing = pricingProblem({ model: input.pricingModel, amountMicros: BigInt(input.pricingAmountMicros), currency: input.pricingCurrency });
-    if (pricing) throw refuse(createListing, 'pricing_invalid', { problem: pricing });
-    if (input.pricingModel === 'per_call' && input.privateEndpointUrl === undefined) throw refuse(createListing, 'private_endpoint_required', {});
-    if (input.pricingModel !== 'per_call' && input.privateEndpointUrl !== undefined) throw refuse(createListing, 'private_endpoint_unexpected', {});
-    if (input.categoryId !== undefined && !(await this.categories.has(input.categoryId))) throw refuse(createListing, 'category_not_found', {});
+    if (pricing_model === 'free' && pricing_amount > 0) throw refuse(createListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
+    if (pricing_model === 'per_call' && private_endpoint_url === undefined) throw refuse(createListing, 'private_endpoint_required', {});
+    if (pricing_model !== 'per_call' && private_endpoint_url !== undefined) throw refuse(createListing, 'private_endpoint_unexpected', {});
+    if (category_id !== null && !(await this.categories.has(category_id))) throw refuse(createListing, 'category_not_found', {});
   }
 
-  private async store(tx: Tx, listing: Omit<ListingEntity, 'slug'>, { challenge, difficulty, solveMs }: SolvedChallenge, endpoint: ProvisionedEndpoint | undefined, call: Call): Promise<Created> {
+  private async store(tx: Tx, listing: Omit<Listing, 'slug'>, { challenge, difficulty, solveMs }: SolvedChallenge, endpoint: ProvisionedEndpoint | undefined, call: Call): Promise<Created> {
     const limit = this.config.listingsPerSellerMax;
-    if ((await this.listings.countOfSeller(tx, listing.providerId)) >= limit) throw refuse(createListing, 'listing_limit_reached', { limit });
-    await this.challenges.consume(tx, listing.providerId, challenge);
-    await this.outbox.add(tx, listingWorkSolved, { accountId: listing.providerId, difficulty, solveMs, solvedAt: listing.createdAt.toISOString() }, call);
+    if ((await this.listings.countOfSeller(tx, listing.provider_id)) >= limit) throw refuse(createListing, 'listing_limit_reached', { limit });
+    await this.challenges.consume(tx, listing.provider_id, challenge);
+    await this.outbox.add(tx, listingWorkSolved, { accountId: listing.provider_id, difficulty, solveMs, solvedAt: listing.created_at.toISOString() }, call);
     const slug = await this.changes.add(tx, listing, call);
     if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
     return {
       id: listing.id,
       name: listing.name,
       slug,
-      provider_id: listing.providerId,
+      provider_id: listing.provider_id,
       status: listing.status,
-      pricing_model: listing.pricingModel,
-      pricing_amount: usdNumber(listing.priceMicros),
-      created_at: listing.createdAt.toISOString(),
+      pricing_model: listing.pricing_model,
+      pricing_amount: usdNumber(BigInt(listing.price_micros)),
+      created_at: listing.created_at.toISOString(),
       ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }),
     };
   }
 }
 
-function newListing(input: Input, providerId: string): Omit<ListingEntity, 'slug'> {
+function newListing({ pow_nonce: _nonce, challenge: _challenge, private_endpoint_url: _url, status, pricing_amount, ...fields }: Input, provider_id: string) {
   const now = new Date();
   return {
+    ...fields,
     id: newId(now.getTime()),
     version: 1,
-    providerId,
-    name: input.name,
-    description: input.description,
-    categoryId: input.categoryId ?? null,
-    pricingModel: input.pricingModel,
-    priceMicros: BigInt(input.pricingAmountMicros),
-    pricingCurrency: input.pricingCurrency,
-    preferredCurrency: input.preferredCurrency,
-    deliveryType: input.deliveryType,
-    authMethod: input.authMethod,
-    formats: input.formats,
-    docs: input.docs ?? null,
-    connectionInstructions: input.connectionInstructions ?? null,
-    exampleOutputs: input.exampleOutputs,
-    demoEndpoint: input.demoEndpoint ?? null,
-    githubUrl: input.githubUrl ?? null,
-    logoUrl: input.logoUrl ?? null,
-    expectedDelivery: input.expectedDelivery ?? null,
-    riskDisclaimers: input.riskDisclaimers ?? null,
-    sla: input.sla ?? null,
-    tags: input.tags,
-    ...columnsOf(input.status),
-    publishedAt: input.status === 'active' ? now : null,
-    createdAt: now,
-    updatedAt: now,
+    provider_id,
+    price_micros: microsFromUsdNumber(pricing_amount)!.toString(),
+    ...columnsOf(status),
+    published_at: status === 'active' ? now : null,
+    created_at: now,
+    updated_at: now,
   };
 }
-
-const textsOf = (input: Input) => ({
-  name: input.name,
-  description: input.description,
-  formats: input.formats,
-  docs: input.docs,
-  connection_instructions: input.connectionInstructions,
-  example_outputs: input.exampleOutputs,
-  demo_endpoint: input.demoEndpoint,
-  github_url: input.githubUrl,
-  logo_url: input.logoUrl,
-  expected_delivery: input.expectedDelivery,
-  risk_disclaimers: input.riskDisclaimers,
-  sla: input.sla,
-  tags: input.tags,
-});

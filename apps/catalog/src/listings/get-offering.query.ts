@@ -2,7 +2,7 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { getOffering, type Offering } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
 import { refuse } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { isSlug } from './domain/slug.js';
 
@@ -19,9 +19,13 @@ export class GetOffering {
   constructor(private readonly database: Database) {}
 
   async execute({ ref }: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
-    const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
-    const [found] = known ? await this.database.query<Offering>(known, [ref]) : [];
+    const found = await this.find(this.database, ref);
     if (!found) throw refuse(getOffering, 'listing_not_found', {});
     return found;
+  }
+
+  async find(from: Pick<Tx, 'query'>, ref: string): Promise<Offering | undefined> {
+    const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
+    return known ? (await from.query<Offering>(known, [ref]))[0] : undefined;
   }
 }

@@ -24,8 +24,8 @@ export class ListingsMessageController {
   ) {}
 
   @HandleRequest(searchListings)
-  searchListings(input: InputOf<typeof searchListings>): Promise<OutputOf<typeof searchListings>> {
-    return this.searchListingsQuery.execute(input);
+  searchListings(input: InputOf<typeof searchListings>, call: Call): Promise<OutputOf<typeof searchListings>> {
+    return this.searchListingsQuery.execute(input, call);
   }
 
   @HandleRequest(getListing)

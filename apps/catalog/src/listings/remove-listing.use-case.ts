@@ -18,12 +18,12 @@ export class RemoveListing {
     private readonly endpoints: Endpoints,
   ) {}
 
-  execute({ listingId }: InputOf<typeof removeListing>, call: Call): Promise<OutputOf<typeof removeListing>> {
+  execute({ listing_id }: InputOf<typeof removeListing>, call: Call): Promise<OutputOf<typeof removeListing>> {
     const { accountId } = principalOf(call);
     return this.database.transaction(async (tx) => {
-      const listing = await this.listings.lock(tx, listingId);
+      const listing = await this.listings.lock(tx, listing_id);
       if (!listing) throw refuse(removeListing, 'listing_not_found', {});
-      if (listing.providerId !== accountId) throw refuse(removeListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
+      if (listing.provider_id !== accountId) throw refuse(removeListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
       const state = stateOf(listing);
       const outcome = TRANSITIONS[state].delete;
       if (outcome === 'removed') {

@@ -1,15 +1,16 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { updateListing } from '@market/contracts/catalog';
+import { microsFromUsdNumber } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Categories } from '../categories/categories.js';
 import { Endpoints } from '../endpoints/endpoints.js';
 import { stateOf, TRANSITIONS, type ListingState } from './domain/listing-state.js';
 import { textProblem } from './domain/listing-text.js';
-import { pricingProblem } from './domain/pricing.js';
 import { GetListing } from './get-listing.query.js';
-import { ListingsRepository, type ListingFacts } from './infra/listings.repository.js';
-import { ListingChanges, type Change } from './listing-changes.js';
+import { ListingsRepository, type ListingFacts, type ListingFields } from './infra/listings.repository.js';
+import { ListingChanges } from './listing-changes.js';
 
 type Input = InputOf<typeof updateListing>;
 
@@ -23,18 +24,20 @@ export class UpdateListing {
     private readonly database: Database,
     private readonly listings: ListingsRepository,
     private readonly changes: ListingChanges,
+    private readonly categories: Categories,
     private readonly endpoints: Endpoints,
     private readonly getListing: GetListing,
   ) {}
 
   async execute(input: Input, call: Call): Promise<OutputOf<typeof updateListing>> {
     const { accountId } = principalOf(call);
-    decide(await this.listings.find(this.database, input.listingId), input, accountId);
-    const url = input.privateEndpointUrl;
-    const endpoint = url === undefined ? undefined : await this.endpoints.provision({ listingId: input.listingId, sellerId: accountId, url }, call);
+    decide(await this.listings.find(this.database, input.listing_id), input, accountId);
+    if (input.category_id && !(await this.categories.has(input.category_id))) throw refuse(updateListing, 'category_not_found', {});
+    const url = input.private_endpoint_url;
+    const endpoint = url === undefined ? undefined : await this.endpoints.provision({ listingId: input.listing_id, sellerId: accountId, url }, call);
     return this.database.transaction(async (tx) => {
-      const { listing, change, state } = decide(await this.listings.lock(tx, input.listingId), input, accountId);
-      await this.changes.apply(tx, listing, change, state, call);
+      const { listing, changes, state } = decide(await this.listings.lock(tx, input.listing_id), input, accountId);
+      await this.changes.apply(tx, listing, changes, state, call);
       if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
       const detail = (await this.getListing.find(tx, listing.id, accountId))!;
       return { ...detail, ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }) };
@@ -43,30 +46,22 @@ export class UpdateListing {
 }
 
 /** @throws Refusal of `updateListing` where the owner, the state, the texts or the price do not allow the change. */
-function decide(listing: ListingFacts | undefined, input: Input, accountId: string): { listing: ListingFacts; change: Change; state: ListingState } {
+function decide(listing: ListingFacts | undefined, input: Input, accountId: string): { listing: ListingFacts; changes: Partial<ListingFields>; state: ListingState } {
+  const { listing_id: _id, status, private_endpoint_url, pricing_amount, ...fields } = input;
   if (!listing) throw refuse(updateListing, 'listing_not_found', {});
-  if (listing.providerId !== accountId) throw refuse(updateListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
-  const outcome = TRANSITIONS[stateOf(listing)][input.status === undefined ? 'edit' : (`set_${input.status}` as const)];
-  if (typeof outcome === 'object') {
-    throw outcome.denied === 'locked' ? refuse(updateListing, 'listing_suspended', { suspended_by: listing.suspendedBy! }) : refuse(updateListing, 'suspended_by_owner', {});
+  if (listing.provider_id !== accountId) throw refuse(updateListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
+  const state = TRANSITIONS[stateOf(listing)][status === undefined ? 'edit' : (`set_${status}` as const)];
+  if (typeof state === 'object') {
+    throw state.denied === 'locked' ? refuse(updateListing, 'listing_suspended', { suspended_by: listing.suspended_by! }) : refuse(updateListing, 'suspended_by_owner', {});
   }
-  const text = textProblem({ name: input.name, description: input.description, tags: input.tags });
+  const text = textProblem({ name: fields.name, description: fields.description });
   if (text) throw refuse(updateListing, 'text_invalid', text);
-  return { listing, change: { ...given(input), ...priceOf(listing, input) }, state: outcome };
-}
-
-function given({ name, description, tags }: Input): Change {
-  return { ...(name !== undefined && { name }), ...(description !== undefined && { description }), ...(tags && { tags }) };
-}
-
-/** A listing made free without a word on its price costs nothing; made per_call it needs an endpoint to call. */
-function priceOf(listing: ListingFacts, input: Input): Pick<Change, 'pricingModel' | 'priceMicros'> {
-  const pricingModel = input.pricingModel ?? listing.pricingModel;
-  const amount = input.pricingAmountMicros ?? (input.pricingModel === 'free' ? 0 : listing.priceMicros);
-  const priceMicros = BigInt(amount);
-  const problem = pricingProblem({ model: pricingModel, amountMicros: priceMicros, currency: listing.pricingCurrency });
-  if (problem) throw refuse(updateListing, 'pricing_invalid', { problem });
-  if (pricingModel !== 'per_call' && input.privateEndpointUrl !== undefined) throw refuse(updateListing, 'private_endpoint_unexpected', {});
-  if (pricingModel === 'per_call' && listing.pricingModel !== 'per_call' && input.privateEndpointUrl === undefined) throw refuse(updateListing, 'private_endpoint_required', {});
-  return { pricingModel, priceMicros };
+  const model = fields.pricing_model ?? listing.pricing_model;
+  // Made free without a word on its price, a listing costs nothing.
+  const unsaid = fields.pricing_model === 'free' ? '0' : listing.price_micros;
+  const price_micros = pricing_amount === undefined ? unsaid : microsFromUsdNumber(pricing_amount)!.toString();
+  if (model === 'free' && price_micros !== '0') throw refuse(updateListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
+  if (model !== 'per_call' && private_endpoint_url !== undefined) throw refuse(updateListing, 'private_endpoint_unexpected', {});
+  if (model === 'per_call' && listing.pricing_model !== 'per_call' && private_endpoint_url === undefined) throw refuse(updateListing, 'private_endpoint_required', {});
+  return { listing, changes: { ...fields, price_micros }, state };
 }

@@ -2,9 +2,11 @@ import type { InputOf } from '@market/contracts';
 import type { searchListings } from '@market/contracts/catalog';
 
 /** All that is given must hold; prices are inclusive. */
-export interface WantedListings extends Omit<InputOf<typeof searchListings>, 'q' | 'page' | 'limit'> {
+export interface WantedListings extends Omit<InputOf<typeof searchListings>, 'q' | 'mine' | 'page' | 'limit'> {
   /** As people type it: words, "phrases", or, and a minus for not. */
   text?: string;
+  /** Whose listings, in every state; active ones of anybody where nobody is named. */
+  sellerId?: string;
   offset: number;
   limit: number;
 }
@@ -17,7 +19,7 @@ export interface FoundListings {
   totalIsEstimate: boolean;
 }
 
-/** Which active listings are wanted, and in which order; an answer knows everything that was committed before it was asked for. */
+/** Which listings are wanted, and in which order; an answer knows everything that was committed before it was asked for. */
 export abstract class ListingSearch {
   abstract find(wanted: WantedListings): Promise<FoundListings>;
 }

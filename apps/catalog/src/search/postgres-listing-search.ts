@@ -49,6 +49,8 @@ const sumUp = sql(
    INSERT INTO active_listings (change) SELECT sum(change) FROM former HAVING count(*) > 0`,
 );
 const SUM_UP_EVERY_MS = 60_000;
+/** As many as CATALOG_LISTINGS_PER_SELLER_MAX may be. */
+const MAX_OF_SELLER = 1_000_000;
 
 interface Shelf {
   active: number;
@@ -69,7 +71,7 @@ const NOTHING: PageRow = { itemsJson: '[]', shown: 0, key: null, id: null };
  * Answers from the indexes of the catalog's own tables. How many listings match decides how a page of them is found: few are
  * taken out of the GIN index and sorted; where many match, following the index of the order meets a page soon.
  *
- * Queries: 2 without any filter; else 2 to 4, and up to 4 more for a text that nothing matches.
+ * Queries: 1 for one seller's listings, 2 without any filter; else 2 to 4, and up to 4 more for a text that nothing matches.
  */
 export class PostgresListingSearch extends ListingSearch implements OnModuleInit, OnModuleDestroy {
   private connections: Database | undefined;
@@ -100,10 +102,17 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   }
 
   async find(wanted: WantedListings): Promise<FoundListings> {
+    if (wanted.sellerId !== undefined) return this.findOfSeller(wanted);
     const shelf = await this.ask<Shelf>([countActive, []]);
     if (isFiltered(wanted)) return this.findFiltered(wanted, shelf);
     const { itemsJson } = await this.pageOfAll(wanted, shelf.active);
     return { itemsJson, total: shelf.active, totalIsEstimate: false };
+  }
+
+  /** However many one seller may have, they are few enough to be sorted. */
+  private async findOfSeller(query: Query): Promise<FoundListings> {
+    const { matches, itemsJson } = await this.ask<PageRow & { matches: number }>(fewMatches(query, { most: MAX_OF_SELLER, sortable: MAX_OF_SELLER }));
+    return { itemsJson, total: matches, totalIsEstimate: false };
   }
 
   private async findFiltered(query: Query, shelf: Shelf): Promise<FoundListings> {

@@ -38,13 +38,13 @@ describe('one seller', () => {
     const seller = principal();
     await service.sql(`INSERT INTO listing_challenges SELECT encode(sha256(n::text::bytea), 'hex'), $1, 0, now(), now() + interval '1 hour' FROM generate_series(1, 20) n`, [seller.accountId]);
     const open = await service.sql<{ challenge: string }>('SELECT challenge FROM listing_challenges WHERE agent_id = $1', [seller.accountId]);
-    const answers = await Promise.allSettled(open.map(({ challenge }) => service.ask(createListing, { ...plain, status: 'draft', challenge, powNonce: '0' }, { principal: seller })));
+    const answers = await Promise.allSettled(open.map(({ challenge }) => service.ask(createListing, { ...plain, status: 'draft', challenge, pow_nonce: '0' }, { principal: seller })));
     expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(12);
     for (const answer of answers) if (answer.status === 'rejected') expect(answer.reason).toMatchObject({ reason: 'listing_limit_reached', details: { limit: 12 } });
     expect(await refusalOf(service.ask(createListingChallenge, {}, { principal: seller }))).toEqual({ reason: 'listing_limit_reached', details: { limit: 12 } });
 
     const [draft] = await service.sql<{ id: string }>('SELECT id FROM listings WHERE provider_id = $1 LIMIT 1', [seller.accountId]);
-    await service.ask(removeListing, { listingId: draft!.id }, { principal: seller });
+    await service.ask(removeListing, { listing_id: draft!.id }, { principal: seller });
     await service.sql(`UPDATE listings SET created_at = created_at - interval '1 day' WHERE provider_id = $1`, [seller.accountId]);
     await forgetChallenges(seller);
     await service.ask(createListing, { ...plain, ...(await proofOf(service, seller)) }, { principal: seller });

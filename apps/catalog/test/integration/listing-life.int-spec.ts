@@ -14,7 +14,7 @@ describe('the life of a listing', () => {
     const seller = principal();
     const { categories } = await service.ask(listCategories, {});
     const category = categories[10]!;
-    const created = await create(service, seller, { ...perCall, categoryId: category.id, tags: ['forecast', 'météo'] });
+    const created = await create(service, seller, { ...perCall, category_id: category.id, tags: ['forecast', 'météo'] });
     expect(created).toMatchObject({ name: 'Weather', slug: 'weather', provider_id: seller.accountId, status: 'active', pricing_model: 'per_call', pricing_amount: 0.01, gateway_signing_secret: expect.stringMatching(/^whsec_/) as string });
 
     const found = await service.search({ q: 'forecasting', page: 1, limit: 20 });
@@ -30,14 +30,14 @@ describe('the life of a listing', () => {
       listings: [{ id: created.id, name: 'Weather', slug: 'weather', delivery_type: 'api', provider_id: seller.accountId, connection_instructions: null, auth_method: 'api_key', demo_endpoint: null }],
     });
 
-    const changed = await service.ask(updateListing, { listingId: created.id, name: 'Weather & Tides', pricingAmountMicros: '20000' }, { principal: seller });
+    const changed = await service.ask(updateListing, { listing_id: created.id, name: 'Weather & Tides', pricing_amount: 0.02 }, { principal: seller });
     expect(changed).toMatchObject({ name: 'Weather & Tides', slug: 'weather', pricing_amount: 0.02 });
     expect(changed).not.toHaveProperty('gateway_signing_secret');
 
-    expect(await service.ask(removeListing, { listingId: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: false, status: 'suspended' });
+    expect(await service.ask(removeListing, { listing_id: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: false, status: 'suspended' });
     expect((await service.search({ page: 1, limit: 20 })).total).toBe(0);
-    await service.ask(updateListing, { listingId: created.id, status: 'draft' }, { principal: seller });
-    expect(await service.ask(removeListing, { listingId: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: true });
+    await service.ask(updateListing, { listing_id: created.id, status: 'draft' }, { principal: seller });
+    expect(await service.ask(removeListing, { listing_id: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: true });
     expect(await service.sql('SELECT id FROM listings')).toEqual([]);
 
     await eventually(() => {

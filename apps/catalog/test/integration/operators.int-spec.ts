@@ -32,7 +32,7 @@ describe('an operator', () => {
     runCommand(catalog, catalog.commands!.find((command) => command.name === name)!, { operator: 'ada', arguments: ref === undefined ? [] : [ref], options: {}, ...input }, { DATABASE_URL: service.databaseUrl });
   const suspend = (ref = listing.id, reason = 'a copy of another') => run('listing suspend', ref, { options: { reason } });
   const release = (ref = listing.id) => run('listing release', ref);
-  const patch = (values: { status?: 'draft' | 'active'; name?: string }) => service.ask(updateListing, { listingId: listing.id, ...values }, { principal: owner });
+  const patch = (values: { status?: 'draft' | 'active'; name?: string }) => service.ask(updateListing, { listing_id: listing.id, ...values }, { principal: owner });
   const trail = async () => (await latestOperatorActions(database, 100)).filter(({ subject }) => subject === listing.id).map(({ operator, command, reason }) => [operator, command, reason]);
 
   it('takes a listing off the market, by id or slug, and everyone is told', async () => {
@@ -54,7 +54,7 @@ describe('an operator', () => {
     expect(await patch({ name: 'Renamed' })).toMatchObject({ name: 'Renamed', status: 'active' });
 
     await suspend();
-    expect(await service.ask(removeListing, { listingId: listing.id }, { principal: owner })).toEqual({ id: listing.id, deleted: false, status: 'suspended' });
+    expect(await service.ask(removeListing, { listing_id: listing.id }, { principal: owner })).toEqual({ id: listing.id, deleted: false, status: 'suspended' });
     expect(await release()).toMatch('held_as_withdrawn -> suspended_by_owner');
     expect(await patch({ status: 'draft' })).toMatchObject({ status: 'draft' });
     expect(await suspend()).toMatch('draft -> held_as_draft');

@@ -7,7 +7,6 @@ import { catalogDatabase } from '../../src/database.js';
 import type { FoundListings } from '../../src/search/listing-search.js';
 import { BOUNDS, PostgresListingSearch, type SearchBounds } from '../../src/search/postgres-listing-search.js';
 import { startCatalog, type CatalogService } from '../support/catalog-service.js';
-import { refusalOf } from '../support/listings.js';
 import { naiveSearch, WORDS } from '../support/search-model.js';
 import { listingOf, seedListings, type SeededListing } from '../support/seed-listings.js';
 
@@ -220,15 +219,6 @@ describe('search', () => {
       { numRuns: 500 },
     );
   }, 60_000);
-
-  it.each([
-    ['NUL', 'fjord\0quilt'],
-    ['half a surrogate pair', 'fjord \ud800'],
-    ['201 characters', 'q'.repeat(201)],
-    ['100 KB of words', 'fjord quilt '.repeat(8_500)],
-  ])('refuses %s for text', async (_what, q) => {
-    expect(await refusalOf(search({ q }))).toMatchObject({ reason: 'text_invalid', details: { field: 'q' } });
-  });
 
   it('finds for a misspelt word what the most similar words of the listings find, as pg_trgm compares them', async () => {
     const misspelling = fc.tuple(word, fc.nat({ max: 20 }), fc.constantFrom('drop', 'swap', 'double', 'change')).map(([right, at, how]) => {

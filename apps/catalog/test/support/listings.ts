@@ -13,13 +13,13 @@ export function solve(challenge: string, difficulty: number): string {
 }
 
 /** A challenge of the seller's, solved. */
-export async function proofOf(service: CatalogService, principal: Principal): Promise<{ challenge: string; powNonce: string }> {
+export async function proofOf(service: CatalogService, principal: Principal): Promise<{ challenge: string; pow_nonce: string }> {
   const { challenge, difficulty } = await service.ask(createListingChallenge, {}, { principal });
-  return { challenge, powNonce: solve(challenge, difficulty) };
+  return { challenge, pow_nonce: solve(challenge, difficulty) };
 }
 
-export const plain: Omit<NewListing, 'powNonce'> = { name: 'Weather', description: 'Forecasts for any place on earth' };
-export const perCall: Omit<NewListing, 'powNonce'> = { ...plain, pricingModel: 'per_call', pricingAmountMicros: '10000', privateEndpointUrl: 'https://seller.example/forecast' };
+export const plain: Omit<NewListing, 'pow_nonce'> = { name: 'Weather', description: 'Forecasts for any place on earth' };
+export const perCall: Omit<NewListing, 'pow_nonce'> = { ...plain, pricing_model: 'per_call', pricing_amount: 0.01, private_endpoint_url: 'https://seller.example/forecast' };
 
 export async function create(service: CatalogService, principal: Principal, values: Partial<NewListing> = {}, as: Partial<Call> = {}): Promise<OutputOf<typeof createListing>> {
   return service.ask(createListing, { ...plain, ...(await proofOf(service, principal)), ...values }, { principal, ...as });

@@ -34,10 +34,11 @@ inEachMode('a field of a listing', (world) => {
           await refused({ [field]: character.repeat(max + 1) });
           if (min > 0) await refused({ [field]: character.repeat(min - 1) });
         }
-        for (const value of [null, 1, true, {}, ['text']]) await refused({ [field]: value });
-        const created = await listedWith(seller, {});
-        if (min === 0) expect(created[field]).toBeNull();
-        else expectFieldRefused(await attemptListing(seller, { ...free(), [field]: undefined }), field);
+        for (const value of [1, true, {}, ['text']]) await refused({ [field]: value });
+        for (const value of [null, undefined]) {
+          if (min === 0) expect((await listedWith(seller, { [field]: value }))[field]).toBeNull();
+          else expectFieldRefused(await attemptListing(seller, { ...free(), [field]: value }), field);
+        }
       });
     }
 
@@ -83,29 +84,29 @@ inEachMode('a field of a listing', (world) => {
     ];
     for (const [field, initial, values, row] of choices) {
       it(`${field} is ${values.join(', ')}, at first ${initial} [spec: ${row}]`, async () => {
-        expect((await listedWith(seller, {}))[field]).toBe(initial);
+        for (const fields of [{}, { [field]: null }]) expect((await listedWith(seller, fields))[field]).toBe(initial);
         for (const value of values) expect((await listedWith(seller, { [field]: value, ...(value === 'per_call' && { private_endpoint_url: ENDPOINT }) }))[field]).toBe(value);
-        for (const value of ['', 'other', initial.toUpperCase() === initial ? initial.toLowerCase() : initial.toUpperCase(), null, 0, [initial]]) await refused({ [field]: value });
+        for (const value of ['', 'other', initial.toUpperCase() === initial ? initial.toLowerCase() : initial.toUpperCase(), 0, [initial]]) await refused({ [field]: value });
       });
     }
 
     it('status is draft or active, at first active, and never one that only the marketplace gives [spec: listing.status]', async () => {
       expect((await listedWith(seller, {})).status).toBe('active');
       for (const status of ['draft', 'active'] as const) await shown('status', status);
-      for (const status of ['suspended', 'removed', '', null]) await refused({ status });
+      for (const status of ['suspended', 'removed', '']) await refused({ status });
     });
 
     it('pricing_currency is USD, which every price is in [spec: listing.pricing-currency]', async () => {
       expect((await listedWith(seller, {})).pricing_currency).toBe('USD');
       await shown('pricing_currency', 'USD');
-      for (const pricing_currency of ['EUR', 'usd', 'USDC', '', null, 840]) await refused({ pricing_currency });
+      for (const pricing_currency of ['EUR', 'usd', 'USDC', '', 840]) await refused({ pricing_currency });
     });
 
     it('category_id is the id of a category [spec: listing.category-id]', async () => {
       const [category] = await anyone.categories();
       expect(await listedWith(seller, {})).toMatchObject({ category_id: null, category: null });
       expect(await listedWith(seller, { category_id: category!.id })).toMatchObject({ category_id: category!.id, category: { id: category!.id, name: category!.name, slug: category!.slug } });
-      for (const category_id of ['', 'data-research', null, 1]) await refused({ category_id });
+      for (const category_id of ['', 'data-research', 1]) await refused({ category_id });
       const unknown = await attemptListing(seller, free({ category_id: '01995bad-5c00-7000-8000-00000000dead' }));
       expect([unknown.status, reasonOf(unknown)]).toEqual([400, 'category_not_found']);
     });
@@ -116,7 +117,7 @@ inEachMode('a field of a listing', (world) => {
     for (const pricing_amount of [0, 0.000001, 0.1, 0.3, 1, 12.345678, 999_999.999999, 1_000_000]) {
       expect(await listedWith(seller, { pricing_model: 'monthly', pricing_amount })).toMatchObject({ pricing_amount });
     }
-    for (const pricing_amount of [-1, -0.000001, 0.0000001, 1_000_000.000001, 1_000_001, 2 ** 53, 1e300, '1', '', null, true, [1], {}]) await refused({ pricing_amount, pricing_model: 'monthly' });
+    for (const pricing_amount of [-1, -0.000001, 0.0000001, 1_000_000.000001, 1_000_001, 2 ** 53, 1e300, '1', '', true, [1], {}]) await refused({ pricing_amount, pricing_model: 'monthly' });
     expect((await attemptListing(seller, free({ pricing_amount: 1 }))).status).toBe(400);
     const { id } = await listedWith(seller, { pricing_model: 'yearly', pricing_amount: 1 });
     for (const pricing_amount of [0.000001, 1_000_000, 0]) expect(await seller.market.listings.update(id, { pricing_amount })).toMatchObject({ pricing_amount });
@@ -130,7 +131,7 @@ inEachMode('a field of a listing', (world) => {
     it('formats is of texts, at first json [spec: listing.formats]', async () => {
       expect((await listedWith(seller, {})).formats).toEqual(['json']);
       for (const formats of [[], ['csv'], ['json', 'text/csv; "quoted"', '{}', 'NULL']]) await shown('formats', formats);
-      for (const formats of ['json', null, [1], [''], [['json']], [null], Array(21).fill('json')]) await refused({ formats });
+      for (const formats of ['json', [1], [''], [['json']], [null], Array(21).fill('json')]) await refused({ formats });
     });
 
     it('tags is of texts, and changes [spec: listing.tags]', async () => {
@@ -140,7 +141,7 @@ inEachMode('a field of a listing', (world) => {
         await shown('tags', list);
         expect(await seller.market.listings.update(id, { tags: list })).toMatchObject({ tags: list });
       }
-      for (const list of ['a', null, [1], [''], ['x'.repeat(51)], Array(21).fill('x')]) {
+      for (const list of ['a', [1], [''], ['x'.repeat(51)], Array(21).fill('x')]) {
         await refused({ tags: list });
         expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { tags: list } }), 'tags');
       }
@@ -149,7 +150,7 @@ inEachMode('a field of a listing', (world) => {
     it('example_outputs is of labels and contents [spec: listing.example-outputs]', async () => {
       expect((await listedWith(seller, {})).example_outputs).toEqual([]);
       for (const example_outputs of [[], [{ label: 'Berlin', content: '{"celsius": 6.5}' }], [{ label: '', content: '' }, { label: '🦊'.repeat(200), content: 'x'.repeat(20_000) }]]) await shown('example_outputs', example_outputs);
-      for (const example_outputs of ['x', null, {}, ['x'], [{}], [{ label: 'x' }], [{ content: 'x' }], [{ label: 1, content: 'x' }], [{ label: 'x', content: null }], [{ label: 'x', content: 'x', more: 'x' }], Array(21).fill({ label: 'x', content: 'x' })]) await refused({ example_outputs });
+      for (const example_outputs of ['x', {}, ['x'], [{}], [{ label: 'x' }], [{ content: 'x' }], [{ label: 1, content: 'x' }], [{ label: 'x', content: null }], [{ label: 'x', content: 'x', more: 'x' }], Array(21).fill({ label: 'x', content: 'x' })]) await refused({ example_outputs });
     });
   });
 
@@ -160,7 +161,7 @@ inEachMode('a field of a listing', (world) => {
         expect((await listedWith(seller, {}))[field]).toBeNull();
         for (const url of ['https://example.com', 'http://example.com:8080/a/b?c=d&e=%20#f', 'https://例え.jp/パス', `https://example.com/${'x'.repeat(2_048 - 20)}`]) await shown(field, url);
         const wrong = ['', 'example.com', '/path', '//example.com', 'javascript:alert(1)', 'JaVaScRiPt:alert(1)', ' javascript:alert(1)', 'java\tscript:alert(1)', 'data:text/html,<script>', 'vbscript:x', 'ftp://example.com', 'file:///etc/passwd', 'ws://example.com', 'https://', 'https://user:password@example.com', ' https://example.com', 'ht\ttps://example.com', 'https://example.com\n', `https://example.com/${'x'.repeat(2_048)}`];
-        for (const url of [...wrong, null, 1, ['https://example.com']]) await refused({ [field]: url });
+        for (const url of [...wrong, 1, ['https://example.com']]) await refused({ [field]: url });
       });
     }
   });
@@ -239,17 +240,40 @@ inEachMode('a field of a listing', (world) => {
     it('is every column that the contract does not let a seller write', async () => {
       const columns = await withClient(world.databaseUrl, async (client) => (await client.query<{ name: string }>(`SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'catalog' AND table_name = 'listings'`)).rows.map(({ name }) => name));
       const writable = ['name', 'description', 'category_id', 'pricing_model', 'pricing_currency', 'preferred_currency', 'delivery_type', 'auth_method', 'formats', 'docs', 'connection_instructions', 'example_outputs', 'demo_endpoint', 'github_url', 'logo_url', 'expected_delivery', 'risk_disclaimers', 'sla', 'tags', 'status'];
-      const changeable = ['name', 'description', 'pricing_model', 'tags', 'status'];
       expect(columns).toEqual(expect.arrayContaining(writable));
       const more = ['provider', 'category', 'gateway_url', 'gateway_signing_secret', 'rating', 'is_verified', 'score', 'fee_rate', 'role', 'providerId', 'suspendedBy', 'gateway_limits', 'endpoint_status'];
       const { id } = await listedWith(seller, {});
       const before = await seller.market.listings.get(id);
       for (const field of [...columns, ...more]) {
-        if (!writable.includes(field)) await refused({ [field]: before[field as 'slug'] ?? 'x' });
-        if (!changeable.includes(field)) expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { [field]: before[field as 'slug'] ?? 'x' } }), field);
+        if (writable.includes(field)) continue;
+        await refused({ [field]: before[field as 'slug'] ?? 'x' });
+        expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { [field]: before[field as 'slug'] ?? 'x' } }), field);
       }
       expect(await seller.market.listings.get(id)).toEqual(before);
     });
+  });
+
+  it('changes as it was set, is found by the change, and goes back to none with null [spec: PATCH /listings/{listingId}]', async () => {
+    const [category] = await anyone.categories();
+    const word = `w${randomBytes(6).toString('hex')}`;
+    const texts = { docs: word, connection_instructions: 'c', demo_endpoint: 'https://example.com/d', github_url: 'https://example.com/g', logo_url: 'https://example.com/l', expected_delivery: 'soon', risk_disclaimers: 'r', sla: 's', category_id: category!.id };
+    const changes = { ...texts, delivery_type: 'batch', auth_method: 'none', preferred_currency: 'SOL', formats: ['csv'], example_outputs: [{ label: 'l', content: 'c' }] };
+    const { id } = await listedWith(seller, {});
+    expect(bodyOf(await seller.market.send('PATCH', `/listings/${id}`, { body: changes })).data).toMatchObject(changes);
+    expect((await anyone.listings.search({ q: word, category: category!.id, delivery_type: 'batch' })).data.map((listing) => listing.id)).toEqual([id]);
+    const cleared = Object.fromEntries(Object.keys(texts).map((name) => [name, null]));
+    expect(bodyOf(await seller.market.send('PATCH', `/listings/${id}`, { body: cleared })).data).toMatchObject({ ...changes, ...cleared });
+    for (const name of ['name', 'pricing_model', 'pricing_amount', 'formats', 'status']) expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { [name]: null } }), name);
+  });
+
+  it('lists the own in every state for a seller alone [spec: GET /listings]', async () => {
+    const agent = await registerAgent(world);
+    const [draft, active] = [await listedWith(agent, { status: 'draft' }), await listedWith(agent, {})];
+    const mine = await agent.market.send('GET', '/listings?mine=true');
+    expect(bodyOf(mine)).toMatchObject({ data: [{ id: active.id, status: 'active' }, { id: draft.id, status: 'draft' }], pagination: { total: 2 } });
+    expect(mine.headers.get('cache-control')).toBe('no-store');
+    for (const headers of [undefined, { authorization: 'Bearer am_k_wrong' }]) expect((await anyone.send('GET', '/listings?mine=true', { headers })).status).toBe(401);
+    expect((await anyone.send('GET', '/listings', { headers: { authorization: 'Bearer am_k_wrong' } })).status).toBe(200);
   });
 
   it('is left alone by a change that does not name it [spec: PATCH /listings/{listingId}]', async () => {

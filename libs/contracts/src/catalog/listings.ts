@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
-import { currency, deliveryType, id, listingStatus, microsText, pageRequest, pricingModel, timestamp } from '../shared/index.js';
+import { currency, deliveryType, httpUrl, id, listingStatus, microsText, pageRequest, pricingModel, text, textList, timestamp, usdAmount } from '../shared/index.js';
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 
 export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
@@ -10,39 +10,62 @@ const categoryRef = z.object({ id, name: z.string(), slug: z.string() });
 
 const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
 const sellerRoleRequired = declareRefusal('forbidden', 'Listings belong to agent accounts with the provider role', z.object({}));
-const textInvalid = declareRefusal('invalid', 'A text is too short, too long or holds what it may not', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' });
+const textInvalid = declareRefusal('invalid', 'A text holds what it may not', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' });
 const listingLimitReached = declareRefusal('forbidden', 'This agent has as many listings as one agent may have; drafts that are deleted make room', z.object({ limit: z.number().int() }), { nextAction: 'contact_operator' });
 const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
+
+/** May be left out, and is null then; null clears it. */
+const optional = <T extends z.ZodType>(field: T) => field.nullable().default(null);
+
+/**
+ * All that a seller writes of a listing, under the names that it has in the bodies of POST and PATCH, in messages, in answers and as
+ * columns. A default is for a field that is left out at creation. These are shown wherever a listing is.
+ */
+export const listedFields = {
+  name: text(2, 100),
+  description: text(10, 5_000),
+  category_id: optional(id),
+  pricing_model: pricingModel.default('free'),
+  pricing_amount: usdAmount.describe('US dollars, at most 6 decimals.').default(0),
+  pricing_currency: z.enum(['USD']).describe('Display currency; every price is in US dollars.').default('USD'),
+  preferred_currency: currency.describe('Payout currency.').default('USDC'),
+  delivery_type: deliveryType.default('api'),
+  auth_method: authMethod.default('api_key'),
+  formats: textList(20, 50).default(['json']),
+  demo_endpoint: optional(httpUrl),
+  github_url: optional(httpUrl),
+  logo_url: optional(httpUrl),
+  expected_delivery: optional(text(0, 100)),
+  tags: textList(20, 50).default([]),
+};
+
+/** And these with one listing alone. */
+export const detailFields = {
+  docs: optional(text(0, 50_000)),
+  connection_instructions: optional(text(0, 10_000).describe('Shown to subscribers and to the owner alone.')),
+  example_outputs: z
+    .array(z.strictObject({ label: text(0, 200), content: text(0, 20_000) }))
+    .max(20)
+    .default([]),
+  risk_disclaimers: optional(text(0, 5_000)),
+  sla: optional(text(0, 5_000)),
+};
+
+const listingFields = { ...listedFields, ...detailFields };
+const sellersStatus = z.enum(['draft', 'active']);
+const privateEndpointUrl = text(1, 2_048).optional().describe('Where calls are forwarded to; required for per_call, never returned.');
+
+type Changes<F extends Record<string, z.ZodType>> = { [K in keyof F]: z.ZodOptional<F[K] extends z.ZodDefault<infer T extends z.ZodType> ? T : F[K]> };
+/** The same fields in a change: what is left out stays as it is. */
+const changesOf = <F extends Record<string, z.ZodType>>(fields: F) =>
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, z.optional(field instanceof z.ZodDefault ? field.unwrap() : field)])) as Changes<F>;
 
 export const categoryView = z.object({ id, name: z.string(), slug: z.string(), description: z.string(), sort_order: z.number().int() });
 
 const providerView = z.object({ id, display_name: z.string(), avatar_url: z.string().nullable(), account_type: z.enum(['agent', 'human']), is_verified: z.boolean() });
 
-/** A listing as search shows it. Optional texts are null when the seller left them out. */
-export const listingView = z.object({
-  id,
-  slug: z.string(),
-  provider_id: id,
-  name: z.string(),
-  description: z.string(),
-  category_id: id.nullable(),
-  pricing_model: pricingModel,
-  pricing_amount: z.number(),
-  pricing_currency: z.string(),
-  preferred_currency: currency,
-  delivery_type: deliveryType,
-  auth_method: authMethod,
-  formats: z.array(z.string()),
-  demo_endpoint: z.string().nullable(),
-  github_url: z.string().nullable(),
-  logo_url: z.string().nullable(),
-  expected_delivery: z.string().nullable(),
-  tags: z.array(z.string()),
-  status: listingStatus,
-  created_at: timestamp,
-  provider: providerView,
-  category: categoryRef.nullable(),
-});
+/** A listing as search shows it. */
+export const listingView = z.object({ id, slug: z.string(), provider_id: id, ...listedFields, status: listingStatus, created_at: timestamp, provider: providerView, category: categoryRef.nullable() });
 
 export type ListingView = z.output<typeof listingView>;
 
@@ -55,11 +78,8 @@ export const ratingView = z.object({ average: z.number(), count: z.number().int(
  * the first review.
  */
 export const listingDetail = listingView.extend({
-  docs: z.string().nullable(),
+  ...detailFields,
   connection_instructions: z.string().nullable().optional(),
-  example_outputs: z.array(z.object({ label: z.string(), content: z.string() })),
-  risk_disclaimers: z.string().nullable(),
-  sla: z.string().nullable(),
   rating: ratingView.nullable(),
   gateway_url: z.string().optional(),
   gateway_limits: gatewayLimits.optional(),
@@ -83,11 +103,13 @@ export const searchListings = defineRequest({
     minPriceMicros: microsText.optional(),
     maxPriceMicros: microsText.optional(),
     sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('newest'),
+    /** The caller's own, in every state. */
+    mine: z.boolean().optional(),
     ...pageRequest,
   }),
   /** `itemsJson` is an array of `listingView`, as text, since most who ask pass it on as it is; `listingsOf` reads it. Totals up to 10,000 are no estimates. */
   output: z.object({ itemsJson: z.string(), total: z.number().int(), totalIsEstimate: z.boolean() }),
-  refusals: { text_invalid: textInvalid },
+  refusals: {},
 });
 
 export const listingsOf = ({ itemsJson }: { itemsJson: string }): ListingView[] => JSON.parse(itemsJson) as ListingView[];
@@ -107,40 +129,15 @@ export const createListingChallenge = defineRequest({
   refusals: { seller_role_required: sellerRoleRequired, listing_limit_reached: listingLimitReached },
 });
 
-/** Fields a seller writes. Their lengths are the catalog's to judge, in code points, so that what is too long is refused and not a broken message. */
-export const listingFields = {
-  name: z.string(),
-  description: z.string(),
-  categoryId: id.optional(),
-  pricingModel: pricingModel.default('free'),
-  pricingAmountMicros: microsText.default('0'),
-  pricingCurrency: z.string().default('USD'),
-  preferredCurrency: currency.default('USDC'),
-  deliveryType: deliveryType.default('api'),
-  authMethod: authMethod.default('api_key'),
-  formats: z.array(z.string()).default(['json']),
-  docs: z.string().optional(),
-  connectionInstructions: z.string().optional(),
-  exampleOutputs: z.array(z.object({ label: z.string(), content: z.string() })).default([]),
-  demoEndpoint: z.string().optional(),
-  githubUrl: z.string().optional(),
-  logoUrl: z.string().optional(),
-  expectedDelivery: z.string().optional(),
-  riskDisclaimers: z.string().optional(),
-  sla: z.string().optional(),
-  tags: z.array(z.string()).default([]),
-};
-
 export const createListing = defineRequest({
   subject: 'rpc.catalog.create-listing.v1',
   answersSecret: true,
   input: z.object({
+    pow_nonce: text(1, 64).describe('The solution of the listing proof-of-work.'),
+    challenge: text(1, 64).optional().describe('The challenge that pow_nonce solves; the latest unused one when left out.'),
     ...listingFields,
-    powNonce: z.string(),
-    /** The challenge that powNonce solves; absent: the agent's latest unused one. */
-    challenge: z.string().optional(),
-    status: z.enum(['draft', 'active']).default('active'),
-    privateEndpointUrl: z.string().optional(),
+    status: sellersStatus.default('active'),
+    private_endpoint_url: privateEndpointUrl,
   }),
   /** `gateway_signing_secret` is shown here once, for per_call listings. */
   output: z.object({
@@ -171,14 +168,10 @@ export const createListing = defineRequest({
 export const updateListing = defineRequest({
   subject: 'rpc.catalog.update-listing.v1',
   input: z.object({
-    listingId: id,
-    name: listingFields.name.optional(),
-    description: listingFields.description.optional(),
-    pricingModel: pricingModel.optional(),
-    pricingAmountMicros: microsText.optional(),
-    status: z.enum(['draft', 'active']).optional(),
-    tags: z.array(z.string()).optional(),
-    privateEndpointUrl: z.string().optional(),
+    listing_id: id,
+    ...changesOf(listingFields),
+    status: sellersStatus.optional(),
+    private_endpoint_url: privateEndpointUrl,
   }),
   /** `gateway_signing_secret` only when this change made the listing per_call for the first time; shown once. */
   output: listingDetail.extend({ gateway_signing_secret: z.string().optional() }),
@@ -188,6 +181,7 @@ export const updateListing = defineRequest({
     listing_suspended: declareRefusal('forbidden', 'This listing is suspended and cannot be changed by its owner', z.object({ suspended_by: z.string() }), { nextAction: 'contact_operator' }),
     suspended_by_owner: declareRefusal('conflict', 'A suspended listing goes back to draft before it becomes active', z.object({}), { nextAction: 'fix_request' }),
     text_invalid: textInvalid,
+    category_not_found: createListing.refusals.category_not_found,
     pricing_invalid: createListing.refusals.pricing_invalid,
     private_endpoint_required: createListing.refusals.private_endpoint_required,
     private_endpoint_unexpected: createListing.refusals.private_endpoint_unexpected,
@@ -197,7 +191,7 @@ export const updateListing = defineRequest({
 
 export const removeListing = defineRequest({
   subject: 'rpc.catalog.remove-listing.v1',
-  input: z.object({ listingId: id }),
+  input: z.object({ listing_id: id }),
   output: z.object({ id, deleted: z.boolean(), status: listingStatus.optional() }),
   refusals: { listing_not_found: listingNotFound, not_owner: notOwner },
 });

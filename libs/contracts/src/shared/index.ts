@@ -1,2 +1,3 @@
+export * from './fields.js';
 export * from './principal.js';
 export * from './scalars.js';

@@ -87,18 +87,18 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
 
 export interface StateColumns {
   status: ListingStatus;
-  suspendedBy: Suspender | null;
-  heldAs: HeldAs | null;
+  suspended_by: Suspender | null;
+  held_as: HeldAs | null;
 }
 
-export function stateOf({ status, suspendedBy, heldAs }: StateColumns): ListingState {
+export function stateOf({ status, suspended_by, held_as }: StateColumns): ListingState {
   if (status !== 'suspended') return status;
-  return suspendedBy === 'operator' ? `held_as_${heldAs!}` : `suspended_by_${suspendedBy!}`;
+  return suspended_by === 'operator' ? `held_as_${held_as!}` : `suspended_by_${suspended_by!}`;
 }
 
 export function columnsOf(state: ListingState): StateColumns {
-  if (state === 'draft' || state === 'active') return { status: state, suspendedBy: null, heldAs: null };
-  if (state === 'suspended_by_owner') return { status: 'suspended', suspendedBy: 'owner', heldAs: null };
-  if (state === 'suspended_by_system') return { status: 'suspended', suspendedBy: 'system', heldAs: null };
-  return { status: 'suspended', suspendedBy: 'operator', heldAs: state.slice('held_as_'.length) as HeldAs };
+  if (state === 'draft' || state === 'active') return { status: state, suspended_by: null, held_as: null };
+  if (state === 'suspended_by_owner') return { status: 'suspended', suspended_by: 'owner', held_as: null };
+  if (state === 'suspended_by_system') return { status: 'suspended', suspended_by: 'system', held_as: null };
+  return { status: 'suspended', suspended_by: 'operator', held_as: state.slice('held_as_'.length) as HeldAs };
 }

@@ -1,51 +1,52 @@
-import type { Currency, PricingModel } from '@market/contracts';
-import { isUuid, type Micros } from '@market/kernel';
+import type { InputOf } from '@market/contracts';
+import type { createListing } from '@market/contracts/catalog';
+import { isUuid } from '@market/kernel';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { HeldAs, ListingStatus, Suspender } from '../domain/listing-state.js';
+import type { StateColumns } from '../domain/listing-state.js';
 import { isSlug, slugCandidates } from '../domain/slug.js';
-import { ListingEntity } from './listing.entity.js';
 
-/** What decides about a change of a listing. */
-export interface ListingFacts {
-  id: string;
-  version: number;
-  providerId: string;
-  slug: string;
-  name: string;
-  categoryId: string | null;
-  pricingModel: PricingModel;
-  priceMicros: Micros;
-  pricingCurrency: string;
-  preferredCurrency: Currency;
-  status: ListingStatus;
-  suspendedBy: Suspender | null;
-  heldAs: HeldAs | null;
-  publishedAt: Date | null;
+/** What a seller writes, as columns. */
+export interface ListingFields extends Omit<InputOf<typeof createListing>, 'pow_nonce' | 'challenge' | 'private_endpoint_url' | 'status' | 'pricing_amount'> {
+  price_micros: string;
 }
 
-const FACTS = `id, version, provider_id AS "providerId", slug, name, category_id AS "categoryId", pricing_model AS "pricingModel", price_micros AS "priceMicros",
-  pricing_currency AS "pricingCurrency", preferred_currency AS "preferredCurrency", status, suspended_by AS "suspendedBy", held_as AS "heldAs", published_at AS "publishedAt"`;
-const find = sql('listings.find', `SELECT ${FACTS} FROM listings WHERE id = $1`);
-const lock = sql('listings.lock', `SELECT ${FACTS} FROM listings WHERE id = $1 FOR UPDATE`);
+/** All of a listing that is written; `search` is generated from it. */
+export interface Listing extends ListingFields, StateColumns {
+  id: string;
+  /** Grows with each change. */
+  version: number;
+  provider_id: string;
+  slug: string;
+  /** When it first became active; its address is kept from then on. */
+  published_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const FACTS = ['id', 'version', 'provider_id', 'name', 'pricing_model', 'price_micros', 'status', 'suspended_by', 'held_as', 'published_at'] as const;
+/** What decides about a change of a listing. */
+export type ListingFacts = Pick<Listing, (typeof FACTS)[number]>;
+
+const find = sql('listings.find', `SELECT ${FACTS.join()} FROM listings WHERE id = $1`);
+const lock = sql('listings.lock', `SELECT ${FACTS.join()} FROM listings WHERE id = $1 FOR UPDATE`);
 const idOfSlug = sql('listing-slugs.resolve', 'SELECT l.id FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1');
 const lockSeller = sql('listings.lock-seller', 'SELECT 1 FROM providers WHERE id = $1 FOR NO KEY UPDATE');
 const countOfSeller = sql('listings.count-of-seller', 'SELECT count(*)::int AS count FROM listings WHERE provider_id = $1');
 const claimSlug = sql('listing-slugs.claim', 'INSERT INTO listing_slugs (slug, listing_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING slug');
 const slugsOf = sql('listing-slugs.of-listing', 'SELECT slug FROM listing_slugs WHERE listing_id = $1 ORDER BY slug');
+const remove = sql('listings.remove', 'DELETE FROM listings WHERE id = $1');
 const freeSlugs = sql('listing-slugs.free', 'DELETE FROM listing_slugs WHERE listing_id = $1');
-
-type FactsRow = Omit<ListingFacts, 'priceMicros'> & { priceMicros: string };
 
 @Injectable()
 export class ListingsRepository {
-  find(from: Pick<Tx, 'query'>, id: string): Promise<ListingFacts | undefined> {
-    return this.read(from.query<FactsRow>(find, [id]));
+  async find(from: Pick<Tx, 'query'>, id: string): Promise<ListingFacts | undefined> {
+    return (await from.query<ListingFacts>(find, [id]))[0];
   }
 
   /** Nobody else changes the listing until the transaction ends. */
-  lock(tx: Tx, id: string): Promise<ListingFacts | undefined> {
-    return this.read(tx.query<FactsRow>(lock, [id]));
+  async lock(tx: Tx, id: string): Promise<ListingFacts | undefined> {
+    return (await tx.query<ListingFacts>(lock, [id]))[0];
   }
 
   /** The id behind a uuid or a slug, current or former; undefined when it names nothing, or only a uuid that may. */
@@ -76,22 +77,19 @@ export class ListingsRepository {
     return (await tx.query<{ slug: string }>(slugsOf, [listingId])).map(({ slug }) => slug);
   }
 
-  async insert(tx: Tx, listing: ListingEntity): Promise<void> {
-    await tx.manager.insert(ListingEntity, listing);
+  async insert(tx: Tx, listing: Listing): Promise<void> {
+    const columns = Object.keys(listing).join();
+    await tx.query({ text: `INSERT INTO listings (${columns}) SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $1)` }, [JSON.stringify(listing)]);
   }
 
-  async update(tx: Tx, id: string, columns: Partial<ListingEntity>): Promise<void> {
-    await tx.manager.update(ListingEntity, { id }, columns);
+  async update(tx: Tx, id: string, changes: Partial<Listing>): Promise<void> {
+    const columns = Object.keys(changes).join();
+    await tx.query({ text: `UPDATE listings SET (${columns}) = (SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $2)) WHERE id = $1` }, [id, JSON.stringify(changes)]);
   }
 
   /** The slugs of a listing that was never public are free again; those of another stay its own for ever. */
-  async remove(tx: Tx, { id, publishedAt }: ListingFacts): Promise<void> {
-    await tx.manager.delete(ListingEntity, { id });
-    if (publishedAt === null) await tx.query(freeSlugs, [id]);
-  }
-
-  private async read(rows: Promise<FactsRow[]>): Promise<ListingFacts | undefined> {
-    const [row] = await rows;
-    return row && { ...row, priceMicros: BigInt(row.priceMicros) };
+  async remove(tx: Tx, { id, published_at }: ListingFacts): Promise<void> {
+    await tx.query(remove, [id]);
+    if (published_at === null) await tx.query(freeSlugs, [id]);
   }
 }

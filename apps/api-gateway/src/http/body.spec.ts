@@ -1,50 +1,26 @@
-import 'reflect-metadata';
+import { httpUrl, id, instant, someOf, text, textList, usdAmount, wholeNumber } from '@market/contracts';
 import fc from 'fast-check';
 import { Refusal } from '@market/messaging';
-import { validBody, validBodyOrNone } from './body.pipe.js';
-import { HttpUrl, Instant, ListOf, ObjectOf, ObjectsOf, OneOf, Text, TextList, UsdAmount, Uuid, WholeNumber } from './fields.js';
+import { z } from 'zod';
+import { bodyOf, bodyOrNoneOf, changesOf } from './body.js';
 
-class Inner {
-  @Text({ min: 1, max: 3 })
-  label: string;
-}
+const inner = z.strictObject({ label: text(1, 3) });
+const outer = z.object({
+  name: text(2, 4),
+  choice: z.enum(['a', 'b']).optional(),
+  price: usdAmount.optional(),
+  count: wholeNumber(1, 9).nullable().optional(),
+  tags: textList(2, 3).optional(),
+  scopes: someOf(z.enum(['x', 'y'])).optional(),
+  inners: z.array(inner).max(2).optional(),
+  inner: inner.nullable().optional(),
+  id: id.optional(),
+  url: httpUrl.optional(),
+  at: instant.optional(),
+  flag: z.boolean().optional(),
+});
 
-class Outer {
-  @Text({ min: 2, max: 4 })
-  name: string;
-
-  @OneOf(['a', 'b'], { optional: true })
-  choice?: string;
-
-  @UsdAmount({ optional: true })
-  price?: number;
-
-  @WholeNumber({ min: 1, max: 9, nullable: true, optional: true })
-  count?: number | null;
-
-  @TextList({ maxItems: 2, maxLength: 3, optional: true })
-  tags?: string[];
-
-  @ListOf(['x', 'y'], { optional: true })
-  scopes?: string[];
-
-  @ObjectsOf(Inner, { maxItems: 2, optional: true })
-  inners?: Inner[];
-
-  @ObjectOf(Inner, { nullable: true, optional: true })
-  inner?: Inner | null;
-
-  @Uuid({ optional: true })
-  id?: string;
-
-  @HttpUrl({ optional: true })
-  url?: string;
-
-  @Instant({ optional: true })
-  at?: string;
-}
-
-const read = (body: unknown): unknown => validBody.transform(body, { type: 'body', metatype: Outer });
+const read = (body: unknown): unknown => changesOf(outer).transform(body, { type: 'body' });
 
 function problemsOf(body: unknown): string[] {
   try {
@@ -63,11 +39,11 @@ describe('a validated body', () => {
 
   it('names every problem at once, each with its path', () => {
     expect(problemsOf({ name: 'x', price: -1, inners: [{ label: 1 }, { label: 'ok', extra: 1 }], nope: true })).toEqual([
-      'nope is not a field of this operation',
       'name must be text of 2 to 4 characters',
       'price must be a number of US dollars from 0 to 1000000 with at most 6 decimals',
       'inners.0.label must be text of 1 to 3 characters',
       'inners.1.extra is not a field of this operation',
+      'nope is not a field of this operation',
     ]);
   });
 
@@ -91,17 +67,32 @@ describe('a validated body', () => {
     for (const value of values) expect(problemsOf({ name: 'ab', [field]: value }).some((problem) => problem.startsWith(field))).toBe(true);
   });
 
+  it.each([
+    [{ choice: 1 }, 'choice must be one of a, b'],
+    [{ flag: 0 }, 'flag must be true or false'],
+    [{ inner: 'x' }, 'inner must be an object'],
+    [{ inners: {} }, 'inners must be a list'],
+    [{ inners: [{}, {}, {}] }, 'inners must be at most 2 items'],
+    [{ scopes: ['x', 'x'] }, 'scopes must be a list of different values out of x, y'],
+  ])('says what a value like %j must be', (fields, problem) => {
+    expect(problemsOf({ name: 'ab', ...fields })).toContain(problem);
+  });
+
   it('may be absent where the whole of it is optional, and nothing else may stand for absence', () => {
-    class Optional {
-      @Text({ max: 3, optional: true })
-      note?: string;
-    }
-    expect(validBodyOrNone.transform(undefined, { type: 'body', metatype: Optional })).toEqual({});
-    expect(() => validBodyOrNone.transform(null, { type: 'body', metatype: Optional })).toThrow(Refusal);
+    const optional = bodyOrNoneOf(z.object({ note: text(0, 3).optional() }));
+    expect(optional.transform(undefined, { type: 'body' })).toEqual({});
+    expect(() => optional.transform(null, { type: 'body' })).toThrow(Refusal);
+  });
+
+  it('of something new takes null for a field left out, however deep, and of nothing else', () => {
+    const body = bodyOf(z.object({ note: text(0, 3).optional(), size: wholeNumber(1, 9).default(5), parts: z.array(z.strictObject({ label: text(0, 3), note: text(0, 3).optional() })).default([]), free: z.unknown().optional() }));
+    const read = (value: unknown): unknown => body.transform(value, { type: 'body' });
+    expect(read({ note: null, size: null, parts: [{ label: 'a', note: null }], free: { kept: null } })).toEqual({ size: 5, parts: [{ label: 'a' }], free: { kept: null } });
+    for (const wrong of [{ parts: [{ label: null }] }, { parts: [null] }, { unknown: null }, null]) expect(() => read(wrong)).toThrow(Refusal);
   });
 
   it('is accepted or refused, whatever it is, and nothing unknown ever gets through', () => {
-    const known = Object.getOwnPropertyNames({ name: 0, choice: 0, price: 0, count: 0, tags: 0, scopes: 0, inners: 0, inner: 0, id: 0, url: 0, at: 0 });
+    const known = Object.getOwnPropertyNames({ name: 0, choice: 0, price: 0, count: 0, tags: 0, scopes: 0, inners: 0, inner: 0, id: 0, url: 0, at: 0, flag: 0 });
     fc.assert(
       fc.property(fc.dictionary(fc.oneof(fc.constantFrom(...known), fc.string().filter((key) => !(key in Object.prototype))), fc.oneof(fc.jsonValue(), fc.constant('ab'))), (body) => {
         try {

@@ -1,9 +1,0 @@
-import { Nonce, Signature } from './wallet-proof.http-schema.js';
-
-export class ClaimAgentBody {
-  @Nonce()
-  nonce: string;
-
-  @Signature()
-  signature: string;
-}
