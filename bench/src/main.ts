@@ -32,7 +32,7 @@ interface Row {
 async function main(): Promise<void> {
   const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
   const seller = await startChild('./limits/seller.js');
-  const market = await startMarketplace({ mode, env: { ALLOW_PRIVATE_ENDPOINTS: 'true', REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2' } });
+  const market = await startMarketplace({ mode, env: { ALLOW_PRIVATE_ENDPOINTS: 'true', REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER: '10000000' } });
   const bare = await startChild('./limits/bare.js', { DATABASE_URL: market.databaseUrl, SELLER_URL: seller.url });
   try {
     const world = await fillWorld(market.baseUrl, market.databaseUrl, seller.url);

@@ -21,6 +21,7 @@ const privateKey = text()
 const variables = defineConfig('payments-ledger', {
   feeBps: variable('PAYMENTS_LEDGER_FEE_BPS', integer(0, 10_000, 500), 'marketplace fee in basis points of the gross price; kept on each offer'),
   offerTtlSeconds: variable('PAYMENTS_LEDGER_OFFER_TTL_SECONDS', integer(1, 86_400, 900), 'how long an unpaid offer can be paid'),
+  openOffersPerBuyer: variable('PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER', integer(1, 10_000_000, 1_000), 'unpaid offers that one account may have open at once'),
   retryWindowSeconds: variable('PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS', integer(1, 604_800, 86_400), 'how long a paid call that was not delivered may be repeated before it is refunded'),
   minimumX402Micros: variable('PAYMENTS_LEDGER_MINIMUM_X402_MICROS', integer(0, 1_000_000_000, 1_000), 'least price in micros of a call that is paid by a signed authorization of USDC'),
   defaultRoute: variable('GATEWAY_DEFAULT_ROUTE', choice(['supported', 'preferred_currency'], 'supported'), "route of a call that names none: supported takes the cheapest where the listing's currency cannot carry the price; preferred_currency insists on it"),

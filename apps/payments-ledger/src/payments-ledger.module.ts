@@ -14,7 +14,6 @@ import { ClaimHolders } from './payments/claim-holders.js';
 import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
-import { ForgetUnpaid } from './payments/forget-unpaid.job.js';
 import { HearRelay } from './payments/hear-relay.use-case.js';
 import { KeylessTermsSeal } from './payments/keyless-terms.js';
 import { ObservePayment } from './payments/observe-payment.js';
@@ -66,7 +65,6 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     ReleasePayment,
     PaySandbox,
     ExpirePayments,
-    ForgetUnpaid,
     HearRelay,
     PaymentQuery,
     OfferedListing,

@@ -71,12 +71,13 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
     )`);
   await runner.query(`CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
-  await runner.query(`CREATE INDEX payments_unpaid_until ON payments (expires_at, id) WHERE state IN ('pending', 'underpaid')`);
+  await runner.query(`CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`);
   await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until, id) WHERE state = 'verified'`);
   await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
-  await runner.query(`CREATE INDEX payments_unpaid_since ON payments (expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
+  await runner.query(`CREATE INDEX payments_open_of_buyer ON payments (buyer_id, expires_at) WHERE state = 'pending'`);
+  await runner.query(`CREATE INDEX payments_unpaid_since ON payments (rail, expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
   await runner.query(`CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`);
-  await runner.query(`CREATE INDEX payments_look_again ON payments (look_again_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
+  await runner.query(`CREATE INDEX payments_look_again ON payments (rail, look_again_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
   await runner.query(`
     CREATE INDEX payments_live_subscription ON payments (buyer_id, listing_id)
     WHERE purpose = 'subscription' AND state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);

@@ -3,73 +3,102 @@ import { Database, sql, type Statement } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { Authorizations } from './authorizations.js';
 import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 import { UNPAID_STATES } from './payment-state.js';
 
-const PAGE = 200;
+/** So many of one queue are worked on side by side: a rail is asked for no more at once, and the other queues keep connections to PostgreSQL. */
+const AT_ONCE = 8;
 /** A backlog is worked off over several runs, so that a stopping process does not wait for all of it. */
-const PAGES_A_RUN = 10;
-const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join(', ')})`;
+const RUN_MS = 4_000;
 const FIRST = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
+const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** Pages by (due, id): a payment that cannot be ended yet does not hold up those behind it. */
-const unpaid = sql(
-  'payments.unpaid-past-expiry',
-  `SELECT id, expires_at::text AS due FROM payments WHERE state IN ('pending', 'underpaid') AND expires_at <= now() AND (expires_at, id) > ($1::timestamptz, $2::uuid) ORDER BY expires_at, id LIMIT ${PAGE}`,
-);
-const undelivered = sql(
-  'payments.undelivered-past-window',
-  `SELECT id, retry_until::text AS due FROM payments WHERE state = 'verified' AND retry_until <= now() AND (retry_until, id) > ($1::timestamptz, $2::uuid) ORDER BY retry_until, id LIMIT ${PAGE}`,
-);
+/** Payments whose time has come, of the rail $3 and for $4 days, after the place ($1, $2). */
+const due = (name: string, column: string, condition: string): Statement =>
+  sql(`payments.${name}`, `SELECT id, ${column}::text AS due FROM payments WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid) ORDER BY ${column}, id LIMIT ${AT_ONCE}`);
+
+const undelivered = due('undelivered-past-window', 'retry_until', `state = 'verified' AND $3::text IS NULL`);
+const underpaid = due('underpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'underpaid'`);
+const unpaid = due('unpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'pending'`);
 /** Where another party carries the money, it may deliver after the offer's end; the waits grow with the time since. */
-const over = sql(
-  'payments.over-to-look-again',
-  `SELECT id, look_again_at::text AS due FROM payments WHERE ${IS_UNPAID} AND look_again_at <= now() AND (look_again_at, id) > ($1::timestamptz, $2::uuid) ORDER BY look_again_at, id LIMIT ${PAGE}`,
-);
+const over = due('over-to-look-again', 'look_again_at', `rail = $3 AND ${IS_UNPAID}`);
+const old = due('unpaid-since-long', 'expires_at', `rail = $3 AND ${IS_UNPAID}`);
+
 const planLook = sql('payments.plan-next-look', `UPDATE payments SET look_again_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`);
+const forget = sql('payments.forget', `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`);
 const abandoned = sql(
   'payments.release-abandoned',
   `UPDATE payments SET state = 'verified', lease_until = NULL
    WHERE id IN (SELECT id FROM payments WHERE state = 'in_flight' AND lease_until < now() - interval '60 seconds' FOR UPDATE SKIP LOCKED)`,
 );
 
+interface Queue {
+  due: Statement;
+  /** Null where no rail is asked. */
+  rail: string | null;
+  days: number;
+  end(paymentId: string): Promise<unknown>;
+  /** Where the next run goes on: those that cannot be ended yet hold up none of the others. */
+  after: typeof FIRST;
+}
+
 /**
  * Unpaid offers expire after a last look at their rail, undelivered payments are owed back, once, or were only authorized and
  * lapse; a claim whose holder is long gone is given back, so that it too can be repeated or owed back. Offers that are over
- * are looked at again where their rail asked for it.
+ * are looked at again where their rail asked for it, and forgotten long after their time where it lets go of them and a last look
+ * finds that nothing came. What needs no rail waits for none, and no rail for another.
  */
 @Injectable()
 export class ExpirePayments implements OnApplicationBootstrap {
   private readonly logger = new Logger('ExpirePayments');
+  private readonly queues: Queue[];
 
   constructor(
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
     private readonly authorizations: Authorizations,
     private readonly jobs: Jobs,
+    @Inject(PAYMENT_RAILS) rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
-  ) {}
+  ) {
+    const queue = (of: Pick<Queue, 'due' | 'rail' | 'end'>, days = 0): Queue => ({ ...of, days, after: FIRST });
+    const look = (id: string): Promise<unknown> => this.observePayment.execute(id, newCall());
+    this.queues = [
+      queue({ due: undelivered, rail: null, end: (id) => this.oweBack(id) }),
+      ...rails.flatMap(({ id: rail, forgets }) => [
+        queue({ due: underpaid, rail, end: look }),
+        queue({ due: unpaid, rail, end: look }),
+        queue({ due: over, rail, end: (id) => this.lookAgain(id) }),
+        ...(forgets ? [queue({ due: old, rail, end: (id) => this.forget(id) }, config.keepUnpaidDays)] : []),
+      ]),
+    ];
+  }
 
   onApplicationBootstrap(): void {
-    this.jobs.every('expire-payments', this.config.sweepIntervalMs, () => this.run());
+    this.jobs.every('release-abandoned-claims', this.config.sweepIntervalMs, () => this.releaseAbandoned());
+    for (const queue of this.queues) this.jobs.every(`${queue.due.name} ${queue.rail ?? ''}`, this.config.sweepIntervalMs, () => this.work(queue));
   }
 
+  /** Every queue, once. */
   async run(): Promise<void> {
-    await this.database.query(abandoned);
-    await this.each(unpaid, (id) => this.observePayment.execute(id, newCall()));
-    await this.each(undelivered, (id) => this.oweBack(id));
-    await this.each(over, (id) => this.lookAgain(id));
+    await this.releaseAbandoned();
+    await Promise.all(this.queues.map((queue) => this.work(queue)));
   }
 
-  private async each(due: Statement, end: (paymentId: string) => Promise<unknown>): Promise<void> {
-    let after = FIRST;
-    for (let pages = 1; pages <= PAGES_A_RUN; pages += 1) {
-      const page = await this.database.query<typeof FIRST>(due, [after.due, after.id]);
-      for (const { id } of page) await end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`));
-      if (page.length < PAGE) return;
-      after = page[page.length - 1]!;
+  private async releaseAbandoned(): Promise<void> {
+    await this.database.query(abandoned);
+  }
+
+  private async work(queue: Queue): Promise<void> {
+    const { rail, days } = queue;
+    for (const until = Date.now() + RUN_MS; Date.now() < until; ) {
+      const batch = await this.database.query<typeof FIRST>(queue.due, [queue.after.due, queue.after.id, rail, days]);
+      await Promise.all(batch.map(({ id }) => queue.end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`))));
+      queue.after = batch.length < AT_ONCE ? FIRST : batch.at(-1)!;
+      if (queue.after === FIRST) return;
     }
   }
 
@@ -80,6 +109,11 @@ export class ExpirePayments implements OnApplicationBootstrap {
     } finally {
       await this.database.query(planLook, [paymentId, isClosed]);
     }
+  }
+
+  /** Money that came late is recorded and owed back, and its payment is kept for good. */
+  private async forget(paymentId: string): Promise<void> {
+    if (await this.observePayment.cameToNothing(paymentId, newCall())) await this.database.query(forget, [paymentId]);
   }
 
   private async oweBack(paymentId: string): Promise<void> {

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
-import { isRefusal, refuse, type Call } from '@market/messaging';
+import { isRefusal, refuse, type Call, type Refusal } from '@market/messaging';
 import { batchSql, Database, GroupCommit, isUniqueViolation, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -63,6 +63,12 @@ const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
 
 const RETRY_SECONDS = 2;
+/** When the first of a buyer's open offers runs out, where it has as many as it may. */
+const full = sql(
+  'payments.too-many-open',
+  `SELECT buyer_id, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM payments
+   WHERE buyer_id = ANY($1::uuid[]) AND state = 'pending' AND expires_at > now() GROUP BY buyer_id HAVING count(*) >= $2`,
+);
 
 /** Rows are inserted in one order, so that two processes that quote the same calls wait for each other instead of deadlocking. */
 const insertOrFind = batchSql(
@@ -70,7 +76,9 @@ const insertOrFind = batchSql(
      SELECT * FROM unnest(${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}[]`).join(', ')}) AS w (${names.join(', ')})
    ), inserted AS (
      INSERT INTO payments (state, ${names.join(', ')})
-     SELECT 'pending', ${names.map((name) => `w.${name}`).join(', ')} FROM wanted w ORDER BY w.offer_key
+     SELECT 'pending', ${names.map((name) => `w.${name}`).join(', ')} FROM wanted w
+     WHERE NOT EXISTS (SELECT 1 FROM payments o WHERE o.buyer_id = w.buyer_id AND o.state = 'pending' AND o.expires_at > now() OFFSET $${names.length + 1} LIMIT 1)
+     ORDER BY w.offer_key
      ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING
      RETURNING *
    )
@@ -157,6 +165,8 @@ export class Offers {
     const [found] = await this.database.query<FoundOffer>(findLive, [offerKey(order, option)]);
     const live = found?.is_over ? await this.end(found, call) : found;
     if (live && isLive(live.state)) return live;
+    const refusal = (await this.refusalsOfFull([order.buyerId])).get(order.buyerId);
+    if (refusal) throw refusal;
     try {
       return await this.place(await this.draft(order, option, call), call);
     } catch (error) {
@@ -215,16 +225,25 @@ export class Offers {
     };
   }
 
-  /** An offer that another process made or ended this very moment shows on the second look. */
+  /** An offer that another process made or ended this very moment shows on the second look; one of a buyer that has too many shows on none. */
   private async write(items: NewOffer[]): Promise<(FoundOffer | Error)[]> {
     const found = new Map<string, FoundOffer>();
     for (let look = 1; look <= 3; look += 1) {
       const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
       if (missing.length === 0) break;
-      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, names.map((name) => missing.map((item) => item[name])));
+      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, [...names.map((name) => missing.map((item) => item[name])), this.config.openOffersPerBuyer - 1]);
       for (const row of rows) found.set(row.offer_key.toString('hex'), row);
     }
-    return items.map((item) => found.get(item.offer_key.toString('hex')) ?? new UnavailableError('the offer'));
+    const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
+    const refusals = missing.length > 0 ? await this.refusalsOfFull(missing.map((item) => item.buyer_id)) : new Map<string, Refusal>();
+    return items.map((item) => found.get(item.offer_key.toString('hex')) ?? refusals.get(item.buyer_id) ?? new UnavailableError('the offer'));
+  }
+
+  /** By the buyers that have as many open offers as they may. */
+  private async refusalsOfFull(buyerIds: string[]): Promise<Map<string, Refusal>> {
+    const limit = this.config.openOffersPerBuyer;
+    const rows = await this.database.query<{ buyer_id: string; seconds: number }>(full, [buyerIds, limit]);
+    return new Map(rows.map(({ buyer_id, seconds }) => [buyer_id, refuse(createOffer, 'too_many_open_offers', { limit, retry_after_seconds: Math.max(1, seconds) })]));
   }
 }
 

@@ -168,3 +168,27 @@ describe('createOffer', () => {
     await live.stop();
   });
 });
+
+describe('an account that pays for nothing', () => {
+  it('has so many open offers and no more, whoever makes them, until one is paid or over', async () => {
+    const world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER: '20' } });
+    const buyer = newId();
+    const ask = (): Promise<unknown> => world.quote(newOrder({ buyer }));
+    const open = async (): Promise<number> => (await world.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer])).length;
+    const order = newOrder({ buyer });
+    const first = await world.quote(order);
+    for (let n = 1; n < 20; n += 1) await ask();
+    const refused = await Promise.allSettled(Array.from({ length: 30 }, ask));
+    for (const outcome of refused) expect(outcome).toMatchObject({ status: 'rejected', reason: { reason: 'too_many_open_offers', declaration: { kind: 'rate-limited' }, details: { limit: 20, retry_after_seconds: expect.any(Number) as number } } });
+    expect(await open()).toBe(20);
+    expect((await world.quote(order)).offer.payment_id).toBe(first.offer.payment_id);
+    expect(await world.quote(newOrder())).toMatchObject({ isNew: true });
+    await world.pay(order, first);
+    await world.claim(order, first);
+    await ask();
+    expect(await reasonOf(ask())).toBe('too_many_open_offers');
+    await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() WHERE buyer_id = $1 AND state = 'pending'", [buyer]);
+    await ask();
+    await world.stop();
+  });
+});

@@ -34,6 +34,6 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     observe,
     settleAuthorization,
     claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization, new ClaimHolders()),
-    expirePayments: new ExpirePayments(database, observe, authorizations, jobs, config),
+    expirePayments: new ExpirePayments(database, observe, authorizations, jobs, used, config),
   };
 }

@@ -105,6 +105,7 @@ export const createOffer = defineRequest({
       z.object({ chain_type: chainType, network: z.string() }),
       { nextAction: 'link_wallet' },
     ),
+    too_many_open_offers: declareRefusal('rate-limited', 'This account has as many unpaid offers as it may: pay one of them, or wait until one runs out', z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
     payment_provider_unavailable: declareRefusal('unavailable', 'Whoever carries payments of this route cannot be asked for now', z.object({ provider: z.string(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
     payment_provider_refused: declareRefusal('forbidden', 'Whoever carries payments of this route does not serve one of the two wallets', z.object({ provider: z.string() }), { nextAction: 'choose_another_payment_route' }),
   },
