@@ -11,7 +11,7 @@ export async function seedTo(databaseUrl: string, listings: number): Promise<voi
   const missing = listings - there[0]!.count;
   if (missing <= 0) return;
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [ADMIN, 'listings', 'seed', '--listings', String(missing), '--seed', String(listings)], { env: { PATH, HOME, DATABASE_URL: databaseUrl }, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [ADMIN, 'listings', 'seed', '--listings', String(missing)], { env: { PATH, HOME, DATABASE_URL: databaseUrl }, stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`seeding ended with ${code}`);
   // What PostgreSQL does in the background after so many writes is no part of a search.
