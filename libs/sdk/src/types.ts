@@ -86,7 +86,15 @@ export interface X402PaymentRequired {
   accepts: X402Requirements[];
 }
 /** One way to pay: `PaymentRequirements` of x402 version 2. */
-export type X402Requirements = Omit<X402Requirement, 'extra'> & { extra?: Record<string, unknown> };
+export interface X402Requirements {
+  scheme: string;
+  network: string;
+  amount: string;
+  asset: string;
+  payTo: string;
+  maxTimeoutSeconds: number;
+  extra?: Record<string, unknown>;
+}
 /** How a signed payment was settled: the decoded header `PAYMENT-RESPONSE`. */
 export interface X402Settlement {
   success: boolean;
@@ -131,7 +139,6 @@ export type SubscriptionQuery = Query<'listSubscriptions'>;
 export type CancelledSubscription = Data<'cancelSubscription'>;
 /** What to pay for a period of a subscription; `status` is `verified` once it is paid: then verifying it is all that is left. */
 export type SubscriptionOffer = Data<'createPayment'>;
-export type X402Requirement = SubscriptionOffer['x402']['accepts'][number];
 export type PaymentProof = Body<'verifyPayment'>;
 export type VerifiedPayment = Data<'verifyPayment'>;
 export type PaymentPending = Data<'verifyPayment', 202>;

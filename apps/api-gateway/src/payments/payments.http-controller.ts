@@ -25,7 +25,8 @@ const verifiedSchema = envelopeSchema(object({ subscription: jsonSchemaOf(subscr
 const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, payment_id: text, relay_request_id: text, retry_after_seconds: { type: 'integer' }, reason: { type: 'string', enum: pendingReason.options } }));
 const pendingExample = success({ status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 2, reason: 'payment_not_final' });
 const { subscription, payment } = verifiedExample;
-const payloadExample = { x402Version: 2, accepted: subscriptionOfferExample.x402.accepts[0], payload: { outcome: 'paid' } };
+const { network, amount_base_units: amount, depositAddress: payTo, relayRequestId } = subscriptionOfferExample.requirements;
+const payloadExample = { x402Version: 2, accepted: { network, amount, payTo, extra: { relayRequestId } }, payload: { outcome: 'paid' } };
 
 /** What subscriptions are paid with. Payments of gateway calls are made there, and shown here. */
 @ApiTags('Payments')

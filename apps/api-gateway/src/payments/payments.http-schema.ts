@@ -9,7 +9,7 @@ export const verifyPaymentBody = z.object({
   relay_request_id: relayRequestId.optional().describe('Of the payment, as its requirements name it; either this or payload.'),
   payload: z.unknown().optional().meta({
     oneOf: [{ type: 'object', additionalProperties: true }, { type: 'string', contentEncoding: 'base64' }],
-    description: 'A PaymentPayload of x402 v2, as an object or as its JSON in base64; either this or relay_request_id. `accepted` is the requirement of data.x402.accepts. In the sandbox `payload` is {"outcome": "paid"}, or another outcome of POST /sandbox/payments/{relayRequestId}/pay.',
+    description: 'A PaymentPayload of x402 v2, as an object or as its JSON in base64; either this or relay_request_id. `accepted` holds network, amount and payTo of data.requirements (network, amount_base_units, depositAddress) and extra.relayRequestId. In the sandbox `payload` is {"outcome": "paid"}, or another outcome of POST /sandbox/payments/{relayRequestId}/pay.',
   }),
   scheme: text(0, 64).optional().describe('Of the payment, where it is known.'),
   network: text(0, 128).optional().describe('CAIP-2 id of the chain that was paid on.'),

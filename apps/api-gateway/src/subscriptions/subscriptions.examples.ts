@@ -42,11 +42,6 @@ export const subscriptionOfferExample: OutputOf<typeof createPayment> = {
   requirements: { depositAddress: DEPOSIT_ADDRESS, amount: '9.99', amount_base_units: '9990000', currency: 'USDC', network: 'eip155:84532', relayRequestId: RELAY_REQUEST_ID, expiresAt: LATER },
   fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
   provider: 'sandbox',
-  x402: {
-    x402Version: 2,
-    resource: { url: 'https://market.example/api/v1/payments/verify' },
-    accepts: [{ scheme: 'deposit', network: 'eip155:84532', amount: '9990000', asset: 'USDC', payTo: DEPOSIT_ADDRESS, maxTimeoutSeconds: 900, extra: { relayRequestId: RELAY_REQUEST_ID } }],
-  },
 };
 
 const { payment_id, requirements, fees } = subscriptionOfferExample;

@@ -3,13 +3,11 @@ import type { createPayment } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
 import { principalOf, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
-import { platformConfig, type ConfigOf } from '@market/runtime';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Offers } from '../payments/offers.js';
 import { LIVE_STATES } from '../payments/payment-state.js';
 import { feesOf, paymentColumns, requirementsOf, type PaymentRow } from '../payments/payment.js';
 import type { SubscribableListing } from './offered-listing.js';
-import { toX402Requirement } from './x402-payload.js';
 
 type SubscriptionOffer = OutputOf<typeof createPayment>;
 
@@ -24,15 +22,10 @@ const findLive = sql(
 /** What a buyer is asked to pay for a subscription; the price is that of the moment it is made. */
 @Injectable()
 export class SubscriptionOffers {
-  private readonly verifyUrl: string;
-
   constructor(
     private readonly database: Database,
     private readonly offers: Offers,
-    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
-  ) {
-    this.verifyUrl = `${publicUrl.replace(/\/+$/, '')}/api/v1/payments/verify`;
-  }
+  ) {}
 
   /** The same one for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
   async make(listing: SubscribableListing, originCurrency: Currency | undefined, call: Call): Promise<SubscriptionOffer> {
@@ -54,7 +47,6 @@ export class SubscriptionOffers {
       requirements: requirementsOf(row),
       fees: feesOf(row),
       provider: row.rail,
-      x402: { x402Version: 2, resource: { url: this.verifyUrl }, accepts: [toX402Requirement(row)] },
     };
   }
 }

@@ -1,36 +1,22 @@
-import type { InputOf, OutputOf } from '@market/contracts';
-import { sandboxOutcome, type createPayment, type paySandbox } from '@market/contracts/payments-ledger';
+import type { InputOf } from '@market/contracts';
+import { sandboxOutcome, type paySandbox } from '@market/contracts/payments-ledger';
 import type { PaymentRow } from '../payments/payment.js';
 
-type X402Requirement = OutputOf<typeof createPayment>['x402']['accepts'][number];
 type SandboxOutcome = InputOf<typeof paySandbox>['outcome'];
-
-/** What clients of x402 v2 copy verbatim into `accepted`. The asset is the currency's name, as the sandbox has no contracts. */
-export function toX402Requirement(row: PaymentRow): X402Requirement {
-  return {
-    scheme: row.scheme,
-    network: row.network,
-    amount: row.amount_base_units,
-    asset: row.currency,
-    payTo: row.pay_to,
-    maxTimeoutSeconds: Math.max(1, Math.round((row.expires_at.getTime() - row.created_at.getTime()) / 1000)),
-    extra: { relayRequestId: row.relay_request_id },
-  };
-}
 
 export type ReadPayload = { outcome: SandboxOutcome } | { problem: string };
 
 /**
- * A PaymentPayload of x402 v2 for this offer: `accepted` is its requirement, compared value by value as far as it says
- * whom, what and how much; what a client adds to it changes nothing. In the sandbox `payload` is
+ * A PaymentPayload of x402 v2 for this offer, whose `accepted` says on which network how much goes to whom for which offer; what a
+ * client adds to it changes nothing. x402 has no scheme for a transfer, so that offers do not ask for one. In the sandbox `payload` is
  * `{outcome?: "paid" | …}`, which plays the chain as POST /sandbox/payments/{relay_request_id}/pay does.
  */
 export function readSandboxPayload(row: PaymentRow, payload: Record<string, unknown>): ReadPayload {
   const { x402Version, accepted, payload: inner } = payload;
   if (x402Version !== 2) return { problem: 'x402Version must be 2' };
   if (!isObject(accepted)) return { problem: 'accepted must be the requirement that is paid' };
-  const { extra, maxTimeoutSeconds: _timeout, ...expected } = toX402Requirement(row);
-  if (!isObject(accepted.extra) || !isSame(accepted.extra.relayRequestId, extra.relayRequestId)) return { problem: 'accepted.extra.relayRequestId must be that of this payment' };
+  const expected = { network: row.network, amount: row.amount_base_units, payTo: row.pay_to };
+  if (!isObject(accepted.extra) || !isSame(accepted.extra.relayRequestId, row.relay_request_id)) return { problem: 'accepted.extra.relayRequestId must be that of this payment' };
   for (const [name, value] of Object.entries(expected)) {
     if (accepted[name] !== value) return { problem: `accepted.${name} must be ${value}` };
   }

@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient } from '@x402/fetch';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import type { CreatedListing, CreateListing } from '@market/sdk';
+import type { CreatedListing, CreateListing, SubscriptionOffer } from '@market/sdk';
 import { payFor, withRelayId } from '../support/buyer.js';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
 import { AnswerCheck } from '../support/fuzz/answer-check.js';
@@ -9,6 +9,7 @@ import { Cast, signIn } from '../support/fuzz/cast.js';
 import { liveProof, PROVABLE } from '../support/fuzz/live-proofs.js';
 import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
+import { acceptedOf } from '../support/subscriber.js';
 import { inEachMode } from '../support/world.js';
 
 /** How an example is made good for a marketplace that is not the one of the examples. */
@@ -24,7 +25,7 @@ interface Live {
 
 type LiveCase = (cast: Cast, example: Record<string, unknown>) => Live | Promise<Live>;
 
-const paymentOf = (cast: Cast, listing: { id: string }) => cast.owner.market.request<{ payment_id: string; requirements: { relayRequestId: string }; x402: { accepts: object[] } }>('POST', '/payments', { body: { listing_id: listing.id } });
+const paymentOf = (cast: Cast, listing: { id: string }) => cast.owner.market.request<SubscriptionOffer>('POST', '/payments', { body: { listing_id: listing.id } });
 /** The outsider's, since nobody takes its keys away. */
 const onSale = ({ outsider }: Cast, fields: Pick<CreateListing, 'pricing_model' | 'pricing_amount'>): Promise<CreatedListing> => outsider.market.listings.create({ name: 'On sale to the examples', description: 'What the examples of the document subscribe to.', ...fields });
 const subscribed = async (cast: Cast): Promise<Live> => {
@@ -55,8 +56,8 @@ const LIVE: Record<string, LiveCase> = {
   cancelSubscription: subscribed,
   createPayment: async (cast) => ({ body: { listing_id: (await onSale(cast, { pricing_model: 'yearly', pricing_amount: 50 })).id } }),
   async verifyPayment(cast, { payload }) {
-    const { payment_id, requirements, x402 } = await paymentOf(cast, await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }));
-    if (payload) return { body: { payment_id, relay_request_id: undefined, payload: { ...payload, accepted: x402.accepts[0] } } };
+    const { payment_id, requirements } = await paymentOf(cast, await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }));
+    if (payload) return { body: { payment_id, relay_request_id: undefined, payload: { ...payload, accepted: acceptedOf({ requirements }) } } };
     await cast.owner.market.sandbox.pay(requirements.relayRequestId);
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },

@@ -25,6 +25,8 @@ export const subscribeOnce = (agent: Agent, body: object, headers: Record<string
 export async function offerOf(agent: Agent, listing: { id: string }, wish: object = {}): Promise<SubscriptionOffer> {
   const answer = await subscribeOnce(agent, { listing_id: listing.id, ...wish });
   expect(answer).toMatchObject({ status: 402, json: { success: false, error: { code: 'PAYMENT_REQUIRED' }, data: { payment_required: true } } });
+  // Stock clients of x402 would take the requirements for theirs: there is no scheme of x402 for a transfer.
+  expect(bodyOf(answer).data).not.toHaveProperty('x402');
   return bodyOf(answer).data as SubscriptionOffer;
 }
 
@@ -34,6 +36,9 @@ export async function paidOffer(agent: Agent, listing: { id: string }, outcome: 
   await agent.market.sandbox.pay(offer.requirements.relayRequestId, { outcome });
   return offer;
 }
+
+/** `accepted` of a payload that pays this offer in the sandbox. */
+export const acceptedOf = ({ requirements: { network, amount_base_units: amount, depositAddress: payTo, relayRequestId } }: Pick<SubscriptionOffer, 'requirements'>) => ({ network, amount, payTo, extra: { relayRequestId } });
 
 /** One POST /payments/verify, as it is. */
 export function verifyOnce(agent: Agent, offer: SubscriptionOffer, proof: object = { relay_request_id: offer.requirements.relayRequestId }): Promise<HttpAnswer> {

@@ -20,17 +20,6 @@ export const subscriptionView = z.object({
 /** With the listing as it was sold; the edge adds what the catalog knows of it today, and the provider's name. */
 export const subscriptionRecord = subscriptionView.extend({ listing: z.object({ id, name: z.string(), slug: z.string() }), seller_id: id });
 
-/** A requirement of x402 v2, which its clients copy verbatim into `accepted` of what they pay with. */
-export const x402Requirement = z.object({
-  scheme: z.string(),
-  network: z.string(),
-  amount: z.string(),
-  asset: z.string(),
-  payTo: z.string(),
-  maxTimeoutSeconds: z.number().int(),
-  extra: z.object({ relayRequestId }),
-});
-
 /** `data` of the 402 and of POST /payments, less `payment_required`. */
 export const subscriptionOffer = z.object({
   payment_id: id,
@@ -39,8 +28,6 @@ export const subscriptionOffer = z.object({
   requirements: paymentRequirements,
   fees: feesView,
   provider: z.string(),
-  /** The same requirements in the words of x402 v2, for POST /payments/verify with a payload. */
-  x402: z.object({ x402Version: z.literal(2), resource: z.object({ url: z.string() }), accepts: z.array(x402Requirement) }),
 });
 
 /** Where a payment stands. `transaction_hash` is null until money came. */
