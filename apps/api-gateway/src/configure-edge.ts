@@ -1,3 +1,4 @@
+import { hopOf } from '@market/contracts/gateway';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
@@ -19,7 +20,7 @@ export async function configureEdge(app: NestFastifyApplication, { requestBudget
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
   app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document'] });
-  const routes = installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sessionCookie: app.get(SessionCookie), limiter: app.get(RateLimiter), sandbox, requestBudgetMs, callBudgetMs });
+  const routes = installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sessionCookie: app.get(SessionCookie), limiter: app.get(RateLimiter), sandbox, requestBudgetMs, callBudgetMs, hop: hopOf(publicUrl) });
   const errors = new ErrorFilter(links, routes);
   adapter.errors = errors;
   app.useGlobalFilters(errors);

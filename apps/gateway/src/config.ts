@@ -1,7 +1,8 @@
 import { limitsVariables } from '@market/limits';
-import { defineConfig, integer, text, variable, type ConfigOf } from '@market/runtime';
+import { defineConfig, integer, text, variable, type ConfigDefinition, type ConfigOf, type Environment } from '@market/runtime';
 
-export const gatewayConfig = defineConfig('gateway', {
+const variables = defineConfig('gateway', {
+  port: variable('PORT', integer(0, 65_535, 3000), 'the public port of the edge, to which no endpoint on this machine may lead'),
   sellerTimeoutMs: variable('GATEWAY_SELLER_TIMEOUT_MS', integer(1000, 120_000, 30_000), 'total time a seller has for one answer, where its endpoint says nothing else'),
   sellerConnectTimeoutMs: variable('GATEWAY_SELLER_CONNECT_TIMEOUT_MS', integer(100, 30_000, 5_000), 'time to reach a seller: name, TCP and TLS'),
   waitForResultMs: variable('GATEWAY_WAIT_FOR_RESULT_MS', integer(0, 60_000, 5_000), 'how long a retry waits for the result of another attempt before it is told to come back'),
@@ -15,4 +16,18 @@ export const gatewayConfig = defineConfig('gateway', {
   ...limitsVariables,
 });
 
-export type GatewayConfig = ConfigOf<typeof gatewayConfig>;
+export interface GatewayConfig extends ConfigOf<typeof variables> {
+  /** `host:port` of each server behind the services: no seller is there. */
+  internalHosts: string[];
+}
+
+export const gatewayConfig: ConfigDefinition<GatewayConfig> = {
+  ...variables,
+  parse: (env, problems) => ({ ...variables.parse(env, problems), internalHosts: internalHostsOf(env) }),
+};
+
+function internalHostsOf(env: Environment): string[] {
+  const urls = Object.entries(env).flatMap(([name, value]) => (/^(NATS|REDIS|(\w+_)?DATABASE)_URL$/.test(name) ? (value ?? '').split(',') : []));
+  // Without a port it is the usual one, which no endpoint may have.
+  return urls.flatMap((url) => (URL.canParse(url) && new URL(url).port ? [new URL(url).host] : []));
+}

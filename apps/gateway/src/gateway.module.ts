@@ -17,6 +17,7 @@ import { gatewayConfig, type GatewayConfig } from './config.js';
 import { EndpointUrlPolicy } from './egress/endpoint-url.policy.js';
 import { SellerClient } from './egress/seller-client.js';
 import { SellerConnections } from './egress/seller-connections.js';
+import { SignedRequests } from './egress/signed-requests.js';
 import { CallableEndpoints } from './endpoints/callable-endpoints.js';
 import { EndpointHealth } from './endpoints/endpoint-health.js';
 import { EndpointsMessageController } from './endpoints/endpoints.message-controller.js';
@@ -37,7 +38,7 @@ import { Offerings } from './offerings/offerings.js';
     {
       provide: EndpointUrlPolicy,
       useFactory: (platform: ConfigOf<typeof platformConfig>, config: GatewayConfig) =>
-        new EndpointUrlPolicy({ allowPrivate: platform.allowPrivateEndpoints, ownHosts: [new URL(platform.publicUrl).host, ...config.ownHosts.split(',').filter(Boolean)] }),
+        new EndpointUrlPolicy({ allowPrivate: platform.allowPrivateEndpoints, ownHosts: [new URL(platform.publicUrl).host, `localhost:${config.port}`, ...config.ownHosts.split(',').filter(Boolean), ...config.internalHosts] }),
       inject: [platformConfig.token, gatewayConfig.token],
     },
     {
@@ -47,6 +48,7 @@ import { Offerings } from './offerings/offerings.js';
       inject: [platformConfig.token, gatewayConfig.token],
     },
     { provide: SellerClient, useFactory: (connections: SellerConnections, policy: EndpointUrlPolicy) => new SellerClient(connections, policy), inject: [SellerConnections, EndpointUrlPolicy] },
+    SignedRequests,
     OwnedEndpoint,
     CallableEndpoints,
     EndpointHealth,

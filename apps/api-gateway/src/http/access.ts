@@ -5,14 +5,14 @@ import { ApiBearerAuth, ApiCookieAuth, ApiSecurity } from '@nestjs/swagger';
 import { ApiAccess } from '../openapi/access-extension.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { edgeRefusals } from './edge-refusals.js';
-import type { RouteRules } from './route-rules.js';
+import { callsSellers, type RouteRules } from './route-rules.js';
 
 type MoreRules = Omit<RouteRules, 'access' | 'accounts' | 'recognizes'>;
 
 const ANYONE: readonly AccountType[] = ['agent', 'human'];
 
 const declare = (rules: RouteRules): MethodDecorator =>
-  applyDecorators(RouteConfig({ rules }), ApiAccess(rules), ...(rules.rate === 'none' ? [] : [ApiRefusals({ rate_limited: edgeRefusals.rate_limited, ...(rules.rate === 'calls' ? { too_many_in_flight: edgeRefusals.too_many_in_flight } : {}) })]));
+  applyDecorators(RouteConfig({ rules }), ApiAccess(rules), ...(rules.rate === 'none' ? [] : [ApiRefusals({ rate_limited: edgeRefusals.rate_limited, ...(rules.rate === 'calls' ? { too_many_in_flight: edgeRefusals.too_many_in_flight } : {}) })]), ...(callsSellers(rules) ? [ApiRefusals({ call_loops: edgeRefusals.call_loops })] : []));
 
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator => declare({ access: 'public', accounts: ANYONE, ...rules });

@@ -1,11 +1,12 @@
 import type { Principal } from '@market/contracts';
+import { HOP_HEADER } from '@market/contracts/gateway';
 import { newCall, Refusal, type Call } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
-import type { RouteRules } from './route-rules.js';
+import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
-import { crossSiteWrite, requestMalformed, scopeMissing, unauthorized, wrongAccountType } from './edge-refusals.js';
+import { callLoops, crossSiteWrite, requestMalformed, scopeMissing, unauthorized, wrongAccountType } from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { RouteTable } from './route-table.js';
@@ -19,6 +20,8 @@ export interface DoorSettings {
   sandbox: boolean;
   requestBudgetMs: number;
   callBudgetMs: number;
+  /** See `hopOf`. */
+  hop: string;
 }
 
 /** The documentation's pages and their assets come from a plugin, without rules of ours. */
@@ -66,7 +69,7 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
   return true;
 }
 
-function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs }: DoorSettings): onRequestHookHandler {
+function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs, hop }: DoorSettings): onRequestHookHandler {
   const { access, accounts } = rules;
   const count = limiter.counterOf(rules, isRead);
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
@@ -75,8 +78,11 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
   // A page that anyone may see does not depend on what a browser happens to send along.
   const readsCookie = access !== 'optional-key';
 
+  const refusesHops = callsSellers(rules);
+
   return (request, reply, done) => {
     request.rules = rules;
+    if (refusesHops && isHopOf(hop, request)) return done(callLoops());
     const traceparent = traceparentFor(request.headers.traceparent, request.id);
     reply.header('traceparent', traceparent);
     const callFor = (principal?: Principal): Call => newCall({ requestId: request.id, traceparent, principal, budgetMs });
@@ -115,5 +121,8 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
     limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);
   };
 }
+
+/** Each marketplace on the way adds its own. */
+const isHopOf = (hop: string, { headers }: FastifyRequest): boolean => String(headers[HOP_HEADER.toLowerCase()] ?? '').split(',').some((passed) => passed.trim().toLowerCase() === hop);
 
 const isUnauthenticated = (error: Error): boolean => error instanceof Refusal && error.declaration.kind === 'unauthenticated';

@@ -21,3 +21,6 @@ export interface RouteRules {
   /** Exists in sandbox mode alone. */
   sandboxOnly?: boolean;
 }
+
+/** Whether a request that comes back from a seller could go round for ever. */
+export const callsSellers = ({ rate, waitsForSeller }: RouteRules): boolean => rate === 'calls' || waitsForSeller === true;

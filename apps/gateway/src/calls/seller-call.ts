@@ -1,8 +1,7 @@
 import type { Call } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
-import { SellerClient } from '../egress/seller-client.js';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
-import { signRequest } from '../egress/sign-request.js';
+import { SignedRequests } from '../egress/signed-requests.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { CallRecords } from './call-records.js';
 
@@ -23,29 +22,18 @@ export interface SellerCallRequest {
 @Injectable()
 export class SellerCall {
   constructor(
-    private readonly sellers: SellerClient,
+    private readonly sellers: SignedRequests,
     private readonly records: CallRecords,
   ) {}
 
-  async execute({ endpoint, url, secrets, authHeader }: CallableEndpoint, request: SellerCallRequest, call: Call): Promise<SellerOutcome> {
-    const headers = signRequest({
-      secrets,
-      requestId: request.requestId,
-      timestampSeconds: Math.floor(Date.now() / 1000),
-      rawBody: request.body,
-      event: 'gateway.call',
-      listingId: endpoint.listingId,
-      buyerId: request.buyerId,
-      attempt: request.attempt,
-      traceparent: call.traceparent,
-      authHeader,
-    });
+  async execute(target: CallableEndpoint, request: SellerCallRequest, call: Call): Promise<SellerOutcome> {
     let shown: Promise<void> | undefined;
     const show = setTimeout(() => {
       shown = this.records.markForwarding(request.requestId, request.fence, request.transactionHash).catch(() => undefined);
     }, SHOW_FORWARDING_AFTER_MS);
     try {
-      return await this.sellers.call({ listingId: endpoint.listingId, url, rawBody: request.body, headers, timeoutMs: this.timeoutOf(endpoint.timeoutMs, call), maxResponseBytes: endpoint.maxResponseBytes });
+      const { requestId, buyerId, attempt, body } = request;
+      return await this.sellers.send(target, { requestId, event: 'gateway.call', buyerId, attempt, rawBody: body, timeoutMs: this.timeoutOf(target.endpoint.timeoutMs, call) }, call);
     } finally {
       clearTimeout(show);
       // Or it would say "forwarding" after what comes next has said how it ended.

@@ -1,7 +1,8 @@
+import { hostname } from 'node:os';
 import { EndpointUrlPolicy, type EndpointUrlRefusal } from './endpoint-url.policy.js';
 
 const live = new EndpointUrlPolicy({ allowPrivate: false, ownHosts: ['market.example.com', 'api.example.com:8443', '[2606:4700::9]:443'] });
-const sandbox = new EndpointUrlPolicy({ allowPrivate: true, ownHosts: ['localhost:3000', '127.0.0.1:3000'] });
+const sandbox = new EndpointUrlPolicy({ allowPrivate: true, ownHosts: ['localhost:3000', '10.1.2.3:9000', '[::1]:9001'] });
 
 function verdict(policy: EndpointUrlPolicy, url: string): string {
   const check = policy.check(url);
@@ -60,13 +61,14 @@ describe('EndpointUrlPolicy, live', () => {
 });
 
 describe('EndpointUrlPolicy, sandbox', () => {
-  it.each(['http://localhost:4001/', 'http://127.0.0.1:4001/', 'https://seller/', 'http://[::1]:4001/', 'http://seller.internal/'])('admits %s', (url) => {
+  it.each(['http://localhost:4001/', 'http://127.0.0.1:4001/', 'https://seller/', 'http://[::1]:4001/', 'http://seller.internal/', 'http://10.1.2.3:3000/', 'http://seller:3000/'])('admits %s', (url) => {
     expect(verdict(sandbox, url)).toBe(url);
   });
 
   it.each([
     ['http://localhost:3000/', 'own_host'],
-    ['http://127.0.0.1:3000/', 'own_host'],
+    ...['127.0.0.1', '127.9.9.9', '2130706433', '0.0.0.0', '[::1]', '[::ffff:127.0.0.1]', '[::]', 'LOCALHOST.', 'a.localhost', hostname()].flatMap((host) => [[`http://${host}:3000/`, 'own_host'], [`http://${host}:9001/x`, 'own_host']]),
+    ['http://10.1.2.3:9000/', 'own_host'],
     ['http://localhost:5432/', 'port_not_allowed'],
     ['ftp://localhost/', 'scheme_not_allowed'],
     ['http://a@localhost:4001/', 'userinfo_not_allowed'],

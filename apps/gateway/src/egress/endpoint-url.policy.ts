@@ -1,4 +1,6 @@
+import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
+import { hostname, networkInterfaces } from 'node:os';
 import { isPublicAddress } from './public-address.js';
 
 export type EndpointUrlRefusal =
@@ -16,7 +18,7 @@ export type EndpointUrlCheck = { ok: true; url: URL } | { ok: false; reason: End
 export interface EndpointUrlPolicyOptions {
   /** Sandbox and tests: also http, private addresses and local names. */
   allowPrivate: boolean;
-  /** Our own names, `host` (any port) or `host:port`: a call to one of them would come back to us. */
+  /** Our own names, `host` (any port) or `host:port`, one of this machine's addresses standing for all: a call to them would come back to us. */
   ownHosts: readonly string[];
 }
 
@@ -40,7 +42,7 @@ export class EndpointUrlPolicy {
   private readonly ownHosts: ReadonlySet<string>;
 
   constructor(private readonly options: EndpointUrlPolicyOptions) {
-    this.ownHosts = new Set(options.ownHosts.map((host) => host.toLowerCase()));
+    this.ownHosts = new Set(options.ownHosts.map((host) => local(host.toLowerCase())));
   }
 
   /** The URL in normal form, or why it is refused. Hosts outside ASCII are to be given in punycode. */
@@ -61,7 +63,7 @@ export class EndpointUrlPolicy {
     if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
     const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
     if (forbiddenPorts.has(Number(port))) return refused('port_not_allowed');
-    if (this.ownHosts.has(url.hostname) || this.ownHosts.has(`${url.hostname}:${port}`)) return refused('own_host');
+    if (this.ownHosts.has(url.hostname) || this.ownHosts.has(local(`${url.hostname}:${port}`))) return refused('own_host');
     const literal = url.hostname.replace(/^\[(.*)\]$/, '$1');
     if (isIP(literal) === 0) return this.checkName(url);
     return this.options.allowPrivate || isPublicAddress(literal) ? { ok: true, url } : refused('host_not_public');
@@ -74,6 +76,19 @@ export class EndpointUrlPolicy {
     const isLocal = labels.length === 1 || privateSuffixes.has(labels[labels.length - 1]!);
     return isLocal ? refused('host_not_public') : { ok: true, url };
   }
+}
+
+/** Every address of this machine is one and the same. */
+function local(host: string): string {
+  const { name, port } = /^(?<name>\[.*\]|[^:]*)(?<port>:\d+)?$/.exec(host)?.groups ?? {};
+  const literal = name?.replace(/^\[(.*)\]$/, '$1') ?? '';
+  const isLocal = isIP(literal) === 0 ? literal === 'localhost' || literal.endsWith('.localhost') || literal === hostname() : isOfThisMachine(literal);
+  return isLocal ? `localhost${port ?? ''}` : host;
+}
+
+function isOfThisMachine(literal: string): boolean {
+  const address = ipaddr.process(literal);
+  return ['loopback', 'unspecified'].includes(address.range()) || Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === address.toString()));
 }
 
 function refused(reason: EndpointUrlRefusal): EndpointUrlCheck {

@@ -1,3 +1,4 @@
+import { HOP_HEADER } from '@market/contracts/gateway';
 import { createHmac } from 'node:crypto';
 import type { SellerAuthHeader } from './seller-auth-header.js';
 import { signingKey, type SigningSecret } from './signing-secret.js';
@@ -15,6 +16,8 @@ export interface RequestToSign {
   buyerId: string;
   /** 1 for the first. */
   attempt: number;
+  /** See `hopOf`. */
+  hop: string;
   /** W3C trace context; left out when it is not in its form. */
   traceparent?: string | undefined;
   /** The seller's own, already admitted by `refuseSellerAuthHeader`. */
@@ -45,8 +48,7 @@ export function signRequest(request: RequestToSign): Record<string, string> {
     'X-Market-Listing-Id': request.listingId,
     'X-Market-Buyer-Id': request.buyerId,
     'X-Market-Attempt': String(request.attempt),
-    // A seller that is our own edge in disguise refuses a request that has already passed through us.
-    'X-Market-Hop': '1',
+    [HOP_HEADER]: request.hop,
     'webhook-id': requestId,
     'webhook-timestamp': timestamp,
     'webhook-signature': signature,

@@ -5,9 +5,8 @@ import { Limits, type LimitRule } from '@market/limits';
 import { refuse, type Call } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { SellerClient } from '../egress/seller-client.js';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
-import { signRequest } from '../egress/sign-request.js';
+import { SignedRequests } from '../egress/signed-requests.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
@@ -23,7 +22,7 @@ export class TestEndpoint {
     private readonly database: Database,
     private readonly owned: OwnedEndpoint,
     private readonly endpoints: CallableEndpoints,
-    private readonly sellers: SellerClient,
+    private readonly sellers: SignedRequests,
     private readonly health: EndpointHealth,
     private readonly limits: Limits,
   ) {}
@@ -53,20 +52,8 @@ export class TestEndpoint {
     if (!target) return null;
     const requestId = newId();
     const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
-    const headers = signRequest({
-      secrets: target.secrets,
-      requestId,
-      timestampSeconds: Math.floor(Date.now() / 1000),
-      rawBody,
-      event: 'endpoint.test',
-      listingId,
-      buyerId: sellerId,
-      attempt: 1,
-      traceparent: call.traceparent,
-      authHeader: target.authHeader,
-    });
     const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000));
-    const outcome = await this.sellers.call({ listingId, url: target.url, rawBody, headers, timeoutMs, maxResponseBytes: target.endpoint.maxResponseBytes, signal });
+    const outcome = await this.sellers.send(target, { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs, signal }, call);
     // A test that was broken off says nothing of the seller.
     if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, call);
     return { requestId, outcome };

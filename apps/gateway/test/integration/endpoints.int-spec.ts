@@ -13,7 +13,7 @@ import { answer, held, type SellerRequest } from '../support/test-seller.js';
 describe('a private endpoint', () => {
   let world: GatewayWorld;
   beforeAll(async () => {
-    world = await startGateway({ env: { GATEWAY_OWN_HOSTS: 'market.test', PUBLIC_URL: 'http://public.market.test' } });
+    world = await startGateway({ env: { GATEWAY_OWN_HOSTS: 'market.test', PUBLIC_URL: 'http://public.market.test', PORT: '3100', NATS_URL: 'nats://bus.test:4333,nats://10.9.9.9:4334', REDIS_URL: 'redis://:secret@localhost:7001/0', LEDGER_DATABASE_URL: 'postgresql://a:b@db.test:7002/market' } });
   });
   afterAll(() => world.stop());
 
@@ -92,6 +92,7 @@ describe('a private endpoint', () => {
     ['http://127.0.0.1:5432/', 'port_not_allowed'],
     ['http://market.test/api', 'own_host'],
     ['http://PUBLIC.market.test/api', 'own_host'],
+    ...['127.0.0.1:3100', 'bus.test:4333', '10.9.9.9:4334', '[::1]:7001', 'db.test:7002'].map((host) => [`http://${host}/`, 'own_host']),
     ['not a url', 'invalid_url'],
   ])('is not put at %s', async (url, problem) => {
     const shop = await world.open();

@@ -4,6 +4,11 @@ import { findPayerWallet } from '../identity/wallets.js';
 import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer, pendingReason } from '../payments-ledger/offers.js';
 import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
 
+/** By this header of what it sends to sellers, a marketplace knows a request again that comes back to it. */
+export const HOP_HEADER = 'X-Market-Hop';
+/** What the header says: which marketplace the request has passed through. */
+export const hopOf = (publicUrl: string): string => new URL(publicUrl).host;
+
 /**
  * The paid call. `body` is the buyer's JSON text exactly as it arrived: it is digested, signed and forwarded as it is,
  * and never parsed and written again on the way. Idempotency travels in the call context; its fingerprint is made here.

@@ -1,0 +1,32 @@
+import { hopOf } from '@market/contracts/gateway';
+import type { Call } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { Inject, Injectable } from '@nestjs/common';
+import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { SellerClient } from './seller-client.js';
+import type { SellerOutcome } from './seller-outcome.js';
+import { signRequest, type RequestToSign } from './sign-request.js';
+
+export interface SignedRequest extends Pick<RequestToSign, 'requestId' | 'event' | 'buyerId' | 'attempt' | 'rawBody'> {
+  timeoutMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** One signed request to the endpoint of a listing. */
+@Injectable()
+export class SignedRequests {
+  private readonly hop: string;
+
+  constructor(
+    private readonly sellers: SellerClient,
+    @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.hop = hopOf(publicUrl);
+  }
+
+  send({ endpoint, url, secrets, authHeader }: CallableEndpoint, { timeoutMs, signal, ...request }: SignedRequest, { traceparent }: Call): Promise<SellerOutcome> {
+    const { listingId, maxResponseBytes } = endpoint;
+    const headers = signRequest({ ...request, secrets, authHeader, listingId, traceparent, hop: this.hop, timestampSeconds: Math.floor(Date.now() / 1_000) });
+    return this.sellers.call({ listingId, url, rawBody: request.rawBody, headers, timeoutMs, maxResponseBytes, signal });
+  }
+}
