@@ -31,7 +31,7 @@ module.exports = {
     },
     { name: 'sdk-stands-alone', comment: 'The SDK is for others: it knows the public contract only.', severity: 'error', from: { path: '^libs/sdk/src/' }, to: { path: ['^libs/(?!sdk/)', '^apps/', 'node_modules/@nestjs/'] } },
     { name: 'edge-has-no-database', severity: 'error', from: { path: '^apps/api-gateway/' }, to: { path: ['^libs/persistence/', 'node_modules/(pg|typeorm)/'] } },
-    { name: 'no-tests-in-sources', severity: 'error', from: { path: '^(apps|libs)/[^/]+/src/', pathNot: ['spec\\.ts$', '^libs/testing/'] }, to: { path: ['^libs/testing/', 'spec\\.ts$'] } },
+    { name: 'no-tests-in-sources', severity: 'error', from: { path: '^(apps|libs)/[^/]+/src/', pathNot: ['spec\\.ts$', '^libs/(testing|test-servers)/', '^libs/persistence/src/testing/'] }, to: { path: ['^libs/(testing|test-servers)/', '^libs/persistence/src/testing/', 'spec\\.ts$'] } },
     { name: 'no-circular', severity: 'error', from: {}, to: { circular: true } },
     { name: 'not-resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],

@@ -27,7 +27,7 @@ export default tseslint.config(
   },
   {
     files: ['{apps,libs}/*/src/**/*.ts'],
-    ignores: ['**/*.spec.ts', '**/*.int-spec.ts', 'apps/*/src/main.ts', 'apps/standalone/src/**', 'libs/testing/**', 'libs/runtime/src/run-main.ts'],
+    ignores: ['**/*.spec.ts', '**/*.int-spec.ts', 'apps/*/src/main.ts', 'apps/standalone/src/**', 'libs/testing/**', 'libs/test-servers/**', 'libs/persistence/src/testing/**', 'libs/runtime/src/run-main.ts'],
     rules: {
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: 'The environment is read once, by defineConfig.' }],
     },

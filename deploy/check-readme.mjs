@@ -9,7 +9,7 @@ import { eventually, startMarketplace, startOwnProcess } from '@market/testing';
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(`${PROJECT}README.md`, 'utf8');
 const walk = page.split('## A first paid call')[1].split('\n## ')[0];
-const [, seller, buyer] = [...walk.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block);
+const [seller, buyer] = [...walk.matchAll(/```sh\n(.*?)```/gs)].map(([, block]) => block);
 
 for (const mode of ['standalone', 'distributed']) {
   const marketplace = await startMarketplace({ mode });

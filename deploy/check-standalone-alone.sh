@@ -18,7 +18,7 @@ ip link set lo up
 DATA_DIR=$(mktemp -d)
 log=$DATA_DIR.log
 chmod 711 "$DATA_DIR"
-export DATA_DIR ALLOW_PRIVATE_ENDPOINTS=true PORT=3000 BASE_URL=http://127.0.0.1:3000 TURBO_TELEMETRY_DISABLED=1
+export DATA_DIR PORT=3000 BASE_URL=http://127.0.0.1:3000 TURBO_TELEMETRY_DISABLED=1
 trap 'rm -rf "$DATA_DIR" "$log"' EXIT
 
 start() {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * One paid call against a running sandbox marketplace that may call this machine (BASE_URL, ALLOW_PRIVATE_ENDPOINTS=true).
+ * One paid call against a running sandbox marketplace that may call this machine (BASE_URL).
  * Prints the buyer's API key; given one as an argument, checks instead that its receipt is still there.
  */
 import assert from 'node:assert/strict';

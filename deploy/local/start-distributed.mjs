@@ -11,6 +11,7 @@ import { databaseUrlOf } from '@market/runtime';
 import { freePort } from '@market/testing';
 import { printBanner } from '../../apps/standalone/dist/banner.js';
 import { openDataDirectory } from '../../apps/standalone/dist/data-directory.js';
+import { settingsOnThisMachine } from '../../apps/standalone/dist/this-machine.js';
 import { createLog } from './log.mjs';
 import { startLocalNats, startLocalPostgres, startLocalRedis } from './local-servers.mjs';
 import { RunDirectory } from './run-directory.mjs';
@@ -55,6 +56,7 @@ async function main() {
   const settings = {
     LOG_LEVEL: 'warn',
     PUBLIC_URL: `http://localhost:${env.PORT || '3000'}`,
+    ...settingsOnThisMachine(env),
     ...data.secrets,
     ...env,
     ...servers.settings,

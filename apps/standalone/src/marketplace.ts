@@ -5,6 +5,7 @@ import { printBanner } from './banner.js';
 import { openDataDirectory } from './data-directory.js';
 import { ensureDatabase } from './ensure-database.js';
 import { services } from './services.js';
+import { settingsOnThisMachine } from './this-machine.js';
 
 const EMBEDDED_POOL_SIZE = '12';
 
@@ -19,6 +20,7 @@ export async function startMarketplace(env: Environment): Promise<RunningProcess
       LOG_LEVEL: 'warn',
       DATABASE_POOL_SIZE: EMBEDDED_POOL_SIZE,
       PUBLIC_URL: `http://localhost:${env.PORT || '3000'}`,
+      ...settingsOnThisMachine(env),
       ...data.secrets,
       ...env,
       DATABASE_URL: databaseUrl,

@@ -1,5 +1,5 @@
 import { newId } from '@market/kernel';
-import { describeNeeding, eventually } from '@market/testing';
+import { describeNeeding, eventually } from '@market/test-servers';
 import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';

@@ -1,5 +1,6 @@
 import { UnavailableError } from '@market/kernel';
-import { eventually, freshDatabase, type FreshDatabase } from '@market/testing';
+import { eventually } from '@market/test-servers';
+import { freshDatabase, type FreshDatabase } from './testing/index.js';
 import { Logger } from '@nestjs/common';
 import { shop } from '../test/fixtures/shop.js';
 import { Database, type Tx } from './database.js';

@@ -1,4 +1,4 @@
-import { createDatabase, freshDatabase } from '@market/testing';
+import { createDatabase, freshDatabase } from './testing/index.js';
 import { shop } from '../test/fixtures/shop.js';
 import { migrate } from './migrate.js';
 

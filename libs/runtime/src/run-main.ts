@@ -3,6 +3,7 @@ import { natsTransport } from '@market/messaging';
 import { ConfigError, defineConfig, integer, text, optional, variable, type Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
 import { runProcess, type RunningProcess } from './run-process.js';
+import { startFailure } from './start-failure.js';
 
 /** What a process of the distributed marketplace reads beside `platformConfig`. */
 export const natsConfig = defineConfig('nats', {
@@ -45,7 +46,7 @@ export async function runMain(start: () => Promise<RunningProcess>): Promise<voi
     process.on('SIGTERM', () => stop('SIGTERM'));
     process.on('SIGINT', () => stop('SIGINT'));
   } catch (error) {
-    process.stderr.write(`${error instanceof ConfigError ? error.message : (error as Error).stack}\n`);
+    process.stderr.write(`${startFailure(error, process.env)}\n`);
     process.exit(1);
   }
 }

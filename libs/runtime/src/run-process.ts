@@ -72,7 +72,8 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
     for (const { definition, app, config } of started) {
       if (!definition.http) continue;
       const { host, port } = definition.http.address(config);
-      await app.listen(port, host);
+      // Not app.listen(), which logs a failure that is thrown as well.
+      await (app as NestFastifyApplication).getHttpAdapter().getInstance().listen({ port, host });
       httpPort = ((app as NestFastifyApplication).getHttpServer().address() as { port: number }).port;
     }
     for (const { definition, database } of started) if (database) health.checks[definition.name] = async () => void (await database.query(ping));

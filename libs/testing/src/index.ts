@@ -1,15 +1,6 @@
-export * from './eventually.js';
+export * from '@market/persistence/testing';
+export * from '@market/test-servers';
 export * from './fake-bus.js';
-export * from './fresh-database.js';
 export type * from './marketplace/running-marketplace.js';
 export * from './marketplace/start-marketplace.js';
-export * from './servers/answers-on.js';
-export * from './servers/describe-needing.js';
-export * from './servers/evm-node.js';
-export * from './servers/free-port.js';
-export * from './servers/nats-server.js';
-export * from './servers/own-process.js';
-export * from './servers/redis-server.js';
-export * from './servers/temporary-directory.js';
-export * from './servers/with-client.js';
 export * from './test-clock.js';

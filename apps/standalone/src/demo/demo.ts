@@ -30,7 +30,6 @@ async function main(): Promise<void> {
       HOST: '127.0.0.1',
       PORT: String(port),
       DATA_DIR: join(directory, 'data'),
-      ALLOW_PRIVATE_ENDPOINTS: 'true',
       LOG_LEVEL: 'error',
     });
     await tellStory(`http://127.0.0.1:${port}`, transcript, cancel.signal).finally(() => marketplace.stop());

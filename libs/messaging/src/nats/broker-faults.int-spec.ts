@@ -1,5 +1,5 @@
 import { newId } from '@market/kernel';
-import { describeNeeding, eventually } from '@market/testing';
+import { describeNeeding, eventually } from '@market/test-servers';
 import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';

@@ -1,5 +1,5 @@
 import { SERVICE_NAMES, topology } from '@market/contracts';
-import { answersOn, describeNeeding, findProgram, freePort, startOwnProcess, temporaryDirectory } from '@market/testing';
+import { answersOn, describeNeeding, findProgram, freePort, startOwnProcess, temporaryDirectory } from '@market/test-servers';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,5 +1,5 @@
 import { SERVICE_NAMES, topology, type ServiceName } from '@market/contracts';
-import { describeNeeding, eventually, startNatsServer, type NatsServer } from '@market/testing';
+import { describeNeeding, eventually, startNatsServer, type NatsServer } from '@market/test-servers';
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, nkeyAuthenticator, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { consumerName, EVENT_STREAM } from './event-stream.js';

@@ -1,7 +1,7 @@
 import { declareRefusal, defineRequest } from '@market/contracts';
 import { newId, UnavailableError } from '@market/kernel';
 import { newCall, refuse, type Call } from '@market/messaging';
-import { freshDatabase, type FreshDatabase } from '@market/testing';
+import { freshDatabase, type FreshDatabase } from '../testing/index.js';
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { shop } from '../../test/fixtures/shop.js';

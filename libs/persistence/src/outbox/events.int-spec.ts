@@ -1,7 +1,8 @@
 import { defineEvent } from '@market/contracts';
 import { newId, UnavailableError } from '@market/kernel';
 import { newCall, type EventRecord, type Link, type ReceivedEvent } from '@market/messaging';
-import { eventually, freshDatabase, type FreshDatabase } from '@market/testing';
+import { eventually } from '@market/test-servers';
+import { freshDatabase, type FreshDatabase } from '../testing/index.js';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { z } from 'zod';

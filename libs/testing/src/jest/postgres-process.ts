@@ -1,6 +1,6 @@
 import { startPostgres } from '@market/embedded-postgres';
 import { rm } from 'node:fs/promises';
-import { temporaryDirectory } from '../servers/temporary-directory.js';
+import { temporaryDirectory } from '@market/test-servers';
 
 /** Runs a PostgreSQL whose data nobody will miss, says its URL in one line, and stops when standard input closes. */
 const dataDir = await temporaryDirectory('postgres');

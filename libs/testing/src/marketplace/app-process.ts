@@ -1,7 +1,6 @@
 import { access } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../eventually.js';
-import { startOwnProcess, type OwnProcess } from '../servers/own-process.js';
+import { eventually, type OwnProcess, startOwnProcess } from '@market/test-servers';
 
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
 /** A catalog of a million listings reads its index first. */

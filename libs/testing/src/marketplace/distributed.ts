@@ -2,10 +2,8 @@ import { SERVICE_NAMES, type ServiceName } from '@market/contracts';
 import { natsServerConfig } from '@market/messaging';
 import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { randomBytes } from 'node:crypto';
-import { freePort } from '../servers/free-port.js';
-import { startNatsServer, type NatsServer } from '../servers/nats-server.js';
-import { PostgresServer } from '../servers/postgres-server.js';
-import { startRedisServer } from '../servers/redis-server.js';
+import { freePort, type NatsServer, startNatsServer, startRedisServer } from '@market/test-servers';
+import { PostgresServer } from './postgres-server.js';
 import { AppProcess } from './app-process.js';
 import type { MarketplaceOptions, ProcessName, RunningMarketplace } from './running-marketplace.js';
 

@@ -1,7 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../servers/free-port.js';
-import { temporaryDirectory } from '../servers/temporary-directory.js';
+import { freePort, temporaryDirectory } from '@market/test-servers';
 import { AppProcess } from './app-process.js';
 import type { RunningMarketplace } from './running-marketplace.js';
 

@@ -1,4 +1,4 @@
-import { eventually } from '../eventually.js';
+import { eventually } from '@market/test-servers';
 import { startDistributed } from './distributed.js';
 import type { MarketplaceOptions, RunningMarketplace } from './running-marketplace.js';
 import { startStandalone } from './standalone.js';

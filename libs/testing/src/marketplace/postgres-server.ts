@@ -1,7 +1,7 @@
 import { startPostgres, type EmbeddedPostgres } from '@market/embedded-postgres';
 import { rm } from 'node:fs/promises';
-import { temporaryDirectory } from './temporary-directory.js';
-import { withClient } from './with-client.js';
+import { withClient } from '@market/persistence/testing';
+import { temporaryDirectory } from '@market/test-servers';
 
 /** A PostgreSQL of one's own that keeps its promises on disk, and its port over a crash. */
 export class PostgresServer {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { Database, migrate, type DatabaseDefinition, type DatabaseOptions } from '@market/persistence';
+import { Database, migrate, type DatabaseDefinition, type DatabaseOptions } from '../index.js';
 import type pg from 'pg';
-import { withClient } from './servers/with-client.js';
+import { withClient } from './with-client.js';
 
 export interface FreshDatabase {
   readonly database: Database;

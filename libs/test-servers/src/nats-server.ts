@@ -1,4 +1,3 @@
-import { REQUIRED_MAX_PAYLOAD } from '@market/messaging';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { answersOn } from './answers-on.js';
@@ -58,5 +57,5 @@ export async function startNatsServer({ config = openToAll }: NatsServerOptions 
 }
 
 function openToAll({ port, storeDir }: { port: number; storeDir: string }): string {
-  return `listen: "127.0.0.1:${port}"\nmax_payload: ${REQUIRED_MAX_PAYLOAD}\njetstream { store_dir: "${storeDir}" }\n`;
+  return `listen: "127.0.0.1:${port}"\nmax_payload: 9MB\njetstream { store_dir: "${storeDir}" }\n`;
 }

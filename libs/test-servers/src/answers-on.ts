@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { eventually } from '../eventually.js';
+import { eventually } from './eventually.js';
 import type { OwnProcess } from './own-process.js';
 
 /**

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../src/eventually.js';
-import { describeNeeding } from '../src/servers/describe-needing.js';
-import { startNatsServer, type NatsServer } from '../src/servers/nats-server.js';
-import { findProgram, startOwnProcess } from '../src/servers/own-process.js';
-import { startRedisServer, type RedisServer } from '../src/servers/redis-server.js';
+import { describeNeeding } from '../src/describe-needing.js';
+import { startNatsServer, type NatsServer } from '../src/nats-server.js';
+import { findProgram, startOwnProcess } from '../src/own-process.js';
+import { startRedisServer, type RedisServer } from '../src/redis-server.js';
 
 const isOpen = async (port: number): Promise<boolean> => {
   const socket = connect({ port, host: '127.0.0.1' });
