@@ -117,6 +117,14 @@ export class HttpClient {
   }
 }
 
+/** As a path segment. */
+export const idOf = (resource: Identified): string => encodeURIComponent(rawIdOf(resource));
+
+export const rawIdOf = (resource: Identified): string => (typeof resource === 'string' ? resource : resource.id);
+
+export const idempotency = ({ idempotencyKey }: { idempotencyKey?: string } = {}): Record<string, string> =>
+  idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {};
+
 function envelopeOf(answer: HttpAnswer): Envelope {
   if (answer.status < 200 || answer.status > 299) throw errorOf(answer);
   const envelope = answer.json as Envelope | undefined;

@@ -1,16 +1,6 @@
-import type { Cancellable, HttpClient, Identified } from './http.js';
+import { idOf, rawIdOf, type Cancellable, type HttpClient, type Identified } from './http.js';
 import { solveProofOfWork } from './proof-of-work.js';
-import type {
-  Challenge,
-  ChallengePurpose,
-  Claim,
-  LinkedWallet,
-  RecoveredAccount,
-  Session,
-  UpdateWallet,
-  WalletCapability,
-  WalletProof,
-} from './types.js';
+import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
 
 /** What a challenge is about, beside the wallet and the purpose. */
@@ -24,10 +14,10 @@ export interface ProofOptions extends Cancellable {
 export async function proveWallet(
   http: HttpClient,
   wallet: Wallet,
-  purpose: ChallengePurpose,
+  purpose: Api.ChallengePurpose,
   { agentId, chainId, signal }: ProofOptions = {},
-): Promise<{ proof: WalletProof; challenge: Challenge }> {
-  const challenge = await http.data<Challenge>('POST', '/auth/challenge', {
+): Promise<{ proof: Api.WalletProof; challenge: Api.Challenge }> {
+  const challenge = await http.data<Api.Challenge>('POST', '/auth/challenge', {
     signal,
     body: { wallet_address: wallet.address, purpose, agent_id: agentId, chain_id: chainId },
   });
@@ -40,7 +30,7 @@ export async function recoverAccount(
   http: HttpClient,
   wallet: Wallet,
   { revokeExisting, signal }: Cancellable & { revokeExisting?: boolean },
-): Promise<RecoveredAccount> {
+): Promise<Api.RecoveredAccount> {
   const { proof, challenge } = await proveWallet(http, wallet, 'recovery', { signal });
   const powNonce = await solveProofOfWork(challenge.pow, signal);
   return http.data('POST', '/auth/recover', {
@@ -49,7 +39,7 @@ export async function recoverAccount(
   });
 }
 
-export async function openSession(http: HttpClient, wallet: Wallet, { signal }: Cancellable): Promise<Session> {
+export async function openSession(http: HttpClient, wallet: Wallet, { signal }: Cancellable): Promise<Api.Session> {
   const { proof } = await proveWallet(http, wallet, 'session', { signal });
   return http.data('POST', '/auth/session', { signal, body: proof });
 }
@@ -60,10 +50,9 @@ export async function claimAgent(
   agent: Identified,
   agentWallet: Wallet,
   { signal }: Cancellable,
-): Promise<Claim> {
-  const agentId = typeof agent === 'string' ? agent : agent.id;
-  const { proof } = await proveWallet(http, agentWallet, 'claim', { agentId, signal });
-  return http.data('POST', `/agents/${encodeURIComponent(agentId)}/claim`, {
+): Promise<Api.Claim> {
+  const { proof } = await proveWallet(http, agentWallet, 'claim', { agentId: rawIdOf(agent), signal });
+  return http.data('POST', `/agents/${idOf(agent)}/claim`, {
     signal,
     body: { nonce: proof.nonce, signature: proof.signature },
   });
@@ -77,20 +66,20 @@ export class Wallets {
     this.#http = http;
   }
 
-  list(options?: Cancellable): Promise<LinkedWallet[]> {
+  list(options?: Cancellable): Promise<Api.LinkedWallet[]> {
     return this.#http.data('GET', '/me/wallets', options);
   }
 
-  get(wallet: Identified, options?: Cancellable): Promise<LinkedWallet> {
-    return this.#http.data('GET', pathOf(wallet), options);
+  get(wallet: Identified, options?: Cancellable): Promise<Api.LinkedWallet> {
+    return this.#http.data('GET', `/me/wallets/${idOf(wallet)}`, options);
   }
 
   /** `existing` is a wallet of the account that may recover it. */
   async link(
     existing: Wallet,
     added: Wallet,
-    { label, capabilities, signal }: Cancellable & { label?: string; capabilities?: WalletCapability[] } = {},
-  ): Promise<LinkedWallet> {
+    { label, capabilities, signal }: Cancellable & { label?: string; capabilities?: Api.WalletCapability[] } = {},
+  ): Promise<Api.LinkedWallet> {
     const [first, second] = await Promise.all(
       [existing, added].map((wallet) => proveWallet(this.#http, wallet, 'wallet_link', { signal })),
     );
@@ -102,13 +91,10 @@ export class Wallets {
   async update(
     wallet: Identified,
     prover: Wallet,
-    changes: UpdateWallet,
+    changes: Api.UpdateWallet,
     { signal }: Cancellable = {},
-  ): Promise<LinkedWallet> {
+  ): Promise<Api.LinkedWallet> {
     const { proof } = await proveWallet(this.#http, prover, 'wallet_update', { signal });
-    return this.#http.data('PATCH', pathOf(wallet), { signal, body: { proof, ...changes } });
+    return this.#http.data('PATCH', `/me/wallets/${idOf(wallet)}`, { signal, body: { proof, ...changes } });
   }
 }
-
-const pathOf = (wallet: Identified): string =>
-  `/me/wallets/${encodeURIComponent(typeof wallet === 'string' ? wallet : wallet.id)}`;

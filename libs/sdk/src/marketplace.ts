@@ -1,55 +1,12 @@
 import { LogicalCall, type CallContext, type CallOptions, type CallResult } from './call.js';
 import { systemClock, type Clock } from './clock.js';
-import { type Cancellable, type HttpAnswer, HttpClient, type Identified, listedPriceOf, type Method, type PricedListing, type RequestOptions } from './http.js';
-import { claimAgent, openSession, recoverAccount, Wallets } from './identity.js';
+import { HttpClient, idempotency, idOf, listedPriceOf } from './http.js';
+import type { Cancellable, HttpAnswer, Identified, Method, PricedListing, RequestOptions } from './http.js';
+import { claimAgent, openSession, proveWallet, recoverAccount, Wallets } from './identity.js';
 import { RecentPayments, type PaymentStore } from './payer.js';
 import { solveProofOfWork } from './proof-of-work.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
-import type {
-  AgentProfile,
-  AgentScore,
-  ApiKey,
-  Category,
-  Challenge,
-  ChallengeRequest,
-  Claim,
-  CreateApiKey,
-  CreatedApiKey,
-  CreatedListing,
-  CreateListing,
-  CreateReview,
-  Endpoint,
-  EndpointTest,
-  GatewayRequest,
-  GatewayRequestQuery,
-  Health,
-  LedgerEntry,
-  LedgerQuery,
-  Listing,
-  ListingChallenge,
-  ListingDetail,
-  ListingQuery,
-  Page,
-  PageQuery,
-  PaymentRoute,
-  Receipt,
-  ReceiptDetail,
-  ReceiptProof,
-  ReceiptQuery,
-  RecoveredAccount,
-  Registration,
-  RemovedListing,
-  Review,
-  RevokedApiKey,
-  RotatedSecret,
-  SandboxOutcome,
-  SandboxPayment,
-  Session,
-  Subscription,
-  UpdatedListing,
-  UpdateEndpoint,
-  UpdateListing,
-} from './types.js';
+import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
 
 export interface MarketplaceOptions {
@@ -108,11 +65,11 @@ export class Marketplace {
     return this.#http.data<T>(method, path, options);
   }
 
-  health(options?: Cancellable): Promise<Health> {
+  health(options?: Cancellable): Promise<Api.Health> {
     return this.#http.data('GET', '/health', options);
   }
 
-  challenge(body: ChallengeRequest, options?: Cancellable): Promise<Challenge> {
+  challenge(body: Api.ChallengeRequest, options?: Cancellable): Promise<Api.Challenge> {
     return this.#http.data('POST', '/auth/challenge', { ...options, body });
   }
 
@@ -120,22 +77,11 @@ export class Marketplace {
   async register(
     wallet: Wallet,
     { displayName, signal }: Cancellable & { displayName?: string } = {},
-  ): Promise<{ marketplace: Marketplace; registration: Registration }> {
-    const challenge = await this.challenge({ wallet_address: wallet.address }, { signal });
-    const [signature, powNonce] = await Promise.all([
-      wallet.sign(challenge.message),
-      solveProofOfWork(challenge.pow, signal),
-    ]);
-    const registration = await this.#http.data<Registration>('POST', '/register', {
-      signal,
-      body: {
-        wallet_address: wallet.address,
-        signature,
-        nonce: challenge.nonce,
-        pow_nonce: powNonce,
-        display_name: displayName,
-      },
-    });
+  ): Promise<{ marketplace: Marketplace; registration: Api.Registration }> {
+    const { proof, challenge } = await proveWallet(this.#http, wallet, 'registration', { signal });
+    const powNonce = await solveProofOfWork(challenge.pow, signal);
+    const body = { ...proof, pow_nonce: powNonce, display_name: displayName };
+    const registration = await this.#http.data<Api.Registration>('POST', '/register', { signal, body });
     return { marketplace: this.authorizedBy(registration.authorization_header), registration };
   }
 
@@ -143,7 +89,7 @@ export class Marketplace {
   async recover(
     wallet: Wallet,
     options: Cancellable & { revokeExisting?: boolean } = {},
-  ): Promise<{ marketplace: Marketplace; recovery: RecoveredAccount }> {
+  ): Promise<{ marketplace: Marketplace; recovery: Api.RecoveredAccount }> {
     const recovery = await recoverAccount(this.#http, wallet, options);
     return { marketplace: this.authorizedBy(recovery.authorization_header), recovery };
   }
@@ -152,7 +98,7 @@ export class Marketplace {
   async signIn(
     wallet: Wallet,
     options: Cancellable = {},
-  ): Promise<{ marketplace: Marketplace; session: Session }> {
+  ): Promise<{ marketplace: Marketplace; session: Api.Session }> {
     const session = await openSession(this.#http, wallet, options);
     return { marketplace: this.authorizedBy(`Bearer ${session.session_token}`), session };
   }
@@ -163,7 +109,7 @@ export class Marketplace {
   }
 
   /** Claims an agent for the human this client acts for. */
-  claim(agent: Identified, agentWallet: Wallet, options: Cancellable = {}): Promise<Claim> {
+  claim(agent: Identified, agentWallet: Wallet, options: Cancellable = {}): Promise<Api.Claim> {
     return claimAgent(this.#http, agent, agentWallet, options);
   }
 
@@ -172,39 +118,39 @@ export class Marketplace {
     return new Marketplace({ ...this.#options, authorization, payments: this.#payments });
   }
 
-  me(options?: Cancellable): Promise<AgentProfile> {
+  me(options?: Cancellable): Promise<Api.AgentProfile> {
     return this.#http.data('GET', '/me', options);
   }
 
   readonly apiKeys = {
-    list: (options?: Cancellable): Promise<ApiKey[]> => this.#http.data('GET', '/api-keys', options),
+    list: (options?: Cancellable): Promise<Api.ApiKey[]> => this.#http.data('GET', '/api-keys', options),
 
-    create: (body: CreateApiKey, options?: Cancellable & { idempotencyKey?: string }): Promise<CreatedApiKey> =>
+    create: (body: Api.CreateApiKey, options?: Cancellable & { idempotencyKey?: string }): Promise<Api.CreatedApiKey> =>
       this.#http.data('POST', '/api-keys', { signal: options?.signal, headers: idempotency(options), body }),
 
-    revoke: (key: Identified, options?: Cancellable): Promise<RevokedApiKey> =>
+    revoke: (key: Identified, options?: Cancellable): Promise<Api.RevokedApiKey> =>
       this.#http.data('DELETE', `/api-keys/${idOf(key)}`, options),
   };
 
-  categories(options?: Cancellable): Promise<Category[]> {
+  categories(options?: Cancellable): Promise<Api.Category[]> {
     return this.#http.data('GET', '/categories', options);
   }
 
   readonly listings = {
-    search: (query?: ListingQuery, options?: Cancellable): Promise<Page<Listing>> =>
+    search: (query?: Api.ListingQuery, options?: Cancellable): Promise<Api.Page<Api.Listing>> =>
       this.#http.page('/listings', query, options?.signal),
 
-    get: (listing: Identified, options?: Cancellable): Promise<ListingDetail> =>
+    get: (listing: Identified, options?: Cancellable): Promise<Api.ListingDetail> =>
       this.#http.data('GET', `/listings/${idOf(listing)}`, options),
 
-    challenge: (options?: Cancellable): Promise<ListingChallenge> =>
+    challenge: (options?: Cancellable): Promise<Api.ListingChallenge> =>
       this.#http.data('POST', '/listings/challenge', options),
 
     /** Solves the listing's proof of work, then creates it. */
     create: async (
-      listing: CreateListing,
+      listing: Api.CreateListing,
       options?: Cancellable & { idempotencyKey?: string },
-    ): Promise<CreatedListing> => {
+    ): Promise<Api.CreatedListing> => {
       const puzzle = await this.listings.challenge({ signal: options?.signal });
       const powNonce = await solveProofOfWork(puzzle, options?.signal);
       return this.#http.data('POST', '/listings', {
@@ -214,29 +160,29 @@ export class Marketplace {
       });
     },
 
-    update: (listing: Identified, body: UpdateListing, options?: Cancellable): Promise<UpdatedListing> =>
+    update: (listing: Identified, body: Api.UpdateListing, options?: Cancellable): Promise<Api.UpdatedListing> =>
       this.#http.data('PATCH', `/listings/${idOf(listing)}`, { ...options, body }),
 
-    remove: (listing: Identified, options?: Cancellable): Promise<RemovedListing> =>
+    remove: (listing: Identified, options?: Cancellable): Promise<Api.RemovedListing> =>
       this.#http.data('DELETE', `/listings/${idOf(listing)}`, options),
   };
 
   /** The private endpoint behind one's own per_call listing. */
   readonly endpoint = {
-    get: (listing: Identified, options?: Cancellable): Promise<Endpoint> =>
+    get: (listing: Identified, options?: Cancellable): Promise<Api.Endpoint> =>
       this.#http.data('GET', `/listings/${idOf(listing)}/endpoint`, options),
 
-    update: (listing: Identified, body: UpdateEndpoint, options?: Cancellable): Promise<Endpoint> =>
+    update: (listing: Identified, body: Api.UpdateEndpoint, options?: Cancellable): Promise<Api.Endpoint> =>
       this.#http.data('PUT', `/listings/${idOf(listing)}/endpoint`, { ...options, body }),
 
-    test: (listing: Identified, options?: Cancellable): Promise<EndpointTest> =>
+    test: (listing: Identified, options?: Cancellable): Promise<Api.EndpointTest> =>
       this.#http.data('POST', `/listings/${idOf(listing)}/endpoint/test`, options),
 
     /** Both secrets sign the calls while they overlap (seconds, a day by default). */
     rotateSecret: (
       listing: Identified,
       { overlapSeconds, signal }: Cancellable & { overlapSeconds?: number } = {},
-    ): Promise<RotatedSecret> =>
+    ): Promise<Api.RotatedSecret> =>
       this.#http.data('POST', `/listings/${idOf(listing)}/endpoint/rotate-secret`, {
         signal,
         body: { overlap_seconds: overlapSeconds },
@@ -262,36 +208,36 @@ export class Marketplace {
   }
 
   readonly gatewayRequests = {
-    list: (query?: GatewayRequestQuery, options?: Cancellable): Promise<Page<GatewayRequest>> =>
+    list: (query?: Api.GatewayRequestQuery, options?: Cancellable): Promise<Api.Page<Api.GatewayRequest>> =>
       this.#http.page('/gateway-requests', query, options?.signal),
 
-    get: (request: Identified, options?: Cancellable): Promise<GatewayRequest> =>
+    get: (request: Identified, options?: Cancellable): Promise<Api.GatewayRequest> =>
       this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
   };
 
   readonly ledger = {
-    list: (query?: LedgerQuery, options?: Cancellable): Promise<Page<LedgerEntry>> =>
+    list: (query?: Api.LedgerQuery, options?: Cancellable): Promise<Api.Page<Api.LedgerEntry>> =>
       this.#http.page('/ledger', query, options?.signal),
   };
 
-  paymentRoutes(options?: Cancellable): Promise<PaymentRoute[]> {
+  paymentRoutes(options?: Cancellable): Promise<Api.PaymentRoute[]> {
     return this.#http.data('GET', '/payment-routes', options);
   }
 
   readonly receipts = {
-    list: (query?: ReceiptQuery, options?: Cancellable): Promise<Page<Receipt>> =>
+    list: (query?: Api.ReceiptQuery, options?: Cancellable): Promise<Api.Page<Api.Receipt>> =>
       this.#http.page('/receipts', query, options?.signal),
 
-    get: (receipt: Identified, options?: Cancellable): Promise<ReceiptDetail> =>
+    get: (receipt: Identified, options?: Cancellable): Promise<Api.ReceiptDetail> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}`, options),
 
     /** Signed by the marketplace; checked with the keys at `/.well-known/jwks.json`. */
-    proof: (receipt: Identified, options?: Cancellable): Promise<ReceiptProof> =>
+    proof: (receipt: Identified, options?: Cancellable): Promise<Api.ReceiptProof> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}/proof`, options),
   };
 
   /** Subscribes to a listing; of a paid one pays once, and waits until the payment is final. */
-  subscribe(listing: PricedListing, options: SubscribeOptions = {}): Promise<Subscription> {
+  subscribe(listing: PricedListing, options: SubscribeOptions = {}): Promise<Api.Subscription> {
     return subscribe({ http: this.#http, clock: this.#options.clock ?? systemClock, store: this.#payments }, listing, options);
   }
 
@@ -301,14 +247,14 @@ export class Marketplace {
   readonly payments = paymentOperations(() => this.#http);
 
   readonly reviews = {
-    list: (listing: Identified, query?: PageQuery, options?: Cancellable): Promise<Page<Review>> =>
+    list: (listing: Identified, query?: Api.PageQuery, options?: Cancellable): Promise<Api.Page<Api.Review>> =>
       this.#http.page(`/reviews/${idOf(listing)}`, query, options?.signal),
 
-    create: (listing: Identified, body: CreateReview, options?: Cancellable): Promise<Review> =>
+    create: (listing: Identified, body: Api.CreateReview, options?: Cancellable): Promise<Api.Review> =>
       this.#http.data('POST', `/reviews/${idOf(listing)}`, { ...options, body }),
   };
 
-  score(agent: Identified, options?: Cancellable): Promise<AgentScore> {
+  score(agent: Identified, options?: Cancellable): Promise<Api.AgentScore> {
     return this.#http.data('GET', `/agents/${idOf(agent)}/score`, options);
   }
 
@@ -316,19 +262,11 @@ export class Marketplace {
   readonly sandbox = {
     pay: (
       relayRequestId: string,
-      { outcome, signal }: Cancellable & { outcome?: SandboxOutcome } = {},
-    ): Promise<SandboxPayment> =>
+      { outcome, signal }: Cancellable & { outcome?: Api.SandboxOutcome } = {},
+    ): Promise<Api.SandboxPayment> =>
       this.#http.data('POST', `/sandbox/payments/${encodeURIComponent(relayRequestId)}/pay`, {
         signal,
         body: { outcome },
       }),
   };
-}
-
-function idOf(resource: Identified): string {
-  return encodeURIComponent(typeof resource === 'string' ? resource : resource.id);
-}
-
-function idempotency(options: { idempotencyKey?: string } | undefined): Record<string, string> {
-  return options?.idempotencyKey ? { 'Idempotency-Key': options.idempotencyKey } : {};
 }

@@ -1,31 +1,17 @@
 import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
 import { MarketplaceError } from './errors.js';
-import { errorOf, listedPriceOf, type Cancellable, type HttpClient, type Identified, type PricedListing } from './http.js';
+import { errorOf, idempotency, idOf, listedPriceOf, rawIdOf } from './http.js';
+import type { Cancellable, HttpClient, Identified, PricedListing } from './http.js';
 import { payOnce, type Payer, type PaymentStore } from './payer.js';
-import type {
-  CancelledSubscription,
-  ListedSubscription,
-  Page,
-  Payment,
-  PaymentCurrency,
-  PaymentOffer,
-  PaymentPending,
-  PaymentProof,
-  PaymentRoute,
-  Subscription,
-  SubscriptionDetail,
-  SubscriptionOffer,
-  SubscriptionQuery,
-  VerifiedPayment,
-} from './types.js';
+import type * as Api from './types.js';
 
 export interface SubscribeOptions extends Cancellable {
   /** Without it a 402 is thrown, its offer in `error.payment`. */
   pay?: Payer | readonly Payer[];
   /** USD, as a decimal; a dearer offer is refused with `PRICE_ABOVE_LIMIT` and not paid. None by default. */
   maxPriceUsd?: string | number;
-  originCurrency?: PaymentCurrency;
+  originCurrency?: Api.PaymentCurrency;
   idempotencyKey?: string;
   /** How long to wait for the payment to be final; five minutes by default. */
   timeoutMs?: number;
@@ -38,7 +24,7 @@ export async function subscribe(
   { http, clock, store }: { http: HttpClient; clock: Clock; store: PaymentStore },
   listing: PricedListing,
   options: SubscribeOptions,
-): Promise<Subscription> {
+): Promise<Api.Subscription> {
   const { originCurrency, signal, pay, maxPriceUsd } = options;
   const answer = await http.send('POST', '/subscribe', {
     signal,
@@ -46,15 +32,15 @@ export async function subscribe(
     body: { listing_id: rawIdOf(listing), origin_currency: originCurrency },
   });
   const data = (answer.json as { data?: unknown } | undefined)?.data;
-  if (answer.status === 201) return data as Subscription;
+  if (answer.status === 201) return data as Api.Subscription;
   const refusal = errorOf(answer);
   if (answer.status !== 402) throw refusal;
-  const offer = asPaymentOffer(data as SubscriptionOffer);
+  const offer = asPaymentOffer(data as Api.SubscriptionOffer);
   if (!pay) throw new MarketplaceError({ ...refusal, message: refusal.message, payment: offer });
   if (offer.status !== 'verified') {
     const payer = [pay].flat().find((candidate) => candidate.canPay(offer));
     if (!payer) throw refused(offer, 'no_payer', `No payer may pay ${offer.requirements.currency} on ${offer.requirements.network}`);
-    const routes = (): Promise<PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
+    const routes = (): Promise<Api.PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
     await checkOffer(offer, { maxPriceUsd, listedPriceUsd: listedPriceOf(listing) }, clock.now(), routes);
     await payOnce(offer, payer, store, signal);
   }
@@ -64,9 +50,9 @@ export async function subscribe(
 async function untilFinal(
   http: HttpClient,
   clock: Clock,
-  offer: PaymentOffer & { payment_id: string },
+  offer: Api.PaymentOffer & { payment_id: string },
   { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: SubscribeOptions,
-): Promise<VerifiedPayment> {
+): Promise<Api.VerifiedPayment> {
   const deadline = clock.now() + timeoutMs;
   const payments = paymentOperations(() => http);
   for (;;) {
@@ -80,13 +66,13 @@ async function untilFinal(
 }
 
 export const subscriptionOperations = (http: () => HttpClient) => ({
-  list: (query?: SubscriptionQuery, options?: Cancellable): Promise<Page<ListedSubscription>> =>
+  list: (query?: Api.SubscriptionQuery, options?: Cancellable): Promise<Api.Page<Api.ListedSubscription>> =>
     http().page('/subscriptions', query, options?.signal),
 
-  get: (subscription: Identified, options?: Cancellable): Promise<SubscriptionDetail> =>
+  get: (subscription: Identified, options?: Cancellable): Promise<Api.SubscriptionDetail> =>
     http().data('GET', `/subscriptions/${idOf(subscription)}`, options),
 
-  cancel: (subscription: Identified, options?: Cancellable): Promise<CancelledSubscription> =>
+  cancel: (subscription: Identified, options?: Cancellable): Promise<Api.CancelledSubscription> =>
     http().data('DELETE', `/subscriptions/${idOf(subscription)}`, options),
 });
 
@@ -94,35 +80,28 @@ export const paymentOperations = (http: () => HttpClient) => ({
   create: (
     listing: Identified,
     options: Cancellable & { idempotencyKey?: string } = {},
-  ): Promise<SubscriptionOffer> =>
+  ): Promise<Api.SubscriptionOffer> =>
     http().data('POST', '/payments', {
       signal: options.signal,
       headers: idempotency(options),
       body: { listing_id: rawIdOf(listing) },
     }),
 
-  get: (payment: Identified, options?: Cancellable): Promise<Payment> =>
+  get: (payment: Identified, options?: Cancellable): Promise<Api.Payment> =>
     http().data('GET', `/payments/${idOf(payment)}`, options),
 
   /** The subscription the payment started; or that it is not final, and when to ask again. */
-  verify: (proof: PaymentProof, options?: Cancellable): Promise<VerifiedPayment | PaymentPending> =>
+  verify: (proof: Api.PaymentProof, options?: Cancellable): Promise<Api.VerifiedPayment | Api.PaymentPending> =>
     http().data('POST', '/payments/verify', { ...options, body: proof }),
 });
 
-const rawIdOf = (resource: Identified): string => (typeof resource === 'string' ? resource : resource.id);
-
-const idOf = (resource: Identified): string => encodeURIComponent(rawIdOf(resource));
-
-const idempotency = ({ idempotencyKey }: { idempotencyKey?: string }): Record<string, string> =>
-  idempotencyKey ? { 'Idempotency-Key': idempotencyKey } : {};
-
 /** As payers know it. */
-function asPaymentOffer(offer: SubscriptionOffer): PaymentOffer & { payment_id: string } {
+function asPaymentOffer(offer: Api.SubscriptionOffer): Api.PaymentOffer & { payment_id: string } {
   const { payment_id, status, requirements, fees, provider } = offer;
   return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider };
 }
 
-function stillPending(payment: PaymentOffer, { retry_after_seconds, reason }: PaymentPending): MarketplaceError {
+function stillPending(payment: Api.PaymentOffer, { retry_after_seconds, reason }: Api.PaymentPending): MarketplaceError {
   return new MarketplaceError({
     status: 202,
     code: 'PAYMENT_PENDING',
