@@ -253,7 +253,7 @@ export class ExecuteCall {
     const listing = { listingId, name, slug, sellerId, preferredCurrency };
     const wallet = input.originWalletId === undefined ? undefined : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call);
     try {
-      const { offer, money, gatewayRequestId, isNew } = await this.bus.request(
+      const { offer, money, gatewayRequestId } = await this.bus.request(
         createOffer,
         {
           gatewayRequestId: newId(),
@@ -266,7 +266,8 @@ export class ExecuteCall {
         },
         call,
       );
-      if (isNew) await this.records.recordQuote({ id: gatewayRequestId, buyerId: principalOf(call).accountId, listing, bodyDigest: digest, offer, money });
+      // Also of an offer that is not new: whoever made it may have died before it wrote this down.
+      await this.records.recordQuote({ id: gatewayRequestId, buyerId: principalOf(call).accountId, listing, bodyDigest: digest, offer, money });
       if (wallet) assertSameChain(wallet.chainType, offer.requirements.network);
       // What was sent for an offer that is over says nothing of the one in its place.
       if (notPaid.reason === undefined) assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network: offer.requirements.network });

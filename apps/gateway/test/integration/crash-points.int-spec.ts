@@ -89,12 +89,13 @@ describe('a paid call that was cut off', () => {
     expect(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).attempt)).toEqual([1, 2]);
   });
 
-  it('while quoted gets the same offer again, and its call is in the history', async () => {
+  it('while quoted gets the same offer again, and its call is in the history from then on', async () => {
     const [buyer, shop] = [newId(), await world.open()];
     const heal = world.transport.lose(createOffer, 'answer');
     expect(await reasonOf(world.call(buyer, shop))).toBe('dependency_unavailable');
     heal();
     const relayRequestId = await world.buy(buyer, shop);
+    expect((await world.history(buyer)).items).toMatchObject([{ status: 'payment_required', payment: { provider: 'sandbox', relay_request_id: relayRequestId } }]);
     await world.answer(buyer, shop, BODY, { relayRequestId });
     expect((await world.history(buyer)).items).toMatchObject([{ status: 'succeeded', payment: { relay_request_id: relayRequestId } }]);
     const rows = await world.ledger.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer]);

@@ -29,6 +29,6 @@ export class CreateOffer {
       call,
     );
     invariant(isForCall(row), 'the offer of a call is for a call');
-    return { offer: toOffer(row, this.authorizations.requirementsOf(row)), money: moneyOf(row), gatewayRequestId: row.gateway_request_id, isNew: row.gateway_request_id === input.gatewayRequestId };
+    return { offer: toOffer(row, this.authorizations.requirementsOf(row)), money: moneyOf(row), gatewayRequestId: row.gateway_request_id };
   }
 }

@@ -40,9 +40,8 @@ describe('the Relay rail', () => {
   describe('makes offers', () => {
     it('that Relay opens: over which the seller gets its part in its own wallet, and the buyer its money back', async () => {
       const [order, offered] = await quoted();
-      const { offer, money, isNew } = offered;
+      const { offer, money } = offered;
       const request = world.requestOf(offered);
-      expect(isNew).toBe(true);
       expect(money).toMatchObject({ grossMicros: '250000', feeMicros: '12500', netMicros: '237500' });
       expect(offer).toMatchObject({
         provider: 'relay',

@@ -81,7 +81,6 @@ export const createOffer = defineRequest({
     money: callMoney,
     /** Of the call this offer pays; an earlier one when the offer is not new. */
     gatewayRequestId: id,
-    isNew: z.boolean(),
   }),
   refusals: {
     payment_route_minimum_not_met: {
