@@ -79,7 +79,7 @@ describe('call', () => {
       }),
       { numRuns: 200 },
     );
-  });
+  }, 60_000);
 
   it('goes on with the same payment when the connection is lost after paying', async () => {
     gateway.faults.push(undefined, undefined, 'lose_answer', 'bad_gateway', 'lose_request');
