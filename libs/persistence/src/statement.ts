@@ -20,6 +20,11 @@ export function sql(name: string, text: string): PreparedStatement {
   return { name, text };
 }
 
+/** What was read with one row more than the page holds, which says whether there is another page. */
+export function pageOfRows<Row extends { id: string }>(rows: Row[], limit: number): { rows: Row[]; nextCursor: string | null } {
+  return { rows: rows.slice(0, limit), nextCursor: rows.length > limit ? rows[limit - 1]!.id : null };
+}
+
 /**
  * A statement that joins arrays of values with a growing table. It is planned for what it is given, each time: a plan
  * that was kept from the table's first rows reads all of its millions (measured: 15 ms instead of 0.5). The planning

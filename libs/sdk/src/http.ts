@@ -105,6 +105,16 @@ export class HttpClient {
     return { data: data as T[], pagination };
   }
 
+  /** Every item, page by page; none twice and none left out, however many come while they are read. */
+  async *all<T>(path: string, query?: Query, signal?: AbortSignal): AsyncGenerator<T, void, undefined> {
+    let cursor: string | undefined;
+    do {
+      const { data, pagination }: Page<T> = await this.page<T>(path, { ...query, ...(cursor && { cursor }) }, signal);
+      yield* data;
+      cursor = pagination.next_cursor;
+    } while (cursor !== undefined);
+  }
+
   #headers({ headers, body, rawBody }: RequestOptions): Headers {
     const merged = new Headers(headers);
     if ((body !== undefined || rawBody !== undefined) && !merged.has('content-type')) {

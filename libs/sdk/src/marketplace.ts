@@ -211,6 +211,9 @@ export class Marketplace {
     list: (query?: Api.GatewayRequestQuery, options?: Cancellable): Promise<Api.Page<Api.GatewayRequest>> =>
       this.#http.page('/gateway-requests', query, options?.signal),
 
+    all: (query?: Api.GatewayRequestQuery, options?: Cancellable): AsyncGenerator<Api.GatewayRequest> =>
+      this.#http.all('/gateway-requests', query, options?.signal),
+
     get: (request: Identified, options?: Cancellable): Promise<Api.GatewayRequest> =>
       this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
   };
@@ -218,6 +221,9 @@ export class Marketplace {
   readonly ledger = {
     list: (query?: Api.LedgerQuery, options?: Cancellable): Promise<Api.Page<Api.LedgerEntry>> =>
       this.#http.page('/ledger', query, options?.signal),
+
+    all: (query?: Api.LedgerQuery, options?: Cancellable): AsyncGenerator<Api.LedgerEntry> =>
+      this.#http.all('/ledger', query, options?.signal),
   };
 
   paymentRoutes(options?: Cancellable): Promise<Api.PaymentRoute[]> {
@@ -227,6 +233,9 @@ export class Marketplace {
   readonly receipts = {
     list: (query?: Api.ReceiptQuery, options?: Cancellable): Promise<Api.Page<Api.Receipt>> =>
       this.#http.page('/receipts', query, options?.signal),
+
+    all: (query?: Api.ReceiptQuery, options?: Cancellable): AsyncGenerator<Api.Receipt> =>
+      this.#http.all('/receipts', query, options?.signal),
 
     get: (receipt: Identified, options?: Cancellable): Promise<Api.ReceiptDetail> =>
       this.#http.data('GET', `/receipts/${idOf(receipt)}`, options),

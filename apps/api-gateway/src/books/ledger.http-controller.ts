@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
 import { paginated } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
-import { choiceParam, pageParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
+import { choiceParam, cursorParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
 import { jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { entryExample } from './books.examples.js';
@@ -20,7 +20,7 @@ const ledgerQuery = {
   from: timestampParam('Inclusive.'),
   to: timestampParam('Exclusive.'),
   format: choiceParam(['json', 'csv'], 'json'),
-  ...pageParams(100),
+  ...cursorParams(100),
 };
 
 @ApiTags('Books')
@@ -35,15 +35,15 @@ export class LedgerHttpController {
   @RequireScope('read')
   @Operation({
     summary: 'Ledger entries of the account',
-    description: 'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others.',
+    description: 'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others. Read on by cursor: pages by number shift while entries arrive.',
     asks: [listLedger],
     query: ledgerQuery,
     answer: { schema: pageSchema(jsonSchemaOf(ledgerEntry)), example: paginated([entryExample], 1, { page: 1, limit: 20 }), alsoAs: { 'text/csv': ledgerCsv([entryExample]) } },
   })
   async listLedger(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { format, listing_id: listingId, ...query } = readQuery(ledgerQuery, raw);
-    const { items, total } = await this.bus.request(listLedger, { ...query, listingId }, request.call);
-    const body = paginated(items, total, query);
+    const { items, total, nextCursor } = await this.bus.request(listLedger, { ...query, listingId }, request.call);
+    const body = paginated(items, total, query, nextCursor);
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     if (format === 'json') return body;
     reply.type('text/csv; charset=utf-8').header('content-disposition', 'attachment; filename="ledger.csv"');

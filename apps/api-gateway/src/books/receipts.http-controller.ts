@@ -8,14 +8,14 @@ import { RequireScope } from '../http/access.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
-import { choiceParam, pageParams, readQuery } from '../http/query.js';
+import { choiceParam, cursorParams, readQuery } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { Parties } from '../parties/parties.js';
 import { proofExample, receiptDetailExample, receiptExample } from './books.examples.js';
 
-const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...pageParams(50) };
+const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...cursorParams(50) };
 
 const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, avatar_url: { type: ['string', 'null'] } });
 const { payer_id: _payer, seller_id: _seller, ...detailProperties } = jsonSchemaOf(receiptDetail).properties as Record<string, JsonSchema>;
@@ -41,8 +41,8 @@ export class ReceiptsHttpController {
   })
   async listReceipts(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const query = readQuery(receiptsQuery, raw);
-    const { items, total } = await this.bus.request(listReceipts, query, request.call);
-    const body = paginated(items, total, query);
+    const { items, total, nextCursor } = await this.bus.request(listReceipts, query, request.call);
+    const body = paginated(items, total, query, nextCursor);
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     return body;
   }

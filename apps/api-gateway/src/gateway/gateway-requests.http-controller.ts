@@ -9,7 +9,7 @@ import { RequireScope } from '../http/access.js';
 import { CurrentCall } from '../http/call.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
-import { choiceParam, pageParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
+import { choiceParam, cursorParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
@@ -22,7 +22,7 @@ const historyQuery = {
   listing_id: uuidParam(),
   from: timestampParam('Inclusive.'),
   to: timestampParam('Exclusive.'),
-  ...pageParams(100),
+  ...cursorParams(100),
 };
 
 const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } });
@@ -49,9 +49,9 @@ export class GatewayRequestsHttpController {
   })
   async listGatewayRequests(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { listing_id: listingId, ...query } = readQuery(historyQuery, raw);
-    const { items, total } = await this.bus.request(listGatewayRequests, { ...query, listingId }, request.call);
+    const { items, total, nextCursor } = await this.bus.request(listGatewayRequests, { ...query, listingId }, request.call);
     const partyOf = await this.parties.named(items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]), request.call);
-    const body = paginated(items.map((item) => withParties(item, partyOf)), total, query);
+    const body = paginated(items.map((item) => withParties(item, partyOf)), total, query, nextCursor);
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     return body;
   }

@@ -10,6 +10,8 @@ export interface Pagination {
   totalPages: number;
   /** Absent where `total` is exact. */
   total_is_estimate?: true;
+  /** Only of lists that grow while they are read, and where there is another page. */
+  next_cursor?: string;
 }
 
 export interface Page<T> extends Success<T[]> {
@@ -31,7 +33,11 @@ export const paginationOf = (total: number, { page, limit }: Pick<Pagination, 'p
   ...(isEstimate && { total_is_estimate: true }),
 });
 
-export const paginated = <T>(items: T[], total: number, asked: Pick<Pagination, 'page' | 'limit'>): Page<T> => ({ success: true, data: items, pagination: paginationOf(total, asked) });
+export const paginated = <T>(items: T[], total: number, asked: Pick<Pagination, 'page' | 'limit'>, nextCursor: string | null = null): Page<T> => ({
+  success: true,
+  data: items,
+  pagination: { ...paginationOf(total, asked), ...(nextCursor !== null && { next_cursor: nextCursor }) },
+});
 
 /** A page of items that are JSON text already. */
 export const pageOfJson = (itemsJson: string, pagination: Pagination): string => `{"success":true,"data":${itemsJson},"pagination":${JSON.stringify(pagination)}}`;

@@ -30,9 +30,10 @@ export const envelopeSchema = (data: JsonSchema): JsonSchema => objectSchema({ s
 const PAGINATION = objectSchema(
   {
     ...Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
+    next_cursor: { type: 'string', format: 'uuid', description: 'Of lists that grow while they are read: send it as cursor for the next page; absent on the last.' },
     total_is_estimate: { type: 'boolean', const: true, description: 'There only where total, and with it totalPages, is an estimate.' },
   },
-  ['total_is_estimate'],
+  ['next_cursor', 'total_is_estimate'],
 );
 
 export const pageSchema = (item: JsonSchema): JsonSchema =>

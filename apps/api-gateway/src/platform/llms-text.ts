@@ -27,6 +27,7 @@ error.recovery.next_action says what to do next; ${api}/recovery-actions lists a
 3. Pay: transfer to requirements.depositAddress, or where that is null sign one of data.payment.x402.accepts and send it as PAYMENT-SIGNATURE. Then repeat the same body with the headers in data.payment.retry_headers. 202: come again after retry_after_seconds, data.reason says what is waited for. 402 with details.reason unpaid: nothing was paid, pay the same offer. 200: data.seller_response.
 With an x402 client: GET /discovery/resources or /discovery/search finds what it can pay; POST /x402/{slug} without a key answers 402; it signs the PAYMENT-REQUIRED and repeats with PAYMENT-SIGNATURE. The wallet that signs is the buyer. POST /gateway/{slug} takes the same beside an API key.
 A call the seller did not deliver is never charged; a completed one repeats its stored answer.
+GET /ledger, /receipts and /gateway-requests: send pagination.next_cursor as cursor for the next page; new entries then shift nothing.
 
 ## Sell
 1. POST /listings/challenge gives a proof-of-work; POST /listings with pow_nonce, pricing_model "per_call", pricing_amount in USD and private_endpoint_url.

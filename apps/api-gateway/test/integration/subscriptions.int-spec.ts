@@ -59,7 +59,7 @@ describe('subscriptions and payments at the edge', () => {
 
   it('POST /payments/verify takes an id, or a payload as object or base64', async () => {
     const payload = { x402Version: 2, accepted: { network: 'eip155:84532' }, payload: {} };
-    const proofs = [{ relay_request_id: RELAY_REQUEST_ID.toUpperCase().replace('0X', '0x') }, { payload }, { payload: Buffer.from(JSON.stringify(payload)).toString('base64') }];
+    const proofs = [{ relay_request_id: RELAY_REQUEST_ID }, { payload }, { payload: Buffer.from(JSON.stringify(payload)).toString('base64') }];
     for (const proof of proofs) {
       const { status, json } = await post('/payments/verify', { payment_id: PAYMENT_ID, ...proof, scheme: 'deposit', network: 'eip155:84532', transactionHash: '0xabc' });
       expect([status, json.data]).toEqual([200, { subscription: verifiedExample.subscription, payment: verifiedExample.payment }]);

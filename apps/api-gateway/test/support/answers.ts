@@ -47,14 +47,14 @@ export function answerEverything(bus: FakeBus): void {
         ? { outcome: 'payment_required' as const, listing: LISTING_REF, offers: [keylessOfferExample], signatures: [] }
         : { outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false },
     )
-    .answers(listGatewayRequests, () => ({ items: [gatewayRecordExample], total: 1 }))
+    .answers(listGatewayRequests, () => ({ items: [gatewayRecordExample], total: 1, nextCursor: null }))
     .answers(getGatewayRequest, () => gatewayRecordExample)
     .answers(getEndpoint, () => endpointExample)
     .answers(updateEndpoint, () => endpointExample)
     .answers(testEndpoint, () => testOutcomeExample)
     .answers(rotateEndpointSecret, () => rotatedExample)
-    .answers(listLedger, () => ({ items: [entryExample], total: 1 }))
-    .answers(listReceipts, () => ({ items: [receiptExample], total: 1 }))
+    .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
+    .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
     .answers(quoteExact, ({ prices }) => ({ terms: prices.map(() => []) }))

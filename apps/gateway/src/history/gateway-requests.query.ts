@@ -2,7 +2,7 @@ import { getGatewayRequest, type listGatewayRequests } from '@market/contracts/g
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber, feeRateNumber } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 type View = OutputOf<typeof getGatewayRequest>;
@@ -55,8 +55,8 @@ interface Asked {
 }
 
 /** Only what is asked for becomes a condition, so that a page is cut, and a total counted, from an index alone where it can be. */
-function conditionsOf(accountId: string, { role, status, listingId, from, to }: InputOf<typeof listGatewayRequests>): Asked {
-  const conditions = { status: [status, (n: number) => `${statusNow} = $${n}`], listing: [listingId, (n: number) => `g.listing_id = $${n}`], from: [from, (n: number) => `g.created_at >= $${n}`], to: [to, (n: number) => `g.created_at < $${n}`] } as const;
+function conditionsOf(accountId: string, { role, status, listingId, from, to, cursor }: InputOf<typeof listGatewayRequests>): Asked {
+  const conditions = { status: [status, (n: number) => `${statusNow} = $${n}`], listing: [listingId, (n: number) => `g.listing_id = $${n}`], from: [from, (n: number) => `g.created_at >= $${n}`], to: [to, (n: number) => `g.created_at < $${n}`], behind: [cursor, (n: number) => `(g.created_at, g.id) < (SELECT created_at, id FROM gateway_requests WHERE id = $${n})`] } as const;
   const given = Object.entries(conditions).filter(([, [value]]) => value !== undefined);
   const filters = given.map(([, [, condition]], index) => ` AND ${condition(index + 2)}`).join('');
   return { name: [role, ...given.map(([name]) => name)].join('-'), where: (side) => `g.${side}_id = $1${filters}`, values: [accountId, ...given.map(([, [value]]) => value)] };
@@ -68,7 +68,7 @@ const countOf = (role: View['role'] | 'all', { name, where }: Asked) =>
 
 /** The rows of a page are found by their ids first: those before it are skipped in the index, and never read. */
 function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
-  const [limit, offset] = [`$${values.length + 1}::int`, `$${values.length + 2}::int`];
+  const [limit, offset] = [`$${values.length + 1}::int + 1`, `$${values.length + 2}::int`];
   const newestOf = (side: Side): string => `(SELECT g.id, g.created_at FROM gateway_requests g WHERE ${where(side)} ORDER BY g.created_at DESC, g.id DESC LIMIT ${limit} + ${offset})`;
   const ids = `SELECT id FROM (${SIDES[role].map(newestOf).join(' UNION ALL ')}) newest ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`;
   return sql(`gateway-requests.list-${name}`, `SELECT ${columns} FROM gateway_requests g WHERE g.id IN (${ids}) ORDER BY g.created_at DESC, g.id DESC`);
@@ -81,12 +81,15 @@ export class GatewayRequestsQuery {
 
   async list(input: InputOf<typeof listGatewayRequests>, call: Call): Promise<OutputOf<typeof listGatewayRequests>> {
     const { accountId } = principalOf(call);
-    const asked = conditionsOf(accountId, input);
-    const [counted] = await this.database.query<{ total: string }>(countOf(input.role, asked), asked.values);
+    const { cursor, ...filters } = input;
+    const counts = conditionsOf(accountId, filters);
+    const [counted] = await this.database.query<{ total: string }>(countOf(input.role, counts), counts.values);
     const total = Number(counted!.total);
-    const offset = (input.page - 1) * input.limit;
-    const rows = offset < total ? await this.database.query<RequestRow>(pageOf(input.role, asked), [...asked.values, input.limit, offset]) : [];
-    return { items: rows.map((row) => toView(row, accountId)), total };
+    const asked = conditionsOf(accountId, input);
+    const offset = cursor === undefined ? (input.page - 1) * input.limit : 0;
+    const found = offset < total ? await this.database.query<RequestRow>(pageOf(input.role, asked), [...asked.values, input.limit, offset]) : [];
+    const { rows, nextCursor } = pageOfRows(found, input.limit);
+    return { items: rows.map((row) => toView(row, accountId)), total, nextCursor };
   }
 
   async get({ requestId }: InputOf<typeof getGatewayRequest>, call: Call): Promise<View> {

@@ -2,7 +2,7 @@ import type { listLedger } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber } from '@market/kernel';
 import { principalOf, type Call } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 type Entry = OutputOf<typeof listLedger>['items'][number];
@@ -28,13 +28,13 @@ interface EntryRow {
 const matching = `FROM postings o JOIN journal_transactions t ON t.id = o.transaction_id JOIN payments p ON p.id = t.payment_id
    WHERE o.owner_id = $1 AND ($2::text IS NULL OR o.type = $2) AND ($3::text IS NULL OR o.direction = $3) AND ($4::uuid IS NULL OR p.listing_id = $4)
      AND ($5::timestamptz IS NULL OR t.recorded_at >= $5) AND ($6::timestamptz IS NULL OR t.recorded_at < $6)`;
-const list = sql(
-  'ledger.list',
+const statement = (place: string): string =>
   `SELECT o.id, o.transaction_id, o.type, o.account, o.direction, o.amount_micros, o.balance_after_micros,
      p.listing_id, p.listing_name, p.listing_slug, p.id AS payment_id, p.gateway_request_id, p.transaction_hash, t.recorded_at,
      (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id AND t.reason IN ('call_completed', 'subscription_started')) AS receipt_id
-   ${matching} ORDER BY o.sequence DESC, o.position DESC LIMIT $7 OFFSET $8`,
-);
+   ${matching} ${place} ORDER BY o.sequence DESC, o.position DESC LIMIT $7::int + 1 OFFSET $8`;
+const list = sql('ledger.list', statement(''));
+const listBehind = sql('ledger.list-behind', statement('AND (o.sequence, o.position) < (SELECT sequence, position FROM postings WHERE id = $9)'));
 const count = sql('ledger.count', `SELECT count(*)::int AS total ${matching}`);
 
 /** The caller's postings, newest first. `from` is inclusive, `to` exclusive. */
@@ -44,11 +44,13 @@ export class LedgerQuery {
 
   async list(input: InputOf<typeof listLedger>, call: Call): Promise<OutputOf<typeof listLedger>> {
     const filter = [principalOf(call).accountId, input.type ?? null, input.direction ?? null, input.listingId ?? null, input.from ?? null, input.to ?? null];
-    const [rows, [counted]] = await Promise.all([
-      this.database.query<EntryRow>(list, [...filter, input.limit, (input.page - 1) * input.limit]),
+    const { cursor, limit } = input;
+    const [found, [counted]] = await Promise.all([
+      cursor === undefined ? this.database.query<EntryRow>(list, [...filter, limit, (input.page - 1) * limit]) : this.database.query<EntryRow>(listBehind, [...filter, limit, 0, cursor]),
       this.database.query<{ total: number }>(count, filter),
     ]);
-    return { items: rows.map(toEntry), total: counted!.total };
+    const { rows, nextCursor } = pageOfRows(found, limit);
+    return { items: rows.map(toEntry), total: counted!.total, nextCursor };
   }
 }
 

@@ -2,7 +2,7 @@ import { getReceipt, getReceiptProof, listReceipts } from '@market/contracts/pay
 import type { InputOf, OutputOf } from '@market/contracts';
 import { feeRateNumber, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type Call } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, pageOfRows, sql } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { verifySale } from '../journal/verify-journal.js';
@@ -40,8 +40,8 @@ const columns = `r.id, r.payment_id, r.recipient_type, p.gross_micros, p.fee_bps
 const list = sql(
   'receipts.list',
   `SELECT ${columns} FROM receipts r JOIN payments p ON p.id = r.payment_id
-   WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2)
-   ORDER BY r.id DESC LIMIT $3 OFFSET $4`,
+   WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2) AND r.id < coalesce($5, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+   ORDER BY r.id DESC LIMIT $3::int + 1 OFFSET $4`,
 );
 const count = sql('receipts.count', 'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)');
 const find = sql(
@@ -64,13 +64,14 @@ export class ReceiptsQuery {
     this.issuer = publicUrl.replace(/\/+$/, '');
   }
 
-  async list({ role, page, limit }: InputOf<typeof listReceipts>, call: Call): Promise<OutputOf<typeof listReceipts>> {
+  async list({ role, page, limit, cursor }: InputOf<typeof listReceipts>, call: Call): Promise<OutputOf<typeof listReceipts>> {
     const { accountId } = principalOf(call);
-    const [rows, [counted]] = await Promise.all([
-      this.database.query<ReceiptRow>(list, [accountId, role ?? null, limit, (page - 1) * limit]),
+    const [found, [counted]] = await Promise.all([
+      this.database.query<ReceiptRow>(list, [accountId, role ?? null, limit, cursor === undefined ? (page - 1) * limit : 0, cursor ?? null]),
       this.database.query<{ total: number }>(count, [accountId, role ?? null]),
     ]);
-    return { items: rows.map(toView), total: counted!.total };
+    const { rows, nextCursor } = pageOfRows(found, limit);
+    return { items: rows.map(toView), total: counted!.total, nextCursor };
   }
 
   async get({ receiptId }: InputOf<typeof getReceipt>, call: Call): Promise<OutputOf<typeof getReceipt>> {

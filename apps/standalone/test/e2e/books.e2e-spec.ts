@@ -1,4 +1,4 @@
-import { sandboxPayer, type LedgerEntry, type Page } from '@market/sdk';
+import { sandboxPayer, type HttpAnswer, type LedgerEntry, type Page } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { randomBytes } from 'node:crypto';
@@ -213,6 +213,37 @@ inEachMode('the books', (world) => {
       expect((await of({ status: 'payment_required' })).data).toMatchObject([{ listing: { id: shops[1]!.listing.id }, billable: null, charged_amount: { amount_cents: 0 } }]);
       expect((await of({ status: 'succeeded', listing_id: shops[2]!.listing.id })).pagination.total).toBe(CALLS);
       expect((await of({ to: '2020-01-01' })).data).toEqual([]);
+    });
+  });
+
+  describe('a reading while entries arrive', () => {
+    it.each(['ledger', 'receipts', 'gatewayRequests'] as const)('of %s shows nobody twice and misses nothing older [spec: GET /ledger, GET /receipts, GET /gateway-requests]', async (book) => {
+      const reader = await registerAgent(world);
+      const path = book === 'gatewayRequests' ? '/gateway-requests' : `/${book}`;
+      const buy = () => reader.market.call(shops[0]!.listing, { at: randomBytes(8).toString('hex') }, { pay: sandboxPayer(reader.market) });
+      for (let n = 0; n < 5; n += 1) await buy();
+      const before = (await reader.market[book].list({ limit: 50 })).data.map(({ id }) => id);
+
+      const read: string[] = [];
+      for await (const { id } of reader.market[book].all({ limit: 2 })) {
+        read.push(id);
+        if (read.length % 2 === 1) await buy();
+      }
+      expect(read).toEqual(before);
+
+      const linked: string[] = [];
+      for (let next: string | undefined = `${path}?limit=2${book === 'ledger' ? '&format=csv' : ''}`; next; ) {
+        const answer: HttpAnswer = await reader.market.send('GET', next);
+        linked.push(...(book === 'ledger' ? answer.text.trim().split('\r\n').slice(1).map((line) => line.split(',')[0]!) : (answer.json as Page<{ id: string }>).data.map(({ id }) => id)));
+        next = /<[^>]*\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link')!)?.[1];
+        if (linked.length === 2) await buy();
+      }
+      const [newest, ...older] = (await reader.market[book].list({ limit: 50 })).data.map(({ id }) => id);
+      expect(linked).toEqual(older);
+      expect(linked).not.toContain(newest);
+
+      expect((await reader.market.send('GET', `${path}?cursor=x`)).status).toBe(400);
+      expect((await reader.market[book].list({ cursor: older.at(-1)! })).data).toEqual([]);
     });
   });
 });

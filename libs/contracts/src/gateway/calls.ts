@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
 import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer, pendingReason } from '../payments-ledger/offers.js';
-import { currency, id, pageOf, pageRequest, relayRequestId, timestamp } from '../shared/index.js';
+import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
 
 /** By this header of what it sends to sellers, a marketplace knows a request again that comes back to it. */
 export const HOP_HEADER = 'X-Market-Hop';
@@ -173,9 +173,9 @@ export const listGatewayRequests = defineRequest({
     listingId: id.optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),
-    ...pageRequest,
+    ...cursorRequest,
   }),
-  output: pageOf(gatewayRequestView),
+  output: cursorPageOf(gatewayRequestView),
   refusals: {},
 });
 

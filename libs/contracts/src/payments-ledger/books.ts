@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { id, microsText, pageOf, pageRequest, pricingModel, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
+import { cursorPageOf, cursorRequest, id, microsText, pricingModel, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
 
@@ -24,8 +24,8 @@ export const receiptDetail = receiptView.extend({ relay_request_id: z.string(), 
 
 export const listReceipts = defineRequest({
   subject: 'rpc.payments-ledger.list-receipts.v1',
-  input: z.object({ role: z.enum(['buyer', 'seller']).optional(), ...pageRequest }),
-  output: pageOf(receiptView),
+  input: z.object({ role: z.enum(['buyer', 'seller']).optional(), ...cursorRequest }),
+  output: cursorPageOf(receiptView),
   refusals: {},
 });
 
@@ -123,9 +123,9 @@ export const listLedger = defineRequest({
     listingId: id.optional(),
     from: timestamp.optional(),
     to: timestamp.optional(),
-    ...pageRequest,
+    ...cursorRequest,
   }),
-  output: pageOf(ledgerEntry),
+  output: cursorPageOf(ledgerEntry),
   refusals: {},
 });
 

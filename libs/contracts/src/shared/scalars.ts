@@ -21,6 +21,10 @@ export const relayRequestId = z.string({ error: RELAY_REQUEST_ID_PROBLEM }).rege
 /** A slice of an ordered list. `total` is exact. */
 export const pageRequest = { page: z.number().int().min(1), limit: z.number().int().min(1) };
 export const pageOf = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), total: z.number().int() });
+/** The same of a list that grows while it is read: `cursor` is the id of the last item seen, and what is behind it stays behind it. */
+export const cursorRequest = { ...pageRequest, cursor: id.optional() };
+/** `nextCursor` is null on the last page. */
+export const cursorPageOf = <T extends z.ZodType>(item: T) => pageOf(item).extend({ nextCursor: id.nullable() });
 
 export type Scope = z.output<typeof scope>;
 export type Currency = z.output<typeof currency>;
