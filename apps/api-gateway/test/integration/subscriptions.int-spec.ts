@@ -78,6 +78,7 @@ describe('subscriptions and payments at the edge', () => {
     ['both proofs', { relay_request_id: RELAY_REQUEST_ID, payload: {} }, ['relay_request_id']],
     ['no proof', {}, ['relay_request_id']],
     ['an id that is none', { relay_request_id: '0x12' }, ['relay_request_id']],
+    ['an id in another spelling', { relay_request_id: `0x${'AB'.repeat(32)}` }, ['relay_request_id']],
     ['a payload that is a list', { payload: [] }, ['payload']],
     ['a payload that is null, and so left out', { payload: null }, ['relay_request_id']],
     ['a payload that is no base64', { payload: 'not base64!' }, ['payload']],

