@@ -6,7 +6,7 @@ import { Database, Outbox, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { parseWalletAddress, shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
 
-const findHolder = sql('accounts.find-holder', 'SELECT a.id, a.account_type AS "accountType" FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1');
+const findHolder = sql('accounts.find-holder', `SELECT a.id, a.account_type AS "accountType", w.status = 'active' AND 'payer' = ANY(w.capabilities) AS "mayPay" FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1`);
 
 // Its references are checked when the statement is done, so that the wallet can say whether there is an account to open.
 const open = sql(
@@ -17,12 +17,13 @@ const open = sql(
      ON CONFLICT (address) DO NOTHING RETURNING account_id
    )
    INSERT INTO accounts (id, account_type, role, display_name, registered_at) SELECT account_id, 'agent', 'both', $5, NULL FROM wallet
-   RETURNING id, account_type AS "accountType", created_at AS "createdAt"`,
+   RETURNING id, account_type AS "accountType", true AS "mayPay", created_at AS "createdAt"`,
 );
 
 interface Holder {
   id: string;
   accountType: AccountType;
+  mayPay: boolean;
 }
 
 /**
@@ -41,7 +42,7 @@ export class OpenPayerAccount {
     if (!wallet) throw refuse(openPayerAccount, 'wallet_invalid', {});
     const holder = (await this.findHolder(wallet.address)) ?? (await this.open(wallet, call));
     if (holder.accountType === 'human') throw refuse(openPayerAccount, 'wallet_is_a_humans', {});
-    return { accountId: holder.id };
+    return { accountId: holder.id, mayPay: holder.mayPay };
   }
 
   private async findHolder(address: string): Promise<Holder | undefined> {

@@ -29,6 +29,16 @@ describe('accounts of payers', () => {
     expect(await eventsOf(ids[0]!)).toEqual([walletLinked.subject]);
   });
 
+  it('say whether the wallet may pay', async () => {
+    const { address } = evmTestWallet();
+    await open(address);
+    const mayPayAfter = async (change: string): Promise<boolean> => {
+      await world.db.inspect(`UPDATE identity.wallets SET ${change} WHERE address = $1`, [address]);
+      return (await world.ledgerBus.request(openPayerAccount, { walletAddress: address }, newCall())).mayPay;
+    };
+    expect([await mayPayAfter("status = 'active'"), await mayPayAfter("capabilities = ARRAY['login']"), await mayPayAfter("capabilities = ARRAY['payer']"), await mayPayAfter("is_primary = false, is_default_payer = false, is_default_payout = false, status = 'disabled'")]).toEqual([true, false, true, false]);
+  });
+
   it('know a wallet however its address is spelled', async () => {
     const { address } = evmTestWallet();
     expect(await open(address.toLowerCase())).toBe(await open(address));

@@ -17,6 +17,7 @@ import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type 
 
 type Input = InputOf<typeof openKeylessPayment>;
 type Output = OutputOf<typeof openKeylessPayment>;
+type Payer = OutputOf<typeof openPayerAccount>;
 
 /** An offer as its bearer handed it back. */
 interface Offered {
@@ -44,8 +45,8 @@ const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
  */
 @Injectable()
 export class OpenKeylessPayment {
-  /** Accounts by address: a wallet never leaves its account. */
-  private readonly accounts = lookupCache<string, Call>(300_000, (walletAddress, call) => this.openAccount(walletAddress, call));
+  /** Accounts by address: a wallet never leaves its account, but it may be disabled. */
+  private readonly accounts = lookupCache<Payer, Call>(10_000, (walletAddress, call) => this.openAccount(walletAddress, call));
 
   constructor(
     private readonly database: Database,
@@ -67,7 +68,9 @@ export class OpenKeylessPayment {
     const known = await this.find(offered.requirements);
     const judged = known ? null : await this.judge(offered, { payload, requirements: offered.requirements, exact: offered.route.exact }, signed.payer, input.leaseMs);
     if (judged && !judged.valid) return rejected(judged.reason);
-    const buyerId = await this.accounts.forceFetch(signed.payer, { context: call });
+    const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context: call });
+    // What it paid before it was disabled is still its own to ask for.
+    if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
       const payment = known ?? (await this.open(buyerId, offered, judged!.authorization, input));
@@ -96,9 +99,9 @@ export class OpenKeylessPayment {
     return terms.expiresAt.getTime() <= Date.now() ? { valid: false, reason: 'offer_expired' } : this.authorizations.judge(signed, payer, leaseMs);
   }
 
-  private async openAccount(walletAddress: string, call: Call): Promise<string> {
+  private async openAccount(walletAddress: string, call: Call): Promise<Payer> {
     try {
-      return (await this.bus.request(openPayerAccount, { walletAddress }, call)).accountId;
+      return await this.bus.request(openPayerAccount, { walletAddress }, call);
     } catch (error) {
       if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans')) throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});
       throw error;

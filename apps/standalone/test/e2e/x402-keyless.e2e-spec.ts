@@ -97,6 +97,27 @@ inEachMode('an x402 client without a key', (world) => {
     expect((await buyer.market.gatewayRequests.list({ role: 'buyer' })).pagination.total).toBe(2);
   });
 
+  it('is not served once the holder of its wallet has disabled it, and still given what it paid for', async () => {
+    const owner = await registerAgent(world);
+    const key = generatePrivateKey();
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key)));
+    const linked = await owner.market.wallets.link(owner.wallet, evmWallet(key));
+    const pay = async (): Promise<RequestInit> => post({ city: 'Ulm' }, encoded(await client.createPaymentPayload(await ask(client))));
+    const paid = await pay();
+    const bought = await (await fetch(urlOf(shop), paid)).text();
+    await owner.market.wallets.update(linked, owner.wallet, { status: 'disabled' });
+    const refused = async (): Promise<void> => {
+      const answer = await fetch(urlOf(shop), await pay());
+      expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'FORBIDDEN', details: { reason: 'wallet_cannot_pay' }, recovery: { next_action: 'link_wallet' } } }]);
+    };
+    // What the ledger knows of a wallet is up to ten seconds old.
+    await eventually(refused, { withinMs: 15_000 });
+    const [before, calls] = [await counts(), shop.requests.length];
+    await refused();
+    expect([await counts(), shop.requests.length]).toEqual([before, calls]);
+    expect(await (await fetch(urlOf(shop), paid)).text()).toBe(bought);
+  });
+
   it.each([
     ['GET', ''],
     ['POST', ''],

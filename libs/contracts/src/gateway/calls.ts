@@ -124,6 +124,7 @@ export const executeKeylessCall = defineRequest({
     endpoint_unavailable: ofCalls.endpoint_unavailable,
     own_listing: openKeylessPayment.refusals.own_listing,
     wallet_is_a_humans: openKeylessPayment.refusals.wallet_is_a_humans,
+    wallet_cannot_pay: openKeylessPayment.refusals.wallet_cannot_pay,
     request_body_invalid: ofCalls.request_body_invalid,
     request_body_too_large: ofCalls.request_body_too_large,
     request_body_mismatch: declareRefusal('conflict', 'This signature pays for another request body; the payment is untouched: repeat the body it was first sent with', z.object({}), { nextAction: 'fix_request', ...comesAgain }),

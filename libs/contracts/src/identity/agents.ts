@@ -53,7 +53,8 @@ export const register = defineRequest({
 export const openPayerAccount = defineRequest({
   subject: 'rpc.identity.open-payer-account.v1',
   input: z.object({ walletAddress: z.string().max(64) }),
-  output: z.object({ accountId: id }),
+  /** `mayPay`: the wallet is active and has the capability payer. */
+  output: z.object({ accountId: id, mayPay: z.boolean() }),
   refusals: {
     wallet_invalid: declareRefusal('invalid', 'The payment is signed by no wallet that an agent can have', z.object({}), { nextAction: 'fix_request' }),
     wallet_is_a_humans: declareRefusal('forbidden', "This wallet is a human operator's, who signs in and buys nothing; an agent has a wallet of its own", z.object({}), { nextAction: 'fix_request' }),

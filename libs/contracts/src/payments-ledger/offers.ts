@@ -144,6 +144,7 @@ export const openKeylessPayment = defineRequest({
     listing_mismatch: ofAnotherListing,
     own_listing: declareRefusal('forbidden', 'An agent does not buy from itself; use POST /listings/{id}/endpoint/test', z.object({})),
     wallet_is_a_humans: openPayerAccount.refusals.wallet_is_a_humans,
+    wallet_cannot_pay: declareRefusal('forbidden', 'The wallet that signed is disabled or lacks the capability payer; nothing was charged: sign with another one', z.object({}), { nextAction: 'link_wallet', drop: ['PAYMENT-SIGNATURE'] }),
   },
 });
 
