@@ -1,16 +1,5 @@
-import { createDatabase, freshDatabase, type FreshDatabase } from '@market/testing';
-import { migrate } from '@market/persistence';
-import pg from 'pg';
-import { DataSource } from 'typeorm';
+import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { catalogDatabase } from '../../src/database.js';
-
-async function tablesOf(url: string): Promise<string[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  const { rows } = await client.query<{ name: string }>(`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'catalog' ORDER BY 1`);
-  await client.end();
-  return rows.map(({ name }) => name);
-}
 
 describe('the schema of the catalog', () => {
   let fresh: FreshDatabase;
@@ -18,25 +7,6 @@ describe('the schema of the catalog', () => {
     fresh = await freshDatabase(catalogDatabase);
   });
   afterAll(() => fresh.drop());
-
-  it('comes up on an empty server once, also when many processes start together', async () => {
-    const url = await createDatabase();
-    const ran = await Promise.all(Array.from({ length: 4 }, () => migrate(catalogDatabase, url)));
-    expect(ran.flat().filter((name) => name.startsWith('CreateCatalog'))).toHaveLength(1);
-    expect(await migrate(catalogDatabase, url)).toEqual([]);
-  });
-
-  it('goes down to nothing and up again', async () => {
-    const url = await createDatabase();
-    await migrate({ ...catalogDatabase, migrations: [] }, url);
-    const before = await tablesOf(url);
-    await migrate(catalogDatabase, url);
-    const dataSource = await new DataSource({ type: 'postgres', url, schema: 'catalog', migrations: catalogDatabase.migrations, migrationsTableName: 'migrations', extra: { options: '-c search_path=catalog,public' } }).initialize();
-    for (let count = 0; count < catalogDatabase.migrations.length; count += 1) await dataSource.undoLastMigration();
-    await dataSource.destroy();
-    expect(await tablesOf(url)).toEqual(before);
-    expect(await migrate(catalogDatabase, url)).toHaveLength(catalogDatabase.migrations.length);
-  });
 
   it('has every column an entity names, with its nullability, and none that is left out', async () => {
     for (const entity of fresh.database.dataSource.entityMetadatas) {
