@@ -24,6 +24,15 @@ export const integerParam = (min: number, max: number, fallback: number): Param<
   schema: { type: 'integer', minimum: min, maximum: max, default: fallback },
 });
 
+/** The same, cut to the bound where more is asked for, as clients of other services expect it. */
+export const cutParam = (min: number, max: number, fallback: number): Param<number> => ({
+  ...integerParam(min, max, fallback),
+  read: (text) => (/^\d{1,10}$/.test(text) && Number(text) >= min ? Math.min(Number(text), max) : undefined),
+  problem: `must be an integer of at least ${min}`,
+  schema: { type: 'integer', minimum: min, default: fallback },
+  description: `At most ${max} are given.`,
+});
+
 export function choiceParam<const T extends string>(values: readonly T[]): Param<T | undefined>;
 export function choiceParam<const T extends string>(values: readonly T[], fallback: T): Param<T>;
 export function choiceParam<const T extends string>(values: readonly T[], fallback?: T): Param<T | undefined> {

@@ -8,7 +8,7 @@ import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { sendCacheable } from '../http/public-cache.js';
-import { integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
+import { cutParam, integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
 import { jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { bazaarResource, callUrl, EXTENSIONS, RESOURCE_TYPE, SCHEME, toResource, type BazaarResource } from './bazaar-resource.js';
@@ -24,7 +24,7 @@ const filters = {
   network: textParam(128, 'CAIP-2.'),
   extensions: textParam(256, 'Names that a resource must have, comma separated.'),
 };
-const limit = integerParam(1, 100, 20);
+const limit = cutParam(1, 100, 20);
 const resourcesQuery = { ...filters, limit, offset: integerParam(0, FURTHEST, 0) };
 const searchQuery = { query: textParam(200, 'As q of GET /listings; all where it is left out.'), ...filters, limit, cursor: { ...integerParam(0, FURTHEST, 0), description: 'pagination.cursor of the page before.' } };
 type Filters = QueryOf<typeof filters>;
@@ -33,9 +33,7 @@ const integer: JsonSchema = { type: 'integer' };
 const version: JsonSchema = { type: 'integer', const: 2 };
 const resources: JsonSchema = { type: 'array', items: jsonSchemaOf(bazaarResource) };
 
-const FILTERED = 'What does not fit the filters is left out of its page and still counts as a place in the list, so that paging shows every fitting resource once.';
-
-/** The listings that are paid per call, as clients of a Bazaar read them. Bus hops: 2, the catalog and the ledger; 3 where an offset is no multiple of the limit. */
+/** The listings that are paid per call, as clients of a Bazaar read them. Bus hops: 2, the catalog and the ledger; 1 more where an offset is no multiple of the limit, and where a filter asks for terms. */
 @ApiTags('Discovery')
 @Controller()
 export class DiscoveryHttpController {
@@ -52,7 +50,7 @@ export class DiscoveryHttpController {
   @Public()
   @Operation({
     summary: 'List what can be paid with x402',
-    description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. lastUpdated is when the listing was made. ${FILTERED}`,
+    description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. lastUpdated is when the listing was made.`,
     asks: [searchListings, quoteExact],
     query: resourcesQuery,
     cacheable: true,
@@ -71,7 +69,7 @@ export class DiscoveryHttpController {
   @Public()
   @Operation({
     summary: 'Search what can be paid with x402',
-    description: `As /discovery/resources, those that most subscribe to and call first. cursor is null on the last page. ${FILTERED}`,
+    description: `As /discovery/resources, those that most subscribe to and call first. cursor is null on the last page.`,
     asks: [searchListings, quoteExact],
     query: searchQuery,
     cacheable: true,
@@ -97,25 +95,33 @@ export class DiscoveryHttpController {
   }
 
   private async find(search: { q?: string; sort: 'newest' | 'popular' }, filters: Filters, offset: number, limit: number, call: Call): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
+    const leastMicros = await this.leastPriceOf(filters, call);
+    if (leastMicros === undefined) return { items: [], total: 0, totalIsEstimate: false };
+    const wanted = { ...PAID_PER_CALL, ...search, minPriceMicros: leastMicros };
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
-    const pages = await Promise.all((skipped === 0 ? [page] : [page, page + 1]).map((number) => this.bus.request(searchListings, { ...PAID_PER_CALL, ...search, page: number, limit }, call)));
+    const pages = await Promise.all((skipped === 0 ? [page] : [page, page + 1]).map((number) => this.bus.request(searchListings, { ...wanted, page: number, limit }, call)));
     const listings = pages.flatMap(listingsOf).slice(skipped, skipped + limit);
     const { terms } = listings.length === 0 ? { terms: [] } : await this.bus.request(quoteExact, { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) }, call);
-    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? [])).filter((resource) => fits(resource, filters));
+    const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? []));
     return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
+  }
+
+  /** Terms differ from listing to listing in their amount alone: what a filter asks of them, every price from some least one on meets, or none does. */
+  private async leastPriceOf({ type, extensions, payTo, scheme, network }: Filters, call: Call): Promise<string | undefined> {
+    if (type !== undefined && type !== RESOURCE_TYPE) return undefined;
+    if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return undefined;
+    if (payTo === undefined && scheme === undefined && network === undefined) return PAID_PER_CALL.minPriceMicros;
+    const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [DEAREST_MICROS] }, call);
+    const isTaken = terms[0]!.some((taken) => (payTo ?? taken.payTo).toLowerCase() === taken.payTo.toLowerCase() && (scheme ?? SCHEME) === taken.scheme && (network ?? taken.network) === taken.network);
+    return isTaken ? minimumMicros : undefined;
   }
 }
 
 /** A call that costs nothing is no matter of payment. */
 const PAID_PER_CALL = { pricingModel: 'per_call', minPriceMicros: '1' } as const;
+/** More than a listing may cost. */
+const DEAREST_MICROS = '1000000000000';
 
 /** @param usd as the catalog shows it: at most 6 decimals, which a number of this size holds exactly. */
 const microsOf = (usd: number): string => parseDecimal(usd.toFixed(6), 6)!.toString();
-
-function fits({ accepts }: BazaarResource, { type, payTo, scheme, network, extensions }: Filters): boolean {
-  if (type !== undefined && type !== RESOURCE_TYPE) return false;
-  if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return false;
-  if (payTo === undefined && scheme === undefined && network === undefined) return true;
-  return accepts.some((terms) => (payTo ?? terms.payTo).toLowerCase() === terms.payTo.toLowerCase() && (scheme ?? SCHEME) === terms.scheme && (network ?? terms.network) === terms.network);
-}

@@ -57,7 +57,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
-    .answers(quoteExact, ({ prices }) => ({ terms: prices.map(() => []) }))
+    .answers(quoteExact, ({ prices }) => ({ terms: prices.map(() => []), minimumMicros: '10000' }))
     .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)
     .answers(getListingCards, () => ({ listings: [listingCardExample] }))

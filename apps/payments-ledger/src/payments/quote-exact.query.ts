@@ -16,7 +16,8 @@ export class QuoteExact {
   ) {}
 
   execute({ prices }: InputOf<typeof quoteExact>): OutputOf<typeof quoteExact> {
-    return { terms: prices.map((price) => (BigInt(price) >= BigInt(this.config.minimumX402Micros) ? this.termsOf(BigInt(price)) : [])) };
+    const minimum = BigInt(this.config.minimumX402Micros);
+    return { terms: prices.map((price) => (BigInt(price) >= minimum ? this.termsOf(BigInt(price)) : [])), minimumMicros: minimum.toString() };
   }
 
   private termsOf(price: Micros): ExactTerms[] {

@@ -107,11 +107,15 @@ inEachMode('discovery of what can be paid with x402', (world) => {
     ['payTo=0x52908400098527886E0F7030069857D2E4169EE7', 0],
     ['extensions=bazaar', 3],
     ['extensions=bazaar,other', 0],
-  ])('filters by %s', async (query, count) => {
+  ])('filters by %s, before it counts and pages', async (query, count) => {
     expect((await search(query)).resources).toHaveLength(count);
+    const { items, pagination } = await resources(`${query}&limit=1000`);
+    expect([pagination.limit, items.length]).toEqual([100, pagination.total]);
+    expect(pagination.total).toBeGreaterThanOrEqual(count);
+    if (count === 0) expect(pagination.total).toBe(0);
   });
 
-  it.each(['limit=0', 'limit=101', 'limit=x', 'offset=-1', 'offset=1000000001', 'cursor=1', 'limit=1&limit=2', 'other=1'])('refuses %s', async (query) => {
+  it.each(['limit=0', 'limit=x', 'offset=-1', 'offset=1000000001', 'cursor=1', 'limit=1&limit=2', 'other=1'])('refuses %s', async (query) => {
     const { status, body } = await get<{ error: { code: string; details: { reason: string } } }>(`/api/v1/discovery/resources?${query}`);
     expect([status, body.error.code, body.error.details.reason]).toEqual([400, 'BAD_REQUEST', 'request_invalid']);
   });

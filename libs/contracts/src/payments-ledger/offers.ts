@@ -114,7 +114,8 @@ export const createOffer = defineRequest({
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
   input: z.object({ prices: z.array(microsText).max(100) }),
-  output: z.object({ terms: z.array(z.array(exactTerms)) }),
+  /** `minimumMicros`: no signed payment is taken for less. */
+  output: z.object({ terms: z.array(z.array(exactTerms)), minimumMicros: microsText }),
   refusals: {},
 });
 
