@@ -22,6 +22,7 @@ export const identityConfig = defineConfig('identity', {
   challengeTtlSeconds: variable('IDENTITY_CHALLENGE_TTL_SECONDS', integer(30, 3600, 300), 'how long a wallet challenge may be answered'),
   sessionTtlSeconds: variable('IDENTITY_SESSION_TTL_SECONDS', integer(1, 2_592_000, 43_200), 'how long a human stays signed in'),
   maxOpenChallenges: variable('IDENTITY_MAX_OPEN_CHALLENGES', integer(1, 10_000, 128), 'unused challenges one wallet may have at a time; the oldest gives way to one more'),
+  maxApiKeys: variable('IDENTITY_MAX_API_KEYS', integer(1, 1_000, 100), 'API keys of one account that work at a time'),
   maxStoredChallenges: variable('IDENTITY_MAX_STORED_CHALLENGES', integer(1_000, 100_000_000, 1_000_000), 'challenges kept in all; beyond, those that expire first go'),
   evmRpcUrls: variable('IDENTITY_EVM_RPC_URLS', urlByChain, 'JSON-RPC by chain id, as 1=https://…,8453=https://…; lets contract wallets (EIP-1271, EIP-6492) of these chains in'),
 });

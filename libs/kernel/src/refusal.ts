@@ -33,6 +33,7 @@ export const NEXT_ACTIONS = [
   'request_new_challenge',
   'recover_key',
   'create_key_with_scope',
+  'revoke_key',
   'link_wallet',
   'choose_another_listing',
   'contact_seller',

@@ -23,6 +23,7 @@ const MEANINGS: Record<NextAction, string> = {
   request_new_challenge: 'Ask for a new challenge and prove the wallet again.',
   recover_key: 'The account exists; prove the wallet to get a fresh key.',
   create_key_with_scope: 'Use or create an API key that holds details.required_scope.',
+  revoke_key: 'Revoke an API key that is not needed any more, DELETE /api-keys/{keyId}, then repeat the request.',
   link_wallet: 'Link the wallet to the account first.',
   choose_another_listing: 'This listing cannot serve the request; look for another.',
   contact_seller: 'The seller has to do something.',

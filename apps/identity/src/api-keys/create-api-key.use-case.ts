@@ -2,8 +2,9 @@ import type { InputOf, OutputOf, Scope } from '@market/contracts';
 import { createApiKey } from '@market/contracts/identity';
 import { principalOf, refuse, type Call } from '@market/messaging';
 import { Idempotency, sql, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { identityConfig, type IdentityConfig } from '../config.js';
 import { isPrintable } from '../printable-text.js';
 import { ApiKeys } from './api-keys.js';
 import { scopesBeyond } from './scopes.js';
@@ -12,15 +13,17 @@ const NAME_LENGTH = 100;
 
 const instant = z.iso.datetime({ offset: true });
 
-// Locked until the commit, so that a key which is being revoked leaves no new key behind: the key against its own end,
-// and before it the account against the end of all its keys at once.
+// Locked until the commit, so that a key which is being revoked leaves no new key behind, and keys that are made at once count each
+// other: the key against its own end, and before it the account against the end of all its keys at once, and against more of them.
 const lockCreator = sql(
   'api-keys.lock-creator',
-  `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR KEY SHARE)
+  `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
    SELECT k.scopes, k.expires_at AS "expiresAt", $3::timestamptz > now() AS "expiresLater", $3::timestamptz > k.expires_at AS "outlives"
    FROM account JOIN api_keys k ON k.account_id = account.id
    WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
+
+const countActive = sql('api-keys.count-active', 'SELECT count(*)::int AS count FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())');
 
 interface Creator {
   scopes: Scope[];
@@ -36,6 +39,7 @@ export class CreateApiKey {
   constructor(
     private readonly idempotency: Idempotency,
     private readonly apiKeys: ApiKeys,
+    @Inject(identityConfig.token) private readonly config: IdentityConfig,
   ) {}
 
   async execute(input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
@@ -53,6 +57,8 @@ export class CreateApiKey {
     if (missing.length > 0) throw refuse(createApiKey, 'scope_not_held', { missing_scopes: missing });
     if (creator.expiresLater === false) throw refuse(createApiKey, 'expiry_invalid', {});
     if (creator.outlives) throw refuse(createApiKey, 'expiry_beyond_own', { latest_expires_at: creator.expiresAt!.toISOString() });
+    const [{ count }] = (await tx.query<{ count: number }>(countActive, [accountId])) as [{ count: number }];
+    if (count >= this.config.maxApiKeys) throw refuse(createApiKey, 'too_many_keys', { maximum: this.config.maxApiKeys });
     const expiresAt = wanted ?? creator.expiresAt;
     const { key, row } = await this.apiKeys.issue(tx, { accountId, name: input.name, scopes: input.scopes, expiresAt });
     return {

@@ -14,7 +14,7 @@ describe('API keys', () => {
   let world: IdentityWorld;
   let call: Call;
   beforeAll(async () => {
-    world = await startIdentity();
+    world = await startIdentity({ IDENTITY_MAX_API_KEYS: '8' });
   });
   afterAll(() => world.stop());
   beforeEach(async () => {
@@ -47,6 +47,15 @@ describe('API keys', () => {
   it('creates a key that authenticates with its own scopes', async () => {
     const { id, key } = await create({ scopes: ['write', 'read'] });
     expect((await world.callWith(key)).principal).toMatchObject({ accountId: call.principal!.accountId, keyId: id, scopes: ['read', 'write'] });
+  });
+
+  it('has so many keys that work and no more, also where they are made at once; a revoked one makes room', async () => {
+    const made = await Promise.allSettled(Array.from({ length: 16 }, () => create()));
+    expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(7);
+    expect(await create().catch((reason: unknown) => reason)).toMatchObject({ reason: 'too_many_keys', details: { maximum: 8 } });
+    await world.bus.request(revokeApiKey, { keyId: (await list())[0]!.id }, call);
+    await create();
+    expect((await list()).filter((key) => key.is_active)).toHaveLength(8);
   });
 
   it('creates no key that may do more than the creating one', async () => {
