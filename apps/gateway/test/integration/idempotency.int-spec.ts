@@ -162,6 +162,27 @@ describe('an Idempotency-Key on the paid call', () => {
       expect((await world.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([['succeeded', null], ['succeeded', null], ['succeeded', null]]);
     });
 
+    it('is held by a lease that its process renews, and is free within three seconds of its death', async () => {
+      const hanging = held();
+      const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, hanging.behaviour), newId()];
+      const first = world.call(buyer, shop, BODY, { key });
+      const id = await eventually(async () => {
+        expect(shop.seller.requests).toHaveLength(1);
+        return (await world.db.inspect<{ id: string }>('SELECT id FROM gateway.gateway_requests WHERE buyer_id = $1', [buyer]))[0]!.id;
+      });
+      const secondsLeft = async (): Promise<number> => Number((await world.db.inspect<{ left: string }>('SELECT extract(epoch FROM lease_until - now()) AS left FROM gateway.gateway_requests WHERE id = $1', [id]))[0]!.left);
+      const firstEnd = Date.now() + 1_000 * (await secondsLeft());
+      await eventually(async () => expect([Date.now() > firstEnd, (await secondsLeft()) > 0]).toEqual([true, true]), { withinMs: 10_000 });
+      expect(await secondsLeft()).toBeLessThan(3);
+      expect(await world.call(buyer, shop, BODY, { key })).toMatchObject({ outcome: 'pending' });
+      // As after a crash: the process has the call no more. Its own fence is old then, and its lease is renewed no longer.
+      await world.db.inspect('UPDATE gateway.gateway_requests SET fence = fence + 1 WHERE id = $1', [id]);
+      const second = eventually(async () => expectOutcome(await world.call(buyer, shop, BODY, { key }), 'answered'), { withinMs: 10_000 });
+      await eventually(() => expect(shop.seller.requests).toHaveLength(2), { withinMs: 4_000 });
+      hanging.letGo();
+      expect((await second).dataJson).toBe(expectOutcome(await first, 'answered').dataJson);
+    });
+
     it('is another call than one whose offer came with the key, which stays as it was', async () => {
       const [buyer, shop, key] = [newId(), await world.open(), newId()];
       const { payment } = await world.quote(buyer, shop, BODY, { key });
