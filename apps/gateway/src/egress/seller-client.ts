@@ -24,7 +24,7 @@ export class SellerClient {
     private readonly policy: EndpointUrlPolicy,
   ) {}
 
-  /** One POST, never repeated and never redirected. Rejects only for headers that no HTTP message can carry. */
+  /** One POST, never repeated and never redirected. Rejects only for headers that no HTTP message can carry, and for want of a socket of our own. */
   async call(call: SellerCall): Promise<SellerOutcome> {
     const startedAt = performance.now();
     const exchange = new SellerExchange(call.maxResponseBytes);

@@ -1,3 +1,4 @@
+import { UnavailableError } from '@market/kernel';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -93,6 +94,12 @@ describe('SellerConnections, connecting', () => {
     const closed = new Promise((resolve) => socket.on('error', () => undefined).resume().once('close', resolve));
     expect(await outcome).toMatchObject({ reason: 'timeout', statusCode: 504, contact: 'none' });
     await closed;
+    expect(connections.size).toBe(0);
+  });
+
+  it('blames no seller for a lack of sockets of its own', async () => {
+    const { connections, call } = clientWith({ lookup: () => Promise.reject(Object.assign(new Error('too many open files'), { code: 'EMFILE' })) });
+    await expect(call('https://seller.example.com/')).rejects.toThrow(UnavailableError);
     expect(connections.size).toBe(0);
   });
 

@@ -1,3 +1,4 @@
+import { UnavailableError } from '@market/kernel';
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors, type Dispatcher } from 'undici';
@@ -16,6 +17,8 @@ const maxHeaders = 100;
 /** 1xx answers before the real one; each would otherwise keep the exchange alive. */
 const maxInformational = 8;
 const noBytes = Buffer.alloc(0);
+/** This process or machine has no socket left: nothing that a seller could be blamed for. */
+const outOfSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS']);
 
 /** Reads one answer as it arrives and gives its verdict once, at the first moment it is certain. */
 export class SellerExchange implements SellerHandler {
@@ -27,7 +30,7 @@ export class SellerExchange implements SellerHandler {
   private size = 0;
   private over = false;
 
-  /** Rejects only when the request itself could not be written as HTTP: our own mistake. */
+  /** Rejects only for what is our own: a request that cannot be written as HTTP, or no socket to send it from (`UnavailableError`). */
   readonly verdict: Promise<SellerVerdict>;
   private resolve!: (verdict: SellerVerdict) => void;
   private reject!: (error: Error) => void;
@@ -88,6 +91,7 @@ export class SellerExchange implements SellerHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError) this.reject(error);
+    else if (outOfSockets.has((error as NodeJS.ErrnoException).code ?? '')) this.reject(new UnavailableError('a socket of the gateway', { cause: error }));
     else if (error instanceof ForbiddenAddress) this.fail('forbidden_address');
     else this.fail(this.started ? 'protocol_error' : 'unreachable');
   }
