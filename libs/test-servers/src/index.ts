@@ -1,4 +1,5 @@
 export * from './answers-on.js';
+export * from './compile-solidity.js';
 export * from './describe-needing.js';
 export * from './eventually.js';
 export * from './evm-node.js';

@@ -1,14 +1,7 @@
-import { startEvmNode, type EvmNode } from '@market/testing';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { compileSolidity, startEvmNode, type EvmNode } from '@market/testing';
 import { createWalletClient, encodeFunctionData, getAddress, http, parseAbi, publicActions, serializeErc6492Signature, type Abi, type Address, type Hex } from 'viem';
 import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
 import type { TestWallet } from './test-wallets.js';
-
-interface Compiled {
-  contracts: Record<string, Record<string, { abi: Abi; evm: { bytecode: { object: string } } }>>;
-  errors?: { severity: string; formattedMessage: string }[];
-}
 
 const FACTORY = parseAbi(['function deploy(address owner, bytes32 salt) returns (address)', 'function addressOf(address owner, bytes32 salt) view returns (address)']);
 const OWNED = parseAbi(['function handOver(address next)']);
@@ -32,10 +25,10 @@ export async function startSmartAccounts(chainId: number): Promise<SmartAccounts
   const rich = mnemonicToAccount(node.mnemonic);
   const chain = { id: chainId, name: 'test', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [node.url] } } };
   const client = createWalletClient({ account: rich, chain, transport: http(node.url), pollingInterval: 20 }).extend(publicActions);
-  const contracts = compiled();
+  const contracts = compileSolidity<Abi>(new URL('./contracts/wallets.sol', import.meta.url));
   const deploy = async (name: string, args: readonly unknown[] = []): Promise<Address> => {
-    const { abi, evm } = contracts[name]!;
-    const hash = await client.deployContract({ abi, bytecode: `0x${evm.bytecode.object}`, args });
+    const contract = contracts[name]!;
+    const hash = await client.deployContract({ ...contract, args });
     return getAddress((await client.waitForTransactionReceipt({ hash })).contractAddress!);
   };
   const mined = async (sent: Promise<Hex>): Promise<void> => void (await client.waitForTransactionReceipt({ hash: await sent }));
@@ -63,14 +56,4 @@ export async function startSmartAccounts(chainId: number): Promise<SmartAccounts
     },
     stop: () => node.stop(),
   };
-}
-
-function compiled(): Compiled['contracts'][string] {
-  const content = readFileSync(new URL('./contracts/wallets.sol', import.meta.url), 'utf8');
-  const compiler = createRequire(import.meta.url)('solc') as { compile(input: string): string };
-  const input = { language: 'Solidity', sources: { 'wallets.sol': { content } }, settings: { outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object'] } } } };
-  const { contracts, errors = [] } = JSON.parse(compiler.compile(JSON.stringify(input))) as Compiled;
-  const wrong = errors.filter(({ severity }) => severity === 'error');
-  if (wrong.length > 0) throw new Error(wrong.map(({ formattedMessage }) => formattedMessage).join('\n'));
-  return contracts['wallets.sol']!;
 }

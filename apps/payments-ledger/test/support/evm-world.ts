@@ -1,16 +1,6 @@
-import { startEvmNode, type EvmNode } from '@market/testing';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { compileSolidity, startEvmNode, type EvmNode } from '@market/testing';
 import { createWalletClient, http, parseAbi, publicActions, type Address, type Hash, type Hex } from 'viem';
 import { mnemonicToAccount, type HDAccount } from 'viem/accounts';
-
-interface SolidityCompiler {
-  compile(input: string): string;
-}
-interface Compiled {
-  contracts: Record<string, Record<TestContract, { evm: { bytecode: { object: string } } }>>;
-  errors?: { severity: string; formattedMessage: string }[];
-}
 
 export type TestContract = 'SignedToken' | 'Batch';
 
@@ -43,13 +33,16 @@ export interface EvmWorld {
   stop(): Promise<void>;
 }
 
+let contracts: ReturnType<typeof compileSolidity<[]>> | undefined;
+
 export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
   const node = await startEvmNode({ chainId });
   const account = mnemonicToAccount(node.mnemonic);
   const chain = { id: node.chainId, name: 'test', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [node.url] } } };
   const client = createWalletClient({ account, chain, transport: http(node.url), pollingInterval: 20 }).extend(publicActions);
   const deploy = async (contract: TestContract): Promise<Address> => {
-    const hash = await client.deployContract({ abi: [], bytecode: bytecodeOf(contract) });
+    contracts ??= compileSolidity(new URL('./contracts/tokens.sol', import.meta.url));
+    const hash = await client.deployContract(contracts[contract]!);
     return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
   };
   return {
@@ -73,21 +66,4 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
     },
     stop: () => node.stop(),
   };
-}
-
-let output: Compiled | undefined;
-
-function bytecodeOf(contract: TestContract): Hex {
-  output ??= compile();
-  return `0x${output.contracts['tokens.sol']![contract].evm.bytecode.object}`;
-}
-
-function compile(): Compiled {
-  const sources = { 'tokens.sol': { content: readFileSync(new URL('./contracts/tokens.sol', import.meta.url), 'utf8') } };
-  const compiler = createRequire(import.meta.url)('solc') as SolidityCompiler;
-  const input = { language: 'Solidity', sources, settings: { outputSelection: { '*': { '*': ['evm.bytecode.object'] } } } };
-  const compiled = JSON.parse(compiler.compile(JSON.stringify(input))) as Compiled;
-  const mistakes = compiled.errors?.filter(({ severity }) => severity === 'error') ?? [];
-  if (mistakes.length > 0) throw new Error(mistakes.map(({ formattedMessage }) => formattedMessage).join('\n'));
-  return compiled;
 }
