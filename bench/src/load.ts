@@ -7,6 +7,9 @@ export interface Shot {
   body?: string;
 }
 
+/** The n-th address that requests are said to come from. */
+export const addressOf = (n: number): string => `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`;
+
 export interface Measured {
   perSecond: number;
   p50Ms: number;
@@ -50,15 +53,16 @@ export class Tally {
   }
 }
 
-/** A closed loop: each connection sends its next request when the last is answered. */
+/** A closed loop from many addresses, as the limits of one are not what is measured: each connection sends its next request when the last is answered. */
 export async function fire({ baseUrl, connections, seconds, expect, next }: Load, tally = new Tally()): Promise<Measured> {
   const pool = new Pool(baseUrl, { connections, pipelining: 1 });
   const startedAt = performance.now();
   const endAt = startedAt + seconds * 1000;
+  let sent = 0;
   const worker = async (): Promise<void> => {
     for (let shot = next(); shot && performance.now() < endAt; shot = next()) {
       const sentAt = performance.now();
-      const { statusCode, body } = await pool.request({ method: shot.method, path: shot.path, headers: shot.headers, body: shot.body });
+      const { statusCode, body } = await pool.request({ method: shot.method, path: shot.path, headers: { 'x-forwarded-for': addressOf(sent++), ...shot.headers }, body: shot.body });
       await body.arrayBuffer();
       tally.answered(performance.now() - sentAt);
       if (statusCode !== expect) tally.refused(statusCode);

@@ -5,7 +5,7 @@ import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureSearch } from './search/measure-search.js';
 import { measureX402 } from './x402/measure-x402.js';
-import { fillWorld, preparePaid, quoteShot, SEARCH_WORD, type World } from './world.js';
+import { buyerAt, fillWorld, LIMITS_AS_SHIPPED, preparePaid, quoteShot, SEARCH_WORD, type World } from './world.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -32,7 +32,7 @@ interface Row {
 async function main(): Promise<void> {
   const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
   const seller = await startChild('./limits/seller.js');
-  const market = await startMarketplace({ mode, env: { ALLOW_PRIVATE_ENDPOINTS: 'true', REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER: '10000000' } });
+  const market = await startMarketplace({ mode, env: { ALLOW_PRIVATE_ENDPOINTS: 'true', REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', ...LIMITS_AS_SHIPPED } });
   const bare = await startChild('./limits/bare.js', { DATABASE_URL: market.databaseUrl, SELLER_URL: seller.url });
   try {
     const world = await fillWorld(market.baseUrl, market.databaseUrl, seller.url);
@@ -73,8 +73,9 @@ async function search(origin: string, bareUrl: string): Promise<Row> {
 }
 
 async function me(world: World, origin: string, bareUrl: string): Promise<Row> {
-  const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/me?id=${world.buyerId}` }));
-  return { name: '(d) GET /me', limit, ours: await measure(origin, 200, always({ method: 'GET', path: '/api/v1/me', headers: { authorization: world.authorization } })), target: 0.35 };
+  const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/me?id=${buyerAt(world, 0).id}` }));
+  let index = 0;
+  return { name: '(d) GET /me', limit, ours: await measure(origin, 200, () => ({ method: 'GET', path: '/api/v1/me', headers: { authorization: buyerAt(world, index++).authorization } })), target: 0.35 };
 }
 
 function print(mode: string, rows: Row[]): void {

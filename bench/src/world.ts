@@ -1,20 +1,29 @@
 import { evmWallet, solanaWallet, type Marketplace as Client } from '@market/sdk';
 import { Marketplace } from '@market/sdk';
 import pg from 'pg';
-import type { Shot } from './load.js';
+import { addressOf, type Shot } from './load.js';
 
 export const SEARCH_WORD = 'weather';
 const LISTINGS = 10_000;
 const PREPARE_CONNECTIONS = 32;
+/** So many that each stays within what one account may send. */
+const BUYERS = 128;
+
+/** Limits as shipped, counted by the address that the bench names. */
+export const LIMITS_AS_SHIPPED = { RATE_LIMITS: '', API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' };
 
 /** In US dollars, of a call. */
 export const PRICE = 0.25;
 
-/** A marketplace made ready for the bench: a seller, one paid listing and a buyer. */
-export interface World {
-  buyer: Client;
-  buyerId: string;
+interface Buyer {
+  id: string;
+  client: Client;
   authorization: string;
+}
+
+/** A marketplace made ready for the bench: a seller, one paid listing and its buyers. */
+export interface World {
+  buyers: Buyer[];
   sellerId: string;
   listingId: string;
   listingSlug: string;
@@ -28,8 +37,21 @@ export async function fillWorld(baseUrl: string, databaseUrl: string, sellerUrl:
 }
 
 export async function openShop(baseUrl: string, sellerUrl: string): Promise<World> {
-  const anyone = new Marketplace({ baseUrl });
-  const [seller, buyer] = await Promise.all([anyone.register(evmWallet(), { displayName: 'Bench seller' }), anyone.register(solanaWallet(), { displayName: 'Bench buyer' })]);
+  const clientAt = (address: string): Client =>
+    new Marketplace({
+      baseUrl,
+      fetch: (input, init) => {
+        const headers = new Headers(init?.headers);
+        headers.set('x-forwarded-for', address);
+        return fetch(input, { ...init, headers });
+      },
+    });
+  const seller = await clientAt('10.255.255.255').register(evmWallet(), { displayName: 'Bench seller' });
+  const buyers: Buyer[] = [];
+  for (let n = 0; n < BUYERS; n += 1) {
+    const { marketplace, registration } = await clientAt(addressOf(n)).register(solanaWallet(), { displayName: 'Bench buyer' });
+    buyers.push({ id: registration.user_id, client: marketplace, authorization: registration.authorization_header });
+  }
   const listing = await seller.marketplace.listings.create({
     name: 'Weather by the hour',
     description: 'The weather of any place for the next twelve hours.',
@@ -39,9 +61,7 @@ export async function openShop(baseUrl: string, sellerUrl: string): Promise<Worl
   });
   await seller.marketplace.endpoint.update(listing.id, { limits: { max_concurrency: 256 } });
   return {
-    buyer: buyer.marketplace,
-    buyerId: buyer.registration.user_id,
-    authorization: buyer.registration.authorization_header,
+    buyers,
     sellerId: seller.registration.user_id,
     listingId: listing.id,
     listingSlug: listing.slug,
@@ -67,11 +87,12 @@ async function seedListings(databaseUrl: string, providerId: string): Promise<vo
   }
 }
 
-export const jsonHeaders = (world: World): Record<string, string> => ({ authorization: world.authorization, 'content-type': 'application/json' });
+export const buyerAt = ({ buyers }: World, index: number): Buyer => buyers[index % buyers.length]!;
+export const jsonHeaders = (world: World, index: number): Record<string, string> => ({ authorization: buyerAt(world, index).authorization, 'content-type': 'application/json' });
 const body = (run: string, index: number): string => JSON.stringify({ place: 'Zurich', hours: 12, run, index });
 
 /** Each quote is for another body, so each is a new offer. */
-export const quoteShot = (world: World, run: string, index: number): Shot => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: jsonHeaders(world), body: body(run, index) });
+export const quoteShot = (world: World, run: string, index: number): Shot => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: jsonHeaders(world, index), body: body(run, index) });
 
 /** Offers that are quoted and paid, ready for their retry. */
 export async function preparePaid(world: World, run: string, count: number): Promise<Shot[]> {
@@ -80,9 +101,10 @@ export async function preparePaid(world: World, run: string, count: number): Pro
   const worker = async (): Promise<void> => {
     for (let index = next++; index < count; index = next++) {
       const shot = quoteShot(world, run, index);
-      const quote = await world.buyer.send('POST', `/gateway/${world.listingId}`, { rawBody: shot.body!, headers: { 'content-type': 'application/json' } });
+      const { client } = buyerAt(world, index);
+      const quote = await client.send('POST', `/gateway/${world.listingId}`, { rawBody: shot.body!, headers: { 'content-type': 'application/json' } });
       const relayRequestId = (quote.json as { data: { payment: { relay_request_id: string } } }).data.payment.relay_request_id;
-      await world.buyer.sandbox.pay(relayRequestId, {});
+      await client.sandbox.pay(relayRequestId, {});
       shots.push({ ...shot, headers: { ...shot.headers, 'x-market-relay-request-id': relayRequestId } });
     }
   };

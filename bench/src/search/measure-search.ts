@@ -1,8 +1,9 @@
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
-import { fire, Tally, type Measured } from '../load.js';
+import { addressOf, fire, Tally, type Measured } from '../load.js';
 import { peakOf, shareOfTree } from '../memory.js';
 import { changeListings, countActive, seedTo } from './shelf.js';
 import { searchKinds, type SearchKind } from './search-kinds.js';
+import { LIMITS_AS_SHIPPED } from '../world.js';
 
 export interface SearchOptions {
   connections: number;
@@ -61,7 +62,7 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
 }
 
 async function fill(size: number): Promise<Shelf> {
-  const market = await startMarketplace({ mode: 'standalone' });
+  const market = await startMarketplace({ mode: 'standalone', env: LIMITS_AS_SHIPPED });
   try {
     console.log(`${size} listings written in ${(await timed(() => seedTo(market.databaseUrl, size))).toFixed(0)} s`);
     console.log(`restarted in ${(await timed(() => market.restart('standalone'))).toFixed(1)} s, with PostgreSQL`);
@@ -77,7 +78,7 @@ const pathOf = (kind: SearchKind): string => `/api/v1/listings?${kind.next()}`;
 async function shownBy({ market, kinds }: Shelf, kind: number): Promise<number> {
   let shown = 0;
   for (let look = 0; look < LOOKED_AT; look += 1) {
-    const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`);
+    const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`, { headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) } });
     shown += ((await response.json()) as { data: unknown[] }).data.length;
   }
   return shown / LOOKED_AT;

@@ -1,5 +1,6 @@
 import type { RunningMarketplace } from '@market/testing';
 import { someDescriptions } from './shelf.js';
+import { addressOf } from '../load.js';
 
 export interface SearchKind {
   name: string;
@@ -75,7 +76,7 @@ async function wordsOf(texts: string[], baseUrl: string): Promise<{ common: stri
 }
 
 async function totalOf(baseUrl: string, q: string): Promise<number> {
-  const response = await fetch(`${baseUrl}/api/v1/listings?limit=1&q=${q}`);
+  const response = await fetch(`${baseUrl}/api/v1/listings?limit=1&q=${q}`, { headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) } });
   return ((await response.json()) as { pagination: { total: number } }).pagination.total;
 }
 

@@ -5,8 +5,8 @@ import pg from 'pg';
 import { Pool } from 'undici';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startChild, type Child } from '../child.js';
-import { fire, type Measured, type Shot } from '../load.js';
-import { jsonHeaders, openShop, PRICE, type World } from '../world.js';
+import { addressOf, fire, type Measured, type Shot } from '../load.js';
+import { jsonHeaders, LIMITS_AS_SHIPPED, openShop, PRICE, type World } from '../world.js';
 import { CHAIN_ID, NETWORK } from './chain.js';
 
 export interface X402Options {
@@ -50,6 +50,7 @@ export async function measureX402(options: X402Options): Promise<void> {
     market = await startMarketplace({
       mode: 'standalone',
       env: {
+        ...LIMITS_AS_SHIPPED,
         PAYMENTS_LEDGER_X402_CHAINS: NETWORK,
         PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: payTo,
         PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitatorUrl,
@@ -72,12 +73,12 @@ export async function measureX402(options: X402Options): Promise<void> {
 
 function shopsOf(world: World, origin: string, expressUrl: string): Shop[] {
   const body = (n: number): string => JSON.stringify({ place: 'Zurich', hours: 12, n });
-  const keyed = { ...jsonHeaders(world), 'x-market-origin-chain-id': String(CHAIN_ID) };
-  const json = { 'content-type': 'application/json' };
+  const keyed = (n: number) => ({ ...jsonHeaders(world, n), 'x-market-origin-chain-id': String(CHAIN_ID) });
+  const json = (n: number) => ({ 'content-type': 'application/json', 'x-forwarded-for': addressOf(n) });
   return [
-    { name: '@x402/express', origin: expressUrl, shot: (n) => ({ method: 'POST', path: '/weather', headers: json, body: body(n) }) },
-    { name: 'POST /x402/{slug}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${world.listingSlug}`, headers: json, body: body(n) }) },
-    { name: 'POST /gateway/{id}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: keyed, body: body(n) }) },
+    { name: '@x402/express', origin: expressUrl, shot: (n) => ({ method: 'POST', path: '/weather', headers: json(n), body: body(n) }) },
+    { name: 'POST /x402/{slug}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${world.listingSlug}`, headers: json(n), body: body(n) }) },
+    { name: 'POST /gateway/{id}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: keyed(n), body: body(n) }) },
   ];
 }
 
