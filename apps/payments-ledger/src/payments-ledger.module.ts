@@ -12,6 +12,7 @@ import { Authorizations } from './payments/authorizations.js';
 import { ChargeCalls } from './payments/charge-calls.js';
 import { ClaimHolders } from './payments/claim-holders.js';
 import { ClaimPayment } from './payments/claim-payment.use-case.js';
+import { ClaimSignedPayment } from './payments/claim-signed-payment.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
 import { HearRelay } from './payments/hear-relay.use-case.js';
@@ -61,6 +62,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     ObservePayment,
     ClaimHolders,
     ClaimPayment,
+    ClaimSignedPayment,
     SettlePayment,
     ReleasePayment,
     PaySandbox,

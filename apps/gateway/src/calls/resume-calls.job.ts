@@ -38,8 +38,8 @@ const unsettled = sql(
    ORDER BY completed_at, id LIMIT $3`,
 );
 const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
-/** The ledger has refunded it: there is nothing left to charge. */
-const giveUp = sql('gateway-requests.give-up', `UPDATE gateway_requests SET status = 'refunded', billable = false WHERE id = $1 AND settled_at IS NULL`);
+/** There is nothing left to charge: it was refunded, or its signature could not be settled and nothing was ever paid. */
+const giveUp = sql('gateway-requests.give-up', `UPDATE gateway_requests SET status = CASE WHEN $2 IN ('refund_due', 'refunded') THEN 'refunded' ELSE 'payment_required' END, billable = false WHERE id = $1 AND settled_at IS NULL`);
 const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`);
 
 /** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
@@ -80,7 +80,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
       { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS, holderId: this.heldClaims.holderId },
       call,
     );
-    if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id]);
+    if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id, claim.reason]);
     if (claim.outcome !== 'claimed') return;
     const { charged } = await this.heldClaims.during(claim.paymentId, () => this.paidCall.settle(claim, result, row.body_digest, call));
     if (charged) await this.database.query(markSettled, [row.id]);

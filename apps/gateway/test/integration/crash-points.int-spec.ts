@@ -225,6 +225,16 @@ describe('the resume job', () => {
     expect([outcome.reason, outcome.payment.relay_request_id === relayRequestId]).toEqual(['refund_due', false]);
   });
 
+  it('shows a call whose signature could not be settled as expired, since nothing was paid', async () => {
+    const [{ buyer, relayRequestId }] = (await unsettled(1)) as [Unsettled];
+    await world.ledger.inspect('DELETE FROM payments_ledger.sandbox_transfers WHERE payment_id = (SELECT id FROM payments_ledger.payments WHERE relay_request_id = $1)', [relayRequestId]);
+    await world.db.inspect('UPDATE gateway.gateway_requests SET offer_expires_at = now() WHERE relay_request_id = $1', [relayRequestId]);
+    await payments("state = 'indeterminate', lease_until = NULL", [relayRequestId]);
+    await payments("state = 'expired', received_base_units = 0, transaction_hash = NULL, expires_at = now()", [relayRequestId]);
+    await age([relayRequestId]);
+    await eventually(async () => expect((await world.history(buyer)).items).toMatchObject([{ status: 'expired', billable: false, charged_amount: { amount_cents: 0 } }]));
+  });
+
   it('leaves an answer that came after the refund unstored and uncharged', async () => {
     const gate = held();
     const [buyer, shop] = [newId(), await world.open(undefined, gate.behaviour)];

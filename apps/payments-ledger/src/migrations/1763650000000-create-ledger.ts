@@ -14,7 +14,7 @@ export class CreateLedger1763650000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, authorizations, sandbox_transfers, payments');
+    await runner.query('DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, payers, authorizations, sandbox_transfers, payments');
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money');
   }
 }
@@ -110,9 +110,19 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       reason text,
       created_at timestamptz NOT NULL DEFAULT now(),
       CONSTRAINT authorizations_nonce_once UNIQUE (network, asset, payer, nonce),
-      CHECK ((state IN ('settling', 'settled')) <= (settlement IS NOT NULL))
+      CHECK (state <> 'settling' OR tried_at IS NOT NULL)
     )`);
   await runner.query(`CREATE UNIQUE INDEX authorizations_one_a_payment ON authorizations (payment_id) WHERE state IN ('held', 'settling', 'settled')`);
+  await runner.query(`CREATE INDEX authorizations_unsettled ON authorizations (network, asset, payer) WHERE state IN ('held', 'settling')`);
+  await runner.query(`
+    CREATE TABLE payers (
+      network text NOT NULL,
+      asset text NOT NULL,
+      payer text NOT NULL,
+      settles_first_since timestamptz,
+      settled_base_units numeric NOT NULL DEFAULT 0,
+      PRIMARY KEY (network, asset, payer)
+    )`);
   await runner.query(`CREATE INDEX authorizations_settling ON authorizations (tried_at) WHERE state = 'settling'`);
 }
 

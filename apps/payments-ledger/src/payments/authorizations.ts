@@ -97,15 +97,28 @@ export class Authorizations {
 
   /** @throws UnavailableError where the facilitator does not answer in time, or nothing that can be relied on. */
   private async verify({ payload, requirements, exact }: SignedPayment): Promise<Verification> {
-    const wait = new AbortController();
-    const tooLate = delay(this.config.x402RpcTimeoutMs, undefined, { ref: false, signal: wait.signal }).then(() => Promise.reject(new Error('it does not answer in time')));
     try {
-      return await Promise.race([exact.facilitator.verify(payload, requirements), tooLate]);
+      return await this.inTime(exact.facilitator.verify(payload, requirements));
     } catch (error) {
       throw new UnavailableError(`the facilitator of ${requirements.network} (${messageOf(error)})`, { cause: error });
+    }
+  }
+
+  private async inTime<T>(answer: Promise<T>): Promise<T> {
+    const wait = new AbortController();
+    const tooLate = delay(this.config.x402RpcTimeoutMs, undefined, { ref: false, signal: wait.signal }).then(() => Promise.reject(new Error('no answer in time')));
+    try {
+      return await Promise.race([answer, tooLate]);
     } finally {
       wait.abort();
     }
+  }
+
+  /** In base units of what the payment asks for; null where nobody tells. */
+  async balanceOf(payment: PaymentRow, payer: string): Promise<bigint | null> {
+    const requirements = this.requirementsOf(payment);
+    const answer = requirements && this.railOf(payment)?.exact?.balanceOf?.(payer as Address, requirements);
+    return answer ? this.inTime(answer).catch(() => null) : null;
   }
 
   /** Nothing was charged, and nothing will be: the call was not delivered while it could have been settled. */

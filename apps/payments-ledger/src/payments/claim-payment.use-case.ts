@@ -1,14 +1,15 @@
-import { claimPayment, type PendingReason } from '@market/contracts/payments-ledger';
+import { claimPayment, settlePayment, type PendingReason } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { isRefusal, principalOf, refuse, type Call } from '@market/messaging';
 import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Authorizations } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
+import { ClaimSignedPayment } from './claim-signed-payment.js';
 import { ObservePayment } from './observe-payment.js';
 import { mayGetMoney } from './payment-state.js';
-import { isForCall, moneyOf, paymentColumns, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+import { isForCall, moneyOf, paymentColumns, paysBySignature, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
 import { release } from './release-payment.use-case.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
@@ -24,7 +25,7 @@ const claim = batchSql(
      CROSS JOIN LATERAL (
        SELECT id FROM payments p
        WHERE p.relay_request_id = w.relay_request_id AND p.buyer_id = w.buyer_id AND p.listing_id = w.listing_id AND p.body_digest = w.body_digest
-         AND p.state = 'verified' AND p.retry_until > now()
+         AND p.state = 'verified' AND p.retry_until > now() AND (p.authorization_id IS NULL OR p.transaction_hash IS NOT NULL)
        FOR UPDATE
      ) p
    )
@@ -39,7 +40,8 @@ const PENDING_RETRY_SECONDS = 2;
 /**
  * Takes the right to call the seller. Of any number of parallel claims of one id exactly one gets it; the rest learn
  * where it stands. The common case, a verified payment, is one statement in one shared commit. A claim whose lease is over,
- * or whose holder is gone, is released first, by its fence: of those who find it so at once, one gets the next.
+ * or whose holder is gone, is released first, by its fence: of those who find it so at once, one gets the next. What was only
+ * signed is claimed by itself.
  */
 @Injectable()
 export class ClaimPayment {
@@ -50,6 +52,7 @@ export class ClaimPayment {
     private readonly observePayment: ObservePayment,
     private readonly authorizations: Authorizations,
     private readonly settleAuthorization: SettleAuthorization,
+    private readonly claimSigned: ClaimSignedPayment,
     private readonly holders: ClaimHolders,
   ) {}
 
@@ -60,12 +63,29 @@ export class ClaimPayment {
     const current = await this.findOwn(request);
     const outcome = this.holders.isAbandoned(current) ? await this.database.query(release, [current.id, current.fence]).then(() => undefined) : await this.awaitMoney(current, input, call);
     if (outcome) return outcome;
+    const found = await this.findOwn(request);
+    const signed = paysBySignature(found) && found.state === 'verified' ? await this.claimBySignature(found, input) : undefined;
+    if (signed) return signed;
     const second = await this.claims.submit(request);
     return second ? toClaimed(second) : this.explain(await this.findOwn(request));
   }
 
+  private async claimBySignature(payment: CallPaymentRow, input: Input): Promise<Output | undefined> {
+    const rejected = (reason: string): Output => ({ outcome: 'rejected', reason, offer: toOffer(payment, this.authorizations.requirementsOf(payment)) });
+    try {
+      const outcome = await this.claimSigned.execute(payment, input);
+      if ('rejected' in outcome) return rejected(outcome.rejected);
+      return outcome.claimed ? toClaimed(outcome.claimed) : undefined;
+    } catch (error) {
+      if (isRefusal(error, settlePayment, 'settlement_refused')) return rejected(error.details.reason as string);
+      if (isRefusal(error, settlePayment, 'settlement_unknown')) return undefined;
+      throw error;
+    }
+  }
+
   /** @returns what keeps the payment from being claimed; undefined where it became good for its call just now. */
   private async awaitMoney(current: CallPaymentRow & { as_of: Date }, input: Input, call: Call): Promise<Output | undefined> {
+    if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const { payment: observed, missing } = await this.observePayment.look(current.id, call);
     if (observed.state === 'pending' && input.authorization !== undefined) {

@@ -8,6 +8,7 @@ import { Authorizations } from './authorizations.js';
 import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
 import { UNPAID_STATES } from './payment-state.js';
+import { paysBySignature } from './payment.js';
 
 /** So many of one queue are worked on side by side: a rail is asked for no more at once, and the other queues keep connections to PostgreSQL. */
 const AT_ONCE = 8;
@@ -120,7 +121,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     await this.database.transaction(async (tx) => {
       const payment = await this.observePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
-      if (payment.authorization_id !== null) return this.authorizations.lapse(tx, paymentId);
+      if (paysBySignature(payment)) return this.authorizations.lapse(tx, paymentId);
       const received = { receivedBaseUnits: BigInt(payment.received_base_units), transactionHash: payment.transaction_hash };
       await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), newCall());
     });

@@ -9,8 +9,8 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
   /** Straight to refund_due where a part payment is first seen after the offer's time. */
   pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
-  /** A call is claimed first; a subscription starts at once. A signed authorization that ran out unused is cancelled: nothing was paid. */
-  verified: ['in_flight', 'completed', 'refund_due', 'cancelled'],
+  /** A call is claimed first; a subscription starts at once. A signed authorization that ran out unused is cancelled: nothing was paid. One is settled before the call where its payer had no money for the last. */
+  verified: ['in_flight', 'completed', 'refund_due', 'cancelled', 'indeterminate'],
   /** A signed authorization is handed in before it is charged for: until its rail has answered the outcome is unknown. */
   in_flight: ['completed', 'verified', 'in_flight', 'indeterminate'],
   completed: [],

@@ -66,6 +66,8 @@ export interface SubscriptionPaymentRow extends PaymentRow {
 }
 
 export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
+/** By an authorization that is not settled: no money has moved. */
+export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } => row.authorization_id !== null && row.transaction_hash === null;
 export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
 
 export const PAYMENT_COLUMNS = [

@@ -19,7 +19,7 @@ import { SignedWords } from './signed-words.js';
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
 
-interface AuthorizationRow {
+export interface AuthorizationRow {
   id: string;
   payment_id: string;
   state: 'held' | 'settling' | 'settled' | 'refused' | 'lapsed';
@@ -27,6 +27,7 @@ interface AuthorizationRow {
   nonce: Hex;
   valid_before: Date;
   payload: string;
+  /** What is charged for once it is settled; null where it is settled before the seller is called. */
   settlement: Input | null;
   attempts: number;
   created_at: Date;
@@ -49,14 +50,23 @@ const takeAgain = sql(
 );
 const settled = sql(
   'authorizations.settled',
-  `WITH payment AS (UPDATE payments SET transaction_hash = $3, received_base_units = amount_base_units WHERE id = $1)
-   UPDATE authorizations SET state = 'settled' WHERE id = $2`,
+  `WITH payment AS (UPDATE payments SET transaction_hash = $3, received_base_units = amount_base_units WHERE id = $1 RETURNING amount_base_units),
+     settled AS (UPDATE authorizations SET state = 'settled' WHERE id = $2 RETURNING network, asset, payer, tried_at)
+   UPDATE payers y SET settles_first_since = CASE WHEN s.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + p.amount_base_units
+   FROM settled s, payment p WHERE y.network = s.network AND y.asset = s.asset AND y.payer = s.payer`,
 );
+/** The payment is paid from now on as any that money came for. */
+const paid = sql('payments.paid-first', `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state = 'indeterminate'`);
+/** Only of the last try: one before it may be told late what is not true any more. */
 const refused = sql(
   'authorizations.refused',
-  `WITH payment AS (UPDATE payments SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL WHERE id = $1 AND state = 'indeterminate')
-   UPDATE authorizations SET state = 'refused', reason = $3 WHERE id = $2`,
+  `WITH refused AS (UPDATE authorizations SET state = 'refused', reason = $2 WHERE id = $1 AND state = 'settling' AND attempts = $3 RETURNING payment_id),
+     payment AS (UPDATE payments p SET state = CASE WHEN expires_at > now() THEN 'pending' ELSE 'expired' END, authorization_id = NULL FROM refused r WHERE p.id = r.payment_id AND p.state = 'indeterminate')
+   SELECT payment_id FROM refused`,
 );
+
+/** Until one is settled that was asked for after this, what its payer signs is settled before the seller is called. */
+const settleNextFirst = sql('payers.settle-first', 'UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer');
 
 const RETRY_SECONDS = 2;
 
@@ -86,7 +96,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
   async execute(input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
-    const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input));
+    const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input, call));
     return begun ? this.finish(begun, call) : { paymentId: completed.id, completedAt: completed.completed_at!.toISOString(), transfer: await this.transferOf(completed) };
   }
 
@@ -95,7 +105,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     const rows = await this.database.query<AuthorizationRow>(takeAgain, [this.config.facilitatorTimeoutMs + this.config.sweepIntervalMs]);
     await Promise.all(
       rows.map((row) =>
-        this.finish(row, newCall()).catch((error: unknown) => {
+        (row.settlement ? this.finish(row, newCall()) : this.settleFirst(row)).catch((error: unknown) => {
           if (!(error instanceof Refusal)) this.logger.warn(`authorization ${row.id} stays open: ${messageOf(error)}`);
         }),
       ),
@@ -116,26 +126,53 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return { ...transfer, receipt: await this.words.receipt(payment, transfer, completedAt) };
   }
 
-  private async begin(tx: Tx, input: Input): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
+  /** Writes down that a held authorization is settled now, before its seller is called. Its payment is locked. */
+  async beginFirst(tx: Tx, { id, authorization_id }: PaymentRow): Promise<AuthorizationRow> {
+    const [row] = await tx.query<AuthorizationRow>(begin, [id, authorization_id, null]);
+    invariant(row, `authorization ${authorization_id} exists`);
+    return row;
+  }
+
+  /** @throws Refusal `settlement_refused`, `settlement_unknown`. */
+  async settleFirst(row: AuthorizationRow): Promise<void> {
+    const transactionHash = await this.learn(row);
+    await this.database.transaction(async (tx) => {
+      const payment = await this.observePayment.lock(tx, row.payment_id);
+      if (payment.state !== 'indeterminate') return;
+      await tx.query(settled, [payment.id, row.id, transactionHash]);
+      await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
+    });
+  }
+
+  private async begin(tx: Tx, input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
     const payment = await this.observePayment.lock(tx, input.paymentId);
     if (payment.state === 'completed') return { completed: payment };
     if (payment.state === 'indeterminate') throw unknown();
     if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null) throw refuse(settlePayment, 'claim_lost', {});
+    if (payment.transaction_hash !== null && isForCall(payment)) {
+      const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [payment.authorization_id]);
+      await this.charge.execute(tx, [{ input, call, payment, payer }], payment.as_of);
+      return { completed: { ...payment, completed_at: payment.as_of } };
+    }
     const [row] = await tx.query<AuthorizationRow>(begin, [payment.id, payment.authorization_id, JSON.stringify(input)]);
     invariant(row, `authorization ${payment.authorization_id} exists`);
     return { begun: row };
   }
 
   private async finish(row: AuthorizationRow, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
+    const transactionHash = await this.learn(row);
+    const { payment: completed, completedAt } = await this.database.transaction((tx) => this.complete(tx, row, transactionHash, call));
+    return { paymentId: completed.id, completedAt: completedAt.toISOString(), transfer: await this.toTransfer(completed, row, transactionHash, completedAt) };
+  }
+
+  /** The transaction that moved the money. @throws Refusal `settlement_refused`, `settlement_unknown`. */
+  private async learn(row: AuthorizationRow): Promise<Hash> {
     const [payment] = await this.database.query<PaymentRow>(payments, [row.payment_id]);
     invariant(payment, `payment ${row.payment_id} exists`);
     const outcome = await this.settle(row, payment);
-    if (!outcome) throw unknown();
-    if (outcome.settled) {
-      const { payment: completed, completedAt } = await this.database.transaction((tx) => this.complete(tx, row, outcome.transactionHash, call));
-      return { paymentId: completed.id, completedAt: completedAt.toISOString(), transfer: await this.toTransfer(completed, row, outcome.transactionHash, completedAt) };
-    }
-    await this.database.query(refused, [row.payment_id, row.id, outcome.reason]);
+    if (outcome?.settled) return outcome.transactionHash;
+    await this.database.query(settleNextFirst, [row.id]);
+    if (!outcome || (await this.database.query(refused, [row.id, outcome.reason, row.attempts])).length === 0) throw unknown();
     throw refuse(settlePayment, 'settlement_refused', { reason: outcome.reason });
   }
 

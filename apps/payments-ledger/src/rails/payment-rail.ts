@@ -84,6 +84,8 @@ export interface PaymentRail {
     /** What is signed for an offer; null where its route takes no authorization. */
     requirements(offer: PricedOffer): ExactRequirements | null;
     readonly facilitator: Facilitator;
+    /** Of the requirements' asset. @throws Error where it is not known. */
+    balanceOf?(payer: Address, requirements: ExactRequirements): Promise<bigint>;
     /** What became of an authorization that the facilitator was given; null while it may still be settled. @throws Error when that is not known. */
     settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null>;
   };

@@ -1,7 +1,8 @@
-import { paymentCompleted } from '@market/contracts/payments-ledger';
+import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
+import { eventually } from '@market/testing';
 import type { Hash } from 'viem';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
@@ -11,7 +12,10 @@ import { as, asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claimed,
 import { ledgerParts } from '../support/parts.js';
 import { movedTo, signed as signedBy } from '../support/signed-payload.js';
 
-const payer = privateKeyToAccount(generatePrivateKey());
+let payer: PrivateKeyAccount;
+beforeEach(() => {
+  payer = privateKeyToAccount(generatePrivateKey());
+});
 
 const signed = (offered: Offered, changes?: Record<string, unknown>): Promise<string> => signedBy(offered, payer, changes);
 
@@ -157,7 +161,9 @@ describe('a payment by signed authorization', () => {
 class Scripted extends Facilitator {
   calls = 0;
   readonly seen: unknown[] = [];
-  script: ('move' | 'move-and-break' | 'break' | 'refuse')[] = [];
+  script: ('move' | 'move-and-break' | 'break' | 'refuse' | 'refuse-late')[] = [];
+  /** Until when a late refusal is held back. */
+  late: Promise<unknown> = Promise.resolve();
   constructor(private readonly sandbox: SandboxFacilitator) {
     super();
   }
@@ -172,7 +178,8 @@ class Scripted extends Facilitator {
     this.calls += 1;
     this.seen.push(onTheWire(...args));
     const step = this.script.shift() ?? 'move';
-    if (step === 'refuse') return { settled: false, reason: 'insufficient_funds' };
+    if (step === 'refuse-late') await this.late;
+    if (step.startsWith('refuse')) return { settled: false, reason: 'insufficient_funds' };
     if (step === 'break') throw new Error('502');
     const settled = await this.sandbox.settle(...args);
     if (step === 'move-and-break') throw new Error('connection reset');
@@ -266,6 +273,43 @@ describe('a facilitator that fails', () => {
     await resume();
     expect(await world.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toHaveLength(1);
+  });
+
+  it.each([
+    ['settled', 'move', 'completed'],
+    ['left open', 'break', 'indeterminate'],
+  ] as const)('by refusing late what another process has %s meanwhile changes nothing', async (_what, meanwhile, state) => {
+    let refuse: (value?: unknown) => void = () => undefined;
+    scripted.late = new Promise((resolve) => (refuse = resolve));
+    const { claim, settled } = await settleWith('refuse-late', meanwhile, 'move');
+    const outcome = reasonOf(settled);
+    await eventually(async () => expect(await world.stateOf(claim.paymentId)).toBe('indeterminate'));
+    await resume();
+    expect(await world.stateOf(claim.paymentId)).toBe(state);
+    refuse();
+    expect(await outcome).toBe('settlement_unknown');
+    expect(await world.stateOf(claim.paymentId)).toBe(state);
+    await resume();
+    expect(await world.db.inspect('SELECT state FROM payments_ledger.authorizations WHERE payment_id = $1', [claim.paymentId])).toEqual([{ state: 'settled' }]);
+    expect(await transfers(claim.paymentId)).toHaveLength(1);
+  });
+
+  it('for want of money makes the payer pay before the next call, which is owed back as any paid one where it is not delivered', async () => {
+    const { settled } = await settleWith('refuse');
+    expect(await reasonOf(settled)).toBe('settlement_refused');
+    const next = async (): Promise<Claimed> => {
+      const order = newOrder();
+      const offered = await world.quote(order);
+      return asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    };
+    const paid = await next();
+    expect(await transfers(paid.paymentId)).toEqual([{ transaction_hash: paid.transactionHash }]);
+    expect((await next()).transactionHash).toBeNull();
+    await world.release(paid);
+    await world.db.inspect("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [paid.paymentId]);
+    await parts.expirePayments.run();
+    expect(await world.stateOf(paid.paymentId)).toBe('refund_due');
+    expect((await world.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId)).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
   });
 
   it('for so long that nothing can come of it any more charges nothing', async () => {

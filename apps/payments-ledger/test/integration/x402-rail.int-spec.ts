@@ -1,13 +1,15 @@
+import type { Refusal } from '@market/messaging';
 import { eventually } from '@market/testing';
 import { getAddress } from 'viem';
-import { asClaimed, newOrder, reasonOf, type Claimed, type Offered, type Order } from '../support/ledger-world.js';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { asClaimed, newOrder, reasonOf, type Claim, type Claimed, type Offered, type Order } from '../support/ledger-world.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, PAY_TO, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
 
 describe('the x402 rail on a chain', () => {
   let world: X402Ledger;
   beforeAll(async () => {
-    world = await startX402Ledger({ PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '400' });
+    world = await startX402Ledger({ PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500' });
   }, 60_000);
   afterEach(() => {
     world.facilitator.fault = null;
@@ -80,4 +82,59 @@ describe('the x402 rail on a chain', () => {
     await eventually(async () => expect(await world.ledger.stateOf(claim.paymentId)).toBe('pending'), { withinMs: 20_000 });
     expect(await world.ledger.claim(order, offered, { authorization })).toMatchObject({ outcome: 'rejected' });
   });
+});
+
+describe.each([
+  ['a chain tells what it holds', {}, 1],
+  ['nobody tells what it holds', { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337' }, 10],
+])('a wallet that signs for more than it has, where %s', (_where, env, bound) => {
+  let world: X402Ledger;
+  beforeAll(async () => {
+    world = await startX402Ledger(env);
+  }, 60_000);
+  afterAll(async () => {
+    await world.ledger.reconcile();
+    await world.stop();
+  });
+
+  it('has so much work done for it and no more, and pays first after that', async () => {
+    const { ledger, chain, usdc } = world;
+    const wallet = privateKeyToAccount(generatePrivateKey());
+    const fund = (calls: bigint): Promise<unknown> => chain.send(usdc, 'transfer', [wallet.address, calls * 250_000n]);
+    const sign = async (): Promise<() => Promise<[Order, Offered, Claim | Refusal]>> => {
+      const order = newOrder();
+      const offered = await ledger.quote(order, ON_CHAIN);
+      const authorization = await signed(offered, wallet);
+      return async () => [order, offered, await ledger.claim(order, offered, { authorization }).catch((error: Refusal) => error)];
+    };
+    const burst = async () => Promise.all((await Promise.all(Array.from({ length: 25 }, sign))).map((handIn) => handIn()));
+    await fund(1n);
+    const first = await burst();
+    const claims = first.flatMap(([, , claim]) => ('outcome' in claim && claim.outcome === 'claimed' ? [claim] : []));
+    expect(claims).toHaveLength(bound);
+    for (const [, , refused] of first.filter(([, , claim]) => !claims.includes(claim as Claimed))) {
+      expect(refused).toMatchObject(bound === 1 ? { outcome: 'rejected', reason: 'insufficient_funds' } : { reason: 'too_many_unsettled', declaration: { kind: 'rate-limited' }, details: { limit: 10, retry_after_seconds: 1 } });
+    }
+    const settled = await Promise.allSettled(claims.map((claim) => ledger.settle(claim)));
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+
+    const second = await burst();
+    expect(second.filter(([, , claim]) => 'outcome' in claim && claim.outcome === 'claimed')).toEqual([]);
+    if (bound === 1) return;
+
+    // The money comes before the work now, and is this call's whatever becomes of it.
+    await ledger.db.inspect("UPDATE payments_ledger.authorizations SET state = 'refused' WHERE state = 'settling'");
+    await ledger.db.inspect("UPDATE payments_ledger.payments SET state = 'expired', authorization_id = NULL WHERE state = 'indeterminate'");
+    await fund(2n);
+    const before = await chain.balanceOf(usdc, PAY_TO);
+    const [order, offered, paid] = await (await sign())();
+    const claimed = asClaimed(paid as Claim);
+    expect([claimed.transactionHash, await chain.balanceOf(usdc, PAY_TO)]).toEqual([expect.stringMatching(/^0x[0-9a-f]{64}$/), before + 250_000n]);
+    await ledger.release(claimed);
+    const again = asClaimed(await ledger.claim(order, offered));
+    expect((await ledger.settle(again)).transfer).toMatchObject({ transaction: claimed.transactionHash, payer: wallet.address.toLowerCase() });
+    expect(await chain.balanceOf(usdc, PAY_TO)).toBe(before + 250_000n);
+    // Once one is settled its seller is called before that again.
+    expect(asClaimed((await (await sign())())[2] as Claim).transactionHash).toBeNull();
+  }, 60_000);
 });

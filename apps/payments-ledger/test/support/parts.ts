@@ -8,6 +8,7 @@ import { Authorizations } from '../../src/payments/authorizations.js';
 import { ChargeCalls } from '../../src/payments/charge-calls.js';
 import { ClaimHolders } from '../../src/payments/claim-holders.js';
 import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
+import { ClaimSignedPayment } from '../../src/payments/claim-signed-payment.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ObservePayment } from '../../src/payments/observe-payment.js';
 import { SignedWords } from '../../src/payments/signed-words.js';
@@ -33,7 +34,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     jobs,
     observe,
     settleAuthorization,
-    claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization, new ClaimHolders()),
+    claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization, new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, config), new ClaimHolders()),
     expirePayments: new ExpirePayments(database, observe, authorizations, jobs, used, config),
   };
 }

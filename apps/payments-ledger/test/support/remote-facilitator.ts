@@ -35,7 +35,7 @@ export async function serveFacilitator(facilitator: Facilitator): Promise<Remote
       if (fault === 'break-after') return void response.writeHead(502).end('bad gateway');
       if (fault === 'nonsense-after') return void response.end('<html>');
       if (fault === 'nameless') return void response.end(JSON.stringify({ success: true, transaction: '', network }));
-      if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 600));
+      if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 2_500));
       response.end(JSON.stringify(settled.settled ? { success: true, transaction: settled.transactionHash, network } : { success: false, errorReason: settled.reason, transaction: '', network }));
     };
     running.push(handle());

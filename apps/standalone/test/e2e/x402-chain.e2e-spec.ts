@@ -3,6 +3,7 @@ import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { parseUnits, type Address } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
@@ -85,6 +86,28 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     const answer = await buyer.market.call(shop.listing, { by: 'signature' }, { pay: x402Payer(chain.payerAccount, { [`eip155:${CHAIN_ID}`]: {} }), originChainId: CHAIN_ID });
     expect(answer).toMatchObject({ billable: true, settlement: { success: true, payer: chain.payer.toLowerCase() } });
     expect([await sent(), (await received()) - before[1]]).toEqual([before[0], 250_000n]);
+  });
+
+  it('of a wallet that can pay one call, and signs 25 at once without a key, get no more work done than they pay for', async () => {
+    const poor = privateKeyToAccount(generatePrivateKey());
+    await chain.send(USDC, 'transfer', [poor.address, 250_000n]);
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(poor));
+    const url = `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`;
+    const post = (n: number, headers: Record<string, string> = {}) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify({ n }) });
+    for (const worked of [1, 0]) {
+      const signed = await Promise.all(
+        Array.from({ length: 25 }, async (_, n) => {
+          const asked = await post(n);
+          return client.createPaymentPayload(new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json()));
+        }),
+      );
+      const before = [shop.requests.length, await received()] as const;
+      const answers = await Promise.all(signed.map((payload, n) => post(n, { 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') })));
+      expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(worked).fill(200), ...Array<number>(25 - worked).fill(402)]);
+      const refused = (await Promise.all(answers.filter(({ status }) => status === 402).map((answer) => answer.json()))) as { error: { details: { reason: string } } }[];
+      for (const { error } of refused) expect(error.details.reason).toMatch(/insufficient|simulation_failed/);
+      expect([shop.requests.length, await received()]).toEqual([before[0] + worked, before[1] + BigInt(worked) * 250_000n]);
+    }
   });
 
   it('leave the books in order, and nothing open', async () => {

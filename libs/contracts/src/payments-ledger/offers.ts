@@ -190,6 +190,8 @@ export const claimPayment = defineRequest({
   refusals: {
     payment_not_found: declareRefusal('not-found', 'No payment of yours has this relay request id', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-Market-Relay-Request-Id'] }),
     listing_mismatch: ofAnotherListing,
+    /** One wallet may sign for more than it has. */
+    too_many_unsettled: declareRefusal('rate-limited', 'As many calls that this wallet signed for as may be are under way and not settled; what was signed stays good', z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay', keep: ['PAYMENT-SIGNATURE'] }),
     request_body_mismatch: declareRefusal('conflict', 'This relay request id pays for another request body; the payment is untouched: repeat the body it was quoted for', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] }),
   },
 });

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { createPublicClient, http, isAddressEqual, parseAbi, parseEventLogs, type PublicClient } from 'viem';
+import { createPublicClient, http, isAddressEqual, parseAbi, parseEventLogs, type Address, type PublicClient } from 'viem';
 import type { ExactRequirements } from './exact-payment.js';
 import type { HeldAuthorization, Settlement } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
 
 /** Of EIP-3009 and ERC-20, as USDC has them: the use of an authorization is logged right before its transfer. Source: FiatTokenV2_2 of github.com/circlefin/stablecoin-evm. */
 const abi = parseAbi([
+  'function balanceOf(address owner) view returns (uint256)',
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
@@ -41,6 +42,13 @@ export class AuthorizationsOnChain {
     return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
   }
 
+  /** As the first server says. @throws Error when there is none, or it does not tell. */
+  async balanceOf(payer: Address, { asset }: ExactRequirements): Promise<bigint> {
+    const [server] = this.servers;
+    if (!server) throw new Error(`no RPC server of ${this.chain.network} is configured`);
+    return server.readContract({ address: asset, abi, functionName: 'balanceOf', args: [payer] });
+  }
+
   private async ask(server: PublicClient, { payer, nonce, validBefore, heldAt }: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
     const { chainId, network } = this.chain;
     const serves = await server.getChainId();
@@ -60,7 +68,7 @@ export class AuthorizationsOnChain {
     for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
       const first = last < BLOCKS_A_LOG_REQUEST ? 0n : last - BLOCKS_A_LOG_REQUEST + 1n;
       const range = { address: asset, args: { authorizer: payer, nonce }, fromBlock: first, toBlock: last, strict: true } as const;
-      const [[used], [cancelled], oldest] = await Promise.all([server.getLogs({ ...range, event: abi[1] }), server.getLogs({ ...range, event: abi[2] }), server.getBlock({ blockNumber: first })]);
+      const [[used], [cancelled], oldest] = await Promise.all([server.getLogs({ ...range, event: abi[2] }), server.getLogs({ ...range, event: abi[3] }), server.getBlock({ blockNumber: first })]);
       if (used) {
         const { status, logs } = await server.getTransactionReceipt({ hash: used.transactionHash });
         // Of the next log alone: others of the transaction may belong to another authorization.

@@ -33,6 +33,7 @@ export class X402Rail implements PaymentRail {
       payTo: settings.payTo,
       facilitator: settings.facilitator,
       requirements: (offer) => this.requirements(offer),
+      balanceOf: (payer, requirements) => this.chainOf(requirements).authorizations.balanceOf(payer, requirements),
       settlementOf: (authorization, requirements) => this.settlementOf(authorization, requirements),
     };
   }

@@ -1,0 +1,90 @@
+import { claimPayment } from '@market/contracts/payments-ledger';
+import type { InputOf } from '@market/contracts';
+import { invariant } from '@market/kernel';
+import { refuse } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { Authorizations } from './authorizations.js';
+import { ObservePayment } from './observe-payment.js';
+import { isForCall, paymentColumns, paysBySignature, type CallPaymentRow, type PaymentRow } from './payment.js';
+import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
+
+const findPayer = sql('payers.find', `SELECT a.payer, coalesce(y.settled_base_units, 0) AS settled_base_units FROM authorizations a LEFT JOIN payers y USING (network, asset, payer) WHERE a.id = $1`);
+/** Also makes the payer known. Of those who claim for one payer at a time each waits here for the one before. */
+const lockPayer = sql(
+  'payers.lock',
+  `INSERT INTO payers (network, asset, payer) SELECT network, asset, payer FROM authorizations WHERE id = $1
+   ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING network, asset, payer, settles_first_since, settled_base_units`,
+);
+/** Calls that a payer's signatures pay and that nothing was settled for yet. */
+const unsettled = sql(
+  'authorizations.unsettled',
+  `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
+   WHERE a.network = $1 AND a.asset = $2 AND a.payer = $3 AND a.state IN ('held', 'settling') AND p.state IN ('in_flight', 'indeterminate')`,
+);
+const claim = sql(
+  'payments.claim-signed',
+  `UPDATE payments p SET state = 'in_flight', fence = p.fence + 1, holder_id = $2, claimed_at = now(), lease_until = now() + $3 * interval '1 millisecond' WHERE id = $1 RETURNING ${paymentColumns('p')}`,
+);
+
+interface PayerRow {
+  network: string;
+  asset: string;
+  payer: string;
+  settles_first_since: Date | null;
+  settled_base_units: string;
+}
+/** What a payer's wallet held when so much of its signatures had been settled; null where nobody tells. */
+interface Funds {
+  balance: bigint | null;
+  settledBaseUnits: bigint;
+}
+type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
+
+/**
+ * Takes the right to call the seller for what was only signed. A signature moves nothing until the answer is there, and one
+ * wallet can sign for more than it has: so the calls of a payer that are under way and not settled are bounded, in number and, where a
+ * chain tells what the wallet holds, in sum. A payer of which one was not settled when it was asked for pays before its
+ * seller is called, until a settlement succeeds.
+ */
+@Injectable()
+export class ClaimSignedPayment {
+  constructor(
+    private readonly database: Database,
+    private readonly observePayment: ObservePayment,
+    private readonly authorizations: Authorizations,
+    private readonly settleAuthorization: SettleAuthorization,
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  /**
+   * A statement, a look at the chain where there is one, and a transaction of 4 statements.
+   * @returns null where it is not to be claimed, or has been paid just now: it is looked at again.
+   * @throws Refusal `too_many_unsettled`; of the settlement, where that comes first.
+   */
+  async execute(payment: PaymentRow, input: InputOf<typeof claimPayment>): Promise<{ claimed: CallPaymentRow | null } | { rejected: string }> {
+    const [known] = await this.database.query<Pick<PayerRow, 'payer' | 'settled_base_units'>>(findPayer, [payment.authorization_id]);
+    invariant(known, `the authorization of payment ${payment.id} exists`);
+    const funds = { balance: await this.authorizations.balanceOf(payment, known.payer), settledBaseUnits: BigInt(known.settled_base_units) };
+    const attempt = await this.database.transaction((tx) => this.attempt(tx, payment.id, input, funds));
+    if (!('toSettle' in attempt)) return attempt;
+    await this.settleAuthorization.settleFirst(attempt.toSettle);
+    return { claimed: null };
+  }
+
+  private async attempt(tx: Tx, paymentId: string, { leaseMs, holderId }: InputOf<typeof claimPayment>, funds: Funds): Promise<Attempt> {
+    const payment = await this.observePayment.lock(tx, paymentId);
+    if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of) return { claimed: null };
+    const [payer] = await tx.query<PayerRow>(lockPayer, [payment.authorization_id]);
+    const [others] = await tx.query<{ count: number; base_units: string }>(unsettled, [payer!.network, payer!.asset, payer!.payer]);
+    const limit = this.config.unsettledPerPayer;
+    if (others!.count >= limit) throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
+    if (payer!.settles_first_since !== null) return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
+    const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - funds.settledBaseUnits;
+    if (funds.balance !== null && spent + BigInt(payment.amount_base_units) > funds.balance) return { rejected: 'insufficient_funds' };
+    const [claimed] = await tx.query<PaymentRow>(claim, [paymentId, holderId, leaseMs]);
+    invariant(claimed && isForCall(claimed), 'signatures pay calls alone');
+    return { claimed };
+  }
+}
