@@ -22,8 +22,7 @@ const updateListingBody = updateListing.input.omit({ listing_id: true });
 const LISTING_PROOFS = ['pow_nonce', 'challenge'];
 
 /** Every text at its longest, all of it escaped, still fits. */
-const NEW_LISTING_BODY_LIMIT = 1024 * 1024;
-const CHANGE_BODY_LIMIT = 128 * 1024;
+const LISTING_BODY_LIMIT = 1024 * 1024;
 
 @ApiTags('Catalog')
 @Controller('listings')
@@ -43,7 +42,7 @@ export class SellListingsHttpController {
   }
 
   @Post()
-  @RequireScope('write', { bodyLimitBytes: NEW_LISTING_BODY_LIMIT })
+  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
   @Operation({
     summary: 'Create a listing',
     description: 'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
@@ -61,7 +60,7 @@ export class SellListingsHttpController {
   }
 
   @Patch(':listingId')
-  @RequireScope('write', { bodyLimitBytes: CHANGE_BODY_LIMIT })
+  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
   @Operation({
     summary: 'Change a listing',
     description: 'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
