@@ -91,8 +91,9 @@ async function measurePaid(shop: Shop, connections: number, { paid, seconds }: X
 const measureAsked = (shop: Shop, connections: number, { seconds }: X402Options): Promise<Measured> => fire({ baseUrl: shop.origin, connections, seconds, expect: 402, next: () => shop.shot(nextThing++) });
 
 let nextThing = 0;
-const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
-const protocol = new x402HTTPClient(client);
+/** So many wallets that each has few calls under way at once. */
+const clients = Array.from({ length: 128 }, () => new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey()))));
+const protocol = new x402HTTPClient(clients[0]!);
 
 /** Asked for the price and signed as a stock client does, up to its second request. */
 async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[]> {
@@ -101,6 +102,7 @@ async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[
   let left = count;
   const worker = async (): Promise<void> => {
     while (left-- > 0) {
+      const client = clients[nextThing % clients.length]!;
       const asked = shot(nextThing++);
       const { headers, body } = await pool.request({ method: asked.method, path: asked.path, headers: asked.headers, body: asked.body });
       await body.dump();
