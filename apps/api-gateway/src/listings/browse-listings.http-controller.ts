@@ -7,7 +7,7 @@ import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OptionalKey, Public } from '../http/access.js';
 import { CurrentCall } from '../http/call.decorator.js';
-import { unauthorized } from '../http/edge-refusals.js';
+import { edgeRefusals, unauthorized } from '../http/edge-refusals.js';
 import { JSON_TYPE, pageOfJson, paginated, paginationOf, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { sendCacheable, sendCacheableText } from '../http/public-cache.js';
@@ -15,6 +15,7 @@ import { choiceParam, flagParam, pageParams, readQuery, textParam, usdParam, uui
 import { refOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
+import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { categoryExample, listingDetailExample, listingExample } from './listings.examples.js';
 
 const searchQuery = {
@@ -62,6 +63,7 @@ export class BrowseListingsHttpController {
     cacheable: true,
     answer: { schema: pageSchema(jsonSchemaOf(listingView)), example: paginated([listingExample], 1, { page: 1, limit: 20 }) },
   })
+  @ApiRefusals({ unauthorized: edgeRefusals.unauthorized })
   async searchListings(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { q, category, pricing_model, delivery_type, min_price, max_price, mine, sort, page, limit } = readQuery(searchQuery, raw);
     const input = { q, categoryId: category, pricingModel: pricing_model, deliveryType: delivery_type, minPriceMicros: min_price, maxPriceMicros: max_price, mine, sort, page, limit };

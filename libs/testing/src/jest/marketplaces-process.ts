@@ -1,11 +1,12 @@
 import type { RunningMarketplace } from '../marketplace/running-marketplace.js';
 import { startMarketplace } from '../marketplace/start-marketplace.js';
 
-/** Quick sweepers and short waits, so that what happens with time happens within a test. */
+/** Quick sweepers and short waits, so that what happens with time happens within a test; and no test of an endpoint that nobody asked for. */
 const SETTINGS = {
   PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '1',
   PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
   GATEWAY_RESUME_INTERVAL_MS: '250',
+  GATEWAY_PROBE_INTERVAL_MS: '600000',
   CATALOG_SWEEP_INTERVAL_MS: '250',
 };
 
