@@ -30,7 +30,7 @@ const variables = defineConfig('payments-ledger', {
   x402PayToAddress: variable('PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS', optional(address), 'your own EVM address, which every signed payment pays; needed with chains'),
   x402Usdc: variable('PAYMENTS_LEDGER_X402_USDC', optional(tokenAddresses), "USDC contracts, of 6 decimals, as eip155:31337=0x…, where they are not the issuer's known ones"),
   x402RpcTimeoutMs: variable('PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS', integer(100, 8_000, 5_000), 'how long an RPC server may take, and whoever verifies a signed payment'),
-  unsettledPerPayer: variable('PAYMENTS_LEDGER_UNSETTLED_PER_PAYER', integer(1, 100_000, 10), 'calls of one wallet, paid by signatures of one asset, that may be under way and not settled at once'),
+  unsettledPerPayer: variable('PAYMENTS_LEDGER_UNSETTLED_PER_PAYER', integer(1, 100_000, 10), 'calls of one wallet, paid by signatures of one asset, that may be under way and not settled at once where no RPC server tells what the wallet holds'),
   facilitatorUrl: variable('PAYMENTS_LEDGER_X402_FACILITATOR_URL', optional(url()), 'x402 facilitator that settles signed payments'),
   facilitatorApiKey: variable('PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY', optional(text()), 'sent to the facilitator as Authorization: Bearer'),
   facilitatorKey: variable('PAYMENTS_LEDGER_X402_FACILITATOR_KEY', optional(privateKey), 'private key that pays the gas when this process settles signed payments itself; instead of a facilitator URL'),

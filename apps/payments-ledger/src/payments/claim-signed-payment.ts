@@ -44,8 +44,8 @@ type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toS
 
 /**
  * Takes the right to call the seller for what was only signed. A signature moves nothing until the answer is there, and one
- * wallet can sign for more than it has: so the calls of a payer that are under way and not settled are bounded, in number and, where a
- * chain tells what the wallet holds, in sum. A payer of which one was not settled when it was asked for pays before its
+ * wallet can sign for more than it has: so the calls of a payer that are under way and not settled are bounded: in sum
+ * where it is known what the wallet holds, in number where it is not. A payer of which one was not settled when it was asked for pays before its
  * seller is called, until a settlement succeeds.
  */
 @Injectable()
@@ -79,7 +79,7 @@ export class ClaimSignedPayment {
     const [payer] = await tx.query<PayerRow>(lockPayer, [payment.authorization_id]);
     const [others] = await tx.query<{ count: number; base_units: string }>(unsettled, [payer!.network, payer!.asset, payer!.payer]);
     const limit = this.config.unsettledPerPayer;
-    if (others!.count >= limit) throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
+    if (funds.balance === null && others!.count >= limit) throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
     if (payer!.settles_first_since !== null) return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
     const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - funds.settledBaseUnits;
     if (funds.balance !== null && spent + BigInt(payment.amount_base_units) > funds.balance) return { rejected: 'insufficient_funds' };

@@ -1,6 +1,6 @@
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { Address } from 'viem';
+import { maxUint256, type Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
 import { USDC } from '../assets.js';
 import { baseUnitsOf, USDC_TERMS, type DraftOffer, type Opening, type PaymentRail, type Route, type WatchedOffer } from '../payment-rail.js';
@@ -54,6 +54,7 @@ export class SandboxRail implements PaymentRail {
     payTo: PLAY_ADDRESS[BASE_SEPOLIA] as Address,
     requirements: (offer) => (offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null),
     facilitator: this.facilitator,
+    balanceOf: () => Promise.resolve(maxUint256),
     settlementOf: (authorization, requirements) => this.facilitator.settlementOf(authorization, requirements),
   };
 
