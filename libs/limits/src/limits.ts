@@ -22,6 +22,11 @@ export interface LimitVerdict {
   resetSeconds: number;
 }
 
+/** The right to do one of so many things at once. Releasing it again does nothing. */
+export interface Permit {
+  release(): void;
+}
+
 /** What a caller may do, counted. The class is the injection token; `LimitsModule` decides which of them counts. */
 export abstract class Limits {
   /**
@@ -29,4 +34,10 @@ export abstract class Limits {
    * where it counts. `key` is an id of ours or an address: not a secret, since it may be kept in Redis as it is.
    */
   abstract consume(rule: LimitRule, key: string, cost?: number): Promise<LimitVerdict>;
+
+  /** Puts tokens back that were taken for something that was not done after all. Nothing waits for it. */
+  abstract putBack(rule: LimitRule, key: string, cost?: number): void;
+
+  /** Takes one of the `max` permits of this name and key; null when all of them are held. Never fails because of where it counts. */
+  abstract acquire(name: string, key: string, max: number): Promise<Permit | null>;
 }

@@ -11,6 +11,29 @@ function limitsAt(startMs = 0) {
 }
 
 describe('MemoryLimits', () => {
+  it('has as many permits of a key as are allowed, and each comes free once', async () => {
+    const { limits } = limitsAt();
+    const acquire = (key = 'a') => limits.acquire('calls', key, 2);
+    const permits = await Promise.all(Array.from({ length: 20 }, () => acquire()));
+    expect(permits.slice(2)).toEqual(Array.from({ length: 18 }, () => null));
+    const other = await acquire('b');
+    expect(other).not.toBeNull();
+    [1, 2, 3].forEach(() => permits[0]!.release());
+    const third = await acquire();
+    expect([third === null, await acquire()]).toEqual([false, null]);
+    [permits[1], third, other].forEach((permit) => permit!.release());
+    expect(limits.size).toBe(0);
+  });
+
+  it('has what was put back, and no more than a full bucket', async () => {
+    const { limits } = limitsAt();
+    await limits.consume(rule, 'a', 30);
+    limits.putBack(rule, 'a');
+    expect([await limits.consume(rule, 'a'), await limits.consume(rule, 'a')]).toMatchObject([{ allowed: true }, { allowed: false }]);
+    limits.putBack(rule, 'a', 100);
+    expect(await limits.consume(rule, 'a')).toMatchObject({ allowed: true, remaining: 29 });
+  });
+
   it('allows a burst, then as many as come back', async () => {
     const { clock, limits } = limitsAt();
     for (let left = 29; left >= 0; left--) {

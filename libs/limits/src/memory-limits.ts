@@ -1,5 +1,5 @@
 import { bucketOf, verdictOf } from './token-bucket.js';
-import { Limits, type LimitRule, type LimitVerdict } from './limits.js';
+import { Limits, type LimitRule, type LimitVerdict, type Permit } from './limits.js';
 
 const SWEEP_EVERY_MICROS = 10_000_000;
 /** Some 20 MB. Beyond it the bucket that was touched longest ago is forgotten, which is to say full. */
@@ -10,6 +10,8 @@ export class MemoryLimits extends Limits {
   /** When each bucket will be full; one that is full is not kept. In the order in which they were touched. */
   private readonly fullAt = new Map<string, number>();
   private sweepAt = 0;
+  /** How many permits are held; a key of which none is held is not kept. */
+  private readonly permits = new Map<string, number>();
 
   constructor(private readonly nowMicros: () => number = () => Math.floor(performance.now() * 1000)) {
     super();
@@ -29,8 +31,29 @@ export class MemoryLimits extends Limits {
     return verdictOf(bucket, allowed, allowed ? after : lack, cost);
   }
 
-  giveBack(rule: LimitRule, key: string, cost: number): void {
+  putBack(rule: LimitRule, key: string, cost = 1): void {
     this.keep(rule, key, Math.max(0, this.lackOf(rule, key) - cost * bucketOf(rule).tokenMicros));
+  }
+
+  acquire(name: string, key: string, max: number): Promise<Permit | null> {
+    return Promise.resolve(this.takePermit(name, key, max));
+  }
+
+  takePermit(name: string, key: string, max: number): Permit | null {
+    const id = `${name}:${key}`;
+    const held = this.permits.get(id) ?? 0;
+    if (held >= max) return null;
+    this.permits.set(id, held + 1);
+    let isHeld = true;
+    return {
+      release: () => {
+        if (!isHeld) return;
+        isHeld = false;
+        const left = this.permits.get(id)! - 1;
+        if (left === 0) this.permits.delete(id);
+        else this.permits.set(id, left);
+      },
+    };
   }
 
   /** Others have taken from the same bucket: it lacks at least so much. */
@@ -38,9 +61,9 @@ export class MemoryLimits extends Limits {
     if (this.lackOf(rule, key) < lackMicros) this.keep(rule, key, lackMicros);
   }
 
-  /** Buckets that are not full. */
+  /** Buckets that are not full, and keys of which permits are held. */
   get size(): number {
-    return this.fullAt.size;
+    return this.fullAt.size + this.permits.size;
   }
 
   private lackOf(rule: LimitRule, key: string): number {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describeNeeding, eventually, startRedisServer, type RedisServer } from '@market/testing';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { RedisLimits, type LimitRule, type LimitVerdict } from '../src/index.js';
+import { RedisLimits, type LimitRule, type LimitVerdict, type Permit } from '../src/index.js';
 
 /** Refills one token in 10 s: within a test, what a bucket holds is what may pass. */
 const slow: LimitRule = { name: 'slow', points: 360, perSeconds: 3600, burst: 20 };
@@ -194,6 +194,74 @@ describeNeeding('redis-server')('RedisLimits', () => {
     await admin.config('SET', 'maxmemory', '0');
     await untilShared(processes[0]!);
     expect(log).toEqual([expect.stringContaining('OOM'), 'Redis is back; processes count together']);
+  });
+
+  describe('and permits', () => {
+    const MAX = 4;
+    const acquire = async (key: string, times = 3 * MAX): Promise<Permit[]> =>
+      (await Promise.all(Array.from({ length: times }, (_, n) => processes[n % processes.length]!.acquire('calls', key, MAX)))).filter((permit) => permit !== null);
+    const keptOf = (key: string): Promise<number> => admin.zcard(`limits:permits:calls:${key}`);
+
+    it('are held by all processes together, and come free when they are released, in one round trip and none', async () => {
+      const key = newKey();
+      const permits = await acquire(key);
+      expect(permits).toHaveLength(MAX);
+      expect(await acquire(key)).toEqual([]);
+      permits.forEach((permit) => permit.release());
+      permits[0]!.release();
+      await eventually(async () => expect(await keptOf(key)).toBe(0));
+      await admin.config('RESETSTAT');
+      expect(await acquire(key, 2)).toHaveLength(2);
+      expect(await admin.info('commandstats')).toMatch(/cmdstat_evalsha:calls=2,/);
+    });
+
+    it('of a process that was killed come free within seconds, those of one that lives do not', async () => {
+      const key = newKey();
+      const [living, killed] = [processes[0]!, processes.pop()!];
+      const held = await Promise.all([killed, killed, living].map((process) => process.acquire('calls', key, MAX)));
+      expect(held).not.toContain(null);
+      // What a killed process does: it says nothing any more.
+      killed.onApplicationShutdown();
+      let taken = 1;
+      await eventually(
+        async () => {
+          if (await living.acquire('calls', key, MAX)) taken += 1;
+          expect(taken).toBe(MAX);
+        },
+        { withinMs: 4_500 },
+      );
+      await delay(3_500);
+      expect([await acquire(key), await keptOf(key)]).toEqual([[], MAX]);
+    }, 15_000);
+
+    it('are counted by each process for itself while Redis is gone, and together again with those held when it is back', async () => {
+      const key = newKey();
+      const before = await acquire(key, 2);
+      await server.kill();
+      const during = await acquire(key);
+      expect(before.length + during.length).toBe(2 * MAX);
+      await server.restart();
+      await eventually(async () => expect(await keptOf(key)).toBe(2 * MAX), { withinMs: 3_000 });
+      [...before, ...during].slice(MAX).forEach((permit) => permit.release());
+      await eventually(async () => expect(await keptOf(key)).toBe(MAX));
+      expect(await acquire(key)).toEqual([]);
+    });
+
+    it('are counted where something else, or a time that no permit can have, is kept under their key', async () => {
+      const [text, late] = [newKey(), newKey()];
+      await admin.set(`limits:permits:calls:${text}`, 'soon');
+      await admin.zadd(`limits:permits:calls:${late}`, ...Array.from({ length: MAX }, (_, n) => [9e15, `dead ${n}`]).flat());
+      expect([await acquire(text), await acquire(late)].map(({ length }) => length)).toEqual([MAX, MAX]);
+      expect(log).toEqual([]);
+    });
+  });
+
+  it('puts back what was taken for nothing, for all processes', async () => {
+    const key = newKey();
+    await ask(20, key);
+    processes[0]!.putBack(slow, key);
+    await eventually(async () => expect(allowedOf(await ask(1, key))).toBe(1));
+    expect(allowedOf(await ask(20, key))).toBe(0);
   });
 
   describe('in front of something that is no Redis', () => {

@@ -56,7 +56,7 @@ export class ExecuteCallHttpController {
   @ApiExtension('x-payment-info', paymentInfo)
   async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
-    const { paymentIdentifier, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? {};
+    const { paymentIdentifier, payer, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? {};
     const input = { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...signature };
     const outcome = await this.bus.request(executeCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(input.relayRequestId));
     switch (outcome.outcome) {

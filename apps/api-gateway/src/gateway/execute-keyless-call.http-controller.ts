@@ -10,6 +10,7 @@ import { Public } from '../http/access.js';
 import { requestInvalid } from '../http/edge-refusals.js';
 import { success } from '../http/envelope.js';
 import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
+import { RateLimiter } from '../http/rate-limiter.js';
 import { refOr } from '../http/values.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { BAZAAR_EXTENSION, serviceNameOf } from '../x402/bazaar-resource.js';
@@ -39,6 +40,7 @@ export class ExecuteKeylessCallHttpController {
 
   constructor(
     private readonly bus: MessageBus,
+    private readonly limiter: RateLimiter,
     @Inject(platformConfig.token) { publicUrl }: ConfigOf<typeof platformConfig>,
   ) {
     this.publicUrl = publicUrl.replace(/\/+$/, '');
@@ -52,7 +54,7 @@ export class ExecuteKeylessCallHttpController {
   @Operation({
     summary: 'Call a listing without a key, paying with x402',
     description:
-      'Answers 402 with what to sign, whatever the body is; nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed is the buyer: the call, its receipt and a later registration of that wallet belong to one account. The signature is charged only once the seller has answered. Repeating it repeats the stored answer; another body with it is 409. Counted by address.',
+      'Answers 402 with what to sign, whatever the body is; nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed is the buyer: the call, its receipt and a later registration of that wallet belong to one account. The signature is charged only once the seller has answered. Repeating it repeats the stored answer; another body with it is 409. Counted by address, and by the wallet that signed while they are under way.',
     asks: [executeKeylessCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
@@ -63,7 +65,8 @@ export class ExecuteKeylessCallHttpController {
   @ApiHeader({ name: PAYMENT_SIGNATURE, required: false, description: 'An x402 version 2 payment of one of the accepts of the 402, in base64.' })
   @ApiExtension('x-payment-info', paymentInfo)
   async executeKeylessCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { paymentIdentifier, relayRequestId, authorization } = readPaymentSignature(request.headers) ?? {};
+    const { paymentIdentifier, relayRequestId, authorization, payer } = readPaymentSignature(request.headers) ?? {};
+    if (payer !== undefined) await this.limiter.acquireForPayer(request, payer);
     const input = { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization };
     const outcome = await this.bus.request(executeKeylessCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(relayRequestId));
     switch (outcome.outcome) {

@@ -9,11 +9,14 @@ export interface PaymentSignature {
   relayRequestId: string;
   /** The decoded payload as JSON text. */
   authorization: string;
+  /** The wallet that is said to pay; nothing is proven here. */
+  payer?: string;
   /** What the client calls its purchase, where it names it. */
   paymentIdentifier?: string;
 }
 
 export const PAYMENT_SIGNATURE = 'PAYMENT-SIGNATURE';
+const MAX_ADDRESS_LENGTH = 64;
 
 /**
  * `PAYMENT-SIGNATURE` of x402 version 2: base64 of a PaymentPayload whose `accepted` is one of the requirements of the 402,
@@ -31,7 +34,12 @@ export function readPaymentSignature(headers: IncomingHttpHeaders, relayRequestI
   if (relayRequestId !== undefined && relayRequestId !== named) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'pays another offer than X-Market-Relay-Request-Id names' }]);
   const paymentIdentifier = paymentIdentifierOf(decoded.payload);
   if (paymentIdentifier === null) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'names an extensions.payment-identifier.info.id that is not 16 to 128 letters, digits, - and _' }]);
-  return { relayRequestId: named, authorization: decoded.text, ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }) };
+  return { relayRequestId: named, authorization: decoded.text, payer: payerOf(decoded.payload), ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }) };
+}
+
+function payerOf(payload: Record<string, unknown>): string | undefined {
+  const from = (payload.payload as { authorization?: { from?: unknown } | null } | null | undefined)?.authorization?.from;
+  return typeof from === 'string' && from.length <= MAX_ADDRESS_LENGTH ? from : undefined;
 }
 
 function offerOf(payload: Record<string, unknown>): string | undefined {

@@ -1,5 +1,5 @@
 import type { Principal } from '@market/contracts';
-import { Limits, type LimitRule, type LimitVerdict } from '@market/limits';
+import { Limits, type LimitRule, type LimitVerdict, type Permit } from '@market/limits';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
@@ -12,6 +12,9 @@ type Done = (error?: Error) => void;
 
 /** Goes on with an admitted request when its account, or the address of a stranger, is within its rate; refuses it else. */
 export type Counter = (request: FastifyRequest, reply: FastifyReply, principal: Principal | undefined, done: Done) => void;
+
+/** Whose calls in flight are counted. */
+type Caller = 'account' | 'payer' | 'address';
 
 /** A rate, and how clients are told of it: draft-ietf-httpapi-ratelimit-headers-11. */
 interface Rate {
@@ -27,10 +30,9 @@ const uncounted: Counter = (_request, _reply, _principal, done) => done();
 export class RateLimiter {
   /** Absent where nothing is counted. */
   private readonly rates: Record<RateName, Rate> | undefined;
-  private readonly mostInFlight: number;
-  /** Calls in flight in this process, by account. */
-  private readonly inFlight = new Map<string, number>();
-  private readonly callers = new WeakMap<FastifyRequest, string>();
+  private readonly maxInFlight: number;
+  /** Of calls in flight. */
+  private readonly permits = new WeakMap<FastifyRequest, Permit[]>();
   /** Whom a retry counts for if it does not deliver. */
   private readonly retries = new WeakMap<FastifyRequest, string>();
 
@@ -39,28 +41,31 @@ export class RateLimiter {
     @Inject(apiGatewayConfig.token) { rateLimits }: ApiGatewayConfig,
   ) {
     this.rates = rateLimits === 'off' ? undefined : (Object.fromEntries(RATE_NAMES.map((name) => [name, rateOf(name, rateLimits.rules[name])])) as Record<RateName, Rate>);
-    this.mostInFlight = rateLimits === 'off' ? Infinity : rateLimits.callsInFlight;
+    this.maxInFlight = rateLimits === 'off' ? Infinity : rateLimits.callsInFlight;
   }
 
   /** How the requests of a route are counted. */
   counterOf({ rate }: RouteRules, isRead: boolean): Counter {
     if (!this.rates || rate === 'none') return uncounted;
     const [ofAccount, ofAddress] = [this.rates[rate ?? (isRead ? 'reads' : 'writes')], this.rates[rate ?? (isRead ? 'catalog' : 'challenges')]];
-    const count: Counter = (request, reply, principal, done) => (principal ? this.count(ofAccount, principal.accountId, reply, done) : this.count(ofAddress, siteOf(request.ip), reply, done));
-    if (rate !== 'calls') return count;
-    return this.withinFlight((request, reply, principal, done) => (carriesPayment(request) ? this.admitRetry(request, reply, principal, done) : count(request, reply, principal, done)));
+    if (rate === 'calls') return this.countCall(ofAccount);
+    return (request, reply, principal, done) => (principal ? this.count(ofAccount, principal.accountId, reply, done) : this.count(ofAddress, siteOf(request.ip), reply, done));
+  }
+
+  /**
+   * Counts a call also for the wallet that says it pays. To be asked when the body is read: nobody can prove yet to be that wallet, and a
+   * body that is sent slowly would keep its permits for as long. Released with the request's others.
+   * @throws Refusal `too_many_in_flight`.
+   */
+  async acquireForPayer(request: FastifyRequest, payer: string): Promise<void> {
+    if (this.rates) await this.acquire(request, 'payer', payer.toLowerCase());
   }
 
   /** Ends what a counted call began. To be called with every answer, once there is nothing left to do for it. */
   finished(request: FastifyRequest, { statusCode }: FastifyReply): void {
     const payer = this.retries.get(request);
     if (payer !== undefined && statusCode !== 200) void this.limits.consume(this.rates!.retries.rule, payer);
-    const accountId = this.callers.get(request);
-    if (accountId === undefined) return;
-    this.callers.delete(request);
-    const left = this.inFlight.get(accountId)! - 1;
-    if (left > 0) this.inFlight.set(accountId, left);
-    else this.inFlight.delete(accountId);
+    this.permits.get(request)?.forEach((permit) => permit.release());
   }
 
   /** Goes on to ask whose a credential is, unless too many that were nobody's came from its address. */
@@ -83,11 +88,33 @@ export class RateLimiter {
     this.unlessExhausted(this.rates.refusals, siteOf(request.ip), cost, reply, goOn, done);
   }
 
-  /** A retry that delivers is paid for and not limited; only those that do not deliver are counted, when they are answered. */
-  private admitRetry(request: FastifyRequest, reply: FastifyReply, principal: Principal | undefined, done: Done): void {
-    const payer = principal?.accountId ?? siteOf(request.ip);
-    this.retries.set(request, payer);
-    this.unlessExhausted(this.rates!.retries, payer, 0, reply, done, done);
+  /**
+   * One round trip to Redis, where there is one: rate and calls in flight are asked for together. A retry that delivers is paid for and not
+   * limited by rate; only those that do not deliver are counted, when they are answered.
+   */
+  private countCall(rate: Rate): Counter {
+    return (request, reply, principal, done) => {
+      const [kind, caller]: [Caller, string] = principal ? ['account', principal.accountId] : ['address', siteOf(request.ip)];
+      const acquired = this.acquire(request, kind, caller);
+      const isRetry = carriesPayment(request);
+      const admit = (): void => {
+        if (isRetry) this.retries.set(request, caller);
+        done();
+      };
+      const refuse = (refusal: Error): void => {
+        if (!isRetry) this.limits.putBack(rate.rule, caller);
+        done(refusal);
+      };
+      const counted: Done = (limited) => void acquired.then(() => (limited ? done(limited) : admit()), limited ? () => done(limited) : refuse);
+      if (isRetry) this.unlessExhausted(this.rates!.retries, caller, 0, reply, counted, counted);
+      else this.count(rate, caller, reply, counted);
+    };
+  }
+
+  private async acquire(request: FastifyRequest, kind: Caller, caller: string): Promise<void> {
+    const permit = await this.limits.acquire(`edge.calls-in-flight.${kind}`, caller, this.maxInFlight);
+    if (!permit) throw tooManyInFlight(this.maxInFlight);
+    this.permits.set(request, [...(this.permits.get(request) ?? []), permit]);
   }
 
   private unlessExhausted(rate: Rate, key: string, cost: 0 | 1, reply: FastifyReply, goOn: () => void, done: Done): void {
@@ -105,18 +132,6 @@ export class RateLimiter {
       if (verdict.allowed) done();
       else done(rateLimited(rate.name, verdict.retryAfterSeconds));
     }, done);
-  }
-
-  private withinFlight(count: Counter): Counter {
-    return (request, reply, principal, done) => {
-      if (!principal) return count(request, reply, principal, done);
-      const { accountId } = principal;
-      const underWay = this.inFlight.get(accountId) ?? 0;
-      if (underWay >= this.mostInFlight) return done(tooManyInFlight(this.mostInFlight));
-      this.inFlight.set(accountId, underWay + 1);
-      this.callers.set(request, accountId);
-      count(request, reply, principal, done);
-    };
   }
 }
 

@@ -1,9 +1,9 @@
-import { executeCall } from '@market/contracts/gateway';
+import { executeCall, executeKeylessCall } from '@market/contracts/gateway';
 import { apiKeyOf, authenticate, createChallenge, getProfile } from '@market/contracts/identity';
-import { eventually } from '@market/testing';
+import { describeNeeding, eventually, startRedisServer } from '@market/testing';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { LISTING_ID, WALLET } from '../../src/openapi/example-values.js';
+import { LISTING_ID, RELAY_REQUEST_ID, WALLET } from '../../src/openapi/example-values.js';
 import { gatewayResultExample } from '../../src/gateway/gateway.examples.js';
 import { answerEverything } from '../support/answers.js';
 import { EdgeWorld } from '../support/edge-world.js';
@@ -11,6 +11,8 @@ import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
 
 /** Small enough to reach, slow enough to come back to nothing within a test. */
 const TIGHT = 'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600';
+
+const DELIVERED = { outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false };
 
 describe('rate limits', () => {
   let world: EdgeWorld;
@@ -127,7 +129,7 @@ describe('rate limits', () => {
       await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });
       const { key } = world.agent();
       const answers: (() => void)[] = [];
-      world.bus.answers(executeCall, () => new Promise((resolve) => answers.push(() => resolve({ outcome: 'answered', dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false }))));
+      world.bus.answers(executeCall, () => new Promise((resolve) => answers.push(() => resolve(DELIVERED))));
       const call = (by: string) => send(world, 'POST', `/gateway/${LISTING_ID}`, { key: by, body: {} });
       const underWay = [call(key), call(key)];
       await eventually(async () => expect(answers).toHaveLength(2));
@@ -142,6 +144,53 @@ describe('rate limits', () => {
       await eventually(async () => expect(answers).toHaveLength(2));
       for (const answer of answers) answer();
       expect((await Promise.all(again)).map(({ status }) => status)).toEqual([200, 200]);
+    });
+
+    describeNeeding('redis-server')('of one account', () => {
+      it('hold over two edges together, and for each by itself while Redis is away', async () => {
+        const redis = await startRedisServer();
+        const env = { RATE_LIMITS: `${TIGHT},calls=1000/1`, REDIS_URL: redis.url };
+        await start(env);
+        const second = await EdgeWorld.start(env);
+        try {
+          const { principal } = world.agent();
+          const held: (() => void)[] = [];
+          for (const { bus } of [world, second]) bus.answers(executeCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
+          /** Of eight calls at both edges, how many reach the gateway at once. */
+          const letIn = async (): Promise<number> => {
+            let answered = 0;
+            const calls = Array.from({ length: 8 }, (_, n) => [world, second][n % 2]!).map((edge) => send(edge, 'POST', `/gateway/${LISTING_ID}`, { key: edge.keyFor(principal), body: {} }).finally(() => (answered += 1)));
+            await eventually(() => expect(held.length + answered).toBe(8));
+            const count = held.length;
+            held.splice(0).forEach((answer) => answer());
+            await Promise.all(calls);
+            return count;
+          };
+          // Both are connected once each counts what the other does.
+          await eventually(async () => expect(await letIn()).toBe(2), { withinMs: 5_000 });
+          await redis.kill();
+          await eventually(async () => expect(await letIn()).toBe(4), { withinMs: 5_000 });
+        } finally {
+          await second.stop();
+          await redis.stop();
+        }
+      });
+    });
+
+    it('hold for one wallet that signs without a key, and for one address', async () => {
+      await start({ RATE_LIMITS: `${TIGHT},calls=1000/1`, API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' });
+      const held: (() => void)[] = [];
+      world.bus.answers(executeKeylessCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
+      const call = (from: string, address: string) => {
+        const payload = { x402Version: 2, accepted: { extra: { relayRequestId: RELAY_REQUEST_ID } }, payload: { authorization: { from } } };
+        return send(world, 'POST', `/x402/${LISTING_ID}`, { body: {}, headers: { 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64'), 'x-forwarded-for': address } });
+      };
+      const underWay = [call('0xAA', '203.0.113.1'), call('0xaa', '203.0.113.2'), call('0xbb', '203.0.113.1')];
+      await eventually(() => expect(held).toHaveLength(3));
+      expectRefused(await call('0xaa', '203.0.113.3'), 429, 'RATE_LIMITED', 'too_many_in_flight');
+      expectRefused(await call('0xcc', '203.0.113.1'), 429, 'RATE_LIMITED', 'too_many_in_flight');
+      held.forEach((answer) => answer());
+      expect((await Promise.all(underWay)).map(({ status }) => status)).toEqual([200, 200, 200]);
     });
 
     it('end also for requests that were refused, malformed, or cut off', async () => {

@@ -4,6 +4,7 @@ import { findPayerWallet } from '@market/contracts/identity';
 import { claimPayment, createOffer } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { isUuid, newId } from '@market/kernel';
+import type { Permit } from '@market/limits';
 import { isRefusal, MessageBus, principalOf, Refusal, refuse, type Call } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { hash } from 'node:crypto';
@@ -99,11 +100,11 @@ export class ExecuteCall {
     }
     const { offering, target } = await this.assertCallable(checked, input, call);
     if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, checked, {}, call);
-    const leave = await this.enter(target);
+    const permit = await this.capacity.acquire(target.endpoint);
     try {
       return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering, bodyDigest: checked.digest, body: input.body, fingerprint: checked.fingerprint }, call), false);
     } finally {
-      leave();
+      permit.release();
     }
   }
 
@@ -207,12 +208,12 @@ export class ExecuteCall {
       await this.giveBack(claim, call);
       return { outcome: 'superseded', by: holder, gatewayRequestId };
     }
-    const { leave, callable } = await this.holdPlace(claim, checked, target, input, call);
+    const { permit, callable } = await this.acquirePermit(claim, checked, target, input, call);
     try {
       const end = await this.paidCall.execute(claim, callable, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: checked.digest, body: input.body }, call);
       return { ...end, gatewayRequestId, hasKey: input.authorization !== undefined };
     } finally {
-      leave();
+      permit.release();
     }
   }
 
@@ -234,14 +235,14 @@ export class ExecuteCall {
     return this.records.giveBack(claim.gatewayRequestId, claim.retryUntil).finally(() => this.paidCall.giveBack(claim, call));
   }
 
-  private async holdPlace(claim: Claimed, { offering, outage }: Listed, target: CallableEndpoint | null, input: Input, call: Call): Promise<{ leave: () => void; callable: CallableEndpoint }> {
+  private async acquirePermit(claim: Claimed, { offering, outage }: Listed, target: CallableEndpoint | null, input: Input, call: Call): Promise<{ permit: Permit; callable: CallableEndpoint }> {
     try {
       assertRoute(input, claim);
       if (outage) throw outage;
       if (offering?.status !== 'active') throw refuse(executeCall, 'listing_unavailable', {});
       if (!target || !takesCalls(target.endpoint)) throw postponed(target, this.config);
       const callable = assertFits(target, input);
-      return { leave: await this.enter(callable), callable };
+      return { permit: await this.capacity.acquire(callable.endpoint), callable };
     } catch (error) {
       await this.giveBack(claim, call);
       throw error;
@@ -303,12 +304,6 @@ export class ExecuteCall {
       if (!listingId) throw error;
       return { offering: null, listingId, outage: error };
     }
-  }
-
-  private async enter({ endpoint }: CallableEndpoint): Promise<() => void> {
-    const place = await this.capacity.enter(endpoint);
-    if (!place.taken) throw refuse(executeCall, 'listing_busy', { retry_after_seconds: place.retryAfterSeconds });
-    return place.leave;
   }
 }
 

@@ -1,7 +1,9 @@
 import { testEndpoint } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
-import { describeNeeding, startRedisServer, type RedisServer } from '@market/testing';
+import { describeNeeding, eventually, startRedisServer, type RedisServer } from '@market/testing';
+import { setTimeout as delay } from 'node:timers/promises';
 import { as, BODY, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import { held } from '../support/test-seller.js';
 
 /** Three processes of the gateway, which share nothing but their servers. */
 describeNeeding('redis-server')('limits of an endpoint, over all processes', () => {
@@ -34,6 +36,24 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
     expect(shop.seller.requests).toHaveLength(6);
   });
 
+  /** Calls of one listing with `max_concurrency` 2 whose seller holds them, over all three processes. @returns how many reached it. */
+  const heldAtOnce = async (): Promise<number> => {
+    const gate = held();
+    const shop = await world.open(undefined, gate.behaviour);
+    await world.configure(shop, { limits: { max_concurrency: 2 } });
+    const calls = delivered(shop, 12);
+    await eventually(() => expect(shop.seller.requests.length).toBeGreaterThanOrEqual(2));
+    // Those that are refused are refused at once.
+    await delay(500);
+    gate.letGo();
+    expect(await calls).toBe(shop.seller.requests.length);
+    return calls;
+  };
+
+  it('let through as many calls at once as the seller takes', async () => {
+    expect(await heldAtOnce()).toBe(2);
+  });
+
   it('let through ten tests a minute', async () => {
     const { offering, seller } = await world.open();
     const tests = Array.from({ length: 20 }, () => world.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)));
@@ -51,6 +71,7 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
     expect(through).toBeGreaterThanOrEqual(2);
     expect(through).toBeLessThanOrEqual(3 * 2);
     expect(await delivered(unlimited, 8)).toBe(8);
+    expect(await heldAtOnce()).toBe(3 * 2);
     expect(performance.now() - startedAt).toBeLessThan(5_000);
     await redis.restart();
   });
