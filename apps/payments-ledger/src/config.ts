@@ -51,6 +51,7 @@ const variables = defineConfig('payments-ledger', {
   relayTimeoutMs: variable('PAYMENTS_LEDGER_RELAY_TIMEOUT_MS', integer(100, 8_000, 5_000), 'how long Relay may take'),
   signingKeys: variable('PAYMENTS_LEDGER_SIGNING_KEYS', signingKeys, 'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published'),
   keepUnpaidDays: variable('PAYMENTS_LEDGER_KEEP_UNPAID_DAYS', integer(1, 3650, 30), 'how long an offer that brought no money is kept after its time'),
+  resumeIntervalMs: variable('PAYMENTS_LEDGER_RESUME_INTERVAL_MS', integer(50, 600_000, 500), 'how often settlements of signed payments that a crash left open are looked for'),
   sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments and ended subscriptions are looked for'),
 });
 

@@ -23,7 +23,7 @@ export const edgeRefusals = {
   cross_site_write: declareRefusal('forbidden', "A session cookie changes things only from the marketplace's own pages: anything else sends the session token as a Bearer token", z.object({}), { nextAction: 'authenticate' }),
   scope_missing: declareRefusal('forbidden', 'The API key lacks the scope this operation needs', z.object({ required_scope: scope }), { nextAction: 'create_key_with_scope' }),
   rate_limited: declareRefusal('rate-limited', 'Too many requests: wait as long as Retry-After says; RateLimit-Policy names the rate', z.object({ rate: z.enum(RATE_NAMES), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
-  too_many_in_flight: declareRefusal('rate-limited', 'Too many calls of this account are under way at once', z.object({ limit: z.int().meta({ examples: [20] }), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
+  too_many_in_flight: declareRefusal('rate-limited', 'Too many calls of this account, wallet or address are under way at once', z.object({ limit: z.int().meta({ examples: [20] }), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
   call_loops: declareRefusal('forbidden', 'This request has passed through this marketplace already: the endpoint of the listing that was called leads back to it', z.object({}), { nextAction: 'choose_another_listing' }),
   setup_retired: declareRefusal('gone', 'The marketplace keeps no buyer funds and no payment setup any more; pay per call through the gateway', z.object({ replacement: z.literal('POST /gateway/{listingId}') }), { nextAction: 'use_direct_gateway' }),
 };

@@ -167,7 +167,7 @@ describe('a paid call that was cut off', () => {
 describe('the resume job', () => {
   let world: GatewayWorld;
   beforeAll(async () => {
-    world = await startGateway({ replicas: 2, env: { GATEWAY_RESUME_INTERVAL_MS: '50', PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '200' } });
+    world = await startGateway({ replicas: 2, env: { GATEWAY_RESUME_INTERVAL_MS: '50', PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '200' } });
   });
   afterAll(() => world.stop());
 

@@ -83,6 +83,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
     ALLOW_PRIVATE_ENDPOINTS: 'true',
     PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
+    PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '600000',
     GATEWAY_RESUME_INTERVAL_MS: '600000',
     GATEWAY_PROBE_INTERVAL_MS: '600000',
     LOG_LEVEL: 'fatal',

@@ -107,10 +107,11 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       settlement jsonb,
       attempts int NOT NULL DEFAULT 0,
       tried_at timestamptz,
+      settling_until timestamptz,
       reason text,
       created_at timestamptz NOT NULL DEFAULT now(),
       CONSTRAINT authorizations_nonce_once UNIQUE (network, asset, payer, nonce),
-      CHECK (state <> 'settling' OR tried_at IS NOT NULL)
+      CHECK (state <> 'settling' OR (tried_at IS NOT NULL AND settling_until IS NOT NULL))
     )`);
   await runner.query(`CREATE UNIQUE INDEX authorizations_one_a_payment ON authorizations (payment_id) WHERE state IN ('held', 'settling', 'settled')`);
   await runner.query(`CREATE INDEX authorizations_unsettled ON authorizations (network, asset, payer) WHERE state IN ('held', 'settling')`);
@@ -123,7 +124,7 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       settled_base_units numeric NOT NULL DEFAULT 0,
       PRIMARY KEY (network, asset, payer)
     )`);
-  await runner.query(`CREATE INDEX authorizations_settling ON authorizations (tried_at) WHERE state = 'settling'`);
+  await runner.query(`CREATE INDEX authorizations_settling ON authorizations (settling_until) WHERE state = 'settling'`);
 }
 
 async function createJournal(runner: QueryRunner): Promise<void> {

@@ -36,18 +36,28 @@ export interface AuthorizationRow {
 const COLUMNS = 'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
 const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
 const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
+/** A settlement that its process renews no more is free for others so soon. */
+const LEASE = `interval '2500 milliseconds'`;
+const RENEW_EVERY_MS = 500;
+
 /** What is charged for is written down before anyone is asked to move money, so that any process can finish it. */
 const begin = sql(
   'authorizations.begin',
   `WITH payment AS (UPDATE payments SET state = 'indeterminate', lease_until = NULL WHERE id = $1)
-   UPDATE authorizations a SET state = 'settling', settlement = $3, attempts = a.attempts + 1, tried_at = now() WHERE a.id = $2 RETURNING ${COLUMNS}`,
+   UPDATE authorizations a SET state = 'settling', settlement = $3, attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE} WHERE a.id = $2 RETURNING ${COLUMNS}`,
 );
 const takeAgain = sql(
   'authorizations.take-again',
-  `UPDATE authorizations a SET attempts = a.attempts + 1, tried_at = now()
-   WHERE a.id IN (SELECT id FROM authorizations WHERE state = 'settling' AND tried_at < now() - $1 * interval '1 millisecond' ORDER BY tried_at LIMIT 50 FOR UPDATE SKIP LOCKED)
+  `UPDATE authorizations a SET attempts = a.attempts + 1, tried_at = now(), settling_until = now() + ${LEASE}
+   WHERE a.id IN (SELECT id FROM authorizations WHERE state = 'settling' AND settling_until < now() ORDER BY settling_until LIMIT 50 FOR UPDATE SKIP LOCKED)
    RETURNING ${COLUMNS}`,
 );
+const renew = sql(
+  'authorizations.renew',
+  `UPDATE authorizations a SET settling_until = now() + ${LEASE} FROM unnest($1::uuid[], $2::int[]) AS held (id, attempts)
+   WHERE a.id = held.id AND a.attempts = held.attempts AND a.state = 'settling'`,
+);
+const postpone = sql('authorizations.postpone', `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`);
 const settled = sql(
   'authorizations.settled',
   `WITH payment AS (UPDATE payments SET transaction_hash = $3, received_base_units = amount_base_units WHERE id = $1 RETURNING amount_base_units),
@@ -79,6 +89,8 @@ const RETRY_SECONDS = 2;
 @Injectable()
 export class SettleAuthorization implements OnApplicationBootstrap {
   private readonly logger = new Logger('SettleAuthorization');
+  /** The attempts of what this process settles, by the ids of the authorizations. */
+  private readonly underSettlement = new Map<string, number>();
 
   constructor(
     private readonly database: Database,
@@ -91,7 +103,8 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.jobs.every('settle-authorizations', this.config.sweepIntervalMs, () => this.run());
+    this.jobs.every('settle-authorizations', this.config.resumeIntervalMs, () => this.run());
+    this.jobs.every('renew-settlements', RENEW_EVERY_MS, () => this.renew());
   }
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
@@ -100,9 +113,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return begun ? this.finish(begun, call) : { paymentId: completed.id, completedAt: completed.completed_at!.toISOString(), transfer: await this.transferOf(completed) };
   }
 
-  /** Those whose outcome nobody learned. Several replicas share them. */
+  /** Those that no process settles and whose outcome nobody learned. Several replicas share them. */
   async run(): Promise<void> {
-    const rows = await this.database.query<AuthorizationRow>(takeAgain, [this.config.facilitatorTimeoutMs + this.config.sweepIntervalMs]);
+    const rows = await this.database.query<AuthorizationRow>(takeAgain);
     await Promise.all(
       rows.map((row) =>
         (row.settlement ? this.finish(row, newCall()) : this.settleFirst(row)).catch((error: unknown) => {
@@ -165,14 +178,23 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return { paymentId: completed.id, completedAt: completedAt.toISOString(), transfer: await this.toTransfer(completed, row, transactionHash, completedAt) };
   }
 
+  private async renew(): Promise<void> {
+    if (this.underSettlement.size > 0) await this.database.query(renew, [[...this.underSettlement.keys()], [...this.underSettlement.values()]]);
+  }
+
   /** The transaction that moved the money. @throws Refusal `settlement_refused`, `settlement_unknown`. */
   private async learn(row: AuthorizationRow): Promise<Hash> {
     const [payment] = await this.database.query<PaymentRow>(payments, [row.payment_id]);
     invariant(payment, `payment ${row.payment_id} exists`);
-    const outcome = await this.settle(row, payment);
+    this.underSettlement.set(row.id, row.attempts);
+    const outcome = await this.settle(row, payment).finally(() => this.underSettlement.delete(row.id));
     if (outcome?.settled) return outcome.transactionHash;
     await this.database.query(settleNextFirst, [row.id]);
-    if (!outcome || (await this.database.query(refused, [row.id, outcome.reason, row.attempts])).length === 0) throw unknown();
+    if (!outcome) {
+      await this.database.query(postpone, [row.id, row.attempts, this.config.sweepIntervalMs]);
+      throw unknown();
+    }
+    if ((await this.database.query(refused, [row.id, outcome.reason, row.attempts])).length === 0) throw unknown();
     throw refuse(settlePayment, 'settlement_refused', { reason: outcome.reason });
   }
 

@@ -1,6 +1,7 @@
 import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
@@ -213,7 +214,7 @@ describe('a facilitator that fails', () => {
   };
   /** As if the time in which the first process might still answer had passed. */
   const resume = async (): Promise<void> => {
-    await world.db.inspect(`UPDATE payments_ledger.authorizations SET tried_at = now() - interval '1 hour' WHERE state = 'settling'`);
+    await world.db.inspect(`UPDATE payments_ledger.authorizations SET settling_until = now() - interval '1 hour' WHERE state = 'settling'`);
     await parts.settleAuthorization.run();
   };
   const transfers = async (paymentId: string) => world.db.inspect<{ transaction_hash: Hash }>(`SELECT transaction_hash FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`);
@@ -224,6 +225,35 @@ describe('a facilitator that fails', () => {
     expect(await world.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toEqual([{ transaction_hash: transfer!.transaction }]);
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'completed' });
+  });
+
+  it('is asked by one process as long as that lives, and by another within three seconds of its death', async () => {
+    const living = ledgerParts(world.db.database, [Object.assign(Object.create(new SandboxRail(world.db.database, scripted as never)) as SandboxRail, {})]);
+    living.settleAuthorization.onApplicationBootstrap();
+    const attempts = async (paymentId: string) => (await world.db.inspect<{ attempts: number }>('SELECT attempts FROM payments_ledger.authorizations WHERE payment_id = $1', [paymentId]))[0]!.attempts;
+    let answer = (): void => undefined;
+    scripted.late = new Promise<void>((resolve) => (answer = resolve));
+    const order = newOrder();
+    const offered = await world.quote(order);
+    const claim = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    scripted.script = ['refuse-late'];
+    const input = { paymentId: claim.paymentId, fence: claim.fence, gatewayRequestId: claim.gatewayRequestId, sellerStatusCode: 200, latencyMs: 5, requestDigest: digestOf('request'), responseDigest: digestOf('response') };
+    const slow = reasonOf(living.settleAuthorization.execute(input, as(order.buyer)));
+    await delay(3_500);
+    await parts.settleAuthorization.run();
+    expect(await attempts(claim.paymentId)).toBe(1);
+    // A process that died renews nothing.
+    await living.jobs.stop();
+    await eventually(
+      async () => {
+        await parts.settleAuthorization.run();
+        expect(await world.stateOf(claim.paymentId)).toBe('completed');
+      },
+      { withinMs: 3_000 },
+    );
+    answer();
+    expect(await slow).toBe('settlement_unknown');
+    expect([await attempts(claim.paymentId), await world.stateOf(claim.paymentId)]).toEqual([2, 'completed']);
   });
 
   it('is given the same to settle as it was given to verify, to the byte', async () => {

@@ -9,7 +9,7 @@ import { ON_CHAIN, PAY_TO, startX402Ledger, type X402Ledger } from '../support/x
 describe('the x402 rail on a chain', () => {
   let world: X402Ledger;
   beforeAll(async () => {
-    world = await startX402Ledger({ PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500' });
+    world = await startX402Ledger({ PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '100', PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500' });
   }, 60_000);
   afterEach(() => {
     world.facilitator.fault = null;

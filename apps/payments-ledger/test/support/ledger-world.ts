@@ -69,6 +69,7 @@ export async function startLedger({ env = {}, replicas = 1, transport = inProces
     PAYMENTS_LEDGER_SIGNING_KEYS: randomBytes(32).toString('base64'),
     // Nothing becomes final or ends by itself, unless a test says so.
     PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '600000',
+    PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '600000',
     PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '3600',
     LOG_LEVEL: 'fatal',
     ...env,
