@@ -16,7 +16,6 @@ export default class SkippedTests {
   }
 
   onRunComplete() {
-    if (this.names.size === 0) return;
     mkdirSync(dirname(SKIPPED_TESTS), { recursive: true });
     appendFileSync(SKIPPED_TESTS, [...this.names].map((name) => `  ${name}\n`).join(''));
   }

@@ -96,6 +96,8 @@ export class RateLimiter {
     return (request, reply, principal, done) => {
       const [kind, caller]: [Caller, string] = principal ? ['account', principal.accountId] : ['address', siteOf(request.ip)];
       const acquired = this.acquire(request, kind, caller);
+      // A refusal may come before the rate is known, which is when it is looked at; unhandled until then, it would end the process.
+      acquired.catch(() => undefined);
       const isRetry = carriesPayment(request);
       const admit = (): void => {
         if (isRetry) this.retries.set(request, caller);
