@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** Where a run keeps the names of what it skipped, for the last lines of `npm test`. */
 export const SKIPPED_TESTS = fileURLToPath(new URL('../node_modules/.cache/skipped-tests.txt', import.meta.url));
 
-/** A jest reporter of the suites that `describeNeeding` (libs/testing) skipped; their names say what is missing. */
+/** A jest reporter of the suites that `describeNeeding` (libs/test-servers) skipped; their names say what is missing. */
 export default class SkippedTests {
   names = new Set();
 

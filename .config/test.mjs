@@ -10,7 +10,6 @@ import { SKIPPED_TESTS } from './skipped-tests.mjs';
 const isAll = process.argv[2] === '--all';
 const names = process.argv.slice(isAll ? 3 : 2);
 const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', ...(isAll && { TEST_SERVERS: 'required' }), ...(!isAll && { MARKET_MODE: process.env.MARKET_MODE ?? 'standalone' }) };
-const jest = (kind, ...args) => ['--disable-warning=ExperimentalWarning', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '-c', `.config/jest.${kind}.mjs`, ...args];
 
 function run(program, args, options = {}) {
   const { status, stdout } = spawnSync(program, args, { env, stdio: 'inherit', encoding: 'utf8', ...options });
@@ -20,11 +19,12 @@ function run(program, args, options = {}) {
 
 rmSync(SKIPPED_TESTS, { force: true });
 if (names.length > 0) {
-  const listTests = (kind) => run(process.execPath, jest(kind, '--listTests', ...names), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const test = (kind, args, options) => run('npm', ['run', '-s', `test:${kind}`, '--', ...args], options);
+  const listTests = (kind) => test(kind, ['--listTests', ...names], { stdio: ['ignore', 'pipe', 'inherit'] });
   const kinds = ['unit', 'int', 'e2e'].filter((kind) => listTests(kind).trim() !== '');
   if (kinds.length === 0) throw new Error(`no test file has ${names.join(' or ')} in its path`);
   if (kinds.includes('e2e')) run('npm', ['run', '-s', 'build']);
-  for (const kind of kinds) run(process.execPath, jest(kind, ...names));
+  for (const kind of kinds) test(kind, names);
 } else {
   run('npx', ['turbo', 'run', 'build', 'lint', 'typecheck', 'test:unit', 'test:int', '--output-logs=new-only', '--log-prefix=none']);
   run('npm', ['run', '-s', 'test:e2e']);

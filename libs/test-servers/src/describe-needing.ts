@@ -5,7 +5,7 @@ const SERVERS_REQUIRED = process.env.TEST_SERVERS === 'required';
 
 /**
  * `describe` for tests that start a server which npm does not bring. Where this machine lacks it, they are skipped by a name that
- * says what is missing and how to get it; the reporter in `.config/missing-servers.mjs` repeats it at the end of a run.
+ * says what is missing and how to get it; the reporter in `.config/skipped-tests.mjs` repeats it at the end of a run.
  */
 export function describeNeeding(program: 'nats-server' | 'redis-server'): typeof describe {
   const missing = SERVERS_REQUIRED ? null : reasonToSkip(program);

@@ -65,7 +65,7 @@ const settled = sql(
    UPDATE payers y SET settles_first_since = CASE WHEN s.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + p.amount_base_units
    FROM settled s, payment p WHERE y.network = s.network AND y.asset = s.asset AND y.payer = s.payer`,
 );
-/** The payment is paid from now on as any that money came for. */
+/** The money has moved before the seller is called, so that the payment is verified as one by transfer is: it can be claimed again until `retry_until`, and is owed back after that. */
 const paid = sql('payments.paid-first', `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state = 'indeterminate'`);
 /** Only of the last try: one before it may be told late what is not true any more. */
 const refused = sql(
