@@ -4,12 +4,33 @@ import { createRequire } from 'node:module';
 
 /** Checks who imports whom, then checks the check: each rule must bite on the fixture made to break it. */
 const rules = createRequire(import.meta.url)('./dependency-cruiser.cjs');
-const BITES = ['no-app-imports-another-app', 'tests-compose-service-values-only', 'no-lib-imports-app', 'kernel-depends-on-nothing', 'contracts-depend-on-kernel-and-zod', 'sdk-stands-alone', 'edge-has-no-database', 'no-tests-in-sources', 'no-circular', 'standalone-imports-service-values-only', 'not-resolvable'];
+const BITES = [
+  'no-app-imports-another-app',
+  'tests-compose-service-values-only',
+  'no-lib-imports-app',
+  'kernel-depends-on-nothing',
+  'contracts-depend-on-kernel-and-zod',
+  'sdk-stands-alone',
+  'edge-has-no-database',
+  'no-tests-in-sources',
+  'no-circular',
+  'standalone-imports-service-values-only',
+  'not-resolvable',
+];
 
 async function violationsIn(baseDir) {
   const { tsConfig, enhancedResolveOptions, ...options } = rules.options;
-  const { output } = await cruise(['apps', 'libs'], { ...options, ruleSet: { forbidden: rules.forbidden }, validate: true, baseDir }, enhancedResolveOptions, { tsConfig: extractTSConfig(tsConfig.fileName) });
-  return output.summary.violations.map((violation) => ({ rule: violation.rule.name, from: violation.from, to: violation.to }));
+  const { output } = await cruise(
+    ['apps', 'libs'],
+    { ...options, ruleSet: { forbidden: rules.forbidden }, validate: true, baseDir },
+    enhancedResolveOptions,
+    { tsConfig: extractTSConfig(tsConfig.fileName) },
+  );
+  return output.summary.violations.map((violation) => ({
+    rule: violation.rule.name,
+    from: violation.from,
+    to: violation.to,
+  }));
 }
 
 const broken = await violationsIn(process.cwd());

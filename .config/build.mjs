@@ -8,7 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { transformFile } from '@swc/core';
 
 const configFile = fileURLToPath(new URL('../.swcrc', import.meta.url));
-const names = (await readdir('src', { recursive: true })).filter((name) => name.endsWith('.ts') && !name.endsWith('spec.ts'));
+const names = (await readdir('src', { recursive: true })).filter(
+  (name) => name.endsWith('.ts') && !name.endsWith('spec.ts'),
+);
 
 const stale = new Set(await readdir('dist', { recursive: true }).catch(() => []));
 const write = async (target, text) => {
@@ -19,7 +21,10 @@ const write = async (target, text) => {
 await Promise.all(
   names.map(async (name) => {
     const [source, target] = [join('src', name), join('dist', name.replace(/\.ts$/, '.js'))];
-    const { code, map } = await transformFile(source, { configFile, sourceFileName: relative(dirname(target), source) });
+    const { code, map } = await transformFile(source, {
+      configFile,
+      sourceFileName: relative(dirname(target), source),
+    });
     await mkdir(dirname(target), { recursive: true });
     await write(target, `${code}\n//# sourceMappingURL=${basename(target)}.map`);
     await write(`${target}.map`, map);

@@ -8,17 +8,30 @@ import { startPostgres } from '@market/embedded-postgres';
 import { ensureDatabase } from '../apps/standalone/dist/ensure-database.js';
 
 const { env } = process;
-const postgres = env.DATABASE_URL ? undefined : await startPostgres({ dataDir: join(env.DATA_DIR || '.data', 'postgres') });
-const settings = { ...env, TURBO_TELEMETRY_DISABLED: '1', DATABASE_URL: postgres ? await ensureDatabase(postgres, 'market') : env.DATABASE_URL };
+const postgres = env.DATABASE_URL
+  ? undefined
+  : await startPostgres({ dataDir: join(env.DATA_DIR || '.data', 'postgres') });
+const settings = {
+  ...env,
+  TURBO_TELEMETRY_DISABLED: '1',
+  DATABASE_URL: postgres ? await ensureDatabase(postgres, 'market') : env.DATABASE_URL,
+};
 const start = (file, args, stdio = 'inherit') => spawn(file, args, { env: settings, stdio });
-const processes = [start('npx', ['turbo', 'watch', 'build', '--output-logs=errors-only'], ['ignore', 'ignore', 'inherit']), start(process.execPath, ['--watch', '--watch-preserve-output', 'apps/standalone/dist/main.js'])];
+const processes = [
+  start('npx', ['turbo', 'watch', 'build', '--output-logs=errors-only'], ['ignore', 'ignore', 'inherit']),
+  start(process.execPath, ['--watch', '--watch-preserve-output', 'apps/standalone/dist/main.js']),
+];
 
 let stopping = false;
 async function stop() {
   if (stopping) return;
   stopping = true;
   for (const child of processes) child.kill('SIGTERM');
-  await Promise.all(processes.map((child) => child.exitCode ?? child.signalCode ?? new Promise((resolve) => child.once('exit', resolve))));
+  await Promise.all(
+    processes.map(
+      (child) => child.exitCode ?? child.signalCode ?? new Promise((resolve) => child.once('exit', resolve)),
+    ),
+  );
   await postgres?.stop();
 }
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop());

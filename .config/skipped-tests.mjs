@@ -11,7 +11,8 @@ export default class SkippedTests {
 
   onTestResult(_test, { testResults }) {
     for (const { status, ancestorTitles } of testResults) {
-      if (status === 'pending' && ancestorTitles.some((title) => title.endsWith(']'))) this.names.add(ancestorTitles.join(' '));
+      if (status === 'pending' && ancestorTitles.some((title) => title.endsWith(']')))
+        this.names.add(ancestorTitles.join(' '));
     }
   }
 

@@ -9,7 +9,12 @@ import { SKIPPED_TESTS } from './skipped-tests.mjs';
 
 const isAll = process.argv[2] === '--all';
 const names = process.argv.slice(isAll ? 3 : 2);
-const env = { ...process.env, TURBO_TELEMETRY_DISABLED: '1', ...(isAll && { TEST_SERVERS: 'required' }), ...(!isAll && { MARKET_MODE: process.env.MARKET_MODE ?? 'standalone' }) };
+const env = {
+  ...process.env,
+  TURBO_TELEMETRY_DISABLED: '1',
+  ...(isAll && { TEST_SERVERS: 'required' }),
+  ...(!isAll && { MARKET_MODE: process.env.MARKET_MODE ?? 'standalone' }),
+};
 
 function run(program, args, options = {}) {
   const { status, stdout } = spawnSync(program, args, { env, stdio: 'inherit', encoding: 'utf8', ...options });
@@ -26,10 +31,21 @@ if (names.length > 0) {
   if (kinds.includes('e2e')) run('npm', ['run', '-s', 'build']);
   for (const kind of kinds) test(kind, names);
 } else {
-  run('npx', ['turbo', 'run', 'build', 'lint', 'typecheck', 'test:unit', 'test:int', '--output-logs=new-only', '--log-prefix=none']);
+  run('npx', [
+    'turbo',
+    'run',
+    'build',
+    'lint',
+    'typecheck',
+    'test:unit',
+    'test:int',
+    '--output-logs=new-only',
+    '--log-prefix=none',
+  ]);
   run('npm', ['run', '-s', 'test:e2e']);
   if (isAll) run('npm', ['run', '-s', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
 }
 
 const skipped = readFileSync(SKIPPED_TESTS, { encoding: 'utf8', flag: 'a+' });
-if (skipped !== '') console.log(`\nSkipped, because this machine lacks a server (npm run test:all fails instead):\n${skipped}`);
+if (skipped !== '')
+  console.log(`\nSkipped, because this machine lacks a server (npm run test:all fails instead):\n${skipped}`);

@@ -24,7 +24,10 @@ const secrets = join(work, 'secrets');
 execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--out', secrets]);
 
 const { services, networks } = yaml.load(read('docker-compose.yml').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'));
-const environmentOf = (name) => ({ ...parseEnv(readFileSync(join(secrets, `${name}.env`), 'utf8')), ...services[name].environment });
+const environmentOf = (name) => ({
+  ...parseEnv(readFileSync(join(secrets, `${name}.env`), 'utf8')),
+  ...services[name].environment,
+});
 
 try {
   holdsTight();
@@ -37,7 +40,10 @@ try {
 
 function holdsTight() {
   assert.deepEqual(Object.keys(services).sort(), [...SERVICE_NAMES, 'migrate', 'nats', 'postgres', 'redis'].sort());
-  assert.deepEqual(Object.values(services).flatMap(({ ports = [] }) => ports), services['api-gateway'].ports);
+  assert.deepEqual(
+    Object.values(services).flatMap(({ ports = [] }) => ports),
+    services['api-gateway'].ports,
+  );
   assert.deepEqual(services['api-gateway'].ports, ['3000:3000']);
   assert.equal(networks.inside.internal, true);
   for (const [name, service] of Object.entries(services)) {
@@ -56,20 +62,32 @@ function acceptsItsConfiguration({ name, config, database }) {
   for (const definition of [platformConfig, natsConfig, config]) definition.parse(environment, problems);
   assert.deepEqual(problems, [], `${name} would not start`);
   assert.equal(Boolean(databaseUrlOf(name, environment)), Boolean(database), name);
-  const known = [platformConfig, natsConfig, config].flatMap(({ variables }) => Object.values(variables).map((variable) => variable.name));
-  for (const variable of Object.keys(environment)) assert.ok([...known, 'DATABASE_URL'].includes(variable), `${name} does not read ${variable}`);
+  const known = [platformConfig, natsConfig, config].flatMap(({ variables }) =>
+    Object.values(variables).map((variable) => variable.name),
+  );
+  for (const variable of Object.keys(environment))
+    assert.ok([...known, 'DATABASE_URL'].includes(variable), `${name} does not read ${variable}`);
   assert.match(services[name].healthcheck.test.join(' '), new RegExp(`:${environment.INTERNAL_PORT}/healthz/ready`));
 }
 
 /** psql reads the passwords of logins from its environment (`\getenv`); here they are put in before. */
 async function keepsSchemasApart() {
-  const { POSTGRES_USER: owner, POSTGRES_DB: database, POSTGRES_PASSWORD: password, ...passwords } = environmentOf('postgres');
+  const {
+    POSTGRES_USER: owner,
+    POSTGRES_DB: database,
+    POSTGRES_PASSWORD: password,
+    ...passwords
+  } = environmentOf('postgres');
   const postgres = await startPostgres({ dataDir: join(work, 'postgres') });
   const here = (url) => Object.assign(new URL(url), { host: new URL(postgres.url).host }).href;
   try {
-    await withClient(postgres.url, (client) => client.query(`CREATE ROLE ${owner} SUPERUSER LOGIN PASSWORD '${password}'`));
+    await withClient(postgres.url, (client) =>
+      client.query(`CREATE ROLE ${owner} SUPERUSER LOGIN PASSWORD '${password}'`),
+    );
     await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${database} OWNER ${owner}`));
-    const logins = read('deploy/docker/postgres/10-logins.sql').replaceAll(/^\\getenv.*$/gm, '').replaceAll(/:'(\w+)'/g, (_, name) => `'${passwords[name.toUpperCase()]}'`);
+    const logins = read('deploy/docker/postgres/10-logins.sql')
+      .replaceAll(/^\\getenv.*$/gm, '')
+      .replaceAll(/:'(\w+)'/g, (_, name) => `'${passwords[name.toUpperCase()]}'`);
     const migration = { DATABASE_URL: here(environmentOf('migrate').DATABASE_URL) };
     await withClient(migration.DATABASE_URL, (client) => client.query(logins));
     execFileSync(process.execPath, [join(PROJECT, services.migrate.command[1])], { env: migration });

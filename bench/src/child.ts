@@ -8,7 +8,11 @@ export interface Child {
 
 /** Starts one of our modules in a process of its own; its first line of output is the URL it listens on. */
 export async function startChild(module: string, env: Record<string, string> = {}): Promise<Child> {
-  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], { cwd: new URL('..', import.meta.url), env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], {
+    cwd: new URL('..', import.meta.url),
+    env: { ...process.env, ...env },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
   const url = await firstLine(child);
   return {
     url,

@@ -49,12 +49,21 @@ export class Tally {
   measured(): Measured {
     const sorted = Float64Array.from(this.latencies).sort();
     const quantile = (q: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? 0;
-    return { perSecond: sorted.length / this.elapsedSeconds, p50Ms: quantile(0.5), p95Ms: quantile(0.95), p99Ms: quantile(0.99), unexpected: this.unexpected };
+    return {
+      perSecond: sorted.length / this.elapsedSeconds,
+      p50Ms: quantile(0.5),
+      p95Ms: quantile(0.95),
+      p99Ms: quantile(0.99),
+      unexpected: this.unexpected,
+    };
   }
 }
 
 /** A closed loop from many addresses, as the limits of one are not what is measured: each connection sends its next request when the last is answered. */
-export async function fire({ baseUrl, connections, seconds, expect, next }: Load, tally = new Tally()): Promise<Measured> {
+export async function fire(
+  { baseUrl, connections, seconds, expect, next }: Load,
+  tally = new Tally(),
+): Promise<Measured> {
   const pool = new Pool(baseUrl, { connections, pipelining: 1 });
   const startedAt = performance.now();
   const endAt = startedAt + seconds * 1000;
@@ -62,7 +71,12 @@ export async function fire({ baseUrl, connections, seconds, expect, next }: Load
   const worker = async (): Promise<void> => {
     for (let shot = next(); shot && performance.now() < endAt; shot = next()) {
       const sentAt = performance.now();
-      const { statusCode, body } = await pool.request({ method: shot.method, path: shot.path, headers: { 'x-forwarded-for': addressOf(sent++), ...shot.headers }, body: shot.body });
+      const { statusCode, body } = await pool.request({
+        method: shot.method,
+        path: shot.path,
+        headers: { 'x-forwarded-for': addressOf(sent++), ...shot.headers },
+        body: shot.body,
+      });
       await body.arrayBuffer();
       tally.answered(performance.now() - sentAt);
       if (statusCode !== expect) tally.refused(statusCode);

@@ -32,16 +32,31 @@ interface Row {
 async function main(): Promise<void> {
   const mode = options.mode === 'distributed' ? 'distributed' : 'standalone';
   const seller = await startChild('./limits/seller.js');
-  const market = await startMarketplace({ mode, env: { ALLOW_PRIVATE_ENDPOINTS: 'true', REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', ...LIMITS_AS_SHIPPED } });
+  const market = await startMarketplace({
+    mode,
+    env: {
+      ALLOW_PRIVATE_ENDPOINTS: 'true',
+      REGISTRATION_POW_DIFFICULTY: '2',
+      LISTING_POW_DIFFICULTY: '2',
+      ...LIMITS_AS_SHIPPED,
+    },
+  });
   const bare = await startChild('./limits/bare.js', { DATABASE_URL: market.databaseUrl, SELLER_URL: seller.url });
   try {
     const world = await fillWorld(market.baseUrl, market.databaseUrl, seller.url);
     const origin = new URL(market.baseUrl).origin;
-    const rows = [await paidRetry(world, origin, bare.url), await quote(world, origin, bare.url), await search(origin, bare.url), await me(world, origin, bare.url)];
+    const rows = [
+      await paidRetry(world, origin, bare.url),
+      await quote(world, origin, bare.url),
+      await search(origin, bare.url),
+      await me(world, origin, bare.url),
+    ];
     print(mode, rows);
     if (mode === 'standalone') {
       const pid = market.pid('standalone')!;
-      console.log(`\nmemory: standalone process peaked at ${peakOf(pid).toFixed(0)} MiB; with its PostgreSQL it now holds ${shareOfTree(pid).toFixed(0)} MiB (proportional share)`);
+      console.log(
+        `\nmemory: standalone process peaked at ${peakOf(pid).toFixed(0)} MiB; with its PostgreSQL it now holds ${shareOfTree(pid).toFixed(0)} MiB (proportional share)`,
+      );
     }
   } finally {
     await bare.stop();
@@ -50,11 +65,24 @@ async function main(): Promise<void> {
   }
 }
 
-const always = (shot: Shot): (() => Shot) => () => shot;
-const measure = (baseUrl: string, expect: number, next: () => Shot | undefined): Promise<Measured> => fire({ baseUrl, connections, seconds, expect, next });
+const always =
+  (shot: Shot): (() => Shot) =>
+  () =>
+    shot;
+const measure = (baseUrl: string, expect: number, next: () => Shot | undefined): Promise<Measured> =>
+  fire({ baseUrl, connections, seconds, expect, next });
 
 async function paidRetry(world: World, origin: string, bareUrl: string): Promise<Row> {
-  const limit = await measure(bareUrl, 200, always({ method: 'POST', path: '/relay', headers: { 'content-type': 'application/json' }, body: quoteShot(world, 'limit', 0).body }));
+  const limit = await measure(
+    bareUrl,
+    200,
+    always({
+      method: 'POST',
+      path: '/relay',
+      headers: { 'content-type': 'application/json' },
+      body: quoteShot(world, 'limit', 0).body,
+    }),
+  );
   const warmUp = await preparePaid(world, 'warm-up', 1_000);
   await measure(origin, 200, () => warmUp.pop());
   const shots = await preparePaid(world, 'paid', paidCalls);
@@ -62,36 +90,73 @@ async function paidRetry(world: World, origin: string, bareUrl: string): Promise
 }
 
 async function quote(world: World, origin: string, bareUrl: string): Promise<Row> {
-  const limit = await measure(bareUrl, 200, always({ method: 'POST', path: '/insert', headers: { 'content-type': 'application/json' }, body: quoteShot(world, 'limit', 0).body }));
+  const limit = await measure(
+    bareUrl,
+    200,
+    always({
+      method: 'POST',
+      path: '/insert',
+      headers: { 'content-type': 'application/json' },
+      body: quoteShot(world, 'limit', 0).body,
+    }),
+  );
   let index = 0;
-  return { name: '(b) 402 quote', limit, ours: await measure(origin, 402, () => quoteShot(world, 'quote', index++)), target: 0.3 };
+  return {
+    name: '(b) 402 quote',
+    limit,
+    ours: await measure(origin, 402, () => quoteShot(world, 'quote', index++)),
+    target: 0.3,
+  };
 }
 
 async function search(origin: string, bareUrl: string): Promise<Row> {
   const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/search?q=${SEARCH_WORD}` }));
-  return { name: '(c) GET /listings?q', limit, ours: await measure(origin, 200, always({ method: 'GET', path: `/api/v1/listings?q=${SEARCH_WORD}` })), target: 0.35 };
+  return {
+    name: '(c) GET /listings?q',
+    limit,
+    ours: await measure(origin, 200, always({ method: 'GET', path: `/api/v1/listings?q=${SEARCH_WORD}` })),
+    target: 0.35,
+  };
 }
 
 async function me(world: World, origin: string, bareUrl: string): Promise<Row> {
   const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/me?id=${buyerAt(world, 0).id}` }));
   let index = 0;
-  return { name: '(d) GET /me', limit, ours: await measure(origin, 200, () => ({ method: 'GET', path: '/api/v1/me', headers: { authorization: buyerAt(world, index++).authorization } })), target: 0.35 };
+  return {
+    name: '(d) GET /me',
+    limit,
+    ours: await measure(origin, 200, () => ({
+      method: 'GET',
+      path: '/api/v1/me',
+      headers: { authorization: buyerAt(world, index++).authorization },
+    })),
+    target: 0.35,
+  };
 }
 
 function print(mode: string, rows: Row[]): void {
   console.log(`\n${mode}, ${connections} connections, ${seconds} s each, seller and load on the same machine\n`);
   console.log('request               limit req/s  p50 ms  p99 ms    ours req/s  p50 ms  p99 ms    ratio   target');
   for (const { name, limit, ours, target } of rows) {
-    const cells = ({ perSecond, p50Ms, p99Ms }: Measured): string => `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)}`;
-    console.log(`${name.padEnd(20)} ${cells(limit)}   ${cells(ours)}   ${(ours.perSecond / limit.perSecond).toFixed(2).padStart(6)}   ≥ ${target}`);
-    for (const [status, count] of [...Object.entries(limit.unexpected), ...Object.entries(ours.unexpected)]) console.log(`  ${count} answers with status ${status}`);
+    const cells = ({ perSecond, p50Ms, p99Ms }: Measured): string =>
+      `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)}`;
+    console.log(
+      `${name.padEnd(20)} ${cells(limit)}   ${cells(ours)}   ${(ours.perSecond / limit.perSecond).toFixed(2).padStart(6)}   ≥ ${target}`,
+    );
+    for (const [status, count] of [...Object.entries(limit.unexpected), ...Object.entries(ours.unexpected)])
+      console.log(`  ${count} answers with status ${status}`);
   }
 }
 
 const parts: Record<string, () => Promise<void>> = {
   requests: main,
   search: () => measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }),
-  x402: () => measureX402({ connections: (options.connections ?? '8,32').split(',').map(Number), seconds, paid: Number(options.paid ?? 4_000) }),
+  x402: () =>
+    measureX402({
+      connections: (options.connections ?? '8,32').split(',').map(Number),
+      seconds,
+      paid: Number(options.paid ?? 4_000),
+    }),
 };
 const part = parts[options.part];
 if (!part) throw new Error(`--part is one of ${Object.keys(parts).join(', ')}`);

@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 
-const field = (file: string, name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(file, 'utf8'))?.[1] ?? 0) / 1024;
+const field = (file: string, name: string): number =>
+  Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(file, 'utf8'))?.[1] ?? 0) / 1024;
 
 /** Peak resident memory of a process in MiB. */
 export const peakOf = (pid: number): number => field(`/proc/${pid}/status`, 'VmHWM');
@@ -29,7 +30,7 @@ function descendantsOf(pid: number): number[] {
     }
   }
   const found: number[] = [];
-  for (let generation = [pid]; generation.length > 0; ) {
+  for (let generation = [pid]; generation.length > 0;) {
     generation = [...parents].filter(([, parent]) => generation.includes(parent)).map(([child]) => child);
     found.push(...generation);
   }

@@ -49,7 +49,9 @@ export async function openShop(baseUrl: string, sellerUrl: string): Promise<Worl
   const seller = await clientAt('10.255.255.255').register(evmWallet(), { displayName: 'Bench seller' });
   const buyers: Buyer[] = [];
   for (let n = 0; n < BUYERS; n += 1) {
-    const { marketplace, registration } = await clientAt(addressOf(n)).register(solanaWallet(), { displayName: 'Bench buyer' });
+    const { marketplace, registration } = await clientAt(addressOf(n)).register(solanaWallet(), {
+      displayName: 'Bench buyer',
+    });
     buyers.push({ id: registration.user_id, client: marketplace, authorization: registration.authorization_header });
   }
   const listing = await seller.marketplace.listings.create({
@@ -88,11 +90,19 @@ async function seedListings(databaseUrl: string, providerId: string): Promise<vo
 }
 
 export const buyerAt = ({ buyers }: World, index: number): Buyer => buyers[index % buyers.length]!;
-export const jsonHeaders = (world: World, index: number): Record<string, string> => ({ authorization: buyerAt(world, index).authorization, 'content-type': 'application/json' });
+export const jsonHeaders = (world: World, index: number): Record<string, string> => ({
+  authorization: buyerAt(world, index).authorization,
+  'content-type': 'application/json',
+});
 const body = (run: string, index: number): string => JSON.stringify({ place: 'Zurich', hours: 12, run, index });
 
 /** Each quote is for another body, so each is a new offer. */
-export const quoteShot = (world: World, run: string, index: number): Shot => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: jsonHeaders(world, index), body: body(run, index) });
+export const quoteShot = (world: World, run: string, index: number): Shot => ({
+  method: 'POST',
+  path: `/api/v1/gateway/${world.listingId}`,
+  headers: jsonHeaders(world, index),
+  body: body(run, index),
+});
 
 /** Offers that are quoted and paid, ready for their retry. */
 export async function preparePaid(world: World, run: string, count: number): Promise<Shot[]> {
@@ -102,8 +112,12 @@ export async function preparePaid(world: World, run: string, count: number): Pro
     for (let index = next++; index < count; index = next++) {
       const shot = quoteShot(world, run, index);
       const { client } = buyerAt(world, index);
-      const quote = await client.send('POST', `/gateway/${world.listingId}`, { rawBody: shot.body!, headers: { 'content-type': 'application/json' } });
-      const relayRequestId = (quote.json as { data: { payment: { relay_request_id: string } } }).data.payment.relay_request_id;
+      const quote = await client.send('POST', `/gateway/${world.listingId}`, {
+        rawBody: shot.body!,
+        headers: { 'content-type': 'application/json' },
+      });
+      const relayRequestId = (quote.json as { data: { payment: { relay_request_id: string } } }).data.payment
+        .relay_request_id;
       await client.sandbox.pay(relayRequestId, {});
       shots.push({ ...shot, headers: { ...shot.headers, 'x-market-relay-request-id': relayRequestId } });
     }

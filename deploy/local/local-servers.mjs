@@ -34,9 +34,20 @@ export async function startLocalNats(directory, supervise) {
   ]);
   // A killed nats-server may lose what it had not yet written.
   const log = join(directory, 'nats-server.log');
-  const server = supervise({ name: 'nats-server', file: program, args: ['-c', config, '-l', log], env: process.env, deathSignal: 'TERM' });
+  const server = supervise({
+    name: 'nats-server',
+    file: program,
+    args: ['-c', config, '-l', log],
+    env: process.env,
+    deathSignal: 'TERM',
+  });
   await answersOn(port, watched(server, log), { greeting: /^INFO / });
-  const seeds = await Promise.all(SERVICE_NAMES.map(async (service) => [service, (await readFile(join(directory, 'keys', `${service}.nk`), 'utf8')).trim()]));
+  const seeds = await Promise.all(
+    SERVICE_NAMES.map(async (service) => [
+      service,
+      (await readFile(join(directory, 'keys', `${service}.nk`), 'utf8')).trim(),
+    ]),
+  );
   return { url: `nats://127.0.0.1:${port}`, seeds: Object.fromEntries(seeds), server };
 }
 
@@ -49,7 +60,20 @@ export async function startLocalRedis(directory, supervise) {
   const server = supervise({
     name: 'redis-server',
     file: program,
-    args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory, '--logfile', log],
+    args: [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+      '--dir',
+      directory,
+      '--logfile',
+      log,
+    ],
     env: process.env,
   });
   await answersOn(port, watched(server, log), { hello: 'PING\r\n', greeting: /^\+PONG/ });
@@ -60,7 +84,9 @@ function find(program, variable) {
   try {
     return findProgram(program, program);
   } catch (error) {
-    throw new Error(`${error.message}\nOr name one that runs in ${variable}. Without any of this: npm start.`, { cause: error });
+    throw new Error(`${error.message}\nOr name one that runs in ${variable}. Without any of this: npm start.`, {
+      cause: error,
+    });
   }
 }
 

@@ -23,7 +23,9 @@ const OWN_SECRETS = { 'payments-ledger': { PAYMENTS_LEDGER_SIGNING_KEYS: randomK
 await mkdir(out, { recursive: true, mode: 0o700 });
 await promisify(execFile)(process.execPath, [join(DEPLOY, 'nats/generate-keys.mjs'), '--out', join(out, 'nats')]);
 
-const databaseUsers = SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) => service.replaceAll('-', '_'));
+const databaseUsers = SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) =>
+  service.replaceAll('-', '_'),
+);
 const postgres = await environmentIn('postgres.env', {
   POSTGRES_PASSWORD: randomPassword,
   ...Object.fromEntries(databaseUsers.map((user) => [`${user.toUpperCase()}_PASSWORD`, randomPassword])),
@@ -36,21 +38,36 @@ for (const service of SERVICE_NAMES) {
   await write(`${service}.env`, {
     ...own,
     NATS_NKEY_SEED: (await readFile(join(out, 'nats/keys', `${service}.nk`), 'utf8')).trim(),
-    ...(databaseUsers.includes(user) ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) } : {}),
+    ...(databaseUsers.includes(user)
+      ? { DATABASE_URL: databaseUrl(user, postgres[`${user.toUpperCase()}_PASSWORD`]) }
+      : {}),
   });
 }
-process.stdout.write(`Secrets for docker-compose.yml are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`);
+process.stdout.write(
+  `Secrets for docker-compose.yml are in ${relative(process.cwd(), out) || '.'}; keep them out of version control and in your backups.\n`,
+);
 
 /** All that the file says, and newly made what it does not say. */
 async function environmentIn(name, makers) {
   const text = await readFile(join(out, name), 'utf8').catch(() => '');
-  const kept = Object.fromEntries(text.split('\n').filter((line) => line.includes('=')).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]));
+  const kept = Object.fromEntries(
+    text
+      .split('\n')
+      .filter((line) => line.includes('='))
+      .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+  );
   return { ...kept, ...Object.fromEntries(Object.entries(makers).map(([key, make]) => [key, kept[key] || make()])) };
 }
 
 async function write(name, environment) {
   const path = join(out, name);
-  await writeFile(path, `${Object.entries(environment).map((entry) => entry.join('=')).join('\n')}\n`, { mode: 0o600 });
+  await writeFile(
+    path,
+    `${Object.entries(environment)
+      .map((entry) => entry.join('='))
+      .join('\n')}\n`,
+    { mode: 0o600 },
+  );
   await chmod(path, 0o600);
 }
 

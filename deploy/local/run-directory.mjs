@@ -19,7 +19,10 @@ export class RunDirectory {
     const directory = new RunDirectory();
     directory.#path = path;
     const launcher = directory.#read(LAUNCHER);
-    if (launcher && (await isAlive(launcher))) throw new Error(`${path} is in use: a launcher (pid ${launcher.pid}) runs. Stop it first, or choose another DATA_DIR.`);
+    if (launcher && (await isAlive(launcher)))
+      throw new Error(
+        `${path} is in use: a launcher (pid ${launcher.pid}) runs. Stop it first, or choose another DATA_DIR.`,
+      );
     await directory.#endLeftovers();
     await directory.register(LAUNCHER, process.pid);
     return directory;
@@ -40,7 +43,9 @@ export class RunDirectory {
   }
 
   async #endLeftovers() {
-    const names = (await readdir(this.#path)).filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
+    const names = (await readdir(this.#path))
+      .filter((file) => file.endsWith('.json'))
+      .map((file) => file.slice(0, -'.json'.length));
     await Promise.all(names.map((name) => this.#endLeftover(name)));
   }
 
@@ -49,7 +54,8 @@ export class RunDirectory {
     if (leftover && (await isAlive(leftover))) {
       process.stdout.write(`ending ${name} (pid ${leftover.pid}), left by an earlier run\n`);
       process.kill(leftover.pid, 'SIGTERM');
-      if (!(await waitUntilGone(leftover.pid, leftover.startedAt, END_WITHIN_MS))) process.kill(leftover.pid, 'SIGKILL');
+      if (!(await waitUntilGone(leftover.pid, leftover.startedAt, END_WITHIN_MS)))
+        process.kill(leftover.pid, 'SIGKILL');
     }
     this.forget(name);
   }

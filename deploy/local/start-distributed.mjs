@@ -46,9 +46,17 @@ async function main() {
   running.push({ stop: async () => run.release() });
   const supervise = (settings) => {
     if (stopping) throw new Error('stopped while starting');
-    const supervised = new Supervised({ ...settings, log, register: (name, pid) => void run.register(name, pid), forget: (name) => run.forget(name) });
+    const supervised = new Supervised({
+      ...settings,
+      log,
+      register: (name, pid) => void run.register(name, pid),
+      forget: (name) => run.forget(name),
+    });
     processes.push(supervised);
-    running.push({ stop: () => supervised.stop(SERVICE_NAMES.includes(settings.name) ? SERVICE_STOPS_WITHIN_MS : SERVER_STOPS_WITHIN_MS) });
+    running.push({
+      stop: () =>
+        supervised.stop(SERVICE_NAMES.includes(settings.name) ? SERVICE_STOPS_WITHIN_MS : SERVER_STOPS_WITHIN_MS),
+    });
     return supervised;
   };
 
@@ -66,18 +74,44 @@ async function main() {
   for (const service of SERVICE_NAMES) {
     const internalPort = await freePort();
     const entry = fileURLToPath(new URL(`../../apps/${service}/dist/main.js`, import.meta.url));
-    const own = { INTERNAL_PORT: String(internalPort), ...(servers.seeds ? { NATS_NKEY_SEED: servers.seeds[service] } : {}) };
-    const supervised = supervise({ name: service, file: process.execPath, args: [entry], env: { ...settings, ...own } });
+    const own = {
+      INTERNAL_PORT: String(internalPort),
+      ...(servers.seeds ? { NATS_NKEY_SEED: servers.seeds[service] } : {}),
+    };
+    const supervised = supervise({
+      name: service,
+      file: process.execPath,
+      args: [entry],
+      env: { ...settings, ...own },
+    });
     services.push({ supervised, internalPort });
   }
-  await Promise.all(services.map(({ supervised, internalPort }) => untilReady(supervised, `http://127.0.0.1:${internalPort}/healthz/ready`)));
+  await Promise.all(
+    services.map(({ supervised, internalPort }) =>
+      untilReady(supervised, `http://127.0.0.1:${internalPort}/healthz/ready`),
+    ),
+  );
   const port = Number(env.PORT || '3000');
   await untilReady(services.at(-1).supervised, `http://${env.HOST || '127.0.0.1'}:${port}/api/v1/health`);
   if (stopping) return;
-  [...servers.supervised, ...services.map(({ supervised }) => supervised)].forEach((supervised) => supervised.keepAlive());
+  [...servers.supervised, ...services.map(({ supervised }) => supervised)].forEach((supervised) =>
+    supervised.keepAlive(),
+  );
 
-  tell([...servers.told, ...services.map(({ supervised, internalPort }) => [supervised.name, `pid ${supervised.pid}, http://127.0.0.1:${internalPort}/healthz/ready`])]);
-  printBanner({ settings, port, dataPath: data.path, embedded: servers.embedded, seconds: (performance.now() - startedAt) / 1000 });
+  tell([
+    ...servers.told,
+    ...services.map(({ supervised, internalPort }) => [
+      supervised.name,
+      `pid ${supervised.pid}, http://127.0.0.1:${internalPort}/healthz/ready`,
+    ]),
+  ]);
+  printBanner({
+    settings,
+    port,
+    dataPath: data.path,
+    embedded: servers.embedded,
+    seconds: (performance.now() - startedAt) / 1000,
+  });
 }
 
 /** Those that no variable names. */
@@ -121,7 +155,8 @@ async function startServers(data, supervise) {
 async function untilReady(supervised, url) {
   for (const deadline = Date.now() + READY_WITHIN_MS; Date.now() < deadline; await delay(100)) {
     if (stopping) return;
-    if (!supervised.isRunning()) throw new Error(`${supervised.name} ended before it was ready; its last words are above.`);
+    if (!supervised.isRunning())
+      throw new Error(`${supervised.name} ended before it was ready; its last words are above.`);
     const isReady = await fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
       (response) => response.ok,
       () => false,

@@ -66,12 +66,15 @@ export class Supervised {
 
   #start() {
     const { name, file, args, env, log, register, forget, deathSignal } = this.#settings;
-    const [program, ...rest] = canFollowParent ? ['setpriv', '--pdeathsig', deathSignal, file, ...args] : [file, ...args];
+    const [program, ...rest] = canFollowParent
+      ? ['setpriv', '--pdeathsig', deathSignal, file, ...args]
+      : [file, ...args];
     // A group of its own: Ctrl-C in the terminal is for the launcher, who stops everything in order.
     const child = spawn(program, rest, { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     const startedAt = Date.now();
-    for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', (line) => log(name, line));
+    for (const stream of [child.stdout, child.stderr])
+      createInterface({ input: stream }).on('line', (line) => log(name, line));
     child.once('error', (error) => log(name, error.message));
     if (child.pid !== undefined) register(name, child.pid);
     child.once('exit', (code, signal) => {

@@ -48,8 +48,13 @@ async function generate() {
     storeDir: values['store-dir'],
     syncAlways: !values['before-2.10'],
   });
-  await writeFile(join(values.out, 'nats.conf'), `# Made by deploy/nats/generate-keys.mjs; holds public keys only.\n${config}`);
-  process.stdout.write(`${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length} keys in ${keys}; give each service its own as NATS_NKEY_SEED\n`);
+  await writeFile(
+    join(values.out, 'nats.conf'),
+    `# Made by deploy/nats/generate-keys.mjs; holds public keys only.\n${config}`,
+  );
+  process.stdout.write(
+    `${join(values.out, 'nats.conf')} and ${SERVICE_NAMES.length} keys in ${keys}; give each service its own as NATS_NKEY_SEED\n`,
+  );
 }
 
 /** The key in this file, made first when there is none. */

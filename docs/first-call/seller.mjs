@@ -15,7 +15,11 @@ let secret = [];
 const server = await sellerServer(
   ({ body, call }) => {
     console.log(`${call.event} ${call.requestId}`);
-    return { words: String(body.text ?? '').split(/\s+/).filter(Boolean).length };
+    return {
+      words: String(body.text ?? '')
+        .split(/\s+/)
+        .filter(Boolean).length,
+    };
   },
   { secret: () => secret },
 );
@@ -30,7 +34,9 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 
 async function open() {
-  const { marketplace: otto, registration } = await new Marketplace({ baseUrl }).register(solanaWallet(), { displayName: 'Otto' });
+  const { marketplace: otto, registration } = await new Marketplace({ baseUrl }).register(solanaWallet(), {
+    displayName: 'Otto',
+  });
   const listing = await otto.listings.create({
     name: 'Word count',
     description: 'Counts the words of a text.',
@@ -40,7 +46,9 @@ async function open() {
   });
   secret = listing.gateway_signing_secret;
   await mkdir(new URL('.', memory), { recursive: true });
-  await writeFile(memory, JSON.stringify({ baseUrl, apiKey: registration.api_key, id: listing.id, secret }), { mode: 0o600 });
+  await writeFile(memory, JSON.stringify({ baseUrl, apiKey: registration.api_key, id: listing.id, secret }), {
+    mode: 0o600,
+  });
   return { otto, listing };
 }
 
@@ -50,7 +58,10 @@ async function reopen() {
   secret = known.secret;
   const otto = new Marketplace({ baseUrl, apiKey: known.apiKey });
   try {
-    return { otto, listing: await otto.listings.update({ id: known.id }, { status: 'active', private_endpoint_url: server.url }) };
+    return {
+      otto,
+      listing: await otto.listings.update({ id: known.id }, { status: 'active', private_endpoint_url: server.url }),
+    };
   } catch (error) {
     if (error.status === 401) return null; // Another marketplace by now: its data directory was removed.
     throw error;

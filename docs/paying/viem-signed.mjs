@@ -16,7 +16,10 @@ const decode = (header) => JSON.parse(Buffer.from(header, 'base64').toString());
 const asked = await call();
 const { resource, accepts } = decode(asked.headers.get('payment-required'));
 const accepted = accepts[0];
-console.log(asked.status, `${accepted.amount} base units of ${accepted.asset} on ${accepted.network} to ${accepted.payTo}`);
+console.log(
+  asked.status,
+  `${accepted.amount} base units of ${accepted.asset} on ${accepted.network} to ${accepted.payTo}`,
+);
 
 const payer = privateKeyToAccount(PAYER_KEY);
 const authorization = {
@@ -29,13 +32,27 @@ const authorization = {
 };
 const field = (name, type) => ({ name, type });
 const signature = await payer.signTypedData({
-  domain: { name: accepted.extra.name, version: accepted.extra.version, chainId: Number(accepted.network.split(':')[1]), verifyingContract: accepted.asset },
+  domain: {
+    name: accepted.extra.name,
+    version: accepted.extra.version,
+    chainId: Number(accepted.network.split(':')[1]),
+    verifyingContract: accepted.asset,
+  },
   types: {
-    TransferWithAuthorization: [field('from', 'address'), field('to', 'address'), field('value', 'uint256'), field('validAfter', 'uint256'), field('validBefore', 'uint256'), field('nonce', 'bytes32')],
+    TransferWithAuthorization: [
+      field('from', 'address'),
+      field('to', 'address'),
+      field('value', 'uint256'),
+      field('validAfter', 'uint256'),
+      field('validBefore', 'uint256'),
+      field('nonce', 'bytes32'),
+    ],
   },
   primaryType: 'TransferWithAuthorization',
   message: authorization,
 });
-const paid = await call({ 'PAYMENT-SIGNATURE': encode({ x402Version: 2, resource, accepted, payload: { signature, authorization } }) });
+const paid = await call({
+  'PAYMENT-SIGNATURE': encode({ x402Version: 2, resource, accepted, payload: { signature, authorization } }),
+});
 console.log(paid.status, await paid.text());
 if (paid.headers.has('payment-response')) console.log(decode(paid.headers.get('payment-response')));

@@ -15,19 +15,46 @@ const rateLimits = text(SHIPPED).transform((given, context) => {
 });
 
 const cidrs = text('')
-  .transform((given) => given.split(',').map((entry) => entry.trim()).filter(Boolean))
+  .transform((given) =>
+    given
+      .split(',')
+      .map((entry) => entry.trim())
+      .filter(Boolean),
+  )
   .refine((entries) => entries.every(isCidr), 'must be addresses or CIDRs, comma separated');
 
-const contact = z.string().regex(/^(mailto:|https:\/\/|tel:)[\x21-\x7e]{1,500}$/, 'must be a mailto:, https: or tel: URI');
+const contact = z
+  .string()
+  .regex(/^(mailto:|https:\/\/|tel:)[\x21-\x7e]{1,500}$/, 'must be a mailto:, https: or tel: URI');
 
 const variables = defineConfig('api-gateway', {
   host: variable('HOST', text('127.0.0.1'), 'address the public port listens on'),
   port: variable('PORT', integer(0, 65_535, 3000), 'public port'),
-  requestBudgetMs: variable('API_GATEWAY_REQUEST_BUDGET_MS', integer(100, 60_000, 10_000), 'how long a request may take in milliseconds before it is answered 503'),
-  callBudgetMs: variable('API_GATEWAY_CALL_BUDGET_MS', integer(1_000, 600_000, 150_000), 'the same for requests that wait for a seller; longer than the longest endpoint timeout (120000)'),
-  trustedProxies: variable('API_GATEWAY_TRUSTED_PROXIES', cidrs, 'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored'),
-  securityContact: variable('API_GATEWAY_SECURITY_CONTACT', optional(contact), 'whom to tell of a weakness: a mailto:, https: or tel: URI for /.well-known/security.txt; no such file when absent'),
-  rateLimits: variable('RATE_LIMITS', rateLimits, 'requests an account, or an address without one, may send: <name>=<requests>/<seconds>[:<at once>], comma separated; what is not named stays as shipped; off in sandbox mode alone'),
+  requestBudgetMs: variable(
+    'API_GATEWAY_REQUEST_BUDGET_MS',
+    integer(100, 60_000, 10_000),
+    'how long a request may take in milliseconds before it is answered 503',
+  ),
+  callBudgetMs: variable(
+    'API_GATEWAY_CALL_BUDGET_MS',
+    integer(1_000, 600_000, 150_000),
+    'the same for requests that wait for a seller; longer than the longest endpoint timeout (120000)',
+  ),
+  trustedProxies: variable(
+    'API_GATEWAY_TRUSTED_PROXIES',
+    cidrs,
+    'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored',
+  ),
+  securityContact: variable(
+    'API_GATEWAY_SECURITY_CONTACT',
+    optional(contact),
+    'whom to tell of a weakness: a mailto:, https: or tel: URI for /.well-known/security.txt; no such file when absent',
+  ),
+  rateLimits: variable(
+    'RATE_LIMITS',
+    rateLimits,
+    'requests an account, or an address without one, may send: <name>=<requests>/<seconds>[:<at once>], comma separated; what is not named stays as shipped; off in sandbox mode alone',
+  ),
   ...limitsVariables,
 });
 
@@ -37,7 +64,8 @@ export const apiGatewayConfig: ConfigDefinition<ApiGatewayConfig> = {
   ...variables,
   parse(env, problems) {
     const config = variables.parse(env, problems);
-    if (config.rateLimits === 'off' && env.PAYMENTS_MODE === 'live') problems.push('RATE_LIMITS: must not be off with PAYMENTS_MODE=live');
+    if (config.rateLimits === 'off' && env.PAYMENTS_MODE === 'live')
+      problems.push('RATE_LIMITS: must not be off with PAYMENTS_MODE=live');
     return config;
   },
 };

@@ -14,13 +14,24 @@ import { answerSocketErrors } from './http/socket-errors.js';
 import { OpenApi } from './openapi/openapi.js';
 
 /** Everything that must stand before the first route is registered. */
-export async function configureEdge(app: NestFastifyApplication, { requestBudgetMs, callBudgetMs }: ApiGatewayConfig): Promise<void> {
+export async function configureEdge(
+  app: NestFastifyApplication,
+  { requestBudgetMs, callBudgetMs }: ApiGatewayConfig,
+): Promise<void> {
   const { publicUrl, paymentsMode } = app.get<ConfigOf<typeof platformConfig>>(platformConfig.token);
   const sandbox = paymentsMode === 'sandbox';
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
   app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document'] });
-  const routes = installDoors(adapter.getInstance(), { authenticator: app.get(Authenticator), sessionCookie: app.get(SessionCookie), limiter: app.get(RateLimiter), sandbox, requestBudgetMs, callBudgetMs, hop: hopOf(publicUrl) });
+  const routes = installDoors(adapter.getInstance(), {
+    authenticator: app.get(Authenticator),
+    sessionCookie: app.get(SessionCookie),
+    limiter: app.get(RateLimiter),
+    sandbox,
+    requestBudgetMs,
+    callBudgetMs,
+    hop: hopOf(publicUrl),
+  });
   const errors = new ErrorFilter(links, routes);
   adapter.errors = errors;
   app.useGlobalFilters(errors);

@@ -7,5 +7,15 @@ import { PopularityModule } from './popularity/popularity.module.js';
 import { ProvidersModule } from './providers/providers.module.js';
 import { RatingsModule } from './ratings/ratings.module.js';
 
-@Module({ imports: [CategoriesModule, ProvidersModule, ChallengesModule, ListingsModule, EndpointsModule, PopularityModule, RatingsModule] })
+@Module({
+  imports: [
+    CategoriesModule,
+    ProvidersModule,
+    ChallengesModule,
+    ListingsModule,
+    EndpointsModule,
+    PopularityModule,
+    RatingsModule,
+  ],
+})
 export class CatalogModule {}

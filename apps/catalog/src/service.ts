@@ -5,4 +5,10 @@ import { catalogDatabase } from './database.js';
 import { listingsCommands } from './listings/listings.commands.js';
 import { samplesCommands } from './samples/samples.commands.js';
 
-export const catalog = defineService({ name: 'catalog', module: CatalogModule, config: catalogConfig, database: catalogDatabase, commands: [...listingsCommands, ...samplesCommands] });
+export const catalog = defineService({
+  name: 'catalog',
+  module: CatalogModule,
+  config: catalogConfig,
+  database: catalogDatabase,
+  commands: [...listingsCommands, ...samplesCommands],
+});

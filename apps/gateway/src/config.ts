@@ -1,18 +1,70 @@
 import { limitsVariables } from '@market/limits';
-import { defineConfig, integer, text, variable, type ConfigDefinition, type ConfigOf, type Environment } from '@market/runtime';
+import {
+  defineConfig,
+  integer,
+  text,
+  variable,
+  type ConfigDefinition,
+  type ConfigOf,
+  type Environment,
+} from '@market/runtime';
 
 const variables = defineConfig('gateway', {
-  port: variable('PORT', integer(0, 65_535, 3000), 'the public port of the edge, to which no endpoint on this machine may lead'),
-  sellerTimeoutMs: variable('GATEWAY_SELLER_TIMEOUT_MS', integer(1000, 120_000, 30_000), 'total time a seller has for one answer, where its endpoint says nothing else'),
-  sellerConnectTimeoutMs: variable('GATEWAY_SELLER_CONNECT_TIMEOUT_MS', integer(100, 30_000, 5_000), 'time to reach a seller: name, TCP and TLS'),
-  waitForResultMs: variable('GATEWAY_WAIT_FOR_RESULT_MS', integer(0, 60_000, 5_000), 'how long a retry waits for the result of another attempt before it is told to come back'),
-  resumeIntervalMs: variable('GATEWAY_RESUME_INTERVAL_MS', integer(50, 600_000, 1_000), 'how often stored results that a crash left unsettled are looked for'),
-  failingAfter: variable('GATEWAY_FAILING_AFTER', integer(1, 1_000, 5), 'calls of at least two buyers that a seller fails in a row before its endpoint counts as failing and no more are sold'),
-  probeIntervalMs: variable('GATEWAY_PROBE_INTERVAL_MS', integer(10, 3_600_000, 30_000), 'how often a failing endpoint is probed; a new one that no call has reached is after twice as long'),
-  resultsKeptDays: variable('GATEWAY_RESULTS_KEPT_DAYS', integer(2, 3_650, 30), 'how long the result of a delivered call is kept, and with it how long its relay request id may be repeated'),
-  historyKeptDays: variable('GATEWAY_HISTORY_KEPT_DAYS', integer(2, 3_650, 90), 'how long a call shows in the history of its buyer and its seller, at least as long as its result is kept'),
-  pruneIntervalMs: variable('GATEWAY_PRUNE_INTERVAL_MS', integer(50, 86_400_000, 60_000), 'how often results and calls that are kept no longer are looked for'),
-  ownHosts: variable('GATEWAY_OWN_HOSTS', text(''), 'further host names of this marketplace that no endpoint may point to, comma separated'),
+  port: variable(
+    'PORT',
+    integer(0, 65_535, 3000),
+    'the public port of the edge, to which no endpoint on this machine may lead',
+  ),
+  sellerTimeoutMs: variable(
+    'GATEWAY_SELLER_TIMEOUT_MS',
+    integer(1000, 120_000, 30_000),
+    'total time a seller has for one answer, where its endpoint says nothing else',
+  ),
+  sellerConnectTimeoutMs: variable(
+    'GATEWAY_SELLER_CONNECT_TIMEOUT_MS',
+    integer(100, 30_000, 5_000),
+    'time to reach a seller: name, TCP and TLS',
+  ),
+  waitForResultMs: variable(
+    'GATEWAY_WAIT_FOR_RESULT_MS',
+    integer(0, 60_000, 5_000),
+    'how long a retry waits for the result of another attempt before it is told to come back',
+  ),
+  resumeIntervalMs: variable(
+    'GATEWAY_RESUME_INTERVAL_MS',
+    integer(50, 600_000, 1_000),
+    'how often stored results that a crash left unsettled are looked for',
+  ),
+  failingAfter: variable(
+    'GATEWAY_FAILING_AFTER',
+    integer(1, 1_000, 5),
+    'calls of at least two buyers that a seller fails in a row before its endpoint counts as failing and no more are sold',
+  ),
+  probeIntervalMs: variable(
+    'GATEWAY_PROBE_INTERVAL_MS',
+    integer(10, 3_600_000, 30_000),
+    'how often a failing endpoint is probed; a new one that no call has reached is after twice as long',
+  ),
+  resultsKeptDays: variable(
+    'GATEWAY_RESULTS_KEPT_DAYS',
+    integer(2, 3_650, 30),
+    'how long the result of a delivered call is kept, and with it how long its relay request id may be repeated',
+  ),
+  historyKeptDays: variable(
+    'GATEWAY_HISTORY_KEPT_DAYS',
+    integer(2, 3_650, 90),
+    'how long a call shows in the history of its buyer and its seller, at least as long as its result is kept',
+  ),
+  pruneIntervalMs: variable(
+    'GATEWAY_PRUNE_INTERVAL_MS',
+    integer(50, 86_400_000, 60_000),
+    'how often results and calls that are kept no longer are looked for',
+  ),
+  ownHosts: variable(
+    'GATEWAY_OWN_HOSTS',
+    text(''),
+    'further host names of this marketplace that no endpoint may point to, comma separated',
+  ),
   ...limitsVariables,
 });
 
@@ -27,7 +79,9 @@ export const gatewayConfig: ConfigDefinition<GatewayConfig> = {
 };
 
 function internalHostsOf(env: Environment): string[] {
-  const urls = Object.entries(env).flatMap(([name, value]) => (/^(NATS|REDIS|(\w+_)?DATABASE)_URL$/.test(name) ? (value ?? '').split(',') : []));
+  const urls = Object.entries(env).flatMap(([name, value]) =>
+    /^(NATS|REDIS|(\w+_)?DATABASE)_URL$/.test(name) ? (value ?? '').split(',') : [],
+  );
   // Without a port it is the usual one, which no endpoint may have.
   return urls.flatMap((url) => (URL.canParse(url) && new URL(url).port ? [new URL(url).host] : []));
 }

@@ -38,16 +38,31 @@ import { Offerings } from './offerings/offerings.js';
     {
       provide: EndpointUrlPolicy,
       useFactory: (platform: ConfigOf<typeof platformConfig>, config: GatewayConfig) =>
-        new EndpointUrlPolicy({ allowPrivate: platform.allowPrivateEndpoints, ownHosts: [new URL(platform.publicUrl).host, `localhost:${config.port}`, ...config.ownHosts.split(',').filter(Boolean), ...config.internalHosts] }),
+        new EndpointUrlPolicy({
+          allowPrivate: platform.allowPrivateEndpoints,
+          ownHosts: [
+            new URL(platform.publicUrl).host,
+            `localhost:${config.port}`,
+            ...config.ownHosts.split(',').filter(Boolean),
+            ...config.internalHosts,
+          ],
+        }),
       inject: [platformConfig.token, gatewayConfig.token],
     },
     {
       provide: SellerConnections,
       useFactory: (platform: ConfigOf<typeof platformConfig>, config: GatewayConfig) =>
-        new SellerConnections({ allowPrivate: platform.allowPrivateEndpoints, connectTimeoutMs: config.sellerConnectTimeoutMs }),
+        new SellerConnections({
+          allowPrivate: platform.allowPrivateEndpoints,
+          connectTimeoutMs: config.sellerConnectTimeoutMs,
+        }),
       inject: [platformConfig.token, gatewayConfig.token],
     },
-    { provide: SellerClient, useFactory: (connections: SellerConnections, policy: EndpointUrlPolicy) => new SellerClient(connections, policy), inject: [SellerConnections, EndpointUrlPolicy] },
+    {
+      provide: SellerClient,
+      useFactory: (connections: SellerConnections, policy: EndpointUrlPolicy) => new SellerClient(connections, policy),
+      inject: [SellerConnections, EndpointUrlPolicy],
+    },
     SignedRequests,
     OwnedEndpoint,
     CallableEndpoints,

@@ -6,11 +6,15 @@ const urlByChain = z
   .string()
   .default('')
   .transform((text, context): ReadonlyMap<string, string> => {
-    const pairs = text.split(',').map((pair) => pair.trim()).filter((pair) => pair !== '');
+    const pairs = text
+      .split(',')
+      .map((pair) => pair.trim())
+      .filter((pair) => pair !== '');
     const urls = new Map<string, string>();
     for (const [index, pair] of pairs.entries()) {
       const [, chainId, url] = /^([1-9]\d{0,15})=(https?:\/\/.+)$/.exec(pair) ?? [];
-      if (!chainId || !url || !URL.canParse(url)) context.addIssue(`pair ${index + 1} is not <chain id>=<http or https URL>`);
+      if (!chainId || !url || !URL.canParse(url))
+        context.addIssue(`pair ${index + 1} is not <chain id>=<http or https URL>`);
       else if (urls.has(chainId)) context.addIssue(`chain ${chainId} is given twice`);
       else urls.set(chainId, url);
     }
@@ -18,13 +22,37 @@ const urlByChain = z
   });
 
 export const identityConfig = defineConfig('identity', {
-  powDifficulty: variable('REGISTRATION_POW_DIFFICULTY', integer(1, 8, 4), 'hex zeros the proof of work of a registration starts with; each makes it 16 times harder'),
-  challengeTtlSeconds: variable('IDENTITY_CHALLENGE_TTL_SECONDS', integer(30, 3600, 300), 'how long a wallet challenge may be answered'),
-  sessionTtlSeconds: variable('IDENTITY_SESSION_TTL_SECONDS', integer(1, 2_592_000, 43_200), 'how long a human stays signed in'),
-  maxOpenChallenges: variable('IDENTITY_MAX_OPEN_CHALLENGES', integer(1, 10_000, 128), 'unused challenges one wallet may have at a time; the oldest gives way to one more'),
+  powDifficulty: variable(
+    'REGISTRATION_POW_DIFFICULTY',
+    integer(1, 8, 4),
+    'hex zeros the proof of work of a registration starts with; each makes it 16 times harder',
+  ),
+  challengeTtlSeconds: variable(
+    'IDENTITY_CHALLENGE_TTL_SECONDS',
+    integer(30, 3600, 300),
+    'how long a wallet challenge may be answered',
+  ),
+  sessionTtlSeconds: variable(
+    'IDENTITY_SESSION_TTL_SECONDS',
+    integer(1, 2_592_000, 43_200),
+    'how long a human stays signed in',
+  ),
+  maxOpenChallenges: variable(
+    'IDENTITY_MAX_OPEN_CHALLENGES',
+    integer(1, 10_000, 128),
+    'unused challenges one wallet may have at a time; the oldest gives way to one more',
+  ),
   maxApiKeys: variable('IDENTITY_MAX_API_KEYS', integer(1, 1_000, 100), 'API keys of one account that work at a time'),
-  maxStoredChallenges: variable('IDENTITY_MAX_STORED_CHALLENGES', integer(1_000, 100_000_000, 1_000_000), 'challenges kept in all; beyond, those that expire first go'),
-  evmRpcUrls: variable('IDENTITY_EVM_RPC_URLS', urlByChain, 'JSON-RPC by chain id, as 1=https://…,8453=https://…; lets contract wallets (EIP-1271, EIP-6492) of these chains in'),
+  maxStoredChallenges: variable(
+    'IDENTITY_MAX_STORED_CHALLENGES',
+    integer(1_000, 100_000_000, 1_000_000),
+    'challenges kept in all; beyond, those that expire first go',
+  ),
+  evmRpcUrls: variable(
+    'IDENTITY_EVM_RPC_URLS',
+    urlByChain,
+    'JSON-RPC by chain id, as 1=https://…,8453=https://…; lets contract wallets (EIP-1271, EIP-6492) of these chains in',
+  ),
 });
 
 export type IdentityConfig = ConfigOf<typeof identityConfig>;

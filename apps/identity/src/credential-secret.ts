@@ -8,7 +8,8 @@ const BOUND = 256 - (256 % BASE62.length);
 export function newCredentialSecret(): string {
   let secret = '';
   while (secret.length < CREDENTIAL_SECRET_LENGTH) {
-    for (const byte of randomBytes(CREDENTIAL_SECRET_LENGTH - secret.length)) if (byte < BOUND) secret += BASE62[byte % BASE62.length]!;
+    for (const byte of randomBytes(CREDENTIAL_SECRET_LENGTH - secret.length))
+      if (byte < BOUND) secret += BASE62[byte % BASE62.length]!;
   }
   return secret;
 }

@@ -1,4 +1,14 @@
-import { choice, defineConfig, integer, optional, text, url, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
+import {
+  choice,
+  defineConfig,
+  integer,
+  optional,
+  text,
+  url,
+  variable,
+  type ConfigDefinition,
+  type ConfigOf,
+} from '@market/runtime';
 import { isAddress, type Address, type Hex } from 'viem';
 import { parseSigningKeys } from './books/receipt-signer.js';
 import { USDC } from './rails/assets.js';
@@ -13,46 +23,160 @@ const signingKeys = text().superRefine((value, context) => {
   }
 });
 
-const address = text().refine((value) => isAddress(value), 'must be an EVM address').transform((value) => value as Address);
+const address = text()
+  .refine((value) => isAddress(value), 'must be an EVM address')
+  .transform((value) => value as Address);
 const privateKey = text()
   .refine((value) => /^0x[0-9a-fA-F]{64}$/.test(value), 'must be 0x and 64 hex digits')
   .transform((value) => value as Hex);
 
 const variables = defineConfig('payments-ledger', {
-  feeBps: variable('PAYMENTS_LEDGER_FEE_BPS', integer(0, 10_000, 500), 'marketplace fee in basis points of the gross price; kept on each offer'),
-  offerTtlSeconds: variable('PAYMENTS_LEDGER_OFFER_TTL_SECONDS', integer(1, 86_400, 900), 'how long an unpaid offer can be paid'),
-  openOffersPerBuyer: variable('PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER', integer(1, 10_000_000, 1_000), 'unpaid offers that one account may have open at once'),
-  retryWindowSeconds: variable('PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS', integer(1, 604_800, 86_400), 'how long a paid call that was not delivered may be repeated before it is refunded'),
-  minimumX402Micros: variable('PAYMENTS_LEDGER_MINIMUM_X402_MICROS', integer(0, 1_000_000_000, 1_000), 'least price in micros of a call that is paid by a signed authorization of USDC'),
-  defaultRoute: variable('GATEWAY_DEFAULT_ROUTE', choice(['supported', 'preferred_currency'], 'supported'), "route of a call that names none: supported takes the cheapest where the listing's currency cannot carry the price; preferred_currency insists on it"),
-  sandboxPendingSeconds: variable('PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS', integer(0, 3600, 2), 'how long a sandbox payment with outcome "pending" takes to become final'),
-  x402Chains: variable('PAYMENTS_LEDGER_X402_CHAINS', optional(x402Chains), 'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,eip155:84532; turns the x402 rail on'),
-  x402PayToAddress: variable('PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS', optional(address), 'your own EVM address, which every signed payment pays; needed with chains'),
-  x402Usdc: variable('PAYMENTS_LEDGER_X402_USDC', optional(tokenAddresses), "USDC contracts, of 6 decimals, as eip155:31337=0x…, where they are not the issuer's known ones"),
-  x402RpcTimeoutMs: variable('PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS', integer(100, 8_000, 5_000), 'how long an RPC server may take, and whoever verifies a signed payment'),
-  unsettledPerPayer: variable('PAYMENTS_LEDGER_UNSETTLED_PER_PAYER', integer(1, 100_000, 10), 'calls of one wallet, paid by signatures of one asset, that may be under way and not settled at once where no RPC server tells what the wallet holds'),
-  facilitatorUrl: variable('PAYMENTS_LEDGER_X402_FACILITATOR_URL', optional(url()), 'x402 facilitator that settles signed payments'),
-  facilitatorApiKey: variable('PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY', optional(text()), 'sent to the facilitator as Authorization: Bearer'),
-  facilitatorKey: variable('PAYMENTS_LEDGER_X402_FACILITATOR_KEY', optional(privateKey), 'private key that pays the gas when this process settles signed payments itself; instead of a facilitator URL'),
-  facilitatorTimeoutMs: variable('PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS', integer(100, 120_000, 30_000), 'how long a facilitator may take before its answer counts as unknown'),
-  relayUrl: variable('PAYMENTS_LEDGER_RELAY_URL', optional(url()), 'Relay that carries payments between chains, https://api.relay.link or https://api.testnets.relay.link; turns the Relay rail on'),
-  relayApiKey: variable('PAYMENTS_LEDGER_RELAY_API_KEY', optional(text()), 'API key of Relay; its webhooks are signed with it'),
+  feeBps: variable(
+    'PAYMENTS_LEDGER_FEE_BPS',
+    integer(0, 10_000, 500),
+    'marketplace fee in basis points of the gross price; kept on each offer',
+  ),
+  offerTtlSeconds: variable(
+    'PAYMENTS_LEDGER_OFFER_TTL_SECONDS',
+    integer(1, 86_400, 900),
+    'how long an unpaid offer can be paid',
+  ),
+  openOffersPerBuyer: variable(
+    'PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER',
+    integer(1, 10_000_000, 1_000),
+    'unpaid offers that one account may have open at once',
+  ),
+  retryWindowSeconds: variable(
+    'PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS',
+    integer(1, 604_800, 86_400),
+    'how long a paid call that was not delivered may be repeated before it is refunded',
+  ),
+  minimumX402Micros: variable(
+    'PAYMENTS_LEDGER_MINIMUM_X402_MICROS',
+    integer(0, 1_000_000_000, 1_000),
+    'least price in micros of a call that is paid by a signed authorization of USDC',
+  ),
+  defaultRoute: variable(
+    'GATEWAY_DEFAULT_ROUTE',
+    choice(['supported', 'preferred_currency'], 'supported'),
+    "route of a call that names none: supported takes the cheapest where the listing's currency cannot carry the price; preferred_currency insists on it",
+  ),
+  sandboxPendingSeconds: variable(
+    'PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS',
+    integer(0, 3600, 2),
+    'how long a sandbox payment with outcome "pending" takes to become final',
+  ),
+  x402Chains: variable(
+    'PAYMENTS_LEDGER_X402_CHAINS',
+    optional(x402Chains),
+    'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,eip155:84532; turns the x402 rail on',
+  ),
+  x402PayToAddress: variable(
+    'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS',
+    optional(address),
+    'your own EVM address, which every signed payment pays; needed with chains',
+  ),
+  x402Usdc: variable(
+    'PAYMENTS_LEDGER_X402_USDC',
+    optional(tokenAddresses),
+    "USDC contracts, of 6 decimals, as eip155:31337=0x…, where they are not the issuer's known ones",
+  ),
+  x402RpcTimeoutMs: variable(
+    'PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS',
+    integer(100, 8_000, 5_000),
+    'how long an RPC server may take, and whoever verifies a signed payment',
+  ),
+  unsettledPerPayer: variable(
+    'PAYMENTS_LEDGER_UNSETTLED_PER_PAYER',
+    integer(1, 100_000, 10),
+    'calls of one wallet, paid by signatures of one asset, that may be under way and not settled at once where no RPC server tells what the wallet holds',
+  ),
+  facilitatorUrl: variable(
+    'PAYMENTS_LEDGER_X402_FACILITATOR_URL',
+    optional(url()),
+    'x402 facilitator that settles signed payments',
+  ),
+  facilitatorApiKey: variable(
+    'PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY',
+    optional(text()),
+    'sent to the facilitator as Authorization: Bearer',
+  ),
+  facilitatorKey: variable(
+    'PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
+    optional(privateKey),
+    'private key that pays the gas when this process settles signed payments itself; instead of a facilitator URL',
+  ),
+  facilitatorTimeoutMs: variable(
+    'PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS',
+    integer(100, 120_000, 30_000),
+    'how long a facilitator may take before its answer counts as unknown',
+  ),
+  relayUrl: variable(
+    'PAYMENTS_LEDGER_RELAY_URL',
+    optional(url()),
+    'Relay that carries payments between chains, https://api.relay.link or https://api.testnets.relay.link; turns the Relay rail on',
+  ),
+  relayApiKey: variable(
+    'PAYMENTS_LEDGER_RELAY_API_KEY',
+    optional(text()),
+    'API key of Relay; its webhooks are signed with it',
+  ),
   relayRoutes: variable(
     'PAYMENTS_LEDGER_RELAY_ROUTES',
     text('eip155:8453:ETH,eip155:42161:USDC,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL').transform(relayRoutes),
     'what buyers may pay with through Relay, each with the least price in US dollars where it is not $0.10 on EVM chains and $0.01 on Solana: eip155:8453:ETH=0.25,…',
   ),
-  relayDestination: variable('PAYMENTS_LEDGER_RELAY_DESTINATION', text('eip155:8453:USDC').transform(relayDestination), 'USDC of the chain where sellers are paid through Relay'),
-  relayFeeRecipient: variable('PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT', optional(address), 'EVM address under which the marketplace fee accrues at Relay'),
-  relayMaxCostMicros: variable('PAYMENTS_LEDGER_RELAY_MAX_COST_MICROS', integer(0, 1_000_000_000, 500_000), 'the most in micros that Relay may add to a price; what costs more is not offered'),
-  relayReferrer: variable('PAYMENTS_LEDGER_RELAY_REFERRER', text('agent-marketplace'), 'how Relay knows our requests; debug-force-refund makes it send every payment back'),
-  relayQuotesPerMinute: variable('PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE', integer(1, 100_000, 50), "quotes that one process asks of Relay in any minute; the key's rate divided by the processes"),
-  relayStatusesPerMinute: variable('PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE', integer(1, 100_000, 200), 'the same for looks at a payment'),
+  relayDestination: variable(
+    'PAYMENTS_LEDGER_RELAY_DESTINATION',
+    text('eip155:8453:USDC').transform(relayDestination),
+    'USDC of the chain where sellers are paid through Relay',
+  ),
+  relayFeeRecipient: variable(
+    'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT',
+    optional(address),
+    'EVM address under which the marketplace fee accrues at Relay',
+  ),
+  relayMaxCostMicros: variable(
+    'PAYMENTS_LEDGER_RELAY_MAX_COST_MICROS',
+    integer(0, 1_000_000_000, 500_000),
+    'the most in micros that Relay may add to a price; what costs more is not offered',
+  ),
+  relayReferrer: variable(
+    'PAYMENTS_LEDGER_RELAY_REFERRER',
+    text('agent-marketplace'),
+    'how Relay knows our requests; debug-force-refund makes it send every payment back',
+  ),
+  relayQuotesPerMinute: variable(
+    'PAYMENTS_LEDGER_RELAY_QUOTES_PER_MINUTE',
+    integer(1, 100_000, 50),
+    "quotes that one process asks of Relay in any minute; the key's rate divided by the processes",
+  ),
+  relayStatusesPerMinute: variable(
+    'PAYMENTS_LEDGER_RELAY_STATUSES_PER_MINUTE',
+    integer(1, 100_000, 200),
+    'the same for looks at a payment',
+  ),
   relayTimeoutMs: variable('PAYMENTS_LEDGER_RELAY_TIMEOUT_MS', integer(100, 8_000, 5_000), 'how long Relay may take'),
-  signingKeys: variable('PAYMENTS_LEDGER_SIGNING_KEYS', signingKeys, 'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published'),
-  keepUnpaidDays: variable('PAYMENTS_LEDGER_KEEP_UNPAID_DAYS', integer(1, 3650, 30), 'how long an offer that brought no money is kept after its time'),
-  resumeIntervalMs: variable('PAYMENTS_LEDGER_RESUME_INTERVAL_MS', integer(50, 600_000, 500), 'how often settlements of signed payments that a crash left open are looked for'),
-  sweepIntervalMs: variable('PAYMENTS_LEDGER_SWEEP_INTERVAL_MS', integer(50, 600_000, 5_000), 'how often expired and undelivered payments and ended subscriptions are looked for'),
+  signingKeys: variable(
+    'PAYMENTS_LEDGER_SIGNING_KEYS',
+    signingKeys,
+    'Ed25519 keys that receipts are signed with: base64 of 32 random bytes, comma separated; the first signs, all are published',
+  ),
+  keepUnpaidDays: variable(
+    'PAYMENTS_LEDGER_KEEP_UNPAID_DAYS',
+    integer(1, 3650, 30),
+    'how long an offer that brought no money is kept after its time',
+  ),
+  resumeIntervalMs: variable(
+    'PAYMENTS_LEDGER_RESUME_INTERVAL_MS',
+    integer(50, 600_000, 500),
+    'how often settlements of signed payments that a crash left open are looked for',
+  ),
+  sweepIntervalMs: variable(
+    'PAYMENTS_LEDGER_SWEEP_INTERVAL_MS',
+    integer(50, 600_000, 5_000),
+    'how often expired and undelivered payments and ended subscriptions are looked for',
+  ),
 });
 
 export type PaymentsLedgerConfig = ConfigOf<typeof variables>;
@@ -63,24 +187,56 @@ export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
     const earlier = problems.length;
     const config = variables.parse(env, problems);
     if (problems.length > earlier) return config;
-    if (env.PAYMENTS_MODE === 'live' && !config.relayUrl && !config.x402Chains) problems.push('PAYMENTS_MODE: live needs a payment rail, and none is turned on; docs/payments.md says how, and PAYMENTS_MODE=sandbox takes play money');
+    if (env.PAYMENTS_MODE === 'live' && !config.relayUrl && !config.x402Chains)
+      problems.push(
+        'PAYMENTS_MODE: live needs a payment rail, and none is turned on; docs/payments.md says how, and PAYMENTS_MODE=sandbox takes play money',
+      );
     if (config.x402Chains) problems.push(...x402Problems(config, config.x402Chains));
     if (config.relayUrl) problems.push(...relayProblems(config));
     return config;
   },
 };
 
-const x402Problems = ({ x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey }: PaymentsLedgerConfig, chains: Map<string, string[]>): string[] => [
+const x402Problems = (
+  { x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey }: PaymentsLedgerConfig,
+  chains: Map<string, string[]>,
+): string[] => [
   ...(x402PayToAddress ? [] : ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_CHAINS']),
-  ...(facilitatorUrl || facilitatorKey ? [] : ['PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with PAYMENTS_LEDGER_X402_CHAINS, or PAYMENTS_LEDGER_X402_FACILITATOR_KEY']),
+  ...(facilitatorUrl || facilitatorKey
+    ? []
+    : [
+        'PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed with PAYMENTS_LEDGER_X402_CHAINS, or PAYMENTS_LEDGER_X402_FACILITATOR_KEY',
+      ]),
   ...[...chains].flatMap(([network, servers]) => [
-    ...(x402Usdc?.has(network) || USDC[network] ? [] : [`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`]),
-    ...(facilitatorUrl || servers.length > 0 ? [] : [`PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which PAYMENTS_LEDGER_X402_FACILITATOR_KEY needs`]),
+    ...(x402Usdc?.has(network) || USDC[network]
+      ? []
+      : [`PAYMENTS_LEDGER_X402_USDC: names no contract on ${network}, where the issuer's is not known`]),
+    ...(facilitatorUrl || servers.length > 0
+      ? []
+      : [
+          `PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of ${network}, which PAYMENTS_LEDGER_X402_FACILITATOR_KEY needs`,
+        ]),
   ]),
 ];
 
-const relayProblems = ({ relayApiKey, relayRoutes, relayDestination, relayFeeRecipient, feeBps }: PaymentsLedgerConfig): string[] => [
+const relayProblems = ({
+  relayApiKey,
+  relayRoutes,
+  relayDestination,
+  relayFeeRecipient,
+  feeBps,
+}: PaymentsLedgerConfig): string[] => [
   ...(relayApiKey ? [] : ['PAYMENTS_LEDGER_RELAY_API_KEY: is needed with PAYMENTS_LEDGER_RELAY_URL']),
-  ...(relayFeeRecipient || feeBps === 0 ? [] : ['PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed with PAYMENTS_LEDGER_RELAY_URL while there is a marketplace fee']),
-  ...(relayRoutes.some(({ network, currency }) => network === relayDestination.network && currency === relayDestination.currency) ? ['PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION, and Relay takes no fee for us of a plain transfer'] : []),
+  ...(relayFeeRecipient || feeBps === 0
+    ? []
+    : [
+        'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed with PAYMENTS_LEDGER_RELAY_URL while there is a marketplace fee',
+      ]),
+  ...(relayRoutes.some(
+    ({ network, currency }) => network === relayDestination.network && currency === relayDestination.currency,
+  )
+    ? [
+        'PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION, and Relay takes no fee for us of a plain transfer',
+      ]
+    : []),
 ];

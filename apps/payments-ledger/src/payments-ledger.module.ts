@@ -88,11 +88,20 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
       useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),
       inject: [paymentsLedgerConfig.token],
     },
-    { provide: KeylessTermsSeal, useFactory: ({ signingKeys }: PaymentsLedgerConfig) => new KeylessTermsSeal(signingKeys), inject: [paymentsLedgerConfig.token] },
+    {
+      provide: KeylessTermsSeal,
+      useFactory: ({ signingKeys }: PaymentsLedgerConfig) => new KeylessTermsSeal(signingKeys),
+      inject: [paymentsLedgerConfig.token],
+    },
     // A real rail comes first: on a network that both serve it is the one that was asked for.
     {
       provide: PAYMENT_RAILS,
-      useFactory: (sandbox: SandboxRail, { paymentsMode }: ConfigOf<typeof platformConfig>, config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [...configuredRails(config, bus), ...(paymentsMode === 'sandbox' ? [sandbox] : [])],
+      useFactory: (
+        sandbox: SandboxRail,
+        { paymentsMode }: ConfigOf<typeof platformConfig>,
+        config: PaymentsLedgerConfig,
+        bus: MessageBus,
+      ): PaymentRail[] => [...configuredRails(config, bus), ...(paymentsMode === 'sandbox' ? [sandbox] : [])],
       inject: [SandboxRail, platformConfig.token, paymentsLedgerConfig.token, MessageBus],
     },
   ],

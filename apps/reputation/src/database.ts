@@ -1,4 +1,8 @@
 import type { DatabaseDefinition } from '@market/persistence';
 import { CreateReputation1763650300000 } from './migrations/1763650300000-create-reputation.js';
 
-export const reputationDatabase: DatabaseDefinition = { schema: 'reputation', entities: [], migrations: [CreateReputation1763650300000] };
+export const reputationDatabase: DatabaseDefinition = {
+  schema: 'reputation',
+  entities: [],
+  migrations: [CreateReputation1763650300000],
+};

@@ -3,4 +3,10 @@ import { reputationDatabase } from './database.js';
 import { ReputationModule } from './reputation.module.js';
 import { scoreCommands } from './score/commands.js';
 
-export const reputation = defineService({ name: 'reputation', module: ReputationModule, config: defineConfig('reputation', {}), database: reputationDatabase, commands: scoreCommands });
+export const reputation = defineService({
+  name: 'reputation',
+  module: ReputationModule,
+  config: defineConfig('reputation', {}),
+  database: reputationDatabase,
+  commands: scoreCommands,
+});

@@ -26,7 +26,13 @@ export async function startMarketplace(env: Environment): Promise<RunningProcess
       DATABASE_URL: databaseUrl,
     };
     const running = await runProcess(services, inProcessTransport(), settings);
-    printBanner({ settings, port: running.httpPort!, dataPath: data.path, embedded: postgres !== undefined, seconds: (performance.now() - startedAt) / 1000 });
+    printBanner({
+      settings,
+      port: running.httpPort!,
+      dataPath: data.path,
+      embedded: postgres !== undefined,
+      seconds: (performance.now() - startedAt) / 1000,
+    });
     void postgres?.exited.then(() => {
       process.stderr.write('the embedded PostgreSQL ended by itself; stopping\n');
       process.exit(1);

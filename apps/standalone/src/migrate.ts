@@ -8,7 +8,8 @@ import { reasonOf } from './reason-of.js';
 async function migrateAll(env: Environment): Promise<void> {
   const targets = keepingServices.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
   const unnamed = targets.filter(({ url }) => !url);
-  if (unnamed.length > 0) throw new ConfigError(unnamed.map(({ name }) => `DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`));
+  if (unnamed.length > 0)
+    throw new ConfigError(unnamed.map(({ name }) => `DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`));
   for (const { name, database, url } of targets) {
     const ran = await migrate(database, url!).catch((error: unknown) => {
       throw new Error(`${name}: ${reasonOf(error)}`, { cause: error });

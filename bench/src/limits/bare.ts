@@ -12,7 +12,9 @@ import { serve } from './serve.js';
 const database = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 24 });
 database.on('error', () => undefined);
 await database.query('CREATE SCHEMA IF NOT EXISTS bench');
-await database.query('CREATE TABLE IF NOT EXISTS bench.calls (id uuid PRIMARY KEY, body text NOT NULL, result text NOT NULL, at timestamptz NOT NULL DEFAULT now())');
+await database.query(
+  'CREATE TABLE IF NOT EXISTS bench.calls (id uuid PRIMARY KEY, body text NOT NULL, result text NOT NULL, at timestamptz NOT NULL DEFAULT now())',
+);
 const seller = new Pool(process.env.SELLER_URL!, { connections: 32 });
 const app = Fastify();
 
@@ -29,7 +31,12 @@ app.post('/relay', async (request, reply) => {
   const body = JSON.stringify(request.body);
   const id = randomUUID();
   const signature = createHmac('sha256', 'bench').update(`${id}.${body}`).digest('base64');
-  const answer = await seller.request({ method: 'POST', path: '/call', headers: { 'content-type': 'application/json', 'x-signature': signature }, body });
+  const answer = await seller.request({
+    method: 'POST',
+    path: '/call',
+    headers: { 'content-type': 'application/json', 'x-signature': signature },
+    body,
+  });
   const result = await answer.body.text();
   const client = await database.connect();
   try {
@@ -46,7 +53,11 @@ app.post('/insert', async (request) => {
   await database.query({ ...insert, values: [id, JSON.stringify(request.body), ''] });
   return { id };
 });
-app.get<{ Querystring: { q: string } }>('/search', async (request) => ({ data: (await database.query({ ...search, values: [request.query.q] })).rows }));
-app.get<{ Querystring: { id: string } }>('/me', async (request) => ({ data: (await database.query({ ...me, values: [request.query.id] })).rows[0] }));
+app.get<{ Querystring: { q: string } }>('/search', async (request) => ({
+  data: (await database.query({ ...search, values: [request.query.q] })).rows,
+}));
+app.get<{ Querystring: { id: string } }>('/me', async (request) => ({
+  data: (await database.query({ ...me, values: [request.query.id] })).rows[0],
+}));
 
 await serve(app);

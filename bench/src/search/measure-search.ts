@@ -41,21 +41,37 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
   try {
     for (const size of sizes) shelves.push(await fill(size));
     const load = (shelf: Shelf, kind: number, forSeconds: number, tally?: Tally): Promise<Measured> =>
-      fire({ baseUrl: shelf.market.baseUrl, connections, seconds: forSeconds, expect: 200, next: () => ({ method: 'GET', path: pathOf(shelf.kinds[kind]!) }) }, tally);
+      fire(
+        {
+          baseUrl: shelf.market.baseUrl,
+          connections,
+          seconds: forSeconds,
+          expect: 200,
+          next: () => ({ method: 'GET', path: pathOf(shelf.kinds[kind]!) }),
+        },
+        tally,
+      );
     const inTurns = async (kind: number): Promise<Cell[]> => {
       const tallies = shelves.map(() => new Tally());
-      for (let turn = 0; turn < TURNS; turn += 1) for (const [place, shelf] of shelves.entries()) await load(shelf, kind, seconds / TURNS, tallies[place]);
-      return Promise.all(shelves.map(async (shelf, place) => ({ ...tallies[place]!.measured(), shown: await shownBy(shelf, kind) })));
+      for (let turn = 0; turn < TURNS; turn += 1)
+        for (const [place, shelf] of shelves.entries()) await load(shelf, kind, seconds / TURNS, tallies[place]);
+      return Promise.all(
+        shelves.map(async (shelf, place) => ({ ...tallies[place]!.measured(), shown: await shownBy(shelf, kind) })),
+      );
     };
     const { kinds } = shelves[0]!;
-    for (const shelf of shelves) for (const kind of kinds.keys()) await load(shelf, kind, WARM_UP_SECONDS / kinds.length);
+    for (const shelf of shelves)
+      for (const kind of kinds.keys()) await load(shelf, kind, WARM_UP_SECONDS / kinds.length);
     const rows: Row[] = [];
     for (const [kind, { name }] of kinds.entries()) rows.push({ name, cells: await inTurns(kind) });
     const changing = shelves.map(({ market }) => changeListings(market.databaseUrl, CHANGES_A_SECOND));
     const cells = await inTurns(kinds.length - 2).finally(() => Promise.all(changing.map((stop) => stop())));
     rows.push({ name: `the last but one, while ${CHANGES_A_SECOND} listings a second change`, cells });
     print(rows, { connections, seconds, sizes });
-    for (const { size, market } of shelves) console.log(`the process with ${size} listings peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB; with its PostgreSQL it holds ${shareOfTree(market.pid('standalone')!).toFixed(0)} MiB`);
+    for (const { size, market } of shelves)
+      console.log(
+        `the process with ${size} listings peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB; with its PostgreSQL it holds ${shareOfTree(market.pid('standalone')!).toFixed(0)} MiB`,
+      );
   } finally {
     for (const { market } of shelves) await market.stop();
   }
@@ -78,7 +94,9 @@ const pathOf = (kind: SearchKind): string => `/api/v1/listings?${kind.next()}`;
 async function shownBy({ market, kinds }: Shelf, kind: number): Promise<number> {
   let shown = 0;
   for (let look = 0; look < LOOKED_AT; look += 1) {
-    const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`, { headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) } });
+    const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`, {
+      headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) },
+    });
     shown += ((await response.json()) as { data: unknown[] }).data.length;
   }
   return shown / LOOKED_AT;
@@ -92,12 +110,22 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 
 function print(rows: Row[], { connections, seconds, sizes }: SearchOptions): void {
   const width = Math.max(...rows.map(({ name }) => name.length));
-  console.log(`\nGET /listings, standalone, ${connections} connections, ${seconds} s each, load on the same machine; milliseconds, and listings in an answer\n`);
+  console.log(
+    `\nGET /listings, standalone, ${connections} connections, ${seconds} s each, load on the same machine; milliseconds, and listings in an answer\n`,
+  );
   console.log(`${''.padEnd(width)} ${sizes.map((size) => `${size} listings`.padStart(39)).join(' ')}   p95 ratio`);
-  console.log(`${'kind of search'.padEnd(width)} ${sizes.map(() => '    req/s     p50     p95     p99 shown').join('  ')}`);
+  console.log(
+    `${'kind of search'.padEnd(width)} ${sizes.map(() => '    req/s     p50     p95     p99 shown').join('  ')}`,
+  );
   for (const { name, cells } of rows) {
-    const columns = cells.map(({ perSecond, p50Ms, p95Ms, p99Ms, shown }) => `${perSecond.toFixed(0).padStart(9)} ${[p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1).padStart(7)).join(' ')} ${shown.toFixed(0).padStart(5)}`);
-    console.log(`${name.padEnd(width)} ${columns.join('  ')}   ${(cells.at(-1)!.p95Ms / cells[0]!.p95Ms).toFixed(2).padStart(9)}`);
-    for (const [status, count] of cells.flatMap(({ unexpected }) => Object.entries(unexpected))) console.log(`  ${count} answers with status ${status}`);
+    const columns = cells.map(
+      ({ perSecond, p50Ms, p95Ms, p99Ms, shown }) =>
+        `${perSecond.toFixed(0).padStart(9)} ${[p50Ms, p95Ms, p99Ms].map((ms) => ms.toFixed(1).padStart(7)).join(' ')} ${shown.toFixed(0).padStart(5)}`,
+    );
+    console.log(
+      `${name.padEnd(width)} ${columns.join('  ')}   ${(cells.at(-1)!.p95Ms / cells[0]!.p95Ms).toFixed(2).padStart(9)}`,
+    );
+    for (const [status, count] of cells.flatMap(({ unexpected }) => Object.entries(unexpected)))
+      console.log(`  ${count} answers with status ${status}`);
   }
 }

@@ -24,11 +24,16 @@ const whole = (below: number): number => Math.floor(Math.random() * below);
  * What buyers ask for, with words taken from the listings themselves; the values of nearly every search are new.
  * @param active how many listings there are to find.
  */
-export async function searchKinds({ baseUrl, databaseUrl }: Pick<RunningMarketplace, 'baseUrl' | 'databaseUrl'>, active: number): Promise<SearchKind[]> {
+export async function searchKinds(
+  { baseUrl, databaseUrl }: Pick<RunningMarketplace, 'baseUrl' | 'databaseUrl'>,
+  active: number,
+): Promise<SearchKind[]> {
   const descriptions = await someDescriptions(databaseUrl, SAMPLE);
   const { common, some, rare } = await wordsOf(descriptions, baseUrl);
   const phrase = (): string => {
-    const words = oneOf(descriptions).toLowerCase().match(/[a-z]+ [a-z]+/g) ?? ['data data'];
+    const words = oneOf(descriptions)
+      .toLowerCase()
+      .match(/[a-z]+ [a-z]+/g) ?? ['data data'];
     return `"${oneOf(words)}"`;
   };
   const misspelt = (): string => {
@@ -41,7 +46,11 @@ export async function searchKinds({ baseUrl, databaseUrl }: Pick<RunningMarketpl
     const [low, high] = [Math.random() ** 4 * 100, Math.random() ** 2 * 5_000];
     return { min_price: low.toFixed(6), max_price: (low + high).toFixed(6) };
   };
-  const filters = () => ({ category: oneOf(CATEGORIES), pricing_model: oneOf(PRICING), delivery_type: oneOf(DELIVERY) });
+  const filters = () => ({
+    category: oneOf(CATEGORIES),
+    pricing_model: oneOf(PRICING),
+    delivery_type: oneOf(DELIVERY),
+  });
   const kinds: Record<string, () => Record<string, string | number>> = {
     ...Object.fromEntries(SORTS.map((sort) => [`no filter, ${sort}`, () => ({ sort, page: 1 + whole(5) })])),
     'category, pricing model and delivery type': () => ({ ...filters(), sort: oneOf(SORTS) }),
@@ -55,28 +64,56 @@ export async function searchKinds({ baseUrl, databaseUrl }: Pick<RunningMarketpl
     'a misspelt word': () => ({ q: misspelt(), sort: oneOf(SORTS) }),
     'deep pages, no filter': () => ({ sort: oneOf(SORTS), page: 1 + whole(active / 20) }),
     'pages of 100, however deep': () => ({ sort: oneOf(SORTS), page: 1 + whole(active / 100), limit: 100 }),
-    'deep pages of a common word': () => ({ q: oneOf(common.slice(0, 20)), sort: oneOf(SORTS), page: 1 + whole(active / 1_000) }),
+    'deep pages of a common word': () => ({
+      q: oneOf(common.slice(0, 20)),
+      sort: oneOf(SORTS),
+      page: 1 + whole(active / 1_000),
+    }),
     'a page beyond the end': () => ({ q: oneOf(common), page: 1_000_000_000, limit: 100 }),
-    'two words, a filter and prices, never the same': () => ({ q: `${oneOf(common)} ${oneOf(common)}`, pricing_model: oneOf(PRICING.slice(1)), ...price(), sort: oneOf(SORTS) }),
+    'two words, a filter and prices, never the same': () => ({
+      q: `${oneOf(common)} ${oneOf(common)}`,
+      pricing_model: oneOf(PRICING.slice(1)),
+      ...price(),
+      sort: oneOf(SORTS),
+    }),
     'the longest q of common words': () => ({ q: longest(common) }),
   };
-  return Object.entries(kinds).map(([name, values]) => ({ name, next: () => new URLSearchParams(Object.entries(values()).map(([key, value]): [string, string] => [key, String(value)])).toString() }));
+  return Object.entries(kinds).map(([name, values]) => ({
+    name,
+    next: () =>
+      new URLSearchParams(
+        Object.entries(values()).map(([key, value]): [string, string] => [key, String(value)]),
+      ).toString(),
+  }));
 }
 
 /** Words of some texts: the most common ones, and such as some hundred and as few listings have, by what the market finds for them. */
-async function wordsOf(texts: string[], baseUrl: string): Promise<{ common: string[]; some: string[]; rare: string[] }> {
+async function wordsOf(
+  texts: string[],
+  baseUrl: string,
+): Promise<{ common: string[]; some: string[]; rare: string[] }> {
   const counts = new Map<string, number>();
-  for (const text of texts) for (const word of new Set(text.toLowerCase().match(/[a-z]{3,}/g))) counts.set(word, (counts.get(word) ?? 0) + 1);
+  for (const text of texts)
+    for (const word of new Set(text.toLowerCase().match(/[a-z]{3,}/g))) counts.set(word, (counts.get(word) ?? 0) + 1);
   const words = [...counts].sort((a, b) => b[1] - a[1]).map(([word]) => word);
-  const asked = Array.from({ length: WORDS_ASKED }, (_, index) => words[COMMON + Math.floor((index / WORDS_ASKED) * (words.length - COMMON))]!);
+  const asked = Array.from(
+    { length: WORDS_ASKED },
+    (_, index) => words[COMMON + Math.floor((index / WORDS_ASKED) * (words.length - COMMON))]!,
+  );
   const found = new Map<string, number>();
-  for (let start = 0; start < asked.length; start += AT_ONCE) await Promise.all(asked.slice(start, start + AT_ONCE).map(async (word) => found.set(word, await totalOf(baseUrl, word))));
-  const foundBy = (least: number, most: number): string[] => [...found].filter(([, total]) => total >= least && total <= most).map(([word]) => word);
+  for (let start = 0; start < asked.length; start += AT_ONCE)
+    await Promise.all(
+      asked.slice(start, start + AT_ONCE).map(async (word) => found.set(word, await totalOf(baseUrl, word))),
+    );
+  const foundBy = (least: number, most: number): string[] =>
+    [...found].filter(([, total]) => total >= least && total <= most).map(([word]) => word);
   return { common: words.slice(0, COMMON), some: foundBy(100, 400), rare: foundBy(1, 5) };
 }
 
 async function totalOf(baseUrl: string, q: string): Promise<number> {
-  const response = await fetch(`${baseUrl}/api/v1/listings?limit=1&q=${q}`, { headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) } });
+  const response = await fetch(`${baseUrl}/api/v1/listings?limit=1&q=${q}`, {
+    headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) },
+  });
   return ((await response.json()) as { pagination: { total: number } }).pagination.total;
 }
 

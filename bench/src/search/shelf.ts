@@ -11,7 +11,10 @@ export async function seedTo(databaseUrl: string, listings: number): Promise<voi
   const missing = listings - there[0]!.count;
   if (missing <= 0) return;
   const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [ADMIN, 'listings', 'seed', '--listings', String(missing)], { env: { PATH, HOME, DATABASE_URL: databaseUrl }, stdio: ['ignore', 'ignore', 'inherit'] });
+  const child = spawn(process.execPath, [ADMIN, 'listings', 'seed', '--listings', String(missing)], {
+    env: { PATH, HOME, DATABASE_URL: databaseUrl },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) throw new Error(`seeding ended with ${code}`);
   // What PostgreSQL does in the background after so many writes is no part of a search.
@@ -20,13 +23,20 @@ export async function seedTo(databaseUrl: string, listings: number): Promise<voi
 }
 
 export async function countActive(databaseUrl: string): Promise<number> {
-  const [row] = await query<{ count: number }>(databaseUrl, `SELECT count(*)::int AS count FROM catalog.listings WHERE status = 'active'`);
+  const [row] = await query<{ count: number }>(
+    databaseUrl,
+    `SELECT count(*)::int AS count FROM catalog.listings WHERE status = 'active'`,
+  );
   return row!.count;
 }
 
 /** Descriptions of listings chosen at random. */
 export async function someDescriptions(databaseUrl: string, count: number): Promise<string[]> {
-  const rows = await query<{ description: string }>(databaseUrl, `SELECT description FROM catalog.listings WHERE status = 'active' ORDER BY hashtext(id::text) LIMIT $1`, [count]);
+  const rows = await query<{ description: string }>(
+    databaseUrl,
+    `SELECT description FROM catalog.listings WHERE status = 'active' ORDER BY hashtext(id::text) LIMIT $1`,
+    [count],
+  );
   return rows.map(({ description }) => description);
 }
 
@@ -54,7 +64,11 @@ export function changeListings(databaseUrl: string, perSecond: number): () => Pr
   };
 }
 
-async function query<Row extends pg.QueryResultRow>(databaseUrl: string, text: string, values: unknown[] = []): Promise<Row[]> {
+async function query<Row extends pg.QueryResultRow>(
+  databaseUrl: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {

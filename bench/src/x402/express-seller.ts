@@ -7,7 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 import { NETWORK } from './chain.js';
 
-type Handler = (request: { body: unknown }, response: { type(type: string): { send(text: string): void } }) => Promise<void>;
+type Handler = (
+  request: { body: unknown },
+  response: { type(type: string): { send(text: string): void } },
+) => Promise<void>;
 /** What is used here of Express, which ships no types. */
 interface Express {
   use(handler: unknown): void;
@@ -18,13 +21,33 @@ const express = createRequire(import.meta.url)('express') as (() => Express) & {
 
 /** A seller as the documentation of `@x402/express` makes one; its handler asks the seller that the marketplace's listing asks. */
 const seller = new Pool(process.env.SELLER_URL!, { connections: 32 });
-const payments = new x402ResourceServer(new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL! })).register(NETWORK, new ExactEvmScheme());
+const payments = new x402ResourceServer(new HTTPFacilitatorClient({ url: process.env.FACILITATOR_URL! })).register(
+  NETWORK,
+  new ExactEvmScheme(),
+);
 const app = express();
 app.use(express.json());
-app.use(paymentMiddleware({ 'POST /weather': { accepts: { scheme: 'exact', price: process.env.PRICE!, network: NETWORK, payTo: process.env.PAY_TO! }, description: 'The weather of any place.' } }, payments));
+app.use(
+  paymentMiddleware(
+    {
+      'POST /weather': {
+        accepts: { scheme: 'exact', price: process.env.PRICE!, network: NETWORK, payTo: process.env.PAY_TO! },
+        description: 'The weather of any place.',
+      },
+    },
+    payments,
+  ),
+);
 app.post('/weather', async ({ body }, response) => {
-  const answer = await seller.request({ method: 'POST', path: '/call', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const answer = await seller.request({
+    method: 'POST',
+    path: '/call',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   response.type('json').send(await answer.body.text());
 });
 process.stdin.resume().once('end', () => process.exit(0));
-const server = app.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+const server = app.listen(0, '127.0.0.1', () =>
+  console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+);

@@ -7,7 +7,12 @@ import { CHAIN_ID, NETWORK, USDC } from './chain.js';
 
 /** Of both requests, as far as it is read here: everything but the signature's own terms is the seller's to compare. */
 interface Asked {
-  paymentPayload: { payload: { signature: Hex; authorization: { from: Address; to: Address; value: string; validAfter: string; validBefore: string; nonce: Hex } } };
+  paymentPayload: {
+    payload: {
+      signature: Hex;
+      authorization: { from: Address; to: Address; value: string; validAfter: string; validBefore: string; nonce: Hex };
+    };
+  };
   paymentRequirements: { amount: string; payTo: Address; extra: { name: string; version: string } };
 }
 
@@ -28,7 +33,14 @@ async function whyNot({ paymentPayload: { payload }, paymentRequirements: asked 
     domain: { name: asked.extra.name, version: asked.extra.version, chainId: CHAIN_ID, verifyingContract: USDC },
     types: authorizationTypes,
     primaryType: 'TransferWithAuthorization',
-    message: { from, to, value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore), nonce },
+    message: {
+      from,
+      to,
+      value: BigInt(value),
+      validAfter: BigInt(validAfter),
+      validBefore: BigInt(validBefore),
+      nonce,
+    },
     signature,
   });
   if (!isAddressEqual(signer, from)) return 'invalid_exact_evm_signature';
@@ -36,7 +48,11 @@ async function whyNot({ paymentPayload: { payload }, paymentRequirements: asked 
   return undefined;
 }
 
-app.get('/supported', () => ({ kinds: [{ x402Version: 2, scheme: 'exact', network: NETWORK }], extensions: [], signers: {} }));
+app.get('/supported', () => ({
+  kinds: [{ x402Version: 2, scheme: 'exact', network: NETWORK }],
+  extensions: [],
+  signers: {},
+}));
 app.post<{ Body: Asked }>('/verify', async ({ body }) => {
   const invalidReason = await whyNot(body);
   return { isValid: invalidReason === undefined, invalidReason, payer: body.paymentPayload.payload.authorization.from };
@@ -44,7 +60,8 @@ app.post<{ Body: Asked }>('/verify', async ({ body }) => {
 app.post<{ Body: Asked }>('/settle', async ({ body }) => {
   const errorReason = await whyNot(body);
   const { from, nonce } = body.paymentPayload.payload.authorization;
-  const transaction = errorReason === undefined ? `0x${createHash('sha256').update(`${from}${nonce}`).digest('hex')}` : '';
+  const transaction =
+    errorReason === undefined ? `0x${createHash('sha256').update(`${from}${nonce}`).digest('hex')}` : '';
   return { success: errorReason === undefined, errorReason, transaction, network: NETWORK, payer: from };
 });
 

@@ -46,7 +46,12 @@ export async function measureX402(options: X402Options): Promise<void> {
   try {
     const [sellerUrl, facilitatorUrl] = [await child('./limits/seller.js'), await child('./x402/facilitator.js')];
     const payTo = privateKeyToAccount(generatePrivateKey()).address;
-    const expressUrl = await child('./x402/express-seller.js', { SELLER_URL: sellerUrl, FACILITATOR_URL: facilitatorUrl, PAY_TO: payTo, PRICE: `$${PRICE}` });
+    const expressUrl = await child('./x402/express-seller.js', {
+      SELLER_URL: sellerUrl,
+      FACILITATOR_URL: facilitatorUrl,
+      PAY_TO: payTo,
+      PRICE: `$${PRICE}`,
+    });
     market = await startMarketplace({
       mode: 'standalone',
       env: {
@@ -61,7 +66,12 @@ export async function measureX402(options: X402Options): Promise<void> {
     const rows = new Map<Shop, Row[]>(shops.map((shop) => [shop, []]));
     for (const shop of shops) await measurePaid(shop, SIGNING_CONNECTIONS, { ...options, paid: WARM_UP_PAYMENTS });
     for (const connections of options.connections) {
-      for (const shop of shops) rows.get(shop)!.push({ connections, paid: await measurePaid(shop, connections, options), asked: await measureAsked(shop, connections, options) });
+      for (const shop of shops)
+        rows.get(shop)!.push({
+          connections,
+          paid: await measurePaid(shop, connections, options),
+          asked: await measureAsked(shop, connections, options),
+        });
     }
     print(rows, options);
     await sayWhatIsOpen(market.databaseUrl);
@@ -76,9 +86,21 @@ function shopsOf(world: World, origin: string, expressUrl: string): Shop[] {
   const keyed = (n: number) => ({ ...jsonHeaders(world, n), 'x-market-origin-chain-id': String(CHAIN_ID) });
   const json = (n: number) => ({ 'content-type': 'application/json', 'x-forwarded-for': addressOf(n) });
   return [
-    { name: '@x402/express', origin: expressUrl, shot: (n) => ({ method: 'POST', path: '/weather', headers: json(n), body: body(n) }) },
-    { name: 'POST /x402/{slug}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${world.listingSlug}`, headers: json(n), body: body(n) }) },
-    { name: 'POST /gateway/{id}', origin, shot: (n) => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: keyed(n), body: body(n) }) },
+    {
+      name: '@x402/express',
+      origin: expressUrl,
+      shot: (n) => ({ method: 'POST', path: '/weather', headers: json(n), body: body(n) }),
+    },
+    {
+      name: 'POST /x402/{slug}',
+      origin,
+      shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${world.listingSlug}`, headers: json(n), body: body(n) }),
+    },
+    {
+      name: 'POST /gateway/{id}',
+      origin,
+      shot: (n) => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: keyed(n), body: body(n) }),
+    },
   ];
 }
 
@@ -88,11 +110,14 @@ async function measurePaid(shop: Shop, connections: number, { paid, seconds }: X
 }
 
 /** The bare 402. */
-const measureAsked = (shop: Shop, connections: number, { seconds }: X402Options): Promise<Measured> => fire({ baseUrl: shop.origin, connections, seconds, expect: 402, next: () => shop.shot(nextThing++) });
+const measureAsked = (shop: Shop, connections: number, { seconds }: X402Options): Promise<Measured> =>
+  fire({ baseUrl: shop.origin, connections, seconds, expect: 402, next: () => shop.shot(nextThing++) });
 
 let nextThing = 0;
 /** So many wallets that each has few calls under way at once. */
-const clients = Array.from({ length: 128 }, () => new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey()))));
+const clients = Array.from({ length: 128 }, () =>
+  new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey()))),
+);
 const protocol = new x402HTTPClient(clients[0]!);
 
 /** Asked for the price and signed as a stock client does, up to its second request. */
@@ -104,10 +129,21 @@ async function preparePaid({ origin, shot }: Shop, count: number): Promise<Shot[
     while (left-- > 0) {
       const client = clients[nextThing % clients.length]!;
       const asked = shot(nextThing++);
-      const { headers, body } = await pool.request({ method: asked.method, path: asked.path, headers: asked.headers, body: asked.body });
+      const { headers, body } = await pool.request({
+        method: asked.method,
+        path: asked.path,
+        headers: asked.headers,
+        body: asked.body,
+      });
       await body.dump();
       const required = protocol.getPaymentRequiredResponse((name) => headers[name.toLowerCase()] as string | undefined);
-      shots.push({ ...asked, headers: { ...asked.headers, ...protocol.encodePaymentSignatureHeader(await client.createPaymentPayload(required)) } });
+      shots.push({
+        ...asked,
+        headers: {
+          ...asked.headers,
+          ...protocol.encodePaymentSignatureHeader(await client.createPaymentPayload(required)),
+        },
+      });
     }
   };
   await Promise.all(Array.from({ length: SIGNING_CONNECTIONS }, worker));
@@ -120,7 +156,9 @@ async function sayWhatIsOpen(databaseUrl: string): Promise<void> {
   const database = new pg.Client({ connectionString: databaseUrl });
   await database.connect();
   try {
-    const { rows } = await database.query<{ state: string; count: string }>('SELECT state, count(*) FROM payments_ledger.authorizations GROUP BY state ORDER BY state');
+    const { rows } = await database.query<{ state: string; count: string }>(
+      'SELECT state, count(*) FROM payments_ledger.authorizations GROUP BY state ORDER BY state',
+    );
     console.log(`\nauthorizations of ours: ${rows.map(({ state, count }) => `${count} ${state}`).join(', ')}`);
   } finally {
     await database.end();
@@ -129,14 +167,22 @@ async function sayWhatIsOpen(databaseUrl: string): Promise<void> {
 
 function print(rows: Map<Shop, Row[]>, { seconds }: X402Options): void {
   const [limit, ...others] = [...rows];
-  console.log(`\nstandalone, ${seconds} s each, one facilitator, seller and load on the same machine; ratios to ${limit![0].name}\n`);
-  console.log('                    connections   paid req/s  p50 ms  p99 ms   ratio    402 req/s  p50 ms  p99 ms   ratio');
+  console.log(
+    `\nstandalone, ${seconds} s each, one facilitator, seller and load on the same machine; ratios to ${limit![0].name}\n`,
+  );
+  console.log(
+    '                    connections   paid req/s  p50 ms  p99 ms   ratio    402 req/s  p50 ms  p99 ms   ratio',
+  );
   for (const [{ name }, measured] of [limit!, ...others]) {
     for (const [index, { connections, paid, asked }] of measured.entries()) {
       const beside = limit![1][index]!;
-      const cells = ({ perSecond, p50Ms, p99Ms }: Measured, than: Measured): string => `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)} ${(perSecond / than.perSecond).toFixed(2).padStart(7)}`;
-      console.log(`${name.padEnd(20)}${String(connections).padStart(11)}  ${cells(paid, beside.paid)}  ${cells(asked, beside.asked)}`);
-      for (const [status, count] of [...Object.entries(paid.unexpected), ...Object.entries(asked.unexpected)]) console.log(`  ${count} answers with status ${status}`);
+      const cells = ({ perSecond, p50Ms, p99Ms }: Measured, than: Measured): string =>
+        `${perSecond.toFixed(0).padStart(11)} ${p50Ms.toFixed(1).padStart(7)} ${p99Ms.toFixed(1).padStart(7)} ${(perSecond / than.perSecond).toFixed(2).padStart(7)}`;
+      console.log(
+        `${name.padEnd(20)}${String(connections).padStart(11)}  ${cells(paid, beside.paid)}  ${cells(asked, beside.asked)}`,
+      );
+      for (const [status, count] of [...Object.entries(paid.unexpected), ...Object.entries(asked.unexpected)])
+        console.log(`  ${count} answers with status ${status}`);
     }
   }
 }

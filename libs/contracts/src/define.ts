@@ -26,7 +26,11 @@ export interface RecoveryHint {
 
 export type Refusals = Record<string, RefusalDeclaration>;
 
-export interface RequestContract<I extends z.ZodType = z.ZodType, O extends z.ZodType = z.ZodType, R extends Refusals = Refusals> {
+export interface RequestContract<
+  I extends z.ZodType = z.ZodType,
+  O extends z.ZodType = z.ZodType,
+  R extends Refusals = Refusals,
+> {
   /** `rpc.<service>.<verb-noun>.v<n>`; constant, never built from what a caller sent. */
   subject: string;
   input: I;
@@ -62,7 +66,9 @@ export type RefusalDetailsOf<C extends RequestContract, K extends ReasonOf<C>> =
 /** All that one service answers; it does not boot while one of them has no handler. */
 export type ServiceContract = Record<string, RequestContract>;
 
-export function defineRequest<I extends z.ZodType, O extends z.ZodType, R extends Refusals>(contract: RequestContract<I, O, R>): RequestContract<I, O, R> {
+export function defineRequest<I extends z.ZodType, O extends z.ZodType, R extends Refusals>(
+  contract: RequestContract<I, O, R>,
+): RequestContract<I, O, R> {
   return contract;
 }
 
@@ -74,6 +80,11 @@ export function defineSignal<P extends z.ZodType>(contract: SignalContract<P>): 
   return contract;
 }
 
-export function declareRefusal<D extends z.ZodType>(kind: RefusalKind, message: string, details: D, recovery?: RecoveryHint): RefusalDeclaration<D> {
+export function declareRefusal<D extends z.ZodType>(
+  kind: RefusalKind,
+  message: string,
+  details: D,
+  recovery?: RecoveryHint,
+): RefusalDeclaration<D> {
   return { kind, message, details, recovery };
 }

@@ -3,11 +3,36 @@ import { declareRefusal } from './define.js';
 
 /** Refusals that any request may meet, whatever it is about. */
 export const platformRefusals = {
-  dependency_unavailable: declareRefusal('unavailable', 'A part of the marketplace is out of reach for now; try again shortly', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
-  answer_lost: declareRefusal('unavailable', 'A part of the marketplace stopped while it worked on this request, which may have been done; repeat it', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] }),
-  deadline_exceeded: declareRefusal('unavailable', 'The request took longer than it may; try again shortly', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
-  idempotency_key_reused: declareRefusal('conflict', 'This Idempotency-Key was used with another request', z.object({}), { nextAction: 'use_new_idempotency_key', useNewIdempotencyKey: true }),
-  idempotency_in_progress: declareRefusal('conflict', 'A request with this Idempotency-Key is still running', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] }),
+  dependency_unavailable: declareRefusal(
+    'unavailable',
+    'A part of the marketplace is out of reach for now; try again shortly',
+    z.object({ retry_after_seconds: z.number().int() }),
+    { nextAction: 'retry_after_delay' },
+  ),
+  answer_lost: declareRefusal(
+    'unavailable',
+    'A part of the marketplace stopped while it worked on this request, which may have been done; repeat it',
+    z.object({ retry_after_seconds: z.number().int() }),
+    { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] },
+  ),
+  deadline_exceeded: declareRefusal(
+    'unavailable',
+    'The request took longer than it may; try again shortly',
+    z.object({ retry_after_seconds: z.number().int() }),
+    { nextAction: 'retry_after_delay' },
+  ),
+  idempotency_key_reused: declareRefusal(
+    'conflict',
+    'This Idempotency-Key was used with another request',
+    z.object({}),
+    { nextAction: 'use_new_idempotency_key', useNewIdempotencyKey: true },
+  ),
+  idempotency_in_progress: declareRefusal(
+    'conflict',
+    'A request with this Idempotency-Key is still running',
+    z.object({ retry_after_seconds: z.number().int() }),
+    { nextAction: 'retry_same_request', keep: ['Idempotency-Key'] },
+  ),
 };
 
 export type PlatformReason = keyof typeof platformRefusals;

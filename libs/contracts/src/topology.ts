@@ -1,11 +1,31 @@
 import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import { callFailed, claimsHeld, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
-import { agentClaimed, agentRegistered, apiKeyRevoked, identityContract, registrationWorkSolved, sessionEnded, walletLinked } from './identity/index.js';
-import { paymentCompleted, paymentRefundDue, paymentsLedgerContract, subscriptionStarted } from './payments-ledger/index.js';
+import {
+  agentClaimed,
+  agentRegistered,
+  apiKeyRevoked,
+  identityContract,
+  registrationWorkSolved,
+  sessionEnded,
+  walletLinked,
+} from './identity/index.js';
+import {
+  paymentCompleted,
+  paymentRefundDue,
+  paymentsLedgerContract,
+  subscriptionStarted,
+} from './payments-ledger/index.js';
 import { listingRated, reputationContract } from './reputation/index.js';
 
-export const SERVICE_NAMES = ['identity', 'catalog', 'payments-ledger', 'gateway', 'reputation', 'api-gateway'] as const;
+export const SERVICE_NAMES = [
+  'identity',
+  'catalog',
+  'payments-ledger',
+  'gateway',
+  'reputation',
+  'api-gateway',
+] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
 /** What a service may say and hear. The broker's permissions are made from it, and a service is held to it at boot. */
@@ -21,7 +41,16 @@ export interface ServiceTopology {
 const { openPayerAccount, findPayerWallet, findSettlementWallets, ...publicIdentity } = identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
-const { createOffer, quoteKeyless, openKeylessPayment, claimPayment, settlePayment, releasePayment, getPurchaseEvidence, ...publicLedger } = paymentsLedgerContract;
+const {
+  createOffer,
+  quoteKeyless,
+  openKeylessPayment,
+  claimPayment,
+  settlePayment,
+  releasePayment,
+  getPurchaseEvidence,
+  ...publicLedger
+} = paymentsLedgerContract;
 
 export const topology: Record<ServiceName, ServiceTopology> = {
   identity: {
@@ -50,7 +79,16 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   },
   gateway: {
     serves: gatewayContract,
-    calls: [findPayerWallet, getOffering, createOffer, quoteKeyless, openKeylessPayment, claimPayment, settlePayment, releasePayment],
+    calls: [
+      findPayerWallet,
+      getOffering,
+      createOffer,
+      quoteKeyless,
+      openKeylessPayment,
+      claimPayment,
+      settlePayment,
+      releasePayment,
+    ],
     emits: [callFailed, endpointChanged],
     consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
     signals: [endpointTouched, claimsHeld],
@@ -60,7 +98,17 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     serves: reputationContract,
     calls: [getOffering, getPurchaseEvidence, publicIdentity.getAgents],
     emits: [listingRated],
-    consumes: [paymentCompleted, callFailed, subscriptionStarted, agentRegistered, walletLinked, agentClaimed, registrationWorkSolved, listingWorkSolved, listingChanged],
+    consumes: [
+      paymentCompleted,
+      callFailed,
+      subscriptionStarted,
+      agentRegistered,
+      walletLinked,
+      agentClaimed,
+      registrationWorkSolved,
+      listingWorkSolved,
+      listingChanged,
+    ],
     signals: [],
     hears: [],
   },

@@ -51,16 +51,25 @@ export async function runAs(account: Account, program: string, args: readonly st
  * @param folder must be within the account's reach.
  * @throws Error that lists what was tried.
  */
-export async function chooseAccount(postgres: string, folder: string, clusterOwner: UserIds | undefined): Promise<Account> {
+export async function chooseAccount(
+  postgres: string,
+  folder: string,
+  clusterOwner: UserIds | undefined,
+): Promise<Account> {
   if (process.platform === 'win32') return { wrapper: [] };
   const failures: string[] = [];
   for (const { wrapper, ids } of candidates(clusterOwner)) {
-    for (const account of [{ wrapper: [...wrapper, ...DIES_WITH_PARENT], ids }, { wrapper, ids }]) {
+    for (const account of [
+      { wrapper: [...wrapper, ...DIES_WITH_PARENT], ids },
+      { wrapper, ids },
+    ]) {
       try {
         await runAs(account, 'sh', ['-c', 'cd "$1" && exec "$2" --version', 'sh', folder, postgres]);
         return account;
       } catch (error) {
-        failures.push(`  uid ${ids?.uid ?? process.getuid?.()}, ${account.wrapper.join(' ') || 'directly'}: ${(error as Error).message}`);
+        failures.push(
+          `  uid ${ids?.uid ?? process.getuid?.()}, ${account.wrapper.join(' ') || 'directly'}: ${(error as Error).message}`,
+        );
       }
     }
   }
@@ -76,7 +85,9 @@ function candidates(clusterOwner: UserIds | undefined): Account[] {
   // initdb refuses a uid without a name, as containers like to use.
   if (process.getuid?.() !== 0) return [{ wrapper: hasName() ? [] : AS_NOBODY_IN_NAMESPACE }];
   const another = { wrapper: [], ids: clusterOwner ?? NOBODY };
-  return clusterOwner && clusterOwner.uid !== 0 ? [another] : [{ wrapper: AS_NOBODY_IN_NAMESPACE }, ...(clusterOwner ? [] : [another])];
+  return clusterOwner && clusterOwner.uid !== 0
+    ? [another]
+    : [{ wrapper: AS_NOBODY_IN_NAMESPACE }, ...(clusterOwner ? [] : [another])];
 }
 
 function hasName(): boolean {

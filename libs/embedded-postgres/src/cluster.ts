@@ -18,7 +18,10 @@ export interface Cluster {
 }
 
 /** Of the databases of a server on this machine, as the superuser. */
-export const urlsOf = (password: string, port: string) => (database: string): string => `postgres://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
+export const urlsOf =
+  (password: string, port: string) =>
+  (database: string): string =>
+    `postgres://postgres:${password}@127.0.0.1:${port}/${encodeURIComponent(database)}`;
 
 export const clusterIn = (dataDir: string): string => join(dataDir, 'cluster');
 
@@ -43,9 +46,17 @@ async function createCluster(dataDir: string, account: Account, initdb: string):
   const staging = await mkdtemp(join(dataDir, STAGING_PREFIX));
   const passwordFile = `${staging}.password`;
   await writeFile(passwordFile, randomBytes(24).toString('base64url'), { mode: 0o600, flush: true });
-  for (const path of account.ids ? [dataDir, passwordFile, staging] : []) await chown(path, account.ids!.uid, account.ids!.gid);
+  for (const path of account.ids ? [dataDir, passwordFile, staging] : [])
+    await chown(path, account.ids!.uid, account.ids!.gid);
   await runAs(account, initdb, [
-    ...['--pgdata', staging, '--username=postgres', `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--no-instructions'],
+    ...[
+      '--pgdata',
+      staging,
+      '--username=postgres',
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--no-instructions',
+    ],
     ...['--encoding=UTF8', '--locale-provider=builtin', '--builtin-locale=C.UTF-8', `--locale=${SYSTEM_LOCALE}`],
   ]);
   await rename(passwordFile, join(staging, 'password'));
@@ -69,7 +80,11 @@ export async function readPassword(directory: string): Promise<string> {
   });
 }
 
-export const exists = (path: string): Promise<boolean> => access(path).then(() => true, () => false);
+export const exists = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
 
 /** Without this a power cut could undo a rename and with it every transaction acknowledged since. */
 async function syncDirectory(path: string): Promise<void> {

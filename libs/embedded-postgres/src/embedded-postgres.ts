@@ -48,14 +48,24 @@ export interface StartPostgresOptions {
  * @throws DirectoryInUseError; Error with the reason in its message: no build for this platform, no user to run as, or a
  * server that ended (with its last lines of log: a taken port, the data of another major version or another user).
  */
-export async function startPostgres({ dataDir, port, settings, onLog = () => {} }: StartPostgresOptions): Promise<EmbeddedPostgres> {
+export async function startPostgres({
+  dataDir,
+  port,
+  settings,
+  onLog = () => {},
+}: StartPostgresOptions): Promise<EmbeddedPostgres> {
   const binaries = await findPlatformBinaries();
   if (await mkdir(dataDir, { recursive: true })) await chmod(dataDir, 0o700);
   const directory = await realpath(dataDir);
   const cluster = await openCluster(directory, binaries);
   for (const deadline = Date.now() + START_BOUND_MS; ; await delay(RETRY_INTERVAL_MS)) {
     await clearPostmasterFile(cluster.directory);
-    const ours = { port: String(port ?? (await freePort())), listen_addresses: '127.0.0.1', unix_socket_directories: '', cluster_name: ownedBy(process.pid) };
+    const ours = {
+      port: String(port ?? (await freePort())),
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      cluster_name: ownedBy(process.pid),
+    };
     try {
       const server = await runServer(binaries.postgres, cluster, { ...DEFAULT_SETTINGS, ...settings, ...ours }, onLog);
       await removeAbandonedAttempts(directory);
@@ -63,7 +73,11 @@ export async function startPostgres({ dataDir, port, settings, onLog = () => {} 
     } catch (error) {
       const { message } = error as Error;
       const passes = PASSING.test(message) || (port === undefined && message.includes(PORT_TAKEN));
-      if (!passes || Date.now() >= deadline) throw new Error(`PostgreSQL did not start in ${cluster.directory} on port ${ours.port}. Its last words:\n${message}`, { cause: error });
+      if (!passes || Date.now() >= deadline)
+        throw new Error(
+          `PostgreSQL did not start in ${cluster.directory} on port ${ours.port}. Its last words:\n${message}`,
+          { cause: error },
+        );
     }
   }
 }
@@ -75,7 +89,10 @@ export async function startPostgres({ dataDir, port, settings, onLog = () => {} 
  * @param work gets the URL of each database, as the superuser.
  * @throws Error when there is no cluster, or its server neither runs nor can be started.
  */
-export async function usePostgres<T>(dataDir: string, work: (databaseUrl: (name: string) => string) => Promise<T>): Promise<T> {
+export async function usePostgres<T>(
+  dataDir: string,
+  work: (databaseUrl: (name: string) => string) => Promise<T>,
+): Promise<T> {
   const cluster = clusterIn(dataDir);
   if (!(await exists(cluster))) throw new Error(`There is no PostgreSQL in ${dataDir}.`);
   const server = await startPostgres({ dataDir }).catch((error: unknown) => {

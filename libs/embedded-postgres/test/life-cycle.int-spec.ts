@@ -42,8 +42,16 @@ describe('an embedded PostgreSQL', () => {
         `SELECT current_setting('server_encoding') AS encoding, datcollate, datlocale, lower('ÉÖ') AS lowered, 'Z' < 'a' AS by_code_point,
                 to_tsvector('simple', 'Überfall—jetzt')::text AS words FROM pg_database WHERE datname = current_database()`,
       );
-      expect(row).toMatchObject({ encoding: 'UTF8', datlocale: 'C.UTF-8', lowered: 'éö', by_code_point: true, words: "'jetzt':2 'überfall':1" });
-      await expect(query(url.replace(/:[^:@]+@/, ':guess@'), 'SELECT 1')).rejects.toThrow('password authentication failed');
+      expect(row).toMatchObject({
+        encoding: 'UTF8',
+        datlocale: 'C.UTF-8',
+        lowered: 'éö',
+        by_code_point: true,
+        words: "'jetzt':2 'überfall':1",
+      });
+      await expect(query(url.replace(/:[^:@]+@/, ':guess@'), 'SELECT 1')).rejects.toThrow(
+        'password authentication failed',
+      );
     });
   });
 
@@ -52,12 +60,22 @@ describe('an embedded PostgreSQL', () => {
     expect(password).toMatch(/^[\w-]{32}$/);
     expect((await stat(join(dataDir, 'cluster', 'password'))).mode & 0o777).toBe(0o600);
     expect((await stat(dataDir)).mode & 0o777).toBe(0o700);
-    await whileRunning(async ({ url, port }) => expect(url).toBe(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`));
+    await whileRunning(async ({ url, port }) =>
+      expect(url).toBe(`postgres://postgres:${password}@127.0.0.1:${port}/postgres`),
+    );
   });
 
   it('is durable and local by default, and takes settings from its caller', async () => {
     const server = await startPostgres({ dataDir, settings: { work_mem: '5MB', listen_addresses: '*' } });
-    const names = ['fsync', 'synchronous_commit', 'max_connections', 'jit', 'work_mem', 'listen_addresses', 'unix_socket_directories'];
+    const names = [
+      'fsync',
+      'synchronous_commit',
+      'max_connections',
+      'jit',
+      'work_mem',
+      'listen_addresses',
+      'unix_socket_directories',
+    ];
     const rows = await query<{ name: string; setting: string }>(
       server.url,
       `SELECT name, current_setting(name) AS setting FROM pg_settings WHERE name IN (${names.map((name) => `'${name}'`).join()})`,
@@ -84,7 +102,9 @@ describe('an embedded PostgreSQL', () => {
   it('passes on its log without statements or row contents', async () => {
     const lines: string[] = [];
     const server = await startPostgres({ dataDir, settings, onLog: (line) => lines.push(line) });
-    await expect(query(server.url, "CREATE TABLE strict AS SELECT 'hush-1' AS s; ALTER TABLE strict ADD CHECK (s = 'hush-2')")).rejects.toThrow();
+    await expect(
+      query(server.url, "CREATE TABLE strict AS SELECT 'hush-1' AS s; ALTER TABLE strict ADD CHECK (s = 'hush-2')"),
+    ).rejects.toThrow();
     await server.stop();
     expect(lines.join('\n')).toContain('check constraint');
     expect(lines.join('\n')).toContain('database system is shut down');
@@ -95,7 +115,9 @@ describe('an embedded PostgreSQL', () => {
     const occupant = createServer().listen(0, '127.0.0.1');
     await once(occupant, 'listening');
     const { port } = occupant.address() as AddressInfo;
-    await expect(startPostgres({ dataDir, settings, port })).rejects.toThrow(/on port \d+[\s\S]*Address already in use/);
+    await expect(startPostgres({ dataDir, settings, port })).rejects.toThrow(
+      /on port \d+[\s\S]*Address already in use/,
+    );
     occupant.close();
     await once(occupant, 'close');
     const server = await startPostgres({ dataDir, settings, port });

@@ -1,5 +1,13 @@
 import fc from 'fast-check';
-import { centsNumber, feeRateNumber, formatDecimal, microsFromUsdNumber, parseDecimal, splitFee, usdNumber } from './money.js';
+import {
+  centsNumber,
+  feeRateNumber,
+  formatDecimal,
+  microsFromUsdNumber,
+  parseDecimal,
+  splitFee,
+  usdNumber,
+} from './money.js';
 
 describe('money', () => {
   it('splits every gross amount into a fee and a net that add up exactly, rounding in favour of the seller', () => {
@@ -45,9 +53,12 @@ describe('money', () => {
     expect(microsFromUsdNumber(usd)).toBe(micros);
   });
 
-  it.each(['', ' 1', '1 ', '+1', '-1', '1e3', '0x10', '1.', '.5', '1,5', '١', '1_000'])('refuses %p as decimal text', (text) => {
-    expect(parseDecimal(text, 6)).toBeNull();
-  });
+  it.each(['', ' 1', '1 ', '+1', '-1', '1e3', '0x10', '1.', '.5', '1,5', '١', '1_000'])(
+    'refuses %p as decimal text',
+    (text) => {
+      expect(parseDecimal(text, 6)).toBeNull();
+    },
+  );
 
   it('shows cents and fee rates as exact JSON numbers', () => {
     expect(centsNumber(12_345n)).toBe(1.2345);

@@ -56,7 +56,8 @@ export interface FeeSplit {
 /** fee = floor(gross × bps / 10,000); net = gross − fee. Always adds up, and rounding favours the seller. */
 export function splitFee(gross: Micros, feeBps: number): FeeSplit {
   if (gross < 0n) throw new RangeError('gross is negative');
-  if (!Number.isInteger(feeBps) || feeBps < 0 || feeBps > 10_000) throw new RangeError('fee basis points must be 0 to 10000');
+  if (!Number.isInteger(feeBps) || feeBps < 0 || feeBps > 10_000)
+    throw new RangeError('fee basis points must be 0 to 10000');
   const fee = (gross * BigInt(feeBps)) / 10_000n;
   return { gross, fee, net: gross - fee };
 }

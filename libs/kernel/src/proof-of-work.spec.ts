@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { isProofOfWorkNonce, newProofOfWorkChallenge, solvesProofOfWork } from './proof-of-work.js';
 
 const solve = (challenge: string, difficulty: number): string => {
-  for (let attempt = 0; ; attempt += 1) if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
+  for (let attempt = 0; ; attempt += 1)
+    if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
 };
 
 describe('proof of work', () => {
@@ -11,8 +12,12 @@ describe('proof of work', () => {
     const challenge = newProofOfWorkChallenge();
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9A-Za-z]{1,64}$/), fc.integer({ min: 0, max: 3 }), (nonce, difficulty) => {
-        const digest = createHash('sha256').update(challenge + nonce).digest('hex');
-        expect(solvesProofOfWork(challenge, nonce, difficulty)).toBe(digest.slice(0, difficulty) === '0'.repeat(difficulty));
+        const digest = createHash('sha256')
+          .update(challenge + nonce)
+          .digest('hex');
+        expect(solvesProofOfWork(challenge, nonce, difficulty)).toBe(
+          digest.slice(0, difficulty) === '0'.repeat(difficulty),
+        );
       }),
     );
     expect(solvesProofOfWork(challenge, solve(challenge, 3), 3)).toBe(true);
@@ -27,14 +32,20 @@ describe('proof of work', () => {
     }
   });
 
-  it.each(['', ' ', '1 ', '-1', '1\n', 'é', '🙂', '0x1f!', 'a'.repeat(65), 'a'.repeat(1e6)])('refuses a malformed nonce (case %#)', (nonce) => {
-    expect(isProofOfWorkNonce(nonce)).toBe(false);
-    expect(solvesProofOfWork(newProofOfWorkChallenge(), nonce, 0)).toBe(false);
-  });
+  it.each(['', ' ', '1 ', '-1', '1\n', 'é', '🙂', '0x1f!', 'a'.repeat(65), 'a'.repeat(1e6)])(
+    'refuses a malformed nonce (case %#)',
+    (nonce) => {
+      expect(isProofOfWorkNonce(nonce)).toBe(false);
+      expect(solvesProofOfWork(newProofOfWorkChallenge(), nonce, 0)).toBe(false);
+    },
+  );
 
-  it.each([-1, 0.5, 65, Number.NaN, Number.POSITIVE_INFINITY])('is solved by nothing at the difficulty %p', (difficulty) => {
-    expect(solvesProofOfWork(newProofOfWorkChallenge(), 'a', difficulty)).toBe(false);
-  });
+  it.each([-1, 0.5, 65, Number.NaN, Number.POSITIVE_INFINITY])(
+    'is solved by nothing at the difficulty %p',
+    (difficulty) => {
+      expect(solvesProofOfWork(newProofOfWorkChallenge(), 'a', difficulty)).toBe(false);
+    },
+  );
 
   it('gives every challenge 64 hex digits of its own', () => {
     const challenges = Array.from({ length: 100 }, newProofOfWorkChallenge);

@@ -25,7 +25,13 @@ export class LimitsModule {
   static configuredBy(definition: ConfigDefinition<LimitsConfig>): DynamicModule {
     return {
       module: LimitsModule,
-      providers: [{ provide: Limits, useFactory: ({ redisUrl }: LimitsConfig) => (redisUrl ? new RedisLimits(redisUrl) : new MemoryLimits()), inject: [definition.token] }],
+      providers: [
+        {
+          provide: Limits,
+          useFactory: ({ redisUrl }: LimitsConfig) => (redisUrl ? new RedisLimits(redisUrl) : new MemoryLimits()),
+          inject: [definition.token],
+        },
+      ],
       exports: [Limits],
     };
   }

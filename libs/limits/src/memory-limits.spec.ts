@@ -29,7 +29,10 @@ describe('MemoryLimits', () => {
     const { limits } = limitsAt();
     await limits.consume(rule, 'a', 30);
     limits.putBack(rule, 'a');
-    expect([await limits.consume(rule, 'a'), await limits.consume(rule, 'a')]).toMatchObject([{ allowed: true }, { allowed: false }]);
+    expect([await limits.consume(rule, 'a'), await limits.consume(rule, 'a')]).toMatchObject([
+      { allowed: true },
+      { allowed: false },
+    ]);
     limits.putBack(rule, 'a', 100);
     expect(await limits.consume(rule, 'a')).toMatchObject({ allowed: true, remaining: 29 });
   });
@@ -37,9 +40,21 @@ describe('MemoryLimits', () => {
   it('allows a burst, then as many as come back', async () => {
     const { clock, limits } = limitsAt();
     for (let left = 29; left >= 0; left--) {
-      expect(await limits.consume(rule, 'a')).toEqual({ allowed: true, limit: 30, remaining: left, retryAfterSeconds: 0, resetSeconds: Math.ceil((30 - left) / 2) });
+      expect(await limits.consume(rule, 'a')).toEqual({
+        allowed: true,
+        limit: 30,
+        remaining: left,
+        retryAfterSeconds: 0,
+        resetSeconds: Math.ceil((30 - left) / 2),
+      });
     }
-    expect(await limits.consume(rule, 'a')).toEqual({ allowed: false, limit: 30, remaining: 0, retryAfterSeconds: 1, resetSeconds: 15 });
+    expect(await limits.consume(rule, 'a')).toEqual({
+      allowed: false,
+      limit: 30,
+      remaining: 0,
+      retryAfterSeconds: 1,
+      resetSeconds: 15,
+    });
     clock.ms += 499;
     expect((await limits.consume(rule, 'a')).allowed).toBe(false);
     clock.ms += 1;
@@ -51,7 +66,13 @@ describe('MemoryLimits', () => {
     const { limits } = limitsAt();
     const hourly = { name: 'registrations', points: 10, perSeconds: 3600 };
     for (let n = 0; n < 10; n++) expect((await limits.consume(hourly, 'a')).allowed).toBe(true);
-    expect(await limits.consume(hourly, 'a')).toEqual({ allowed: false, limit: 10, remaining: 0, retryAfterSeconds: 360, resetSeconds: 3600 });
+    expect(await limits.consume(hourly, 'a')).toEqual({
+      allowed: false,
+      limit: 10,
+      remaining: 0,
+      retryAfterSeconds: 360,
+      resetSeconds: 3600,
+    });
   });
 
   it('takes all or nothing of what costs more than one token', async () => {
@@ -65,7 +86,13 @@ describe('MemoryLimits', () => {
   it('lets a rule be made smaller', async () => {
     const { clock, limits } = limitsAt();
     await limits.consume(rule, 'a', 30);
-    expect(await limits.consume({ ...rule, burst: 2 }, 'a')).toEqual({ allowed: false, limit: 2, remaining: 0, retryAfterSeconds: 1, resetSeconds: 1 });
+    expect(await limits.consume({ ...rule, burst: 2 }, 'a')).toEqual({
+      allowed: false,
+      limit: 2,
+      remaining: 0,
+      retryAfterSeconds: 1,
+      resetSeconds: 1,
+    });
     clock.ms += 15_000;
     expect((await limits.consume({ ...rule, burst: 2 }, 'a', 2)).allowed).toBe(true);
   });
@@ -87,8 +114,15 @@ describe('MemoryLimits', () => {
   });
 
   it('allows what a bucket that is filled by the clock would, whatever is asked when', () => {
-    const asked = fc.array(fc.record({ afterMs: fc.integer({ min: 0, max: 5_000 }), cost: fc.integer({ min: 0, max: 12 }) }), { maxLength: 60 });
-    const rules = fc.record({ points: fc.constantFrom(1, 2, 5, 10, 50, 100), perSeconds: fc.constantFrom(1, 10, 60), burst: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }) });
+    const asked = fc.array(
+      fc.record({ afterMs: fc.integer({ min: 0, max: 5_000 }), cost: fc.integer({ min: 0, max: 12 }) }),
+      { maxLength: 60 },
+    );
+    const rules = fc.record({
+      points: fc.constantFrom(1, 2, 5, 10, 50, 100),
+      perSeconds: fc.constantFrom(1, 10, 60),
+      burst: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+    });
     fc.assert(
       fc.property(rules, asked, (options, requests) => {
         const tested: LimitRule = { name: 'tested', ...options };
@@ -110,14 +144,19 @@ describe('MemoryLimits', () => {
 
   it('says exactly when the same is allowed again', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 1, max: 30 }), fc.integer({ min: 0, max: 999 }), (first, second, startMs) => {
-        const { clock, limits } = limitsAt(startMs);
-        limits.take(rule, 'key', first);
-        const verdict = limits.take(rule, 'key', second);
-        if (verdict.allowed) return;
-        clock.ms += verdict.retryAfterSeconds * 1000;
-        expect(limits.take(rule, 'key', second).allowed).toBe(true);
-      }),
+      fc.property(
+        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 0, max: 999 }),
+        (first, second, startMs) => {
+          const { clock, limits } = limitsAt(startMs);
+          limits.take(rule, 'key', first);
+          const verdict = limits.take(rule, 'key', second);
+          if (verdict.allowed) return;
+          clock.ms += verdict.retryAfterSeconds * 1000;
+          expect(limits.take(rule, 'key', second).allowed).toBe(true);
+        },
+      ),
     );
   });
 });

@@ -103,7 +103,9 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     const bucket = bucketOf(rule);
     let answer: z.output<typeof answerSchema>;
     try {
-      answer = answerSchema.parse(await this.redis.takeTokens(`${rule.name}:${key}`, bucket.spanMicros, cost * bucket.tokenMicros));
+      answer = answerSchema.parse(
+        await this.redis.takeTokens(`${rule.name}:${key}`, bucket.spanMicros, cost * bucket.tokenMicros),
+      );
     } catch (error) {
       this.failed(error as Error);
       return own;
@@ -119,7 +121,10 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   putBack(rule: LimitRule, key: string, cost = 1): void {
     this.own.putBack(rule, key, cost);
     const { spanMicros, tokenMicros } = bucketOf(rule);
-    if (this.isConnected) this.redis.takeTokens(`${rule.name}:${key}`, spanMicros, -cost * tokenMicros).catch((error: Error) => this.failed(error));
+    if (this.isConnected)
+      this.redis
+        .takeTokens(`${rule.name}:${key}`, spanMicros, -cost * tokenMicros)
+        .catch((error: Error) => this.failed(error));
   }
 
   async acquire(name: string, key: string, max: number): Promise<Permit | null> {
@@ -159,7 +164,10 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
 
   private renew(): void {
     if (!this.isConnected) return;
-    for (const [key, ids] of this.held) this.redis.takePermits(key, Number.MAX_SAFE_INTEGER, PERMIT_LIFE_MS, ...ids).catch((error: Error) => this.failed(error));
+    for (const [key, ids] of this.held)
+      this.redis
+        .takePermits(key, Number.MAX_SAFE_INTEGER, PERMIT_LIFE_MS, ...ids)
+        .catch((error: Error) => this.failed(error));
   }
 
   private failed(error: Error): void {

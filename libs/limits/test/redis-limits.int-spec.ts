@@ -29,7 +29,11 @@ describeNeeding('redis-server')('RedisLimits', () => {
 
   beforeEach(async () => {
     log = [];
-    Logger.overrideLogger({ log: (line: string) => log.push(line), warn: (line: string) => log.push(line), error: (line: string) => log.push(line) });
+    Logger.overrideLogger({
+      log: (line: string) => log.push(line),
+      warn: (line: string) => log.push(line),
+      error: (line: string) => log.push(line),
+    });
     processes = [new RedisLimits(server.url), new RedisLimits(server.url)];
     for (const limits of processes) await untilShared(limits);
     log.length = 0;
@@ -47,7 +51,8 @@ describeNeeding('redis-server')('RedisLimits', () => {
       expect(await admin.exists(`limits:slow:${key}`)).toBe(1);
     });
   const allowedOf = (verdicts: LimitVerdict[]): number => verdicts.filter(({ allowed }) => allowed).length;
-  const ask = (times: number, key: string, limits = processes): Promise<LimitVerdict[]> => Promise.all(Array.from({ length: times }, (_, n) => limits[n % limits.length]!.consume(slow, key)));
+  const ask = (times: number, key: string, limits = processes): Promise<LimitVerdict[]> =>
+    Promise.all(Array.from({ length: times }, (_, n) => limits[n % limits.length]!.consume(slow, key)));
   const slowestOf = async (times: number, key: string): Promise<number> => {
     let slowest = 0;
     for (let n = 0; n < times; n++) {
@@ -61,7 +66,12 @@ describeNeeding('redis-server')('RedisLimits', () => {
   it('counts for all processes together, to the token', async () => {
     const key = newKey();
     expect(allowedOf(await ask(200, key))).toBe(20);
-    expect(await processes[0]!.consume(slow, key)).toMatchObject({ allowed: false, limit: 20, remaining: 0, resetSeconds: 200 });
+    expect(await processes[0]!.consume(slow, key)).toMatchObject({
+      allowed: false,
+      limit: 20,
+      remaining: 0,
+      resetSeconds: 200,
+    });
     const ttl = await admin.pttl(`limits:slow:${key}`);
     expect(ttl).toBeGreaterThan(190_000);
     expect(ttl).toBeLessThanOrEqual(200_000);
@@ -84,7 +94,11 @@ describeNeeding('redis-server')('RedisLimits', () => {
   it('leaves what it refused in the bucket', async () => {
     const key = newKey();
     expect(await processes[0]!.consume(slow, key, 15)).toMatchObject({ allowed: true, remaining: 5 });
-    expect(await processes[1]!.consume(slow, key, 6)).toMatchObject({ allowed: false, remaining: 5, retryAfterSeconds: 10 });
+    expect(await processes[1]!.consume(slow, key, 6)).toMatchObject({
+      allowed: false,
+      remaining: 5,
+      retryAfterSeconds: 10,
+    });
     expect(await processes[1]!.consume(slow, key, 5)).toMatchObject({ allowed: true, remaining: 0 });
   });
 
@@ -108,8 +122,14 @@ describeNeeding('redis-server')('RedisLimits', () => {
     for (const limits of processes) await untilShared(limits);
     expect(allowedOf(await ask(100, key))).toBe(0);
     expect(log).toHaveLength(4);
-    expect(log.slice(0, 2)).toEqual([expect.stringContaining('Redis is away'), expect.stringContaining('Redis is away')]);
-    expect(log.slice(2)).toEqual(['Redis is back; processes count together', 'Redis is back; processes count together']);
+    expect(log.slice(0, 2)).toEqual([
+      expect.stringContaining('Redis is away'),
+      expect.stringContaining('Redis is away'),
+    ]);
+    expect(log.slice(2)).toEqual([
+      'Redis is back; processes count together',
+      'Redis is back; processes count together',
+    ]);
   });
 
   it('allows no process more for a Redis that was flushed', async () => {
@@ -163,13 +183,24 @@ describeNeeding('redis-server')('RedisLimits', () => {
     expect(log.filter((line) => line.includes('back'))).toHaveLength(2);
   });
 
-  it.each(['99999999999999999', 'inf'])('fills again where a clock was set back, or %s is kept for another reason', async (instant) => {
-    const quick: LimitRule = { name: 'quick', points: 20, perSeconds: 1, burst: 4 };
-    const key = newKey();
-    await admin.set(`limits:quick:${key}`, instant);
-    expect(await processes[0]!.consume(quick, key)).toEqual({ allowed: false, limit: 4, remaining: 0, retryAfterSeconds: 1, resetSeconds: 1 });
-    await eventually(async () => expect((await processes[1]!.consume(quick, key)).allowed).toBe(true), { withinMs: 1_000 });
-  });
+  it.each(['99999999999999999', 'inf'])(
+    'fills again where a clock was set back, or %s is kept for another reason',
+    async (instant) => {
+      const quick: LimitRule = { name: 'quick', points: 20, perSeconds: 1, burst: 4 };
+      const key = newKey();
+      await admin.set(`limits:quick:${key}`, instant);
+      expect(await processes[0]!.consume(quick, key)).toEqual({
+        allowed: false,
+        limit: 4,
+        remaining: 0,
+        retryAfterSeconds: 1,
+        resetSeconds: 1,
+      });
+      await eventually(async () => expect((await processes[1]!.consume(quick, key)).allowed).toBe(true), {
+        withinMs: 1_000,
+      });
+    },
+  );
 
   it.each([
     ['a list', (key: string) => admin.rpush(key, 'x')],
@@ -178,7 +209,9 @@ describeNeeding('redis-server')('RedisLimits', () => {
   ])('answers as ever, and mends it, where %s is kept under its key', async (_what, keep) => {
     const key = newKey();
     await keep(`limits:slow:${key}`);
-    expect(await ask(1, key)).toEqual([{ allowed: true, limit: 20, remaining: 19, retryAfterSeconds: 0, resetSeconds: 10 }]);
+    expect(await ask(1, key)).toEqual([
+      { allowed: true, limit: 20, remaining: 19, retryAfterSeconds: 0, resetSeconds: 10 },
+    ]);
     expect(log).toEqual([]);
   });
 
@@ -199,7 +232,11 @@ describeNeeding('redis-server')('RedisLimits', () => {
   describe('and permits', () => {
     const MAX = 4;
     const acquire = async (key: string, times = 3 * MAX): Promise<Permit[]> =>
-      (await Promise.all(Array.from({ length: times }, (_, n) => processes[n % processes.length]!.acquire('calls', key, MAX)))).filter((permit) => permit !== null);
+      (
+        await Promise.all(
+          Array.from({ length: times }, (_, n) => processes[n % processes.length]!.acquire('calls', key, MAX)),
+        )
+      ).filter((permit) => permit !== null);
     const keptOf = (key: string): Promise<number> => admin.zcard(`limits:permits:calls:${key}`);
 
     it('are held by all processes together, and come free when they are released, in one round trip and none', async () => {
@@ -250,7 +287,10 @@ describeNeeding('redis-server')('RedisLimits', () => {
     it('are counted where something else, or a time that no permit can have, is kept under their key', async () => {
       const [text, late] = [newKey(), newKey()];
       await admin.set(`limits:permits:calls:${text}`, 'soon');
-      await admin.zadd(`limits:permits:calls:${late}`, ...Array.from({ length: MAX }, (_, n) => [9e15, `dead ${n}`]).flat());
+      await admin.zadd(
+        `limits:permits:calls:${late}`,
+        ...Array.from({ length: MAX }, (_, n) => [9e15, `dead ${n}`]).flat(),
+      );
       expect([await acquire(text), await acquire(late)].map(({ length }) => length)).toEqual([MAX, MAX]);
       expect(log).toEqual([]);
     });
@@ -286,11 +326,22 @@ describeNeeding('redis-server')('RedisLimits', () => {
     const ready = `$${INFO.length}\r\n${INFO}\r\n`;
 
     it.each([
-      ['a web page', (socket: Socket) => void socket.on('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))],
+      [
+        'a web page',
+        (socket: Socket) => void socket.on('data', () => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')),
+      ],
       ['nothing', () => undefined],
       ['the end of the connection', (socket: Socket) => void socket.end()],
-      ['other shapes', (socket: Socket) => void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*1\r\n$4\r\nfull\r\n'))],
-      ['numbers beyond all reason', (socket: Socket) => void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*2\r\n:7\r\n:-5\r\n'))],
+      [
+        'other shapes',
+        (socket: Socket) =>
+          void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*1\r\n$4\r\nfull\r\n')),
+      ],
+      [
+        'numbers beyond all reason',
+        (socket: Socket) =>
+          void socket.on('data', (data) => socket.write(/info/i.test(String(data)) ? ready : '*2\r\n:7\r\n:-5\r\n')),
+      ],
     ])('counts for itself when it answers %s', async (_what, answer) => {
       const imposter = await listen(answer);
       const limits = new RedisLimits(imposter.url);

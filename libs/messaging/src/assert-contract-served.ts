@@ -8,5 +8,6 @@ export function assertContractServed(service: string, server: RequestServer, con
   const missing = declared.filter((subject) => !served.has(subject));
   if (missing.length > 0) throw new Error(`${service} does not serve: ${missing.join(', ')}`);
   const undeclared = [...served].filter((subject) => !declared.includes(subject));
-  if (undeclared.length > 0) throw new Error(`${service} serves what its contract does not declare: ${undeclared.join(', ')}`);
+  if (undeclared.length > 0)
+    throw new Error(`${service} serves what its contract does not declare: ${undeclared.join(', ')}`);
 }

@@ -7,13 +7,22 @@ export interface RequestEnvelope {
 }
 
 /** An answer on the wire: exactly one of the three. Of a bug nothing is told but that it happened. */
-export type ReplyEnvelope = { ok: unknown; notes?: ReplyNotes } | { refused: { reason: string; details: Record<string, unknown> } } | { failed: 'internal' | 'invalid_message' };
+export type ReplyEnvelope =
+  | { ok: unknown; notes?: ReplyNotes }
+  | { refused: { reason: string; details: Record<string, unknown> } }
+  | { failed: 'internal' | 'invalid_message' };
 
-export function toRequestEnvelope({ requestId, traceparent, principal, idempotency }: Call, remainingMs: number, data: unknown): RequestEnvelope {
+export function toRequestEnvelope(
+  { requestId, traceparent, principal, idempotency }: Call,
+  remainingMs: number,
+  data: unknown,
+): RequestEnvelope {
   return { meta: { requestId, remainingMs, traceparent, principal, idempotency }, data };
 }
 
-export function toCall({ meta: { requestId, remainingMs, traceparent, principal, idempotency } }: RequestEnvelope): Call {
+export function toCall({
+  meta: { requestId, remainingMs, traceparent, principal, idempotency },
+}: RequestEnvelope): Call {
   return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, principal, idempotency, reply: {} };
 }
 

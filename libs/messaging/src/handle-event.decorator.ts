@@ -20,20 +20,30 @@ export interface HandlerRegistration<C> {
  * inside the transaction that also records their ids. What it throws is tried again; poison ends in the dead letters.
  */
 export function HandleEvent<C extends EventContract>(contract: C) {
-  return <M extends (events: ReceivedEvent<C>[], tx: never) => Promise<void>>(target: object, method: string | symbol, _descriptor: TypedPropertyDescriptor<M>): void => {
+  return <M extends (events: ReceivedEvent<C>[], tx: never) => Promise<void>>(
+    target: object,
+    method: string | symbol,
+    _descriptor: TypedPropertyDescriptor<M>,
+  ): void => {
     register(target, EVENT_HANDLERS, { contract, method });
   };
 }
 
 /** Hears a signal: a hint that may never come, for letting go of what is cached. */
 export function HandleSignal<C extends SignalContract>(contract: C) {
-  return <M extends (payload: PayloadOf<C>) => void>(target: object, method: string | symbol, _descriptor: TypedPropertyDescriptor<M>): void => {
+  return <M extends (payload: PayloadOf<C>) => void>(
+    target: object,
+    method: string | symbol,
+    _descriptor: TypedPropertyDescriptor<M>,
+  ): void => {
     register(target, SIGNAL_HANDLERS, { contract, method });
   };
 }
 
-export const eventHandlersOf = (instance: object): HandlerRegistration<EventContract>[] => read(instance, EVENT_HANDLERS);
-export const signalHandlersOf = (instance: object): HandlerRegistration<SignalContract>[] => read(instance, SIGNAL_HANDLERS);
+export const eventHandlersOf = (instance: object): HandlerRegistration<EventContract>[] =>
+  read(instance, EVENT_HANDLERS);
+export const signalHandlersOf = (instance: object): HandlerRegistration<SignalContract>[] =>
+  read(instance, SIGNAL_HANDLERS);
 
 function register(target: object, key: symbol, registration: unknown): void {
   const known = (Reflect.getOwnMetadata(key, target) as unknown[] | undefined) ?? [];
@@ -41,5 +51,7 @@ function register(target: object, key: symbol, registration: unknown): void {
 }
 
 function read<C>(instance: object, key: symbol): HandlerRegistration<C>[] {
-  return (Reflect.getMetadata(key, Object.getPrototypeOf(instance) as object) as HandlerRegistration<C>[] | undefined) ?? [];
+  return (
+    (Reflect.getMetadata(key, Object.getPrototypeOf(instance) as object) as HandlerRegistration<C>[] | undefined) ?? []
+  );
 }

@@ -16,13 +16,19 @@ const logger = new Logger('HandleRequest');
  * and anything else thrown is a bug: logged here, `internal` to the caller.
  */
 export function HandleRequest<C extends RequestContract>(contract: C) {
-  return <M extends Handler<C>>(target: object, property: string | symbol, descriptor: TypedPropertyDescriptor<M>): void => {
+  return <M extends Handler<C>>(
+    target: object,
+    property: string | symbol,
+    descriptor: TypedPropertyDescriptor<M>,
+  ): void => {
     const handler = descriptor.value!;
     descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
       try {
         const parsed = contract.input.safeParse(envelope?.data);
         if (!parsed.success || typeof envelope.meta?.remainingMs !== 'number') {
-          logger.error(`${contract.subject}: message does not fit the contract: ${parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') ?? 'no meta'}`);
+          logger.error(
+            `${contract.subject}: message does not fit the contract: ${parsed.error?.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ') ?? 'no meta'}`,
+          );
           return { failed: 'invalid_message' };
         }
         const call = toCall(envelope);
@@ -38,7 +44,8 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
 }
 
 function toReply(contract: RequestContract, error: unknown, requestId: string | undefined): ReplyEnvelope {
-  if (error instanceof Refusal && declarationOf(contract, error.reason)) return { refused: { reason: error.reason, details: error.details } };
+  if (error instanceof Refusal && declarationOf(contract, error.reason))
+    return { refused: { reason: error.reason, details: error.details } };
   if (error instanceof UnavailableError) {
     logger.warn(`${contract.subject} [${requestId}]: ${error.message}`);
     return { refused: { reason: 'dependency_unavailable', details: { retry_after_seconds: 1 } } };

@@ -20,7 +20,8 @@ export class InFlight {
   async finished(withinMs: number): Promise<void> {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), withinMs);
-    while (this.underWay > 0 && !deadline.signal.aborted) await once(this.ends, 'last', { signal: deadline.signal }).catch(() => undefined);
+    while (this.underWay > 0 && !deadline.signal.aborted)
+      await once(this.ends, 'last', { signal: deadline.signal }).catch(() => undefined);
     clearTimeout(timer);
     // What a finished work wrote last may still wait for the next turn of the event loop.
     await nextTurn();

@@ -109,7 +109,8 @@ class InProcessLink implements Link {
   async publishEvents(events: EventRecord[]): Promise<void> {
     for (const subject of new Set(events.map((event) => event.subject))) {
       const message = JSON.stringify(events.filter((event) => event.subject === subject));
-      for (const group of this.broker.sinks.of(subject).values()) await group.next()?.(JSON.parse(message) as EventRecord[]);
+      for (const group of this.broker.sinks.of(subject).values())
+        await group.next()?.(JSON.parse(message) as EventRecord[]);
     }
   }
 

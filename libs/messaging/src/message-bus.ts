@@ -1,4 +1,12 @@
-import type { OutputOf, PayloadOf, PlatformReason, RequestContract, RequestOf, ServiceTopology, SignalContract } from '@market/contracts';
+import type {
+  OutputOf,
+  PayloadOf,
+  PlatformReason,
+  RequestContract,
+  RequestOf,
+  ServiceTopology,
+  SignalContract,
+} from '@market/contracts';
 import { DEFAULT_BUDGET_MS, type Call } from './call.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
@@ -37,7 +45,8 @@ export class MessageBus {
     }
     if ('failed' in reply) throw new BusFailure(`${contract.subject} failed: ${reply.failed}`);
     const declaration = declarationOf(contract, reply.refused.reason);
-    if (!declaration) throw new BusFailure(`${contract.subject} refused with ${reply.refused.reason}, which it does not declare`);
+    if (!declaration)
+      throw new BusFailure(`${contract.subject} refused with ${reply.refused.reason}, which it does not declare`);
     throw new Refusal(reply.refused.reason, declaration, reply.refused.details);
   }
 
@@ -52,7 +61,9 @@ export class MessageBus {
       const timer = setTimeout(giveUp, withinMs, 'deadline_exceeded');
       this.link
         .request(subject, message, withinMs)
-        .then(resolve, (error: unknown) => giveUp(error instanceof RequestLost ? 'answer_lost' : 'dependency_unavailable'))
+        .then(resolve, (error: unknown) =>
+          giveUp(error instanceof RequestLost ? 'answer_lost' : 'dependency_unavailable'),
+        )
         .finally(() => clearTimeout(timer));
     });
   }

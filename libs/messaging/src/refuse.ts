@@ -1,4 +1,11 @@
-import { platformRefusals, type PlatformReason, type ReasonOf, type RefusalDeclaration, type RefusalDetailsOf, type RequestContract } from '@market/contracts';
+import {
+  platformRefusals,
+  type PlatformReason,
+  type ReasonOf,
+  type RefusalDeclaration,
+  type RefusalDetailsOf,
+  type RequestContract,
+} from '@market/contracts';
 
 /** A declared no on its way out of a service, or come whole across the bus to its caller. */
 export class Refusal extends Error {
@@ -13,7 +20,11 @@ export class Refusal extends Error {
 }
 
 /** `throw refuse(contract, 'reason', details)`: only what the contract declares compiles. */
-export function refuse<C extends RequestContract, K extends ReasonOf<C>>(contract: C, reason: K, details: RefusalDetailsOf<C, K>): Refusal {
+export function refuse<C extends RequestContract, K extends ReasonOf<C>>(
+  contract: C,
+  reason: K,
+  details: RefusalDetailsOf<C, K>,
+): Refusal {
   return new Refusal(reason, contract.refusals[reason]!, details as Record<string, unknown>);
 }
 
@@ -27,6 +38,10 @@ export function declarationOf(contract: RequestContract, reason: string): Refusa
 }
 
 /** True for a refusal with this reason of this contract, so that a caller can act on it. */
-export function isRefusal<C extends RequestContract>(error: unknown, contract: C, reason: ReasonOf<C>): error is Refusal {
+export function isRefusal<C extends RequestContract>(
+  error: unknown,
+  contract: C,
+  reason: ReasonOf<C>,
+): error is Refusal {
   return error instanceof Refusal && error.reason === reason && contract.refusals[reason] !== undefined;
 }

@@ -3,7 +3,16 @@ import { describeNeeding, eventually } from '@market/test-servers';
 import { Logger } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startReplica, type Replica } from '../test/fixtures/catalog-replica.js';
-import { echo, happened, nobodyServes, reserve, slowEcho, testTopology, touched, wait } from '../test/fixtures/contracts.js';
+import {
+  echo,
+  happened,
+  nobodyServes,
+  reserve,
+  slowEcho,
+  testTopology,
+  touched,
+  wait,
+} from '../test/fixtures/contracts.js';
 import { inProcessWorld, natsWorld, type World } from '../test/fixtures/worlds.js';
 import { DEFAULT_BUDGET_MS, newCall } from './call.js';
 import type { EventRecord } from './envelope.js';
@@ -13,7 +22,13 @@ import type { EventSink, Link } from './transport.js';
 
 Logger.overrideLogger(false);
 
-const event = (n: number): EventRecord => ({ id: newId(), subject: happened.subject, payload: { n }, requestId: `request-${n}`, traceparent: '00-11111111111111111111111111111111-2222222222222222-01' });
+const event = (n: number): EventRecord => ({
+  id: newId(),
+  subject: happened.subject,
+  payload: { n },
+  requestId: `request-${n}`,
+  traceparent: '00-11111111111111111111111111111111-2222222222222222-01',
+});
 
 describe('the bus in process', () => behavesAlike(inProcessWorld));
 describeNeeding('nats-server')('the bus over NATS', () => behavesAlike(natsWorld));
@@ -24,7 +39,8 @@ function behavesAlike(open: () => Promise<World>): void {
   let asker: Link;
   let bus: MessageBus;
 
-  const sendRaw = async (subject: string, message: unknown): Promise<unknown> => JSON.parse(await asker.request(subject, JSON.stringify(message), 2_000));
+  const sendRaw = async (subject: string, message: unknown): Promise<unknown> =>
+    JSON.parse(await asker.request(subject, JSON.stringify(message), 2_000));
   const busOf = (link: Link): MessageBus => new MessageBus(link, testTopology.gateway);
 
   beforeAll(async () => {
@@ -41,10 +57,22 @@ function behavesAlike(open: () => Promise<World>): void {
 
   describe('a request', () => {
     it('is answered, and its context arrives with it', async () => {
-      const principal = { accountId: newId(), accountType: 'agent' as const, role: 'both' as const, displayName: 'Ada', keyId: newId(), scopes: ['read' as const] };
+      const principal = {
+        accountId: newId(),
+        accountType: 'agent' as const,
+        role: 'both' as const,
+        displayName: 'Ada',
+        keyId: newId(),
+        scopes: ['read' as const],
+      };
       const call = newCall({ principal, budgetMs: 3_000 });
       const answer = await bus.request(echo, { text: 'né\u0000 \u{1f980} "quoted"' }, call);
-      expect(answer).toMatchObject({ text: 'né\u0000 \u{1f980} "quoted"', servedBy: 'first', requestId: call.requestId, principalId: principal.accountId });
+      expect(answer).toMatchObject({
+        text: 'né\u0000 \u{1f980} "quoted"',
+        servedBy: 'first',
+        requestId: call.requestId,
+        principalId: principal.accountId,
+      });
       expect(answer.remainingMs).toBeGreaterThan(0);
       expect(answer.remainingMs).toBeLessThanOrEqual(3_000);
     });
@@ -52,18 +80,31 @@ function behavesAlike(open: () => Promise<World>): void {
     it('is refused with the details and the declaration of its contract', async () => {
       const refusal = await bus.request(reserve, { item: 'gone' }, newCall()).catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(Refusal);
-      expect(refusal).toMatchObject({ reason: 'sold_out', details: { left: 0 }, declaration: { kind: 'conflict', recovery: { nextAction: 'choose_another_listing' } } });
+      expect(refusal).toMatchObject({
+        reason: 'sold_out',
+        details: { left: 0 },
+        declaration: { kind: 'conflict', recovery: { nextAction: 'choose_another_listing' } },
+      });
     });
 
     it('that meets a bug fails, and tells nothing of what was thrown', async () => {
-      const failure = (await bus.request(reserve, { item: 'cursed' }, newCall()).catch((error: unknown) => error)) as Error;
+      const failure = (await bus
+        .request(reserve, { item: 'cursed' }, newCall())
+        .catch((error: unknown) => error)) as Error;
       expect(failure).toBeInstanceOf(BusFailure);
       expect(`${failure.message}${JSON.stringify(failure)}${String(failure.cause)}`).not.toMatch(/secret|hunter2/);
     });
 
     it('that does not fit its contract reaches no handler', async () => {
       const before = replica.log.served.length;
-      for (const message of [{ meta: { requestId: 'r', remainingMs: 1_000 }, data: { text: 5 } }, { meta: { requestId: 'r' }, data: { text: 'x' } }, { data: { text: 'x' } }, 'nonsense', 7, []]) {
+      for (const message of [
+        { meta: { requestId: 'r', remainingMs: 1_000 }, data: { text: 5 } },
+        { meta: { requestId: 'r' }, data: { text: 'x' } },
+        { data: { text: 'x' } },
+        'nonsense',
+        7,
+        [],
+      ]) {
         expect(await sendRaw(echo.subject, message)).toEqual({ failed: 'invalid_message' });
       }
       expect(replica.log.served.length).toBe(before);
@@ -71,7 +112,9 @@ function behavesAlike(open: () => Promise<World>): void {
 
     it('that nobody serves is refused as unavailable, at once', async () => {
       const started = Date.now();
-      await expect(bus.request(nobodyServes, {}, newCall({ budgetMs: 8_000 }))).rejects.toMatchObject({ reason: 'dependency_unavailable' });
+      await expect(bus.request(nobodyServes, {}, newCall({ budgetMs: 8_000 }))).rejects.toMatchObject({
+        reason: 'dependency_unavailable',
+      });
       expect(Date.now() - started).toBeLessThan(2_000);
     });
 
@@ -83,7 +126,9 @@ function behavesAlike(open: () => Promise<World>): void {
     });
 
     it('that takes longer than its deadline is given up', async () => {
-      await expect(bus.request(wait, { ticket: 'late' }, newCall({ budgetMs: 100 }))).rejects.toMatchObject({ reason: 'deadline_exceeded' });
+      await expect(bus.request(wait, { ticket: 'late' }, newCall({ budgetMs: 100 }))).rejects.toMatchObject({
+        reason: 'deadline_exceeded',
+      });
       await eventually(() => replica.log.held.get('late')!());
     });
 
@@ -94,8 +139,13 @@ function behavesAlike(open: () => Promise<World>): void {
     });
 
     it('whose deadline is over is dropped, on either side', async () => {
-      await expect(bus.request(wait, { ticket: 'expired' }, newCall({ budgetMs: -1 }))).rejects.toMatchObject({ reason: 'deadline_exceeded' });
-      const late = await sendRaw(wait.subject, { meta: { requestId: 'r', remainingMs: 0 }, data: { ticket: 'expired' } });
+      await expect(bus.request(wait, { ticket: 'expired' }, newCall({ budgetMs: -1 }))).rejects.toMatchObject({
+        reason: 'deadline_exceeded',
+      });
+      const late = await sendRaw(wait.subject, {
+        meta: { requestId: 'r', remainingMs: 0 },
+        data: { ticket: 'expired' },
+      });
       expect(late).toMatchObject({ refused: { reason: 'deadline_exceeded' } });
       expect(replica.log.served).not.toContain('expired');
     });
@@ -112,7 +162,9 @@ function behavesAlike(open: () => Promise<World>): void {
     });
 
     it('is one of many, and each gets its own answer', async () => {
-      const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())));
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())),
+      );
       expect(answers.map((answer) => answer.text)).toEqual(Array.from({ length: 200 }, (_, n) => `${n}`));
     });
   });
@@ -121,7 +173,9 @@ function behavesAlike(open: () => Promise<World>): void {
     it('share its requests: each is served once', async () => {
       const second = await startReplica('second', await world.connect('catalog'));
       const before = replica.log.served.length;
-      const answers = await Promise.all(Array.from({ length: 60 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())));
+      const answers = await Promise.all(
+        Array.from({ length: 60 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())),
+      );
       expect(new Set(answers.map((answer) => answer.servedBy))).toEqual(new Set(['first', 'second']));
       expect(replica.log.served.length - before + second.log.served.length).toBe(60);
       await second.close();
@@ -131,11 +185,17 @@ function behavesAlike(open: () => Promise<World>): void {
       const leaving = await startReplica('leaving', await world.connect('catalog'));
       const tickets = Array.from({ length: 20 }, (_, n) => `leaving-${n}`);
       const answers = Promise.all(tickets.map((ticket) => bus.request(wait, { ticket }, newCall())));
-      await eventually(() => expect(leaving.log.held.size + [...replica.log.held.keys()].filter((ticket) => ticket.startsWith('leaving')).length).toBe(20));
+      await eventually(() =>
+        expect(
+          leaving.log.held.size + [...replica.log.held.keys()].filter((ticket) => ticket.startsWith('leaving')).length,
+        ).toBe(20),
+      );
       expect(leaving.log.held.size).toBeGreaterThan(0);
 
       const closed = leaving.close();
-      const later = await Promise.all(Array.from({ length: 20 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())));
+      const later = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())),
+      );
       const servedLater = leaving.log.served.length;
       [...leaving.log.held.values(), ...replica.log.held.values()].forEach((answer) => answer());
 
@@ -151,14 +211,18 @@ function behavesAlike(open: () => Promise<World>): void {
       const heard = { gateway: new Map<string, EventRecord>(), reputation: new Map<string, EventRecord>() };
       for (const service of ['gateway', 'reputation'] as const) {
         const link = await world.connect(service);
-        await link.consumeEvents(happened.subject, async (events) => events.forEach((received) => heard[service].set(received.id, received)));
+        await link.consumeEvents(happened.subject, async (events) =>
+          events.forEach((received) => heard[service].set(received.id, received)),
+        );
       }
       const emitter = await world.connect('catalog');
       const events = Array.from({ length: 300 }, (_, n) => event(n));
       await emitter.publishEvents(events);
       for (const service of ['gateway', 'reputation'] as const) {
         await eventually(() => expect(heard[service].size).toBe(300));
-        expect([...heard[service].values()].sort((a, b) => (a.payload as { n: number }).n - (b.payload as { n: number }).n)).toEqual(events);
+        expect(
+          [...heard[service].values()].sort((a, b) => (a.payload as { n: number }).n - (b.payload as { n: number }).n),
+        ).toEqual(events);
       }
     });
   });
@@ -167,7 +231,9 @@ function behavesAlike(open: () => Promise<World>): void {
     it('reaches every process that listens, whatever its service', async () => {
       const heard: number[] = [];
       for (const service of ['gateway', 'gateway', 'reputation'] as const) {
-        await (await world.connect(service)).onSignal(touched.subject, (payload) => heard.push((payload as { n: number }).n));
+        await (
+          await world.connect(service)
+        ).onSignal(touched.subject, (payload) => heard.push((payload as { n: number }).n));
       }
       const sender = new MessageBus(await world.connect('catalog'), testTopology.catalog);
       // A signal is best effort: on a broker, a subscription may still be on its way.
@@ -182,19 +248,25 @@ function behavesAlike(open: () => Promise<World>): void {
 }
 
 describe('events that a consumer cannot take', () => {
-  const failingTwice = (heard: Map<string, number>): EventSink => async (events) => {
-    events.forEach(({ id }) => heard.set(id, (heard.get(id) ?? 0) + 1));
-    if (events.some(({ id }) => heard.get(id)! <= 2)) throw new Error('not now');
-  };
+  const failingTwice =
+    (heard: Map<string, number>): EventSink =>
+    async (events) => {
+      events.forEach(({ id }) => heard.set(id, (heard.get(id) ?? 0) + 1));
+      if (events.some(({ id }) => heard.get(id)! <= 2)) throw new Error('not now');
+    };
 
-  describeNeeding('nats-server')('over NATS', () => it('come again until it takes them', async () => {
-    const world = await natsWorld();
-    const heard = new Map<string, number>();
-    await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
-    await (await world.connect('catalog')).publishEvents([event(1), event(2)]);
-    await eventually(() => expect([...heard.values()].every((times) => times >= 3) && heard.size).toBe(2), { withinMs: 15_000 });
-    await world.stop();
-  }));
+  describeNeeding('nats-server')('over NATS', () =>
+    it('come again until it takes them', async () => {
+      const world = await natsWorld();
+      const heard = new Map<string, number>();
+      await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+      await (await world.connect('catalog')).publishEvents([event(1), event(2)]);
+      await eventually(() => expect([...heard.values()].every((times) => times >= 3) && heard.size).toBe(2), {
+        withinMs: 15_000,
+      });
+      await world.stop();
+    }),
+  );
 
   it('are not taken from the publisher in process', async () => {
     const world = await inProcessWorld();

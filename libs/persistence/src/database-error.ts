@@ -4,9 +4,11 @@ import { UnavailableError } from '@market/kernel';
 const RETRYABLE = new Set(['40001', '40P01']);
 
 /** PostgreSQL error classes and socket errors that say the server is not there for us now. */
-const UNAVAILABLE = /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
+const UNAVAILABLE =
+  /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 /** TypeORM releases a query runner by itself when its connection broke between two statements. */
-const UNAVAILABLE_TEXT = /Connection terminated|timeout exceeded when trying to connect|Client was closed|Client has encountered a connection error|Query runner already released/;
+const UNAVAILABLE_TEXT =
+  /Connection terminated|timeout exceeded when trying to connect|Client was closed|Client has encountered a connection error|Query runner already released/;
 
 export const codeOf = (error: unknown): string | undefined => (error as { code?: string } | null)?.code;
 
@@ -21,6 +23,7 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
 /** Turns "the database is out of reach" into what the bus and the edge understand; leaves every other error as it is. */
 export function asUnavailable(error: unknown): unknown {
   const text = error instanceof Error ? error.message : '';
-  if (UNAVAILABLE.test(codeOf(error) ?? '') || UNAVAILABLE_TEXT.test(text) || isRetryable(error)) return new UnavailableError('PostgreSQL', { cause: error });
+  if (UNAVAILABLE.test(codeOf(error) ?? '') || UNAVAILABLE_TEXT.test(text) || isRetryable(error))
+    return new UnavailableError('PostgreSQL', { cause: error });
   return error;
 }

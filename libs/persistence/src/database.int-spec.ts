@@ -35,26 +35,39 @@ describe('Database', () => {
   });
   afterAll(() => fresh.drop());
 
-  const valueOf = async (name: string): Promise<number | undefined> => (await database.query<{ value: number }>(read, [name]))[0]?.value;
-  const typeOrmValueOf = async (name: string): Promise<number | undefined> => database.read(async (manager) => ((await manager.query('SELECT value FROM counters WHERE name = $1', [name])) as { value: number }[])[0]?.value);
+  const valueOf = async (name: string): Promise<number | undefined> =>
+    (await database.query<{ value: number }>(read, [name]))[0]?.value;
+  const typeOrmValueOf = async (name: string): Promise<number | undefined> =>
+    database.read(
+      async (manager) =>
+        ((await manager.query('SELECT value FROM counters WHERE name = $1', [name])) as { value: number }[])[0]?.value,
+    );
   const terminate = (pid: number): Promise<unknown> => fresh.inspect('SELECT pg_terminate_backend($1)', [pid]);
   const pidOf = async (tx: Tx): Promise<number> => (await tx.query<{ pid: number }>(myPid))[0]!.pid;
 
   describe('the role of a service', () => {
     it('may do what it is granted and nothing more', async () => {
       await database.query(note, ['appended']);
-      await expect(database.query(sql('test.rewrite', "UPDATE journal SET note = 'rewritten'"))).rejects.toMatchObject({ code: '42501' });
+      await expect(database.query(sql('test.rewrite', "UPDATE journal SET note = 'rewritten'"))).rejects.toMatchObject({
+        code: '42501',
+      });
       await expect(database.query(sql('test.erase', 'DELETE FROM journal'))).rejects.toMatchObject({ code: '42501' });
       await expect(database.query(sql('test.truncate', 'TRUNCATE journal'))).rejects.toMatchObject({ code: '42501' });
-      await expect(database.query(sql('test.create', 'CREATE TABLE smuggled ()'))).rejects.toMatchObject({ code: '42501' });
-      await expect(database.transaction((tx) => tx.manager.query('DELETE FROM journal'))).rejects.toMatchObject({ code: '42501' });
+      await expect(database.query(sql('test.create', 'CREATE TABLE smuggled ()'))).rejects.toMatchObject({
+        code: '42501',
+      });
+      await expect(database.transaction((tx) => tx.manager.query('DELETE FROM journal'))).rejects.toMatchObject({
+        code: '42501',
+      });
     });
 
     it('sees nothing of another service in the same database', async () => {
       const bank = { schema: 'bank', entities: [], migrations: [] };
       await migrate(bank, fresh.url);
       const other = await Database.open(bank, { url: fresh.url });
-      await expect(other.query(sql('test.peek', 'SELECT * FROM shop.counters'))).rejects.toMatchObject({ code: '42501' });
+      await expect(other.query(sql('test.peek', 'SELECT * FROM shop.counters'))).rejects.toMatchObject({
+        code: '42501',
+      });
       await other.close();
     });
   });
@@ -125,7 +138,9 @@ describe('Database', () => {
     });
 
     it('refused by a deferred constraint at its commit is an error, and nothing of it is left', async () => {
-      await fresh.inspect('CREATE TABLE shop.strict (n int UNIQUE DEFERRABLE INITIALLY DEFERRED); GRANT INSERT, SELECT ON shop.strict TO market_shop');
+      await fresh.inspect(
+        'CREATE TABLE shop.strict (n int UNIQUE DEFERRABLE INITIALLY DEFERRED); GRANT INSERT, SELECT ON shop.strict TO market_shop',
+      );
       const twice = sql('test.strict', 'INSERT INTO strict VALUES (1), (1)');
       const committed: string[] = [];
       const refused = database.transaction(async (tx) => {
@@ -154,12 +169,18 @@ describe('Database', () => {
       const cut = database.transaction(async (tx) => {
         const pid = await pidOf(tx);
         await terminate(pid);
-        await eventually(async () => expect(await fresh.inspect('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]));
+        await eventually(async () =>
+          expect(await fresh.inspect('SELECT 1 FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]),
+        );
       });
       await expect(cut).rejects.toThrow(UnavailableError);
 
-      await fresh.inspect("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop'");
-      const answers = await Promise.allSettled(Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? valueOf('left') : typeOrmValueOf('left'))));
+      await fresh.inspect(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop'",
+      );
+      const answers = await Promise.allSettled(
+        Array.from({ length: 12 }, (_, n) => (n % 2 === 0 ? valueOf('left') : typeOrmValueOf('left'))),
+      );
       for (const answer of answers) {
         if (answer.status === 'fulfilled') expect(answer.value).toBe(2);
         else expect(answer.reason).toBeInstanceOf(UnavailableError);

@@ -48,7 +48,14 @@ export class Database {
 
   static async open(definition: DatabaseDefinition, options: DatabaseOptions): Promise<Database> {
     const { schema } = definition;
-    const settings = { role: roleOf(schema), search_path: `${schema},public`, statement_timeout: options.statementTimeoutMs ?? 15_000, idle_in_transaction_session_timeout: 30_000, timezone: 'UTC', ...options.settings };
+    const settings = {
+      role: roleOf(schema),
+      search_path: `${schema},public`,
+      statement_timeout: options.statementTimeoutMs ?? 15_000,
+      idle_in_transaction_session_timeout: 30_000,
+      timezone: 'UTC',
+      ...options.settings,
+    };
     const dataSource = new DataSource({
       type: 'postgres',
       url: options.url,
@@ -61,7 +68,9 @@ export class Database {
         max: options.poolSize ?? 10,
         connectionTimeoutMillis: 5_000,
         keepAlive: true,
-        options: Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`).join(' '),
+        options: Object.entries(settings)
+          .map(([name, value]) => `-c ${name}=${value}`)
+          .join(' '),
       },
     });
     await dataSource.initialize();
@@ -80,7 +89,9 @@ export class Database {
 
   /** One prepared statement on its own, committed when it returns; after a deadlock again, as a transaction. */
   async query<Row>(statement: Statement, values: unknown[] = []): Promise<Row[]> {
-    return this.retrying(async () => (await this.pool.query({ name: statement.name, text: statement.text, values })).rows as Row[]);
+    return this.retrying(
+      async () => (await this.pool.query({ name: statement.name, text: statement.text, values })).rows as Row[],
+    );
   }
 
   /** Runs `work` in one transaction; after a deadlock or serialization failure the whole of it again, a few times. */
@@ -111,7 +122,8 @@ export class Database {
       await runner.startTransaction();
       const result = await work({
         manager: runner.manager,
-        query: async <Row>(statement: Statement, values: unknown[] = []) => (await client.query({ name: statement.name, text: statement.text, values })).rows as Row[],
+        query: async <Row>(statement: Statement, values: unknown[] = []) =>
+          (await client.query({ name: statement.name, text: statement.text, values })).rows as Row[],
         afterCommit: (action) => actions.push(action),
       });
       await runner.commitTransaction();

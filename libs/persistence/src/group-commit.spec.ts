@@ -18,24 +18,32 @@ function writerOf(groups: string[][]): (items: { id: string; fate: Fate }[]) => 
 
 describe('GroupCommit', () => {
   it('gives each item its own result, whatever stands beside it', async () => {
-    const fates = fc.array(fc.record({ fate: fc.constantFrom<Fate>('good', 'good', 'good', 'refused', 'poison'), turnsBefore: fc.nat(3) }), { maxLength: 60 });
+    const fates = fc.array(
+      fc.record({ fate: fc.constantFrom<Fate>('good', 'good', 'good', 'refused', 'poison'), turnsBefore: fc.nat(3) }),
+      { maxLength: 60 },
+    );
     await fc.assert(
-      fc.asyncProperty(fates, fc.integer({ min: 1, max: 8 }), fc.integer({ min: 1, max: 3 }), async (items, maxSize, lanes) => {
-        const groups: string[][] = [];
-        const commit = new GroupCommit(writerOf(groups), maxSize, lanes);
-        const results = await Promise.allSettled(
-          items.map(async ({ fate, turnsBefore }, index) => {
-            for (let turn = 0; turn < turnsBefore; turn += 1) await nextTurn();
-            return commit.submit({ id: `${index}`, fate });
-          }),
-        );
-        results.forEach((result, index) => {
-          const { fate } = items[index]!;
-          if (fate === 'good') expect(result).toEqual({ status: 'fulfilled', value: `written ${index}` });
-          else expect((result as PromiseRejectedResult).reason).toEqual(new Error(`${fate} ${index}`));
-        });
-        expect(groups.every((group) => group.length <= maxSize)).toBe(true);
-      }),
+      fc.asyncProperty(
+        fates,
+        fc.integer({ min: 1, max: 8 }),
+        fc.integer({ min: 1, max: 3 }),
+        async (items, maxSize, lanes) => {
+          const groups: string[][] = [];
+          const commit = new GroupCommit(writerOf(groups), maxSize, lanes);
+          const results = await Promise.allSettled(
+            items.map(async ({ fate, turnsBefore }, index) => {
+              for (let turn = 0; turn < turnsBefore; turn += 1) await nextTurn();
+              return commit.submit({ id: `${index}`, fate });
+            }),
+          );
+          results.forEach((result, index) => {
+            const { fate } = items[index]!;
+            if (fate === 'good') expect(result).toEqual({ status: 'fulfilled', value: `written ${index}` });
+            else expect((result as PromiseRejectedResult).reason).toEqual(new Error(`${fate} ${index}`));
+          });
+          expect(groups.every((group) => group.length <= maxSize)).toBe(true);
+        },
+      ),
     );
   });
 

@@ -53,7 +53,8 @@ export class GroupCommit<I, O> {
         else waiting.resolve(result);
       });
     } catch (error) {
-      if (group.length === 1 || error instanceof UnavailableError) return group.forEach((waiting) => waiting.reject(error));
+      if (group.length === 1 || error instanceof UnavailableError)
+        return group.forEach((waiting) => waiting.reject(error));
       for (const waiting of group) await this.run([waiting]);
     }
   }

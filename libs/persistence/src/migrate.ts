@@ -33,7 +33,9 @@ async function provision(client: Client, schema: string): Promise<void> {
   await client.query(`GRANT ${role} TO CURRENT_USER`);
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
   await client.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role}`);
-  await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`);
+  await client.query(
+    `ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${role}`,
+  );
   await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT USAGE ON SEQUENCES TO ${role}`);
 }
 

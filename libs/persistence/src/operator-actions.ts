@@ -3,9 +3,15 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { roleOf, type Database, type Tx } from './database.js';
 import { sql } from './statement.js';
 
-const record = sql('operator-actions.record', 'INSERT INTO operator_actions (id, operator, command, subject, reason) VALUES ($1, $2, $3, $4, $5)');
+const record = sql(
+  'operator-actions.record',
+  'INSERT INTO operator_actions (id, operator, command, subject, reason) VALUES ($1, $2, $3, $4, $5)',
+);
 const exists = sql('operator-actions.exists', `SELECT to_regclass('operator_actions') IS NOT NULL AS found`);
-const latest = sql('operator-actions.latest', 'SELECT done_at AS "doneAt", operator, command, subject, reason FROM operator_actions ORDER BY done_at DESC, id DESC LIMIT $1');
+const latest = sql(
+  'operator-actions.latest',
+  'SELECT done_at AS "doneAt", operator, command, subject, reason FROM operator_actions ORDER BY done_at DESC, id DESC LIMIT $1',
+);
 
 export interface OperatorAction {
   operator: string;
@@ -17,12 +23,18 @@ export interface OperatorAction {
 }
 
 /** Notes what an operator did, with the transaction that does it. */
-export async function recordOperatorAction(tx: Tx, { operator, command, subject, reason }: OperatorAction): Promise<void> {
+export async function recordOperatorAction(
+  tx: Tx,
+  { operator, command, subject, reason }: OperatorAction,
+): Promise<void> {
   await tx.query(record, [newId(), operator, command, subject, reason]);
 }
 
 /** The latest actions of a service, newest first; none where it keeps none. */
-export async function latestOperatorActions(database: Database, limit: number): Promise<(OperatorAction & { doneAt: Date })[]> {
+export async function latestOperatorActions(
+  database: Database,
+  limit: number,
+): Promise<(OperatorAction & { doneAt: Date })[]> {
   const [table] = await database.query<{ found: boolean }>(exists);
   return table!.found ? database.query<OperatorAction & { doneAt: Date }>(latest, [limit]) : [];
 }

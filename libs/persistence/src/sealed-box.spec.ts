@@ -7,7 +7,11 @@ const key = (id: string): string => `${id}:${randomBytes(32).toString('base64')}
 describe('SealedBox', () => {
   it('opens what it sealed, for any text and any row', () => {
     const box = new SealedBox(key('k1'));
-    fc.assert(fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, row) => expect(box.open(box.seal(text, row), row)).toBe(text)));
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.string(), (text, row) =>
+        expect(box.open(box.seal(text, row), row)).toBe(text),
+      ),
+    );
   });
 
   it('does not open a value of which any bit was altered, or any byte cut off', () => {
@@ -41,7 +45,9 @@ describe('SealedBox', () => {
     const rotated = new SealedBox(`${current},${old}`);
     expect(rotated.open(sealedBefore, 'row')).toBe('secret');
     expect(new SealedBox(current).open(rotated.seal('secret', 'row'), 'row')).toBe('secret');
-    expect(() => new SealedBox(current).open(sealedBefore, 'row')).toThrow('encryption key old is not among ENCRYPTION_KEYS');
+    expect(() => new SealedBox(current).open(sealedBefore, 'row')).toThrow(
+      'encryption key old is not among ENCRYPTION_KEYS',
+    );
   });
 
   it('does not take another key for the one that sealed, though both have the same id', () => {
@@ -57,7 +63,16 @@ it('neither seals nor opens without keys', () => {
 });
 
 describe('parseEncryptionKeys', () => {
-  it.each(['', 'k1', 'k1:', 'k1:c2hvcnQ=', `:${randomBytes(32).toString('base64')}`, `k 1:${randomBytes(32).toString('base64')}`, `${key('k1')},`, `${key('k1')}:more`])('refuses a malformed setting without repeating it: %#', (text) => {
+  it.each([
+    '',
+    'k1',
+    'k1:',
+    'k1:c2hvcnQ=',
+    `:${randomBytes(32).toString('base64')}`,
+    `k 1:${randomBytes(32).toString('base64')}`,
+    `${key('k1')},`,
+    `${key('k1')}:more`,
+  ])('refuses a malformed setting without repeating it: %#', (text) => {
     const complaint = (): unknown => parseEncryptionKeys(text);
     expect(complaint).toThrow('each encryption key must read <id>:<base64 of 32 bytes>');
   });

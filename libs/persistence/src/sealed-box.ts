@@ -36,10 +36,14 @@ export class SealedBox {
     const key = this.keys.get(keyId);
     if (!key) throw new Error(`encryption key ${keyId} is not among ENCRYPTION_KEYS`);
     // The length is said, because a shorter tag, which is easier to forge, would be taken otherwise.
-    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(start, start + IV_BYTES), { authTagLength: TAG_BYTES });
+    const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(start, start + IV_BYTES), {
+      authTagLength: TAG_BYTES,
+    });
     decipher.setAAD(Buffer.from(`${boundTo}|${keyId}`));
     decipher.setAuthTag(sealed.subarray(start + IV_BYTES, start + IV_BYTES + TAG_BYTES));
-    return Buffer.concat([decipher.update(sealed.subarray(start + IV_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8');
+    return Buffer.concat([decipher.update(sealed.subarray(start + IV_BYTES + TAG_BYTES)), decipher.final()]).toString(
+      'utf8',
+    );
   }
 }
 
@@ -49,7 +53,8 @@ export function parseEncryptionKeys(text: string): Map<string, Buffer> {
   for (const part of text.split(',')) {
     const [id, secret, ...rest] = part.trim().split(':');
     const key = Buffer.from(secret ?? '', 'base64');
-    if (!id || !/^[A-Za-z0-9_-]{1,32}$/.test(id) || rest.length > 0 || key.length !== 32) throw new Error('each encryption key must read <id>:<base64 of 32 bytes>');
+    if (!id || !/^[A-Za-z0-9_-]{1,32}$/.test(id) || rest.length > 0 || key.length !== 32)
+      throw new Error('each encryption key must read <id>:<base64 of 32 bytes>');
     keys.set(id, key);
   }
   return keys;

@@ -21,7 +21,10 @@ export function sql(name: string, text: string): PreparedStatement {
 }
 
 /** What was read with one row more than the page holds, which says whether there is another page. */
-export function pageOfRows<Row extends { id: string }>(rows: Row[], limit: number): { rows: Row[]; nextCursor: string | null } {
+export function pageOfRows<Row extends { id: string }>(
+  rows: Row[],
+  limit: number,
+): { rows: Row[]; nextCursor: string | null } {
   return { rows: rows.slice(0, limit), nextCursor: rows.length > limit ? rows[limit - 1]!.id : null };
 }
 

@@ -10,9 +10,19 @@ const RETRY_EVERY_MS = 1_000;
 type SignalHandler = (payload: unknown) => void;
 
 /** Finds the `@HandleEvent` and `@HandleSignal` methods of a container and feeds them; stops when they differ from the topology. */
-export async function attachConsumers(app: INestApplicationContext, service: ServiceName, link: Link, database: Database | undefined, jobs: Jobs): Promise<void> {
+export async function attachConsumers(
+  app: INestApplicationContext,
+  service: ServiceName,
+  link: Link,
+  database: Database | undefined,
+  jobs: Jobs,
+): Promise<void> {
   const discovery = app.get(DiscoveryService);
-  const instances = new Set([...discovery.getProviders(), ...discovery.getControllers()].map((wrapper) => wrapper.instance as unknown).filter((instance): instance is object => typeof instance === 'object' && instance !== null));
+  const instances = new Set(
+    [...discovery.getProviders(), ...discovery.getControllers()]
+      .map((wrapper) => wrapper.instance as unknown)
+      .filter((instance): instance is object => typeof instance === 'object' && instance !== null),
+  );
   const consumed: EventContract[] = [];
   const heard: SignalContract[] = [];
   for (const instance of instances) {
@@ -33,7 +43,14 @@ export async function attachConsumers(app: INestApplicationContext, service: Ser
   assertSame(service, 'hears', topology[service].hears, heard);
 }
 
-function assertSame(service: ServiceName, verb: string, declared: readonly { subject: string }[], found: { subject: string }[]): void {
-  const subjects = (contracts: readonly { subject: string }[]): string => [...new Set(contracts.map((contract) => contract.subject))].sort().join(', ') || 'nothing';
-  if (subjects(declared) !== subjects(found)) throw new Error(`${service} ${verb} ${subjects(found)}, its topology says ${subjects(declared)}`);
+function assertSame(
+  service: ServiceName,
+  verb: string,
+  declared: readonly { subject: string }[],
+  found: { subject: string }[],
+): void {
+  const subjects = (contracts: readonly { subject: string }[]): string =>
+    [...new Set(contracts.map((contract) => contract.subject))].sort().join(', ') || 'nothing';
+  if (subjects(declared) !== subjects(found))
+    throw new Error(`${service} ${verb} ${subjects(found)}, its topology says ${subjects(declared)}`);
 }

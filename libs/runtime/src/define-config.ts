@@ -28,7 +28,10 @@ export class ConfigError extends Error {
 
 export const variable = <T>(name: string, schema: z.ZodType<T>, help: string): Variable<T> => ({ name, schema, help });
 
-export function defineConfig<V extends Record<string, Variable>>(name: string, variables: V): ConfigDefinition<{ [K in keyof V]: V[K] extends Variable<infer T> ? T : never }> {
+export function defineConfig<V extends Record<string, Variable>>(
+  name: string,
+  variables: V,
+): ConfigDefinition<{ [K in keyof V]: V[K] extends Variable<infer T> ? T : never }> {
   return {
     token: Symbol(`config:${name}`),
     variables,
@@ -37,7 +40,8 @@ export function defineConfig<V extends Record<string, Variable>>(name: string, v
       for (const [key, { name: variableName, schema, help }] of Object.entries(variables)) {
         const result = schema.safeParse(env[variableName] || undefined);
         if (result.success) values[key] = result.data;
-        else problems.push(`${variableName}: ${result.error.issues.map((issue) => issue.message).join(', ')} (${help})`);
+        else
+          problems.push(`${variableName}: ${result.error.issues.map((issue) => issue.message).join(', ')} (${help})`);
       }
       return values as never;
     },
@@ -47,13 +51,27 @@ export function defineConfig<V extends Record<string, Variable>>(name: string, v
 /** Building blocks for variables: text in, value out. */
 export const text = (fallback?: string) => withDefault(z.string(), fallback);
 export const integer = (min: number, max: number, fallback?: number) =>
-  withDefault(z.string().regex(/^-?\d+$/, 'must be an integer').transform(Number).pipe(z.number().min(min).max(max)), fallback?.toString());
-export const flag = (fallback: boolean) => withDefault(z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true'), String(fallback));
-export const choice = <const T extends readonly [string, ...string[]]>(options: T, fallback?: T[number]) => withDefault(z.enum(options, `must be one of ${options.join(', ')}`), fallback);
+  withDefault(
+    z
+      .string()
+      .regex(/^-?\d+$/, 'must be an integer')
+      .transform(Number)
+      .pipe(z.number().min(min).max(max)),
+    fallback?.toString(),
+  );
+export const flag = (fallback: boolean) =>
+  withDefault(
+    z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true'),
+    String(fallback),
+  );
+export const choice = <const T extends readonly [string, ...string[]]>(options: T, fallback?: T[number]) =>
+  withDefault(z.enum(options, `must be one of ${options.join(', ')}`), fallback);
 export const url = (fallback?: string) => withDefault(z.url('must be a URL'), fallback);
 export const optional = <T>(schema: z.ZodType<T>) => schema.optional();
 
 function withDefault<S extends z.ZodType>(schema: S, fallback: string | undefined): z.ZodType<z.output<S>> {
   const required = z.string('is required').pipe(schema as unknown as z.ZodType<z.output<S>, string>);
-  return (fallback === undefined ? required : z.string().default(fallback).pipe(required)) as unknown as z.ZodType<z.output<S>>;
+  return (fallback === undefined ? required : z.string().default(fallback).pipe(required)) as unknown as z.ZodType<
+    z.output<S>
+  >;
 }

@@ -15,7 +15,8 @@ export class HealthServer {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
       };
       if (request.url === '/healthz/live') return answer(200, { status: 'ok' });
-      if (request.url === '/healthz/ready') return void this.report().then((report) => answer(report.status === 'ok' ? 200 : 503, report));
+      if (request.url === '/healthz/ready')
+        return void this.report().then((report) => answer(report.status === 'ok' ? 200 : 503, report));
       answer(404, { status: 'unknown path' });
     });
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
@@ -29,7 +30,16 @@ export class HealthServer {
 
   private async report(): Promise<{ status: string; failing?: string[] }> {
     if (!this.ready) return { status: 'not ready' };
-    const results = await Promise.all(Object.entries(this.checks).map(async ([name, check]) => ((await check().then(() => true, () => false)) ? null : name)));
+    const results = await Promise.all(
+      Object.entries(this.checks).map(async ([name, check]) =>
+        (await check().then(
+          () => true,
+          () => false,
+        ))
+          ? null
+          : name,
+      ),
+    );
     const failing = results.filter((name) => name !== null);
     return failing.length === 0 ? { status: 'ok' } : { status: 'failing', failing };
   }

@@ -17,7 +17,11 @@ export interface InspectedHttp {
 }
 
 /** Looks at a service's HTTP interface as it would be served, without a port, a database or the services behind it. */
-export async function inspectHttp<T>({ http, ...definition }: ServiceDefinition, env: Environment, look: (http: InspectedHttp) => Promise<T>): Promise<T> {
+export async function inspectHttp<T>(
+  { http, ...definition }: ServiceDefinition,
+  env: Environment,
+  look: (http: InspectedHttp) => Promise<T>,
+): Promise<T> {
   if (!http) throw new Error(`${definition.name} has no HTTP interface`);
   const { platform, configs } = readConfiguration([definition], env, { needsEncryptionKeys: false });
   const config = configs.get(definition.name);
@@ -36,7 +40,9 @@ export async function inspectHttp<T>({ http, ...definition }: ServiceDefinition,
   });
   const routes: string[] = [];
   const adapter = http.adapter(config);
-  adapter.getInstance().addHook('onRoute', ({ method, url }) => void routes.push(...[method].flat().map((name) => `${name} ${url}`)));
+  adapter
+    .getInstance()
+    .addHook('onRoute', ({ method, url }) => void routes.push(...[method].flat().map((name) => `${name} ${url}`)));
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, { logger: false, abortOnError: false });
   try {
     await http.configure(app, config);

@@ -23,7 +23,9 @@ export class Jobs {
     const timer = setTimeout(() => {
       this.timers.delete(timer);
       const run = job()
-        .catch((error: unknown) => this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`))
+        .catch((error: unknown) =>
+          this.logger.warn(`${name} failed: ${error instanceof Error ? error.message : String(error)}`),
+        )
         .finally(() => {
           this.running.delete(run);
           this.every(name, intervalMs, job);

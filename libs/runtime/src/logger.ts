@@ -2,7 +2,14 @@ import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger, type Level } from 'pino';
 
 /** What the framework says of its own start-up is of use only when debugging it. */
-const FRAMEWORK = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestMicroservice', 'NestApplication']);
+const FRAMEWORK = new Set([
+  'NestFactory',
+  'InstanceLoader',
+  'RoutesResolver',
+  'RouterExplorer',
+  'NestMicroservice',
+  'NestApplication',
+]);
 
 /** Nest's logger over pino: one JSON line an entry, with the service's name. */
 export class PinoLogger implements LoggerService {

@@ -7,7 +7,10 @@ const MAX_ENTRIES = 10_000;
  * An entry is at most `ttlMs` old, counted from the question: what was true when its owner looked may be over when the
  * answer arrives. `delete` drops it earlier; a load that is under way then still answers its readers, and is not kept.
  */
-export function lookupCache<V extends object | string | false, C = undefined>(ttlMs: number, load: (key: string, context: C) => Promise<V>): LRUCache<string, V, C> {
+export function lookupCache<V extends object | string | false, C = undefined>(
+  ttlMs: number,
+  load: (key: string, context: C) => Promise<V>,
+): LRUCache<string, V, C> {
   return new LRUCache<string, V, C>({
     max: MAX_ENTRIES,
     ttl: ttlMs,

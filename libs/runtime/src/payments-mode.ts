@@ -4,7 +4,10 @@ import { ConfigError } from './define-config.js';
 
 export type PaymentsMode = 'sandbox' | 'live';
 
-const remember = sql('runtime.remember-payments-mode', 'INSERT INTO payments_mode (mode) VALUES ($1) ON CONFLICT DO NOTHING');
+const remember = sql(
+  'runtime.remember-payments-mode',
+  'INSERT INTO payments_mode (mode) VALUES ($1) ON CONFLICT DO NOTHING',
+);
 const recall = sql('runtime.recall-payments-mode', 'SELECT mode FROM payments_mode');
 
 /**
@@ -12,7 +15,10 @@ const recall = sql('runtime.recall-payments-mode', 'SELECT mode FROM payments_mo
  * money, and the reverse. No database is written to unless all of them are free or of this mode.
  * @throws ConfigError naming the services whose data are of the other mode.
  */
-export async function claimPaymentsMode(databases: ReadonlyMap<ServiceName, Database>, mode: PaymentsMode): Promise<void> {
+export async function claimPaymentsMode(
+  databases: ReadonlyMap<ServiceName, Database>,
+  mode: PaymentsMode,
+): Promise<void> {
   await refuseOthers(databases, mode);
   for (const database of databases.values()) await database.query(remember, [mode]);
   // Another process may have been first.
@@ -27,5 +33,7 @@ async function refuseOthers(databases: ReadonlyMap<ServiceName, Database>, mode:
   }
   if (others.length === 0) return;
   const other: PaymentsMode = mode === 'live' ? 'sandbox' : 'live';
-  throw new ConfigError([`PAYMENTS_MODE: is ${mode}, and the data of ${others.join(', ')} are ${other}; start with PAYMENTS_MODE=${other}, or on another database (DATABASE_URL, DATA_DIR)`]);
+  throw new ConfigError([
+    `PAYMENTS_MODE: is ${mode}, and the data of ${others.join(', ')} are ${other}; start with PAYMENTS_MODE=${other}, or on another database (DATABASE_URL, DATA_DIR)`,
+  ]);
 }

@@ -1,7 +1,17 @@
 import type { ServiceName } from '@market/contracts';
 import { parseEncryptionKeys } from '@market/persistence';
 import { z } from 'zod';
-import { choice, defineConfig, flag, integer, optional, text, url, variable, type Environment } from './define-config.js';
+import {
+  choice,
+  defineConfig,
+  flag,
+  integer,
+  optional,
+  text,
+  url,
+  variable,
+  type Environment,
+} from './define-config.js';
 
 const encryptionKeys = z.string().superRefine((value, context) => {
   try {
@@ -13,15 +23,47 @@ const encryptionKeys = z.string().superRefine((value, context) => {
 
 /** What every process reads, whichever services it holds. */
 export const platformConfig = defineConfig('platform', {
-  publicUrl: variable('PUBLIC_URL', url('http://localhost:3000'), 'the address under which clients reach the edge; links, gateway_url and wallet messages name it'),
-  paymentsMode: variable('PAYMENTS_MODE', choice(['sandbox', 'live'], 'sandbox'), 'sandbox or live; live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first used in, and refuses the other'),
-  allowPrivateEndpoints: variable('ALLOW_PRIVATE_ENDPOINTS', flag(false), 'whether sellers may list http and private addresses; sandbox only'),
-  encryptionKeys: variable('ENCRYPTION_KEYS', optional(encryptionKeys), 'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; every process needs them, and a command that seals or opens secrets'),
-  databasePoolSize: variable('DATABASE_POOL_SIZE', integer(2, 200, 10), 'connections a service keeps to PostgreSQL at most'),
-  migrateOnStart: variable('MIGRATE_ON_START', flag(true), 'whether a starting process brings its schemas up to date; false where npm run migrate does'),
-  internalPort: variable('INTERNAL_PORT', optional(integer(0, 65535)), 'port of /healthz/live and /healthz/ready; none when absent'),
+  publicUrl: variable(
+    'PUBLIC_URL',
+    url('http://localhost:3000'),
+    'the address under which clients reach the edge; links, gateway_url and wallet messages name it',
+  ),
+  paymentsMode: variable(
+    'PAYMENTS_MODE',
+    choice(['sandbox', 'live'], 'sandbox'),
+    'sandbox or live; live refuses every sandbox convenience and needs a payment rail. A database keeps the mode it was first used in, and refuses the other',
+  ),
+  allowPrivateEndpoints: variable(
+    'ALLOW_PRIVATE_ENDPOINTS',
+    flag(false),
+    'whether sellers may list http and private addresses; sandbox only',
+  ),
+  encryptionKeys: variable(
+    'ENCRYPTION_KEYS',
+    optional(encryptionKeys),
+    'keys for secrets at rest: <id>:<base64 of 32 bytes>, comma separated, current first; every process needs them, and a command that seals or opens secrets',
+  ),
+  databasePoolSize: variable(
+    'DATABASE_POOL_SIZE',
+    integer(2, 200, 10),
+    'connections a service keeps to PostgreSQL at most',
+  ),
+  migrateOnStart: variable(
+    'MIGRATE_ON_START',
+    flag(true),
+    'whether a starting process brings its schemas up to date; false where npm run migrate does',
+  ),
+  internalPort: variable(
+    'INTERNAL_PORT',
+    optional(integer(0, 65535)),
+    'port of /healthz/live and /healthz/ready; none when absent',
+  ),
   internalHost: variable('INTERNAL_HOST', text('127.0.0.1'), 'address the internal port listens on'),
-  logLevel: variable('LOG_LEVEL', choice(['fatal', 'error', 'warn', 'info', 'debug'], 'info'), 'least severe level that is logged'),
+  logLevel: variable(
+    'LOG_LEVEL',
+    choice(['fatal', 'error', 'warn', 'info', 'debug'], 'info'),
+    'least severe level that is logged',
+  ),
 });
 
 /** `<SERVICE>_DATABASE_URL` wins over `DATABASE_URL`, so that any service can live on a server of its own. */

@@ -40,6 +40,11 @@ export class PlatformModule {
       providers.push({ provide: Database, useValue: platform.database });
       providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, platform.box) });
     }
-    return { module: PlatformModule, imports: [DiscoveryModule], providers, exports: providers.map((provider) => (provider as { provide: symbol }).provide) };
+    return {
+      module: PlatformModule,
+      imports: [DiscoveryModule],
+      providers,
+      exports: providers.map((provider) => (provider as { provide: symbol }).provide),
+    };
   }
 }

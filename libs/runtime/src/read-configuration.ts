@@ -13,7 +13,11 @@ export interface Configuration {
  * All that a process of these services reads. Only a command, which may have no secret to seal, goes without encryption keys.
  * @throws ConfigError naming everything that is wrong.
  */
-export function readConfiguration(definitions: ServiceDefinition[], env: Environment, { needsEncryptionKeys = true } = {}): Configuration {
+export function readConfiguration(
+  definitions: ServiceDefinition[],
+  env: Environment,
+  { needsEncryptionKeys = true } = {},
+): Configuration {
   const problems: string[] = [];
   const platform = platformConfig.parse(env, problems);
   const configs = new Map(definitions.map(({ name, config }) => [name, config.parse(env, problems)]));
@@ -23,8 +27,10 @@ export function readConfiguration(definitions: ServiceDefinition[], env: Environ
     if (database && url) databaseUrls.set(name, url);
     else if (database) problems.push(`DATABASE_URL: is required by ${name} (PostgreSQL 15 or later)`);
   }
-  if (needsEncryptionKeys && !env.ENCRYPTION_KEYS) problems.push(`ENCRYPTION_KEYS: is required (${platformConfig.variables['encryptionKeys']!.help})`);
-  if (platform.paymentsMode === 'live' && platform.allowPrivateEndpoints) problems.push('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
+  if (needsEncryptionKeys && !env.ENCRYPTION_KEYS)
+    problems.push(`ENCRYPTION_KEYS: is required (${platformConfig.variables['encryptionKeys']!.help})`);
+  if (platform.paymentsMode === 'live' && platform.allowPrivateEndpoints)
+    problems.push('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
   if (problems.length > 0) throw new ConfigError(problems);
   return { platform, configs, databaseUrls };
 }

@@ -15,13 +15,24 @@ import { readConfiguration } from './read-configuration.js';
  * Runs one command of a service in this process, whether or not the service runs anywhere: its container and database,
  * no bus, no jobs, no relay. `ENCRYPTION_KEYS` are needed by what seals or opens secrets alone.
  */
-export async function runCommand(definition: ServiceDefinition, command: CommandDefinition, input: CommandInput, env: Environment): Promise<string> {
-  const { platform, configs, databaseUrls } = readConfiguration([definition], { LOG_LEVEL: 'error', ...env }, { needsEncryptionKeys: false });
+export async function runCommand(
+  definition: ServiceDefinition,
+  command: CommandDefinition,
+  input: CommandInput,
+  env: Environment,
+): Promise<string> {
+  const { platform, configs, databaseUrls } = readConfiguration(
+    [definition],
+    { LOG_LEVEL: 'error', ...env },
+    { needsEncryptionKeys: false },
+  );
   const databaseUrl = databaseUrls.get(definition.name);
   if (definition.database && platform.migrateOnStart) await migrate(definition.database, databaseUrl!);
   const declared = topology[definition.name];
   const transport = inProcessTransport();
-  const database = definition.database && (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
+  const database =
+    definition.database &&
+    (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
   const jobs = new Jobs();
   await jobs.stop();
   try {
@@ -35,7 +46,10 @@ export async function runCommand(definition: ServiceDefinition, command: Command
       config: { definition: definition.config, value: configs.get(definition.name) },
       platformConfig: platform,
     });
-    const container = await NestFactory.createApplicationContext(root, { logger: new PinoLogger(definition.name, platform.logLevel), abortOnError: false });
+    const container = await NestFactory.createApplicationContext(root, {
+      logger: new PinoLogger(definition.name, platform.logLevel),
+      abortOnError: false,
+    });
     try {
       return await command.run(container, input);
     } finally {

@@ -8,7 +8,11 @@ import { startFailure } from './start-failure.js';
 /** What a process of the distributed marketplace reads beside `platformConfig`. */
 export const natsConfig = defineConfig('nats', {
   servers: variable('NATS_URL', text(), 'NATS servers, comma separated: nats://host:4222'),
-  nkeySeed: variable('NATS_NKEY_SEED', optional(text()), "this service's nkey seed; absent only where the broker asks for none"),
+  nkeySeed: variable(
+    'NATS_NKEY_SEED',
+    optional(text()),
+    "this service's nkey seed; absent only where the broker asks for none",
+  ),
   streamReplicas: variable('NATS_STREAM_REPLICAS', integer(1, 5, 1), 'copies JetStream keeps of each event'),
 });
 

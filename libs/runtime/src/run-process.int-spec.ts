@@ -1,7 +1,13 @@
 import { topology } from '@market/contracts';
 import { paymentCompleted } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { HandleEvent, HandleRequest, inProcessTransport, type EventRecord, type ReceivedEvent } from '@market/messaging';
+import {
+  HandleEvent,
+  HandleRequest,
+  inProcessTransport,
+  type EventRecord,
+  type ReceivedEvent,
+} from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { createDatabase, eventually, withClient } from '@market/testing';
 import { Controller, Injectable, Logger, Module, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
@@ -50,7 +56,11 @@ class Listener implements OnModuleInit, OnApplicationBootstrap {
 class Rest {}
 
 const idleMethod = (target: object, name: string): TypedPropertyDescriptor<() => Promise<never>> => {
-  Object.defineProperty(target, name, { value: () => Promise.reject(new Error(`${name} is not asked here`)), writable: true, configurable: true });
+  Object.defineProperty(target, name, {
+    value: () => Promise.reject(new Error(`${name} is not asked here`)),
+    writable: true,
+    configurable: true,
+  });
   return Object.getOwnPropertyDescriptor(target, name)!;
 };
 const serveAll = (target: object): void =>
@@ -62,7 +72,9 @@ const serveAll = (target: object): void =>
 serveAll(Rest.prototype);
 topology.reputation.consumes
   .filter((contract) => contract !== paymentCompleted)
-  .forEach((contract) => HandleEvent(contract)(Rest.prototype, contract.subject, idleMethod(Rest.prototype, contract.subject)));
+  .forEach((contract) =>
+    HandleEvent(contract)(Rest.prototype, contract.subject, idleMethod(Rest.prototype, contract.subject)),
+  );
 
 @Controller()
 class Deaf {}
@@ -80,7 +92,11 @@ class IdleModule {}
 const config = defineConfig('test', { size: variable('TEST_SIZE', integer(1, 10, 1), 'a size') });
 const database = { schema: 'reputation', entities: [], migrations: [CreateHeard1700000000000] };
 const listening = defineService({ name: 'reputation', module: ListeningModule, config, database });
-const settings = { ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal', INTERNAL_PORT: '0' };
+const settings = {
+  ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+  LOG_LEVEL: 'fatal',
+  INTERNAL_PORT: '0',
+};
 
 const completed = (n: number): EventRecord => ({
   id: newId(),
@@ -106,7 +122,10 @@ const completed = (n: number): EventRecord => ({
 describe('runProcess', () => {
   it('migrates, starts, hears events, tries failed ones again, and stops so that it can start again', async () => {
     const env = { ...settings, DATABASE_URL: await createDatabase() };
-    const heard = () => withClient(env.DATABASE_URL, async (client) => (await client.query<{ n: number }>('SELECT n FROM reputation.heard ORDER BY n')).rows.map(({ n }) => n));
+    const heard = () =>
+      withClient(env.DATABASE_URL, async (client) =>
+        (await client.query<{ n: number }>('SELECT n FROM reputation.heard ORDER BY n')).rows.map(({ n }) => n),
+      );
     for (const [round, failures] of [
       [1, 0],
       [2, 2],
@@ -128,39 +147,87 @@ describe('runProcess', () => {
 
   it('does not start while a request of the contract has no handler', async () => {
     const idle = defineService({ name: 'identity', module: IdleModule, config });
-    await expect(runProcess([idle], inProcessTransport(), settings)).rejects.toThrow(/identity does not serve: rpc\.identity\.create-challenge\.v1, /);
+    await expect(runProcess([idle], inProcessTransport(), settings)).rejects.toThrow(
+      /identity does not serve: rpc\.identity\.create-challenge\.v1, /,
+    );
   });
 
   it('does not start while it hears other events than its topology says', async () => {
     const deaf = defineService({ name: 'reputation', module: DeafModule, config });
-    await expect(runProcess([deaf], inProcessTransport(), settings)).rejects.toThrow(/reputation consumes nothing, its topology says evt\./);
+    await expect(runProcess([deaf], inProcessTransport(), settings)).rejects.toThrow(
+      /reputation consumes nothing, its topology says evt\./,
+    );
   });
 
   it('says everything that is wrong with its configuration, before it touches anything', async () => {
-    const failure = await runProcess([listening], inProcessTransport(), { TEST_SIZE: '11', PAYMENTS_MODE: 'play', ENCRYPTION_KEYS: 'k1:short' }).catch((error: unknown) => error);
+    const failure = await runProcess([listening], inProcessTransport(), {
+      TEST_SIZE: '11',
+      PAYMENTS_MODE: 'play',
+      ENCRYPTION_KEYS: 'k1:short',
+    }).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ConfigError);
-    expect((failure as ConfigError).problems.map((problem) => problem.split(':')[0]).sort()).toEqual(['DATABASE_URL', 'ENCRYPTION_KEYS', 'PAYMENTS_MODE', 'TEST_SIZE']);
+    expect((failure as ConfigError).problems.map((problem) => problem.split(':')[0]).sort()).toEqual([
+      'DATABASE_URL',
+      'ENCRYPTION_KEYS',
+      'PAYMENTS_MODE',
+      'TEST_SIZE',
+    ]);
     expect((failure as ConfigError).message).not.toContain('short');
   });
 
   it('refuses private endpoints where payments are live', async () => {
-    const env = { ...settings, DATABASE_URL: 'postgres://127.0.0.1:1/x', PAYMENTS_MODE: 'live', ALLOW_PRIVATE_ENDPOINTS: 'true' };
-    await expect(runProcess([listening], inProcessTransport(), env)).rejects.toThrow('ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live');
+    const env = {
+      ...settings,
+      DATABASE_URL: 'postgres://127.0.0.1:1/x',
+      PAYMENTS_MODE: 'live',
+      ALLOW_PRIVATE_ENDPOINTS: 'true',
+    };
+    await expect(runProcess([listening], inProcessTransport(), env)).rejects.toThrow(
+      'ALLOW_PRIVATE_ENDPOINTS: must not be true with PAYMENTS_MODE=live',
+    );
   });
 
-  it.each([['sandbox', 'live'], ['live', 'sandbox']])('does not start on data of the other payments mode, and leaves them and all others as they are: %s', async (PAYMENTS_MODE, other) => {
-    const [used, free] = [await createDatabase(), await createDatabase()];
-    const catalog = defineService({ name: 'catalog', module: IdleModule, config, database: { schema: 'catalog', entities: [], migrations: [] } });
-    const both = { ...settings, CATALOG_DATABASE_URL: free, REPUTATION_DATABASE_URL: used };
-    const start = async (env: Record<string, string>, services = [listening]) => (await runProcess(services, inProcessTransport(), env)).stop();
-    const modeOf = (url: string, schema: string) => withClient(url, async (client) => (await client.query(`SELECT mode FROM ${schema}.payments_mode`)).rows as unknown[]);
-    await start({ ...both, PAYMENTS_MODE });
-    const refused = await start({ ...both, PAYMENTS_MODE: other }, [catalog, listening]).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(ConfigError);
-    expect((refused as ConfigError).message).toContain(`PAYMENTS_MODE: is ${other}, and the data of reputation are ${PAYMENTS_MODE}; start with PAYMENTS_MODE=${PAYMENTS_MODE}`);
-    expect([await modeOf(used, 'reputation'), await modeOf(free, 'catalog')]).toEqual([[{ mode: PAYMENTS_MODE }], []]);
-    const command = runCommand(listening, { name: 'heard look', help: '', run: () => Promise.resolve('seen') }, { operator: 'ada', arguments: [], options: {} }, { ...both, PAYMENTS_MODE: other });
-    await expect(command).rejects.toThrow(`the data of reputation are ${PAYMENTS_MODE}`);
-    await start({ ...both, PAYMENTS_MODE });
-  });
+  it.each([
+    ['sandbox', 'live'],
+    ['live', 'sandbox'],
+  ])(
+    'does not start on data of the other payments mode, and leaves them and all others as they are: %s',
+    async (PAYMENTS_MODE, other) => {
+      const [used, free] = [await createDatabase(), await createDatabase()];
+      const catalog = defineService({
+        name: 'catalog',
+        module: IdleModule,
+        config,
+        database: { schema: 'catalog', entities: [], migrations: [] },
+      });
+      const both = { ...settings, CATALOG_DATABASE_URL: free, REPUTATION_DATABASE_URL: used };
+      const start = async (env: Record<string, string>, services = [listening]) =>
+        (await runProcess(services, inProcessTransport(), env)).stop();
+      const modeOf = (url: string, schema: string) =>
+        withClient(
+          url,
+          async (client) => (await client.query(`SELECT mode FROM ${schema}.payments_mode`)).rows as unknown[],
+        );
+      await start({ ...both, PAYMENTS_MODE });
+      const refused = await start({ ...both, PAYMENTS_MODE: other }, [catalog, listening]).catch(
+        (error: unknown) => error,
+      );
+      expect(refused).toBeInstanceOf(ConfigError);
+      expect((refused as ConfigError).message).toContain(
+        `PAYMENTS_MODE: is ${other}, and the data of reputation are ${PAYMENTS_MODE}; start with PAYMENTS_MODE=${PAYMENTS_MODE}`,
+      );
+      expect([await modeOf(used, 'reputation'), await modeOf(free, 'catalog')]).toEqual([
+        [{ mode: PAYMENTS_MODE }],
+        [],
+      ]);
+      const command = runCommand(
+        listening,
+        { name: 'heard look', help: '', run: () => Promise.resolve('seen') },
+        { operator: 'ada', arguments: [], options: {} },
+        { ...both, PAYMENTS_MODE: other },
+      );
+      await expect(command).rejects.toThrow(`the data of reputation are ${PAYMENTS_MODE}`);
+      await start({ ...both, PAYMENTS_MODE });
+    },
+  );
 });

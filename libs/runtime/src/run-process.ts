@@ -44,7 +44,11 @@ const ping = sql('runtime.ping', 'SELECT 1 AS ok');
  * company. Configuration is checked whole before anything starts. Consumers stand before the first event is relayed,
  * and everything stands before the edge takes its first request.
  */
-export async function runProcess(definitions: ServiceDefinition[], transport: Transport, env: Environment): Promise<RunningProcess> {
+export async function runProcess(
+  definitions: ServiceDefinition[],
+  transport: Transport,
+  env: Environment,
+): Promise<RunningProcess> {
   const { platform, configs, databaseUrls } = readConfiguration(definitions, env);
   if (platform.migrateOnStart) {
     for (const { name, database } of definitions) if (database) await migrate(database, databaseUrls.get(name)!);
@@ -54,7 +58,8 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
   const health = new HealthServer();
   const stop = async (): Promise<void> => {
     health.ready = false;
-    for (const { app } of started.filter(({ definition }) => definition.http)) await closeEdge(app, (app as NestFastifyApplication).getHttpServer());
+    for (const { app } of started.filter(({ definition }) => definition.http))
+      await closeEdge(app, (app as NestFastifyApplication).getHttpServer());
     await Promise.all(started.map((service) => service.jobs.stop()));
     await Promise.all(started.map((service) => service.relay?.stop()));
     for (const service of started.filter(({ definition }) => !definition.http).reverse()) await service.app.close();
@@ -63,10 +68,27 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
     await health.close();
   };
   try {
-    const internalPort = platform.internalPort === undefined ? undefined : await health.listen(platform.internalHost, platform.internalPort);
-    for (const { name, database } of definitions) if (database) databases.set(name, await Database.open(database, { url: databaseUrls.get(name)!, poolSize: platform.databasePoolSize }));
+    const internalPort =
+      platform.internalPort === undefined
+        ? undefined
+        : await health.listen(platform.internalHost, platform.internalPort);
+    for (const { name, database } of definitions)
+      if (database)
+        databases.set(
+          name,
+          await Database.open(database, { url: databaseUrls.get(name)!, poolSize: platform.databasePoolSize }),
+        );
     await claimPaymentsMode(databases, platform.paymentsMode);
-    for (const definition of definitions) started.push(await startService(definition, transport, platform, configs.get(definition.name), databases.get(definition.name)));
+    for (const definition of definitions)
+      started.push(
+        await startService(
+          definition,
+          transport,
+          platform,
+          configs.get(definition.name),
+          databases.get(definition.name),
+        ),
+      );
     started.forEach((service) => service.relay?.start());
     let httpPort: number | undefined;
     for (const { definition, app, config } of started) {
@@ -76,7 +98,8 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
       await (app as NestFastifyApplication).getHttpAdapter().getInstance().listen({ port, host });
       httpPort = ((app as NestFastifyApplication).getHttpServer().address() as { port: number }).port;
     }
-    for (const { definition, database } of started) if (database) health.checks[definition.name] = async () => void (await database.query(ping));
+    for (const { definition, database } of started)
+      if (database) health.checks[definition.name] = async () => void (await database.query(ping));
     health.ready = true;
     return { httpPort, internalPort, stop };
   } catch (error) {
@@ -85,7 +108,13 @@ export async function runProcess(definitions: ServiceDefinition[], transport: Tr
   }
 }
 
-async function startService(definition: ServiceDefinition, transport: Transport, platform: ConfigOf<typeof platformConfig>, config: unknown, database: Database | undefined): Promise<Started> {
+async function startService(
+  definition: ServiceDefinition,
+  transport: Transport,
+  platform: ConfigOf<typeof platformConfig>,
+  config: unknown,
+  database: Database | undefined,
+): Promise<Started> {
   const declared = topology[definition.name];
   const link = await transport.connect(definition.name, declared);
   const outbox = new Outbox();
@@ -103,13 +132,20 @@ async function startService(definition: ServiceDefinition, transport: Transport,
   const logger = new PinoLogger(definition.name, platform.logLevel);
   let app: Started['app'];
   if (definition.http) {
-    const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), { logger, abortOnError: false });
+    const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), {
+      logger,
+      abortOnError: false,
+    });
     await definition.http.configure(edge, config);
     await edge.init();
     await jobs.prepare();
     app = edge;
   } else {
-    const service = await NestFactory.createMicroservice<MicroserviceOptions>(root, { strategy: link.server, logger, abortOnError: false });
+    const service = await NestFactory.createMicroservice<MicroserviceOptions>(root, {
+      strategy: link.server,
+      logger,
+      abortOnError: false,
+    });
     // Nest 12 calls the hooks of a microservice in init(), and once more in it unless it is told that they were called.
     (service as NestMicroservice).setIsInitHookCalled(true);
     await service.init();

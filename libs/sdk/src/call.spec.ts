@@ -48,11 +48,19 @@ describe('call', () => {
     const requests = gateway.gatewayRequests;
     expect(requests).toHaveLength(4);
     expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
-    expect(new Set(requests.map(({ headers }) => headers['idempotency-key']))).toEqual(new Set([result.idempotencyKey]));
+    expect(new Set(requests.map(({ headers }) => headers['idempotency-key']))).toEqual(
+      new Set([result.idempotencyKey]),
+    );
   });
 
   it('pays at most once and is charged at most once, whatever gets lost on the way', async () => {
-    const fault = fc.constantFrom<(Fault | undefined)[]>('lose_request', 'lose_answer', 'too_fast', 'bad_gateway', undefined);
+    const fault = fc.constantFrom<(Fault | undefined)[]>(
+      'lose_request',
+      'lose_answer',
+      'too_fast',
+      'bad_gateway',
+      undefined,
+    );
     await fc.assert(
       fc.asyncProperty(fc.array(fault, { maxLength: 12 }), fc.uuid(), async (faults, text) => {
         gateway.faults.splice(0, Infinity, ...faults);
@@ -71,7 +79,8 @@ describe('call', () => {
         const outcome = await call({ pay: payer }, { text }).catch((error: unknown) => error);
         gateway.faults.length = 0;
         const relayRequestId = outcome instanceof MarketplaceError ? outcome.relayRequestId : undefined;
-        const resumed = gateway.payments.length > 0 && relayRequestId ? await call({ relayRequestId }, { text }) : outcome;
+        const resumed =
+          gateway.payments.length > 0 && relayRequestId ? await call({ relayRequestId }, { text }) : outcome;
 
         expect(asked).toBeLessThanOrEqual(1);
         expect(gateway.charges).toEqual(gateway.payments);
@@ -152,14 +161,17 @@ describe('call', () => {
     ['0.05', 0.050001, '0.05'],
     ['0.05', 0.05, '0.06'],
     ['0.0000001', 1e-6, '0.000001'],
-  ])('does not pay above a limit of %s when the price is %d and the amount %s', async (maxPriceUsd, priceUsd, amount) => {
-    Object.assign(gateway, { priceUsd, amount });
+  ])(
+    'does not pay above a limit of %s when the price is %d and the amount %s',
+    async (maxPriceUsd, priceUsd, amount) => {
+      Object.assign(gateway, { priceUsd, amount });
 
-    const error = await failureOf(call({ maxPriceUsd }));
+      const error = await failureOf(call({ maxPriceUsd }));
 
-    expect(error.code).toBe('PRICE_ABOVE_LIMIT');
-    expect(gateway.payments).toEqual([]);
-  });
+      expect(error.code).toBe('PRICE_ABOVE_LIMIT');
+      expect(gateway.payments).toEqual([]);
+    },
+  );
 
   it('pays a price equal to the limit', async () => {
     await expect(call({ maxPriceUsd: '0.0500' })).resolves.toMatchObject({ billable: true });
@@ -193,7 +205,11 @@ describe('call', () => {
 
     const error = await failureOf(call());
 
-    expect(error).toMatchObject({ code: 'PAYMENT_REQUIRED', relayRequestId: 'relay-1', payment: { relay_request_id: 'relay-2' } });
+    expect(error).toMatchObject({
+      code: 'PAYMENT_REQUIRED',
+      relayRequestId: 'relay-1',
+      payment: { relay_request_id: 'relay-2' },
+    });
     expect(gateway.payments).toEqual(['relay-1']);
   });
 
@@ -216,7 +232,11 @@ describe('call', () => {
 
     const error = await failureOf(call({ relayRequestId: 'relay-1' }));
 
-    expect(error).toMatchObject({ code: 'PAYMENT_REQUIRED', relayRequestId: 'relay-1', payment: { relay_request_id: 'relay-1' } });
+    expect(error).toMatchObject({
+      code: 'PAYMENT_REQUIRED',
+      relayRequestId: 'relay-1',
+      payment: { relay_request_id: 'relay-1' },
+    });
     expect([gateway.gatewayRequests.length, gateway.payments]).toEqual([2, []]);
   });
 
@@ -226,7 +246,11 @@ describe('call', () => {
 
     const refused = await call({ retries: 2 });
 
-    expect(refused).toMatchObject({ billable: false, seller_status_code: 404, recovery: { next_action: 'fix_request' } });
+    expect(refused).toMatchObject({
+      billable: false,
+      seller_status_code: 404,
+      recovery: { next_action: 'fix_request' },
+    });
     expect(gateway.sellerFailures).toBe(0);
   });
 
@@ -268,21 +292,31 @@ describe('call', () => {
 
     const error = await failureOf(call({ pay: payer }));
 
-    expect(error).toMatchObject({ code: 'PAYMENT_FAILED', message: 'Paying failed: no funds', relayRequestId: 'relay-1' });
+    expect(error).toMatchObject({
+      code: 'PAYMENT_FAILED',
+      message: 'Paying failed: no funds',
+      relayRequestId: 'relay-1',
+    });
     expect(asked).toBe(1);
   });
 
   it('pays a dollar at most unless it is told otherwise', async () => {
     Object.assign(gateway, { priceUsd: 1.01, amount: '1.01' });
 
-    expect(await failureOf(call())).toMatchObject({ code: 'PRICE_ABOVE_LIMIT', message: expect.stringContaining('$1.00') as string });
+    expect(await failureOf(call())).toMatchObject({
+      code: 'PRICE_ABOVE_LIMIT',
+      message: expect.stringContaining('$1.00') as string,
+    });
     expect(await call({ maxPriceUsd: 2 })).toMatchObject({ billable: true });
   });
 
   it('pays no offer that was changed on its way', async () => {
     gateway.tamper = ({ requirements }) => void (requirements.relayRequestId = 'relay-of-another');
 
-    expect(await failureOf(call())).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'relay_request_id_mismatch' } });
+    expect(await failureOf(call())).toMatchObject({
+      code: 'OFFER_REFUSED',
+      details: { reason: 'relay_request_id_mismatch' },
+    });
     expect(gateway.payments).toEqual([]);
   });
 
@@ -290,12 +324,16 @@ describe('call', () => {
     const never = { ...testPayer(async () => Promise.reject(new Error('asked'))), canPay: () => false };
 
     await expect(call({ pay: [never, sandboxPayer(market)] })).resolves.toMatchObject({ billable: true });
-    expect(await failureOf(call({ pay: never }, { text: 'other' }))).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'no_payer' } });
+    expect(await failureOf(call({ pay: never }, { text: 'other' }))).toMatchObject({
+      code: 'OFFER_REFUSED',
+      details: { reason: 'no_payer' },
+    });
   });
 
   it('goes on after a crash with what was kept for the offer, in a client that knows nothing else', async () => {
     const payments = new RecentPayments();
-    const restarted = (): Marketplace => new Marketplace({ baseUrl: gateway.baseUrl, apiKey: 'am_k_test', clock, payments });
+    const restarted = (): Marketplace =>
+      new Marketplace({ baseUrl: gateway.baseUrl, apiKey: 'am_k_test', clock, payments });
     const proving = testPayer(async () => ({ headers: { 'PAYMENT-SIGNATURE': 'kept' } }));
     gateway.pendingAnswers = Infinity;
     const error = await failureOf(restarted().call('listing-1', { n: 1 }, { pay: proving, timeoutMs: 10_000 }));
@@ -309,10 +347,21 @@ describe('call', () => {
   });
 
   it('calls without an account where it has no key, and pays the one of its offers that it can', async () => {
-    const accepted = (network: string, id: string) => ({ scheme: 'exact', network, amount: '50000', asset: '0x1', payTo: `0x${id}`, maxTimeoutSeconds: 600, extra: { relayRequestId: id } });
+    const accepted = (network: string, id: string) => ({
+      scheme: 'exact',
+      network,
+      amount: '50000',
+      asset: '0x1',
+      payTo: `0x${id}`,
+      maxTimeoutSeconds: 600,
+      extra: { relayRequestId: id },
+    });
     gateway.tamper = (offer) => {
       delete offer.requirements.depositAddress;
-      offer.x402 = { x402Version: 2, accepts: [accepted('eip155:1', 'relay-elsewhere'), accepted('eip155:84532', 'relay-1')] };
+      offer.x402 = {
+        x402Version: 2,
+        accepts: [accepted('eip155:1', 'relay-elsewhere'), accepted('eip155:84532', 'relay-1')],
+      };
     };
     const keyless = new Marketplace({ baseUrl: gateway.baseUrl, clock });
     const paid: PaymentOffer[] = [];
@@ -321,18 +370,49 @@ describe('call', () => {
       await market.sandbox.pay(offer.relay_request_id);
     });
 
-    await keyless.call('listing-1', { n: 1 }, { pay: { ...payer, canPay: ({ requirements }) => requirements.network === 'eip155:84532' } });
+    await keyless.call(
+      'listing-1',
+      { n: 1 },
+      { pay: { ...payer, canPay: ({ requirements }) => requirements.network === 'eip155:84532' } },
+    );
 
-    expect(paid).toMatchObject([{ relay_request_id: 'relay-1', requirements: { amount: '0.050000', network: 'eip155:84532', relayRequestId: 'relay-1' }, x402: { accepts: [{ network: 'eip155:84532' }] } }]);
-    expect(gateway.gatewayRequests.map(({ path, headers }) => [path, headers.authorization])).toEqual(Array(2).fill(['/api/v1/x402/listing-1', undefined]));
+    expect(paid).toMatchObject([
+      {
+        relay_request_id: 'relay-1',
+        requirements: { amount: '0.050000', network: 'eip155:84532', relayRequestId: 'relay-1' },
+        x402: { accepts: [{ network: 'eip155:84532' }] },
+      },
+    ]);
+    expect(gateway.gatewayRequests.map(({ path, headers }) => [path, headers.authorization])).toEqual(
+      Array(2).fill(['/api/v1/x402/listing-1', undefined]),
+    );
   });
 
   it('transfers nothing where it has no key: such offers are paid by a signature alone', async () => {
-    gateway.tamper = (offer) => void (offer.x402 = { x402Version: 2, accepts: [{ scheme: 'exact', network: 'eip155:84532', amount: '50000', asset: '0x1', payTo: '0x2', maxTimeoutSeconds: 600, extra: { relayRequestId: 'relay-1' } }] });
+    gateway.tamper = (offer) =>
+      void (offer.x402 = {
+        x402Version: 2,
+        accepts: [
+          {
+            scheme: 'exact',
+            network: 'eip155:84532',
+            amount: '50000',
+            asset: '0x1',
+            payTo: '0x2',
+            maxTimeoutSeconds: 600,
+            extra: { relayRequestId: 'relay-1' },
+          },
+        ],
+      });
     const sent: string[] = [];
-    const transferring = { ...testPayer(async () => undefined), send: async ({ relayRequestId }: { relayRequestId: string }) => void sent.push(relayRequestId) };
+    const transferring = {
+      ...testPayer(async () => undefined),
+      send: async ({ relayRequestId }: { relayRequestId: string }) => void sent.push(relayRequestId),
+    };
 
-    const error = await failureOf(new Marketplace({ baseUrl: gateway.baseUrl, clock }).call('listing-1', { n: 1 }, { pay: transferring }));
+    const error = await failureOf(
+      new Marketplace({ baseUrl: gateway.baseUrl, clock }).call('listing-1', { n: 1 }, { pay: transferring }),
+    );
 
     expect(error.details).toMatchObject({ reason: 'no_payer' });
     expect(sent).toEqual([]);
@@ -343,7 +423,8 @@ describe('call', () => {
     const settled: typeof fetch = async (input, init) => {
       const response = await fetch(input, init);
       const headers = new Headers(response.headers);
-      if (response.status === 200) headers.set('payment-response', Buffer.from(JSON.stringify(settlement)).toString('base64'));
+      if (response.status === 200)
+        headers.set('payment-response', Buffer.from(JSON.stringify(settlement)).toString('base64'));
       return new Response(response.body, { status: response.status, headers });
     };
     const client = new Marketplace({ baseUrl: gateway.baseUrl, apiKey: 'am_k_test', clock, fetch: settled });

@@ -84,7 +84,8 @@ export class LogicalCall<T> {
     private readonly options: CallOptions,
   ) {
     // A limit that is none is found out before a payment hangs on it.
-    for (const limit of [options.maxPriceUsd, options.maxRouteFeeUsd]) if (limit !== undefined) compareDecimals(limit, 0);
+    for (const limit of [options.maxPriceUsd, options.maxRouteFeeUsd])
+      if (limit !== undefined) compareDecimals(limit, 0);
     this.#payers = options.pay === undefined ? [] : [options.pay].flat();
     this.#deadline = context.clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS);
     this.#headers = new Headers(originHeaders(options));
@@ -119,7 +120,7 @@ export class LogicalCall<T> {
 
   /** Repeats the request until its answer is more than "not yet", "too fast" or a lost connection. */
   async #answer(): Promise<HttpAnswer> {
-    for (let failures = 0; ; ) {
+    for (let failures = 0; ;) {
       try {
         const answer = await this.context.http.send('POST', this.context.path, {
           rawBody: this.context.body,
@@ -161,7 +162,11 @@ export class LogicalCall<T> {
       const offer = offers.find((candidate) => payer.canPay(candidate));
       if (offer) return { payer, offer };
     }
-    throw refused(asked, 'no_payer', `No payer may pay ${asked.requirements.currency} on ${asked.requirements.network}`);
+    throw refused(
+      asked,
+      'no_payer',
+      `No payer may pay ${asked.requirements.currency} on ${asked.requirements.network}`,
+    );
   }
 
   #payOnce(offer: PaymentOffer, payer: Payer): Promise<KeptPayment> {
@@ -181,7 +186,9 @@ export class LogicalCall<T> {
   }
 
   #standOn({ headers, offer }: KeptPayment): void {
-    this.#setHeaders(headers, marketHeaders(offer.retry_headers), { 'X-Market-Relay-Request-Id': offer.relay_request_id });
+    this.#setHeaders(headers, marketHeaders(offer.retry_headers), {
+      'X-Market-Relay-Request-Id': offer.relay_request_id,
+    });
   }
 
   /** Another route is another request and needs another key; derived, so that a repeat after a crash finds it again. */
@@ -224,7 +231,10 @@ export class LogicalCall<T> {
   }
 
   #deriveIdempotencyKey(purpose: string): void {
-    this.#headers.set('Idempotency-Key', createHash('sha256').update(`${this.#idempotencyKey}\n${purpose}`).digest('hex'));
+    this.#headers.set(
+      'Idempotency-Key',
+      createHash('sha256').update(`${this.#idempotencyKey}\n${purpose}`).digest('hex'),
+    );
   }
 
   get #idempotencyKey(): string {

@@ -8,26 +8,56 @@ const NETWORK = 'eip155:84532';
 const DEPOSIT = '0x52908400098527886E0F7030069857D2E4169EE7';
 const ID = `0x${'ab'.repeat(32)}`;
 
-const offer = (requirements: Partial<PaymentOffer['requirements']> = {}, more: Partial<PaymentOffer> = {}): PaymentOffer => ({
+const offer = (
+  requirements: Partial<PaymentOffer['requirements']> = {},
+  more: Partial<PaymentOffer> = {},
+): PaymentOffer => ({
   relay_request_id: ID,
   provider: 'relay',
-  requirements: { depositAddress: DEPOSIT, amount: '0.25', amount_base_units: '250000', currency: 'USDC', network: NETWORK, relayRequestId: ID, expiresAt: '2026-11-21T12:15:00Z', ...requirements },
+  requirements: {
+    depositAddress: DEPOSIT,
+    amount: '0.25',
+    amount_base_units: '250000',
+    currency: 'USDC',
+    network: NETWORK,
+    relayRequestId: ID,
+    expiresAt: '2026-11-21T12:15:00Z',
+    ...requirements,
+  },
   fees: { gross_amount: 0.25, fee_rate: 0.05, fee_amount: 0.0125, provider_receives: 0.2375 },
   ...more,
 });
-const exact = { scheme: 'exact', network: NETWORK, amount: '250000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: DEPOSIT, maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2', relayRequestId: ID } };
-const asking = (changes: object): PaymentOffer => offer({}, { x402: { x402Version: 2, accepts: [{ ...exact, ...changes }] } });
+const exact = {
+  scheme: 'exact',
+  network: NETWORK,
+  amount: '250000',
+  asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+  payTo: DEPOSIT,
+  maxTimeoutSeconds: 600,
+  extra: { name: 'USDC', version: '2', relayRequestId: ID },
+};
+const asking = (changes: object): PaymentOffer =>
+  offer({}, { x402: { x402Version: 2, accepts: [{ ...exact, ...changes }] } });
 const inEth = (amount: string): PaymentOffer => offer({ currency: 'ETH', amount, amount_base_units: undefined });
-const routes = async (): Promise<PaymentRoute[]> => [{ currency: 'ETH', network: NETWORK, unit_price_usd: 2500 }] as PaymentRoute[];
+const routes = async (): Promise<PaymentRoute[]> =>
+  [{ currency: 'ETH', network: NETWORK, unit_price_usd: 2500 }] as PaymentRoute[];
 
 /** Null where it may be paid; else why not. */
-async function refusal(checked: PaymentOffer, limits: OfferLimits = { maxPriceUsd: '1' }, now = NOW): Promise<string | null> {
+async function refusal(
+  checked: PaymentOffer,
+  limits: OfferLimits = { maxPriceUsd: '1' },
+  now = NOW,
+): Promise<string | null> {
   try {
     await checkOffer(checked, limits, now, routes);
     return null;
   } catch (error) {
     if (!(error instanceof MarketplaceError)) throw error;
-    expect(error).toMatchObject({ status: 402, payment: checked, message: expect.stringMatching(/nothing was paid\.$/) as string });
+    expect(error).toMatchObject({
+      status: 402,
+      payment: checked,
+      message: expect.stringMatching(/nothing was paid\.$/) as string,
+    });
     return error.code === 'OFFER_REFUSED' ? String(error.details?.['reason']) : error.code;
   }
 }
@@ -46,18 +76,38 @@ describe('an offer', () => {
     ['is over in a moment', offer({ expiresAt: '2026-11-21T12:00:14Z' }), 'offer_expired'],
     ['ends at no time', offer({ expiresAt: 'soon' }), 'offer_expired'],
     ['states two amounts', offer({ amount_base_units: '2500000' }), 'amount_mismatch'],
-    ['states an amount finer than its currency', offer({ amount: '0.2500001', amount_base_units: undefined }), 'amount_mismatch'],
+    [
+      'states an amount finer than its currency',
+      offer({ amount: '0.2500001', amount_base_units: undefined }),
+      'amount_mismatch',
+    ],
     ['asks for nothing', offer({ amount: '0', amount_base_units: '0' }), 'amount_mismatch'],
     ['asks for less than nothing', offer({ amount: '-1', amount_base_units: '-1000000' }), 'amount_mismatch'],
     ['has a signed amount of its own', asking({ amount: '250001' }), 'x402_mismatch'],
-    ['has a signed recipient of its own', asking({ payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }), 'x402_mismatch'],
+    [
+      'has a signed recipient of its own',
+      asking({ payTo: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C' }),
+      'x402_mismatch',
+    ],
     ['has a signed network of its own', asking({ network: 'eip155:8453' }), 'x402_mismatch'],
-    ['signs for another payment', asking({ extra: { ...exact.extra, relayRequestId: `0x${'cd'.repeat(32)}` } }), 'x402_mismatch'],
+    [
+      'signs for another payment',
+      asking({ extra: { ...exact.extra, relayRequestId: `0x${'cd'.repeat(32)}` } }),
+      'x402_mismatch',
+    ],
     ['asks for more than its price', offer({ amount: '0.250001', amount_base_units: '250001' }), 'amount_above_price'],
     ['asks for more coin than its price', inEth('0.000106'), 'amount_above_price'],
-    ['is in a currency nobody values', offer({ currency: 'SOL', amount: '0.0025', amount_base_units: undefined }), 'currency_without_price'],
+    [
+      'is in a currency nobody values',
+      offer({ currency: 'SOL', amount: '0.0025', amount_base_units: undefined }),
+      'currency_without_price',
+    ],
     ['is above the limit', offer({ amount: '1.000001', amount_base_units: '1000001' }), 'PRICE_ABOVE_LIMIT'],
-    ['states no price', offer({ currency: 'ETH', amount: '0.0001', amount_base_units: undefined }, { fees: undefined }), 'PRICE_ABOVE_LIMIT'],
+    [
+      'states no price',
+      offer({ currency: 'ETH', amount: '0.0001', amount_base_units: undefined }, { fees: undefined }),
+      'PRICE_ABOVE_LIMIT',
+    ],
   ])('that %s is not paid', async (_what, refused, reason) => {
     expect(await refusal(refused)).toBe(reason);
   });
@@ -77,11 +127,20 @@ describe('an offer', () => {
 
   it('is never worth more than the limit in USDC, whatever it states', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: 3_000_000 }), fc.integer({ min: 1, max: 3_000_000 }), fc.integer({ min: 1, max: 3_000_000 }), async (units, price, limit) => {
-        const usd = (micros: number): string => `${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}`;
-        const checked = offer({ amount: usd(units), amount_base_units: String(units) }, { fees: { gross_amount: Number(usd(price)), fee_rate: 0, fee_amount: 0, provider_receives: 0 } });
-        expect((await refusal(checked, { maxPriceUsd: usd(limit) })) === null).toBe(units <= price && price <= limit);
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: 3_000_000 }),
+        fc.integer({ min: 1, max: 3_000_000 }),
+        fc.integer({ min: 1, max: 3_000_000 }),
+        async (units, price, limit) => {
+          const usd = (micros: number): string =>
+            `${Math.floor(micros / 1_000_000)}.${String(micros % 1_000_000).padStart(6, '0')}`;
+          const checked = offer(
+            { amount: usd(units), amount_base_units: String(units) },
+            { fees: { gross_amount: Number(usd(price)), fee_rate: 0, fee_amount: 0, provider_receives: 0 } },
+          );
+          expect((await refusal(checked, { maxPriceUsd: usd(limit) })) === null).toBe(units <= price && price <= limit);
+        },
+      ),
     );
   });
 });

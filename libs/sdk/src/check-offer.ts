@@ -32,11 +32,18 @@ const PRICE_MOVEMENT = '1.05';
  * and how much, and asks no more than its price and the limits allow. Coins are valued by the route's own unit price.
  * @throws MarketplaceError `OFFER_REFUSED` with an `OfferRefusal` in `details.reason`, or `PRICE_ABOVE_LIMIT`.
  */
-export async function checkOffer(offer: PaymentOffer, limits: OfferLimits, now: number, routes: () => Promise<PaymentRoute[]>): Promise<void> {
+export async function checkOffer(
+  offer: PaymentOffer,
+  limits: OfferLimits,
+  now: number,
+  routes: () => Promise<PaymentRoute[]>,
+): Promise<void> {
   const { requirements, fees, relay_request_id: relayRequestId } = offer;
   const { currency, amount, amount_base_units: stated, expiresAt } = requirements;
-  if (requirements.relayRequestId !== relayRequestId) throw refused(offer, 'relay_request_id_mismatch', 'The offer names two relay request ids');
-  if (!(Date.parse(expiresAt) >= now + LEAST_MS_LEFT)) throw refused(offer, 'offer_expired', `The offer ends at ${expiresAt}, too soon to pay it`);
+  if (requirements.relayRequestId !== relayRequestId)
+    throw refused(offer, 'relay_request_id_mismatch', 'The offer names two relay request ids');
+  if (!(Date.parse(expiresAt) >= now + LEAST_MS_LEFT))
+    throw refused(offer, 'offer_expired', `The offer ends at ${expiresAt}, too soon to pay it`);
   const baseUnits = baseUnitsOf(offer);
   if (baseUnits === undefined || baseUnits <= 0n || (stated !== undefined && stated !== String(baseUnits))) {
     throw refused(offer, 'amount_mismatch', 'The offer is not of one mind about its amount');
@@ -55,13 +62,22 @@ export async function checkOffer(offer: PaymentOffer, limits: OfferLimits, now: 
   const { maxPriceUsd, listedPriceUsd, maxRouteFeeUsd = 0 } = limits;
   if (maxPriceUsd !== undefined) refuseAbove(maxPriceUsd, [price, currency === 'USDC' ? amount : undefined], offer);
   if (price !== undefined && listedPriceUsd !== undefined && compareDecimals(price, listedPriceUsd) > 0) {
-    throw refused(offer, 'price_above_listing', `The offer costs ${formatUsd(price)} and its listing ${formatUsd(listedPriceUsd)}`);
+    throw refused(
+      offer,
+      'price_above_listing',
+      `The offer costs ${formatUsd(price)} and its listing ${formatUsd(listedPriceUsd)}`,
+    );
   }
   if (price === undefined && maxPriceUsd === undefined) return;
   const worth = currency === 'USDC' ? amount : multiplyDecimals(amount, await unitPriceOf(offer, routes));
-  const allowance = (usd: DecimalLike): string => (currency === 'USDC' ? String(usd) : multiplyDecimals(usd, PRICE_MOVEMENT));
+  const allowance = (usd: DecimalLike): string =>
+    currency === 'USDC' ? String(usd) : multiplyDecimals(usd, PRICE_MOVEMENT);
   if (price !== undefined && compareDecimals(worth, addDecimals(allowance(price), maxRouteFeeUsd)) > 0) {
-    throw refused(offer, 'amount_above_price', `${amount} ${currency} are worth ${formatUsd(worth)}, the call costs ${formatUsd(price)}`);
+    throw refused(
+      offer,
+      'amount_above_price',
+      `${amount} ${currency} are worth ${formatUsd(worth)}, the call costs ${formatUsd(price)}`,
+    );
   }
   if (maxPriceUsd !== undefined) refuseAbove(allowance(maxPriceUsd), [worth], offer);
 }
@@ -78,7 +94,11 @@ async function unitPriceOf(offer: PaymentOffer, routes: () => Promise<PaymentRou
   const { currency, network } = offer.requirements;
   const route = (await routes()).find((candidate) => candidate.currency === currency && candidate.network === network);
   if (typeof route?.unit_price_usd === 'number') return route.unit_price_usd;
-  throw refused(offer, 'currency_without_price', `The marketplace states no price of ${currency} on ${network} to value the offer by`);
+  throw refused(
+    offer,
+    'currency_without_price',
+    `The marketplace states no price of ${currency} on ${network} to value the offer by`,
+  );
 }
 
 function refuseAbove(limit: DecimalLike, stated: (DecimalLike | undefined)[], offer: PaymentOffer): void {
@@ -101,5 +121,11 @@ const isSameAddress = (a: string, b: string): boolean => a.toLowerCase() === b.t
 
 /** The client's own refusal of an offer. */
 export function refused(offer: PaymentOffer, reason: OfferRefusal, problem: string): MarketplaceError {
-  return new MarketplaceError({ status: 402, code: 'OFFER_REFUSED', message: `${problem}; nothing was paid.`, details: { reason }, payment: offer });
+  return new MarketplaceError({
+    status: 402,
+    code: 'OFFER_REFUSED',
+    message: `${problem}; nothing was paid.`,
+    details: { reason },
+    payment: offer,
+  });
 }

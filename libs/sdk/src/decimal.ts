@@ -38,7 +38,8 @@ export function toBaseUnits(amount: DecimalLike, decimals: number): bigint {
 }
 
 /** `250000n` with 6 decimals → `0.250000`. */
-export const fromBaseUnits = (baseUnits: bigint, decimals: number): string => formatPlain({ digits: baseUnits, scale: decimals });
+export const fromBaseUnits = (baseUnits: bigint, decimals: number): string =>
+  formatPlain({ digits: baseUnits, scale: decimals });
 
 /** `0.05` → `$0.05`, `1234.5` → `$1,234.50`: at least two digits behind the point, more only where they are not zero. */
 export function formatUsd(amount: DecimalLike): string {

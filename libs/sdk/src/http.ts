@@ -143,7 +143,8 @@ function envelopeOf(answer: HttpAnswer): Envelope {
 }
 
 /** USD. */
-export const listedPriceOf = (listing: PricedListing): number | undefined => (typeof listing === 'object' ? listing.pricing_amount : undefined);
+export const listedPriceOf = (listing: PricedListing): number | undefined =>
+  typeof listing === 'object' ? listing.pricing_amount : undefined;
 
 /** An answer that is no success, as an error. */
 export function errorOf(answer: HttpAnswer): MarketplaceError {

@@ -24,4 +24,5 @@ export interface PayableChain {
 export type PayableChains = Readonly<Record<string, PayableChain>>;
 
 /** USDC's contract on a chain that may be paid on, where it is known. */
-export const usdcOf = (chains: PayableChains, network: string): string | undefined => (Object.hasOwn(chains, network) ? (chains[network]!.usdc ?? USDC[network]) : undefined);
+export const usdcOf = (chains: PayableChains, network: string): string | undefined =>
+  Object.hasOwn(chains, network) ? (chains[network]!.usdc ?? USDC[network]) : undefined;

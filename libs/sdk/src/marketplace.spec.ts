@@ -35,7 +35,10 @@ describe('Marketplace', () => {
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    market = new Marketplace({ baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, apiKey: 'am_k_1' });
+    market = new Marketplace({
+      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+      apiKey: 'am_k_1',
+    });
   });
   afterEach(async () => {
     server.closeAllConnections();
@@ -54,7 +57,10 @@ describe('Marketplace', () => {
     const challenge = 'c'.repeat(64);
     answer = ({ url }) =>
       url === '/api/v1/auth/challenge'
-        ? { status: 200, body: { success: true, data: { message: 'sign me', nonce: 'n-1', pow: { challenge, difficulty: 2 } } } }
+        ? {
+            status: 200,
+            body: { success: true, data: { message: 'sign me', nonce: 'n-1', pow: { challenge, difficulty: 2 } } },
+          }
         : { status: 201, body: { success: true, data: { user_id: 'u-1', authorization_header: 'Bearer  am_k_new' } } };
     const wallet = evmWallet();
 
@@ -68,7 +74,11 @@ describe('Marketplace', () => {
       nonce: 'n-1',
       display_name: 'Ada',
     });
-    expect(createHash('sha256').update(`${challenge}${String(body?.['pow_nonce'])}`).digest('hex')).toMatch(/^00/);
+    expect(
+      createHash('sha256')
+        .update(`${challenge}${String(body?.['pow_nonce'])}`)
+        .digest('hex'),
+    ).toMatch(/^00/);
     expect(registration.user_id).toBe('u-1');
     expect(seen[2]?.authorization).toBe('Bearer  am_k_new');
   });
@@ -82,13 +92,21 @@ describe('Marketplace', () => {
     const listing = await market.listings.create({ name: 'Echo', description: 'Says it again.' });
 
     expect(listing.id).toBe('l-1');
-    expect(seen[1]?.body).toMatchObject({ name: 'Echo', challenge: 'abc', pow_nonce: expect.stringMatching(/^[0-9A-Za-z]+$/) });
+    expect(seen[1]?.body).toMatchObject({
+      name: 'Echo',
+      challenge: 'abc',
+      pow_nonce: expect.stringMatching(/^[0-9A-Za-z]+$/),
+    });
   });
 
   it('leaves unset query values out and escapes what goes into a path', async () => {
     answer = ({ url }) => ({
       status: 200,
-      body: { success: true, data: url?.includes('?') ? [] : {}, pagination: { page: 1, limit: 20, total: 0, totalPages: 0 } },
+      body: {
+        success: true,
+        data: url?.includes('?') ? [] : {},
+        pagination: { page: 1, limit: 20, total: 0, totalPages: 0 },
+      },
     });
 
     await market.listings.search({ q: 'a&b', category: undefined, limit: 5 });
@@ -98,8 +116,17 @@ describe('Marketplace', () => {
   });
 
   it('throws a refusal with everything the service said', async () => {
-    const error = { code: 'RATE_LIMITED', message: 'Slower.', details: { a: 1 }, recovery: { next_action: 'retry_after_delay' } };
-    answer = () => ({ status: 429, headers: { 'Retry-After': '7', 'X-Request-Id': 'r-1' }, body: { success: false, error } });
+    const error = {
+      code: 'RATE_LIMITED',
+      message: 'Slower.',
+      details: { a: 1 },
+      recovery: { next_action: 'retry_after_delay' },
+    };
+    answer = () => ({
+      status: 429,
+      headers: { 'Retry-After': '7', 'X-Request-Id': 'r-1' },
+      body: { success: false, error },
+    });
 
     const thrown: unknown = await market.me().catch((reason: unknown) => reason);
 

@@ -95,10 +95,7 @@ export class Marketplace {
   }
 
   /** Signs a human operator in, whose account the first time opens; the new client acts for that human. */
-  async signIn(
-    wallet: Wallet,
-    options: Cancellable = {},
-  ): Promise<{ marketplace: Marketplace; session: Api.Session }> {
+  async signIn(wallet: Wallet, options: Cancellable = {}): Promise<{ marketplace: Marketplace; session: Api.Session }> {
     const session = await openSession(this.#http, wallet, options);
     return { marketplace: this.authorizedBy(`Bearer ${session.session_token}`), session };
   }
@@ -247,7 +244,11 @@ export class Marketplace {
 
   /** Subscribes to a listing; of a paid one pays once, and waits until the payment is final. */
   subscribe(listing: PricedListing, options: SubscribeOptions = {}): Promise<Api.Subscription> {
-    return subscribe({ http: this.#http, clock: this.#options.clock ?? systemClock, store: this.#payments }, listing, options);
+    return subscribe(
+      { http: this.#http, clock: this.#options.clock ?? systemClock, store: this.#payments },
+      listing,
+      options,
+    );
   }
 
   readonly subscriptions = subscriptionOperations(() => this.#http);

@@ -2,7 +2,16 @@ import { testPayer } from '../test/test-payer.js';
 import { payOnce, RecentPayments, type KeptPayment, type Payer } from './payer.js';
 import type { PaymentOffer } from './types.js';
 
-const offer = (id: string): PaymentOffer => ({ relay_request_id: id, requirements: { depositAddress: '0x1', amount: '1', currency: 'USDC', relayRequestId: id, expiresAt: '2030-01-01T00:00:00Z' } });
+const offer = (id: string): PaymentOffer => ({
+  relay_request_id: id,
+  requirements: {
+    depositAddress: '0x1',
+    amount: '1',
+    currency: 'USDC',
+    relayRequestId: id,
+    expiresAt: '2030-01-01T00:00:00Z',
+  },
+});
 
 /** A rail whose money moves when a transaction is sent for the first time, however often that is tried. */
 class Chain {
@@ -27,13 +36,16 @@ class Chain {
 }
 
 describe('payOnce', () => {
-  it.each(['before', 'after'] as const)('sends what was kept again when sending was lost %s it took effect', async (moment) => {
-    const [chain, store] = [new Chain(), new RecentPayments()];
-    chain.lost = [moment];
-    await expect(payOnce(offer('a'), chain.payer(), store)).rejects.toThrow('lost');
-    await payOnce(offer('a'), chain.payer(), store);
-    expect([chain.prepared, chain.moved]).toEqual([1, ['a#1']]);
-  });
+  it.each(['before', 'after'] as const)(
+    'sends what was kept again when sending was lost %s it took effect',
+    async (moment) => {
+      const [chain, store] = [new Chain(), new RecentPayments()];
+      chain.lost = [moment];
+      await expect(payOnce(offer('a'), chain.payer(), store)).rejects.toThrow('lost');
+      await payOnce(offer('a'), chain.payer(), store);
+      expect([chain.prepared, chain.moved]).toEqual([1, ['a#1']]);
+    },
+  );
 
   it('moves nothing that could not be kept', async () => {
     const chain = new Chain();
@@ -51,7 +63,10 @@ describe('payOnce', () => {
 
   it('makes a signature anew, which pays nothing twice, and keeps the first', async () => {
     let signed = 0;
-    const [payer, store] = [testPayer(async () => ({ headers: { proof: String((signed += 1)) } })), new RecentPayments()];
+    const [payer, store] = [
+      testPayer(async () => ({ headers: { proof: String((signed += 1)) } })),
+      new RecentPayments(),
+    ];
     expect((await payOnce(offer('a'), payer, store)).headers).toEqual({ proof: '1' });
     expect((await payOnce(offer('a'), payer, store)).headers).toEqual({ proof: '2' });
     expect((await store.find('a'))?.headers).toEqual({ proof: '1' });

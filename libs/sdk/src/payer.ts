@@ -57,9 +57,19 @@ export class RecentPayments implements PaymentStore {
 }
 
 /** Pays an offer, or sends again what was kept for it. */
-export async function payOnce(offer: PaymentOffer, payer: Payer, store: PaymentStore, signal?: AbortSignal): Promise<KeptPayment> {
+export async function payOnce(
+  offer: PaymentOffer,
+  payer: Payer,
+  store: PaymentStore,
+  signal?: AbortSignal,
+): Promise<KeptPayment> {
   const { relay_request_id: relayRequestId } = offer;
-  const prepare = async (): Promise<KeptPayment> => ({ ...(await payer.prepare(offer, signal)), relayRequestId, rail: payer.rail, offer });
+  const prepare = async (): Promise<KeptPayment> => ({
+    ...(await payer.prepare(offer, signal)),
+    relayRequestId,
+    rail: payer.rail,
+    offer,
+  });
   if (!payer.send) {
     // What is signed for one offer moves money once, however often it is signed; the newest signature is good for longest.
     const payment = await prepare();

@@ -5,13 +5,17 @@ import { solveProofOfWork } from './proof-of-work.js';
 describe('solveProofOfWork', () => {
   it('finds a nonce whose digest starts with the asked zeros', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.stringMatching(/^[0-9a-f]{64}$/), fc.integer({ min: 0, max: 3 }), async (challenge, difficulty) => {
-        const nonce = await solveProofOfWork({ challenge, difficulty });
+      fc.asyncProperty(
+        fc.stringMatching(/^[0-9a-f]{64}$/),
+        fc.integer({ min: 0, max: 3 }),
+        async (challenge, difficulty) => {
+          const nonce = await solveProofOfWork({ challenge, difficulty });
 
-        const digest = createHash('sha256').update(challenge, 'utf8').update(nonce, 'utf8').digest();
-        expect(nonce).toMatch(/^[0-9A-Za-z]{1,64}$/);
-        expect(digest.toString('hex').slice(0, difficulty)).toBe('0'.repeat(difficulty));
-      }),
+          const digest = createHash('sha256').update(challenge, 'utf8').update(nonce, 'utf8').digest();
+          expect(nonce).toMatch(/^[0-9A-Za-z]{1,64}$/);
+          expect(digest.toString('hex').slice(0, difficulty)).toBe('0'.repeat(difficulty));
+        },
+      ),
       { numRuns: 50 },
     );
   });

@@ -13,7 +13,9 @@ describe('sellerServer', () => {
     server = await sellerServer<{ text: string }>(
       ({ body, call }) => {
         if (body.text === 'break') throw new Error('a bug');
-        return body.text === 'teapot' ? reply(418, { short: true }) : { upper: body.text.toUpperCase(), id: call.requestId };
+        return body.text === 'teapot'
+          ? reply(418, { short: true })
+          : { upper: body.text.toUpperCase(), id: call.requestId };
       },
       { secret: () => secrets },
     );

@@ -8,7 +8,11 @@ const NOW = 1_763_700_000_000;
 const secret = `whsec_${randomBytes(32).toString('base64')}`;
 const oldSecret = `whsec_${randomBytes(32).toString('base64')}`;
 
-function signed(rawBody: string, by: string[] = [secret], now = NOW): SignedRequest & { headers: Record<string, string> } {
+function signed(
+  rawBody: string,
+  by: string[] = [secret],
+  now = NOW,
+): SignedRequest & { headers: Record<string, string> } {
   const signatures = by.map((key) => new Webhook(key).sign('call-1', new Date(now), rawBody));
   return {
     rawBody,
@@ -55,7 +59,9 @@ describe('verifyRequest', () => {
   it('agrees with the formula of the contract', () => {
     const request = signed('{"a":1}');
     const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-    const mac = createHmac('sha256', key).update(`call-1.${NOW / 1000}.{"a":1}`).digest('base64');
+    const mac = createHmac('sha256', key)
+      .update(`call-1.${NOW / 1000}.{"a":1}`)
+      .digest('base64');
 
     expect(request.headers['X-Market-Signature']).toBe(`v1,${mac}`);
   });

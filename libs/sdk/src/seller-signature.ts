@@ -70,7 +70,8 @@ export function verifyRequest(request: SignedRequest): SellerCall {
 function sign(secret: string, requestId: string, timestamp: string, rawBody: string | Uint8Array): string {
   const key = secret.startsWith(SECRET_PREFIX) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : undefined;
   // An empty or short key would let anybody sign.
-  if (!key || key.length < SHORTEST_SECRET_BYTES) throw new TypeError('A signing secret is whsec_<base64 of 24 bytes or more>.');
+  if (!key || key.length < SHORTEST_SECRET_BYTES)
+    throw new TypeError('A signing secret is whsec_<base64 of 24 bytes or more>.');
   return `v1,${createHmac('sha256', key).update(`${requestId}.${timestamp}.`).update(rawBody).digest('base64')}`;
 }
 

@@ -39,7 +39,12 @@ export async function subscribe(
   if (!pay) throw new MarketplaceError({ ...refusal, message: refusal.message, payment: offer });
   if (offer.status !== 'verified') {
     const payer = [pay].flat().find((candidate) => candidate.canPay(offer));
-    if (!payer) throw refused(offer, 'no_payer', `No payer may pay ${offer.requirements.currency} on ${offer.requirements.network}`);
+    if (!payer)
+      throw refused(
+        offer,
+        'no_payer',
+        `No payer may pay ${offer.requirements.currency} on ${offer.requirements.network}`,
+      );
     const routes = (): Promise<Api.PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
     await checkOffer(offer, { maxPriceUsd, listedPriceUsd: listedPriceOf(listing) }, clock.now(), routes);
     await payOnce(offer, payer, store, signal);
@@ -101,7 +106,10 @@ function asPaymentOffer(offer: Api.SubscriptionOffer): Api.PaymentOffer & { paym
   return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider };
 }
 
-function stillPending(payment: Api.PaymentOffer, { retry_after_seconds, reason }: Api.PaymentPending): MarketplaceError {
+function stillPending(
+  payment: Api.PaymentOffer,
+  { retry_after_seconds, reason }: Api.PaymentPending,
+): MarketplaceError {
   return new MarketplaceError({
     status: 202,
     code: 'PAYMENT_PENDING',

@@ -5,14 +5,22 @@ type Operation = keyof operations;
 type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never;
 /** `data` of an operation's success, or of its answer with another status. */
 export type Data<Name extends Operation, Status = 200 | 201> =
-  Json<operations[Name]['responses'][Status & keyof operations[Name]['responses']]> extends { data: infer Value } ? Value : never;
+  Json<operations[Name]['responses'][Status & keyof operations[Name]['responses']]> extends { data: infer Value }
+    ? Value
+    : never;
 type Item<Name extends Operation> = Data<Name>[number & keyof Data<Name>];
-type Body<Name extends Operation> = operations[Name] extends { requestBody?: infer Request } ? Json<NonNullable<Request>> : never;
-type Query<Name extends Operation> = operations[Name] extends { parameters: { query?: infer Parameters } } ? NonNullable<Parameters> : never;
+type Body<Name extends Operation> = operations[Name] extends { requestBody?: infer Request }
+  ? Json<NonNullable<Request>>
+  : never;
+type Query<Name extends Operation> = operations[Name] extends { parameters: { query?: infer Parameters } }
+  ? NonNullable<Parameters>
+  : never;
 type OfferOf<Name extends Operation> = Data<Name, 402> extends { payment: infer Offer } ? Offer : never;
 type Proofless<Given> = Omit<Given, 'proof' | 'pow_nonce' | 'challenge'>;
 
-export type ErrorBody = Omit<components['schemas']['Error']['error'], 'details'> & { details?: Record<string, unknown> };
+export type ErrorBody = Omit<components['schemas']['Error']['error'], 'details'> & {
+  details?: Record<string, unknown>;
+};
 /** What the service says to do next. */
 export type Recovery = components['schemas']['Recovery'];
 export type NextAction = Recovery['next_action'];

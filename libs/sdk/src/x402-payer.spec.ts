@@ -18,14 +18,28 @@ const requirements: X402Requirements = {
 };
 const asking = (changes: Partial<X402Requirements> = {}): PaymentOffer => ({
   relay_request_id: ID,
-  requirements: { depositAddress: requirements.payTo, amount: '0.25', currency: 'USDC', network: NETWORK, relayRequestId: ID, expiresAt: '2030-01-01T00:00:00Z' },
-  x402: { x402Version: 2, resource: { url: 'https://market/api/v1/gateway/l' }, accepts: [{ ...requirements, ...changes }] },
+  requirements: {
+    depositAddress: requirements.payTo,
+    amount: '0.25',
+    currency: 'USDC',
+    network: NETWORK,
+    relayRequestId: ID,
+    expiresAt: '2030-01-01T00:00:00Z',
+  },
+  x402: {
+    x402Version: 2,
+    resource: { url: 'https://market/api/v1/gateway/l' },
+    accepts: [{ ...requirements, ...changes }],
+  },
 });
 
 interface Payload {
   x402Version: number;
   accepted: X402Requirements;
-  payload: { signature: `0x${string}`; authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', `0x${string}`> };
+  payload: {
+    signature: `0x${string}`;
+    authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', `0x${string}`>;
+  };
 }
 const payer = x402Payer(account, { [NETWORK]: {} });
 const signed = async (offer = asking()): Promise<Payload> => {
@@ -36,7 +50,10 @@ const signed = async (offer = asking()): Promise<Payload> => {
 describe('x402Payer', () => {
   it('signs what the stock client signs', async () => {
     const { x402Version, accepted, payload } = await signed();
-    const stock = (await new ExactEvmScheme(account).createPaymentPayload(2, requirements as never)) as unknown as Payload;
+    const stock = (await new ExactEvmScheme(account).createPaymentPayload(
+      2,
+      requirements as never,
+    )) as unknown as Payload;
     expect([x402Version, accepted]).toEqual([2, requirements]);
     expect(Object.keys(payload.authorization)).toEqual(Object.keys(stock.payload.authorization));
     const { from, to, value, validBefore } = payload.authorization;
@@ -45,7 +62,16 @@ describe('x402Payer', () => {
     const field = (name: string, type: string) => ({ name, type });
     const signer = await recoverTypedDataAddress({
       domain: { name: 'USDC', version: '2', chainId: 84532, verifyingContract: requirements.asset as `0x${string}` },
-      types: { TransferWithAuthorization: [field('from', 'address'), field('to', 'address'), field('value', 'uint256'), field('validAfter', 'uint256'), field('validBefore', 'uint256'), field('nonce', 'bytes32')] },
+      types: {
+        TransferWithAuthorization: [
+          field('from', 'address'),
+          field('to', 'address'),
+          field('value', 'uint256'),
+          field('validAfter', 'uint256'),
+          field('validBefore', 'uint256'),
+          field('nonce', 'bytes32'),
+        ],
+      },
       primaryType: 'TransferWithAuthorization',
       message: payload.authorization,
       signature: payload.signature,

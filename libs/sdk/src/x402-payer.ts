@@ -44,7 +44,12 @@ export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData
       };
       const { name, version } = accepted.extra as { name: string; version: string };
       const signature = await account.signTypedData({
-        domain: { name, version, chainId: Number(accepted.network.slice('eip155:'.length)), verifyingContract: accepted.asset as Address },
+        domain: {
+          name,
+          version,
+          chainId: Number(accepted.network.slice('eip155:'.length)),
+          verifyingContract: accepted.asset as Address,
+        },
         types: AUTHORIZATION_TYPES,
         primaryType: 'TransferWithAuthorization',
         message: {
@@ -54,7 +59,12 @@ export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData
           validBefore: BigInt(authorization.validBefore),
         },
       });
-      const payload = { x402Version: 2, resource: offer.x402?.resource, accepted, payload: { signature, authorization } };
+      const payload = {
+        x402Version: 2,
+        resource: offer.x402?.resource,
+        accepted,
+        payload: { signature, authorization },
+      };
       return { headers: { 'PAYMENT-SIGNATURE': Buffer.from(JSON.stringify(payload)).toString('base64') } };
     },
   };

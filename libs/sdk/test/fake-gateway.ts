@@ -89,7 +89,8 @@ export class FakeGateway {
     const fault = this.faults.shift();
     if (fault === 'lose_request') return void response.destroy();
     if (fault === 'too_fast') return write(response, refusal(429, 'RATE_LIMITED', {}, { 'Retry-After': '3' }));
-    if (fault === 'unavailable') return write(response, refusal(503, 'SERVICE_UNAVAILABLE', {}, { 'Retry-After': '3' }));
+    if (fault === 'unavailable')
+      return write(response, refusal(503, 'SERVICE_UNAVAILABLE', {}, { 'Retry-After': '3' }));
     if (fault === 'bad_gateway') {
       response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>');
       return;
@@ -130,7 +131,10 @@ export class FakeGateway {
     }
     if (this.sellerFailures > 0) {
       this.sellerFailures -= 1;
-      return { status: 200, body: result(false, this.failure.status, null, { recovery: { next_action: this.failure.nextAction } }) };
+      return {
+        status: 200,
+        body: result(false, this.failure.status, null, { recovery: { next_action: this.failure.nextAction } }),
+      };
     }
     this.charges.push(relayRequestId);
     offer.result = result(true, 200, { echo: JSON.parse(body) as unknown, call: this.charges.length });
@@ -146,7 +150,11 @@ export class FakeGateway {
           recommended_origin_currency: 'SOL',
           recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL', Authorization: 'Bearer stolen' },
         },
-        recovery: { next_action: 'retry_with_solana_payment_route', retry_same_route: false, use_new_idempotency_key: true },
+        recovery: {
+          next_action: 'retry_with_solana_payment_route',
+          retry_same_route: false,
+          use_new_idempotency_key: true,
+        },
       });
     }
     const known = [...this.#offers.values()].find((offer) => offer.body === body && offer.currency === currency);

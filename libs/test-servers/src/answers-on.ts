@@ -7,7 +7,11 @@ import type { OwnProcess } from './own-process.js';
  * Resolves when a server says `greeting` on its port, after being sent `hello` if it does not speak first.
  * @throws Error with the process's output when it ends, or says nothing of the kind within 10 s.
  */
-export async function answersOn(port: number, server: OwnProcess, { greeting, hello }: { greeting: RegExp; hello?: string }): Promise<void> {
+export async function answersOn(
+  port: number,
+  server: OwnProcess,
+  { greeting, hello }: { greeting: RegExp; hello?: string },
+): Promise<void> {
   const attempt = async (): Promise<void> => {
     if (!server.isRunning()) return;
     const socket = connect({ port, host: '127.0.0.1' });

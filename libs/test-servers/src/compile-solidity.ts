@@ -21,5 +21,7 @@ export function compileSolidity<Abi>(file: URL): Record<string, CompiledContract
   const wrong = errors.filter(({ severity }) => severity === 'error');
   if (wrong.length > 0) throw new Error(wrong.map(({ formattedMessage }) => formattedMessage).join('\n'));
   const compiled = Object.entries(contracts['file']!);
-  return Object.fromEntries(compiled.map(([name, { abi, evm }]) => [name, { abi, bytecode: `0x${evm.bytecode.object}` }]));
+  return Object.fromEntries(
+    compiled.map(([name, { abi, evm }]) => [name, { abi, bytecode: `0x${evm.bytecode.object}` }]),
+  );
 }

@@ -4,7 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises';
  * Tries an assertion until it holds, and gives what it returned.
  * @throws what the assertion threw last, once `withinMs` have passed.
  */
-export async function eventually<T>(assertion: () => T | Promise<T>, { withinMs = 5_000, everyMs = 20 } = {}): Promise<T> {
+export async function eventually<T>(
+  assertion: () => T | Promise<T>,
+  { withinMs = 5_000, everyMs = 20 } = {},
+): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
     try {

@@ -21,11 +21,24 @@ const MNEMONIC = 'test test test test test test test test test test test junk';
 /** A real EVM chain of one's own (anvil, from npm): a block for each transaction, the last but two final. */
 export async function startEvmNode({ chainId = 31_337 } = {}): Promise<EvmNode> {
   const port = await freePort();
-  const node = startOwnProcess(anvil(), ['--port', String(port), '--chain-id', String(chainId), '--slots-in-an-epoch', '1', '--mnemonic', MNEMONIC]);
+  const node = startOwnProcess(anvil(), [
+    '--port',
+    String(port),
+    '--chain-id',
+    String(chainId),
+    '--slots-in-an-epoch',
+    '1',
+    '--mnemonic',
+    MNEMONIC,
+  ]);
   await answersOn(port, node, { hello: 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n', greeting: /^HTTP\/1\.1/ });
   const url = `http://127.0.0.1:${port}`;
   const request = async <T>(method: string, params: unknown[] = []): Promise<T> => {
-    const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
     const answer = (await response.json()) as { result: T; error?: { message: string } };
     if (answer.error) throw new Error(`${method}: ${answer.error.message}`);
     return answer.result;

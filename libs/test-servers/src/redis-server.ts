@@ -21,7 +21,18 @@ export async function startRedisServer(): Promise<RedisServer> {
   const port = await freePort();
   let server: OwnProcess;
   const start = async (): Promise<void> => {
-    server = startOwnProcess(program, ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', directory]);
+    server = startOwnProcess(program, [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+      '--dir',
+      directory,
+    ]);
     await answersOn(port, server, { hello: 'PING\r\n', greeting: /^\+PONG/ });
   };
   await start();

@@ -51,7 +51,11 @@ describe('processes of a test', () => {
 
   it('end with the process that started them, also when that one is killed', async () => {
     const fixture = fileURLToPath(new URL('./fixtures/hold-process.ts', import.meta.url));
-    const holder = startOwnProcess(process.execPath, ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', fixture], { cwd: fileURLToPath(new URL('..', import.meta.url)) });
+    const holder = startOwnProcess(
+      process.execPath,
+      ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', fixture],
+      { cwd: fileURLToPath(new URL('..', import.meta.url)) },
+    );
     const pid = await eventually(() => {
       expect(holder.output()).toMatch(/^\d+$/);
       return Number(holder.output());

@@ -12,10 +12,14 @@ const PACKAGE_ROOT = fileURLToPath(new URL('..', import.meta.url));
  * @returns what it said, and how to end it.
  */
 export async function startHelper(file, args = []) {
-  const helper = spawn(process.execPath, ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', file, ...args], {
-    cwd: PACKAGE_ROOT,
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const helper = spawn(
+    process.execPath,
+    ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', file, ...args],
+    {
+      cwd: PACKAGE_ROOT,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   const said = await new Promise((resolve, reject) => {
     createInterface({ input: helper.stdout }).once('line', resolve);
     helper.once('error', reject);

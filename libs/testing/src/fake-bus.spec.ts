@@ -44,6 +44,8 @@ describe('FakeBus', () => {
   });
 
   it('is unavailable where the test gave no answer', async () => {
-    await expect(new FakeBus('gateway').request(getOffering, { ref: 'weather' }, newCall())).rejects.toMatchObject({ reason: 'dependency_unavailable' });
+    await expect(new FakeBus('gateway').request(getOffering, { ref: 'weather' }, newCall())).rejects.toMatchObject({
+      reason: 'dependency_unavailable',
+    });
   });
 });

@@ -1,5 +1,24 @@
-import { topology, type InputOf, type OutputOf, type PayloadOf, type ReasonOf, type RefusalDetailsOf, type RequestContract, type ServiceName, type SignalContract } from '@market/contracts';
-import { MessageBus, Refusal, refuse, toCall, type Call, type Link, type ReplyEnvelope, type RequestEnvelope } from '@market/messaging';
+import {
+  topology,
+  type InputOf,
+  type OutputOf,
+  type PayloadOf,
+  type ReasonOf,
+  type RefusalDetailsOf,
+  type RequestContract,
+  type ServiceName,
+  type SignalContract,
+} from '@market/contracts';
+import {
+  MessageBus,
+  Refusal,
+  refuse,
+  toCall,
+  type Call,
+  type Link,
+  type ReplyEnvelope,
+  type RequestEnvelope,
+} from '@market/messaging';
 
 type Answer<C extends RequestContract> = (input: InputOf<C>, call: Call) => OutputOf<C> | Promise<OutputOf<C>>;
 
@@ -21,7 +40,11 @@ export class FakeBus extends MessageBus {
     return this;
   }
 
-  refuses<C extends RequestContract, K extends ReasonOf<C>>(contract: C, reason: K, details: RefusalDetailsOf<C, K>): this {
+  refuses<C extends RequestContract, K extends ReasonOf<C>>(
+    contract: C,
+    reason: K,
+    details: RefusalDetailsOf<C, K>,
+  ): this {
     return this.answers(contract, () => {
       throw refuse(contract, reason, details);
     });
@@ -29,11 +52,15 @@ export class FakeBus extends MessageBus {
 
   /** What was asked so far, oldest first. */
   asked<C extends RequestContract>(contract: C): InputOf<C>[] {
-    return this.others.requests.filter(({ subject }) => subject === contract.subject).map(({ payload }) => payload as InputOf<C>);
+    return this.others.requests
+      .filter(({ subject }) => subject === contract.subject)
+      .map(({ payload }) => payload as InputOf<C>);
   }
 
   signalled<C extends SignalContract>(contract: C): PayloadOf<C>[] {
-    return this.others.signals.filter(({ subject }) => subject === contract.subject).map(({ payload }) => payload as PayloadOf<C>);
+    return this.others.signals
+      .filter(({ subject }) => subject === contract.subject)
+      .map(({ payload }) => payload as PayloadOf<C>);
   }
 }
 

@@ -1,6 +1,23 @@
 import type { OutputOf } from '@market/contracts';
-import type { getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from '@market/contracts/payments-ledger';
-import { BUYER_ID, GATEWAY_REQUEST_ID, KEY_ID, LATER, LISTING_REF, PAYMENT_ID, RECEIPT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+import type {
+  getReceipt,
+  getReceiptProof,
+  listLedger,
+  listReceipts,
+  listSigningKeys,
+} from '@market/contracts/payments-ledger';
+import {
+  BUYER_ID,
+  GATEWAY_REQUEST_ID,
+  KEY_ID,
+  LATER,
+  LISTING_REF,
+  PAYMENT_ID,
+  RECEIPT_ID,
+  RELAY_REQUEST_ID,
+  SELLER_ID,
+  TRANSACTION_HASH,
+} from '../openapi/example-values.js';
 
 export const entryExample: OutputOf<typeof listLedger>['items'][number] = {
   id: KEY_ID,
@@ -32,7 +49,12 @@ export const receiptExample: OutputOf<typeof listReceipts>['items'][number] = {
 };
 
 /** As the ledger gives it: parties by id. */
-export const receiptRecordExample: OutputOf<typeof getReceipt> = { ...receiptExample, relay_request_id: RELAY_REQUEST_ID, payer_id: BUYER_ID, seller_id: SELLER_ID };
+export const receiptRecordExample: OutputOf<typeof getReceipt> = {
+  ...receiptExample,
+  relay_request_id: RELAY_REQUEST_ID,
+  payer_id: BUYER_ID,
+  seller_id: SELLER_ID,
+};
 
 export const receiptDetailExample = {
   ...receiptExample,
@@ -63,5 +85,14 @@ export const proofExample: OutputOf<typeof getReceiptProof> = {
 };
 
 export const signingKeysExample: OutputOf<typeof listSigningKeys> = {
-  keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k', use: 'sig', alg: 'EdDSA' }],
+  keys: [
+    {
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+      kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+      use: 'sig',
+      alg: 'EdDSA',
+    },
+  ],
 };

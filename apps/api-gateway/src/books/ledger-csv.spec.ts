@@ -2,19 +2,29 @@ import { entryExample } from './books.examples.js';
 import { ledgerCsv } from './ledger-csv.js';
 
 const named = (name: string) => ({ ...entryExample, listing: { ...entryExample.listing!, name } });
-const cellsOf = (line: string): string[] => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map(([, cell]) => cell!);
+const cellsOf = (line: string): string[] =>
+  [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].map(([, cell]) => cell!);
 
 describe('the ledger as CSV', () => {
   it('has a header line, a line an entry and CRLF line ends', () => {
     const csv = ledgerCsv([entryExample, entryExample]);
     expect(csv.split('\r\n')).toHaveLength(4);
-    expect(csv.startsWith('id,transaction_id,type,account,direction,amount_cents,currency,balance_after_cents,listing_id,listing_name,listing_slug,payment_id,gateway_request_id,receipt_id,transaction_hash,created_at\r\n')).toBe(true);
+    expect(
+      csv.startsWith(
+        'id,transaction_id,type,account,direction,amount_cents,currency,balance_after_cents,listing_id,listing_name,listing_slug,payment_id,gateway_request_id,receipt_id,transaction_hash,created_at\r\n',
+      ),
+    ).toBe(true);
     expect(csv.split('\r\n')[1]).toContain(`,seller_credit,${entryExample.account},credit,1.9,USD,133,`);
     expect(ledgerCsv([]).split('\r\n')).toHaveLength(2);
   });
 
   it('leaves empty what is not there', () => {
-    const bare = { ...entryExample, listing: null, transaction_hash: null, reference: { payment_id: null, gateway_request_id: null, receipt_id: null } };
+    const bare = {
+      ...entryExample,
+      listing: null,
+      transaction_hash: null,
+      reference: { payment_id: null, gateway_request_id: null, receipt_id: null },
+    };
     expect(cellsOf(ledgerCsv([bare]).split('\r\n')[1]!).slice(8, 15)).toEqual(['', '', '', '', '', '', '']);
   });
 

@@ -24,7 +24,15 @@ const COLUMNS: Record<string, (entry: Entry) => Cell> = {
 };
 
 /** Ledger entries as RFC 4180 CSV, header line first. */
-export const ledgerCsv = (entries: Entry[]): string => [Object.keys(COLUMNS).join(','), ...entries.map((entry) => Object.values(COLUMNS).map((column) => cellOf(column(entry))).join(','))].join('\r\n') + '\r\n';
+export const ledgerCsv = (entries: Entry[]): string =>
+  [
+    Object.keys(COLUMNS).join(','),
+    ...entries.map((entry) =>
+      Object.values(COLUMNS)
+        .map((column) => cellOf(column(entry)))
+        .join(','),
+    ),
+  ].join('\r\n') + '\r\n';
 
 function cellOf(value: Cell): string {
   if (typeof value !== 'string') return value === null ? '' : String(value);

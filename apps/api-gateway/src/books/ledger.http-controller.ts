@@ -35,12 +35,21 @@ export class LedgerHttpController {
   @RequireScope('read')
   @Operation({
     summary: 'Ledger entries of the account',
-    description: 'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others. Read on by cursor: pages by number shift while entries arrive.',
+    description:
+      'Direct payments, seller credits, marketplace fees and adjustments, newest first. format=csv answers the same page as text/csv; the Link header leads to the others. Read on by cursor: pages by number shift while entries arrive.',
     asks: [listLedger],
     query: ledgerQuery,
-    answer: { schema: pageSchema(jsonSchemaOf(ledgerEntry)), example: paginated([entryExample], 1, { page: 1, limit: 20 }), alsoAs: { 'text/csv': ledgerCsv([entryExample]) } },
+    answer: {
+      schema: pageSchema(jsonSchemaOf(ledgerEntry)),
+      example: paginated([entryExample], 1, { page: 1, limit: 20 }),
+      alsoAs: { 'text/csv': ledgerCsv([entryExample]) },
+    },
   })
-  async listLedger(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listLedger(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const { format, listing_id: listingId, ...query } = readQuery(ledgerQuery, raw);
     const { items, total, nextCursor } = await this.bus.request(listLedger, { ...query, listingId }, request.call);
     const body = paginated(items, total, query, nextCursor);

@@ -1,4 +1,10 @@
-import { getReceipt, getReceiptProof, listReceipts, receiptDetail, receiptView } from '@market/contracts/payments-ledger';
+import {
+  getReceipt,
+  getReceiptProof,
+  listReceipts,
+  receiptDetail,
+  receiptView,
+} from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
@@ -17,8 +23,16 @@ import { proofExample, receiptDetailExample, receiptExample } from './books.exam
 
 const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...cursorParams(50) };
 
-const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, avatar_url: { type: ['string', 'null'] } });
-const { payer_id: _payer, seller_id: _seller, ...detailProperties } = jsonSchemaOf(receiptDetail).properties as Record<string, JsonSchema>;
+const PARTY = objectSchema({
+  id: { type: 'string', format: 'uuid' },
+  display_name: { type: 'string' },
+  avatar_url: { type: ['string', 'null'] },
+});
+const {
+  payer_id: _payer,
+  seller_id: _seller,
+  ...detailProperties
+} = jsonSchemaOf(receiptDetail).properties as Record<string, JsonSchema>;
 const detailSchema = envelopeSchema(objectSchema({ ...detailProperties, payer: PARTY, seller: PARTY }));
 
 @ApiTags('Books')
@@ -37,9 +51,16 @@ export class ReceiptsHttpController {
     description: 'As buyer and as seller, newest first.',
     asks: [listReceipts],
     query: receiptsQuery,
-    answer: { schema: pageSchema(jsonSchemaOf(receiptView)), example: paginated([receiptExample], 1, { page: 1, limit: 20 }) },
+    answer: {
+      schema: pageSchema(jsonSchemaOf(receiptView)),
+      example: paginated([receiptExample], 1, { page: 1, limit: 20 }),
+    },
   })
-  async listReceipts(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listReceipts(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const query = readQuery(receiptsQuery, raw);
     const { items, total, nextCursor } = await this.bus.request(listReceipts, query, request.call);
     const body = paginated(items, total, query, nextCursor);

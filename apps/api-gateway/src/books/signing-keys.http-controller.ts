@@ -23,7 +23,11 @@ export class SigningKeysHttpController {
   /** A JWK Set (RFC 7517). One bus hop. */
   @Get('jwks.json')
   @Public()
-  async listSigningKeys(@CurrentCall() call: Call, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listSigningKeys(
+    @CurrentCall() call: Call,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const bytes = sendCacheable(request, reply, await this.bus.request(listSigningKeys, {}, call));
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`);
     return bytes;
@@ -32,11 +36,25 @@ export class SigningKeysHttpController {
   /** The same for clients that look keys up by `did:web`. Source: w3c-ccg.github.io/did-method-web. One bus hop. */
   @Get('did.json')
   @Public()
-  async getDidDocument(@CurrentCall() call: Call, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async getDidDocument(
+    @CurrentCall() call: Call,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const { keys } = await this.bus.request(listSigningKeys, {}, call);
     const id = signerDid(this.platform.publicUrl);
-    const verificationMethod = keys.map((publicKeyJwk) => ({ id: `${id}#${publicKeyJwk.kid}`, type: 'JsonWebKey2020', controller: id, publicKeyJwk }));
-    const document = { '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'], id, verificationMethod, assertionMethod: verificationMethod.map((method) => method.id) };
+    const verificationMethod = keys.map((publicKeyJwk) => ({
+      id: `${id}#${publicKeyJwk.kid}`,
+      type: 'JsonWebKey2020',
+      controller: id,
+      publicKeyJwk,
+    }));
+    const document = {
+      '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
+      id,
+      verificationMethod,
+      assertionMethod: verificationMethod.map((method) => method.id),
+    };
     const bytes = sendCacheable(request, reply, document);
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`);
     return bytes;

@@ -10,7 +10,12 @@ export const endpointExample: OutputOf<typeof getEndpoint> = {
   has_auth_header: true,
   timeout_ms: 30_000,
   limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
-  signature: { scheme: 'standard-webhooks-v1', key_id: 'k_7Qp2xZ9', rotated_at: null, previous_secret_expires_at: null },
+  signature: {
+    scheme: 'standard-webhooks-v1',
+    key_id: 'k_7Qp2xZ9',
+    rotated_at: null,
+    previous_secret_expires_at: null,
+  },
   last_test: { at: LATER, ok: true, status_code: 200, latency_ms: 84 },
   consecutive_failures: 0,
   updated_at: EARLIER,
@@ -35,4 +40,9 @@ const { seller_response_json: _asText, ...outcome } = testOutcomeExample;
 
 export const testExample = { ...outcome, seller_response: { hours: [] } };
 
-export const rotatedExample: OutputOf<typeof rotateEndpointSecret> = { gateway_signing_secret: 'whsec_…shown once…', key_id: 'k_9Tb4vW1', previous_key_id: 'k_7Qp2xZ9', previous_secret_expires_at: LATER };
+export const rotatedExample: OutputOf<typeof rotateEndpointSecret> = {
+  gateway_signing_secret: 'whsec_…shown once…',
+  key_id: 'k_9Tb4vW1',
+  previous_key_id: 'k_7Qp2xZ9',
+  previous_secret_expires_at: LATER,
+};

@@ -1,4 +1,10 @@
-import { endpointView, getEndpoint, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import {
+  endpointView,
+  getEndpoint,
+  rotateEndpointSecret,
+  testEndpoint,
+  updateEndpoint,
+} from '@market/contracts/gateway';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
@@ -14,8 +20,13 @@ import { Operation } from '../openapi/operation.decorator.js';
 import { rotateSecretBody, updateEndpointBody } from './endpoints.http-schema.js';
 import { endpointExample, rotatedExample, testExample } from './endpoints.examples.js';
 
-const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<string, JsonSchema>;
-const testSchema = envelopeSchema(objectSchema({ ...testProperties, seller_response: { description: 'The JSON the seller gave, or null.' } }));
+const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<
+  string,
+  JsonSchema
+>;
+const testSchema = envelopeSchema(
+  objectSchema({ ...testProperties, seller_response: { description: 'The JSON the seller gave, or null.' } }),
+);
 
 @ApiTags('Gateway')
 @Controller('listings/:listingId/endpoint')
@@ -38,15 +49,23 @@ export class EndpointsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Change the private endpoint of an own listing',
-    description: 'Fields left out stay as they are. `status: active` ends a pause; an endpoint that is failing becomes active by delivering a call or passing a test, and one at another URL is unverified again.',
+    description:
+      'Fields left out stay as they are. `status: active` ends a pause; an endpoint that is failing becomes active by delivering a call or passing a test, and one at another URL is unverified again.',
     asks: [updateEndpoint],
     body: {
       schema: updateEndpointBody,
-      examples: { credentials: { auth_header: { name: 'X-Api-Key', value: 'secret-of-the-seller' }, timeout_ms: 20_000 }, pause: { status: 'paused' } },
+      examples: {
+        credentials: { auth_header: { name: 'X-Api-Key', value: 'secret-of-the-seller' }, timeout_ms: 20_000 },
+        pause: { status: 'paused' },
+      },
     },
     answer: { schema: envelopeSchema(jsonSchemaOf(endpointView)), example: success(endpointExample) },
   })
-  async updateEndpoint(@Param('listingId') listingId: string, @Body(changesOf(updateEndpointBody)) body: z.output<typeof updateEndpointBody>, @CurrentCall() call: Call) {
+  async updateEndpoint(
+    @Param('listingId') listingId: string,
+    @Body(changesOf(updateEndpointBody)) body: z.output<typeof updateEndpointBody>,
+    @CurrentCall() call: Call,
+  ) {
     const input = {
       listingId: ownListing(listingId),
       privateEndpointUrl: body.private_endpoint_url,
@@ -62,12 +81,21 @@ export class EndpointsHttpController {
   @RequireScope('write', { waitsForSeller: true })
   @Operation({
     summary: 'Send a signed test call to the private endpoint',
-    description: 'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails. A passing test makes an unverified or failing endpoint active.',
+    description:
+      'At most ten a minute for a listing. Its outcome is in the answer, also when the endpoint fails. A passing test makes an unverified or failing endpoint active.',
     asks: [testEndpoint],
     answer: { schema: testSchema, example: success(testExample) },
   })
-  async testEndpoint(@Param('listingId') listingId: string, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
-    const { seller_response_json: sellerResponse, ...outcome } = await this.bus.request(testEndpoint, { listingId: ownListing(listingId) }, call);
+  async testEndpoint(
+    @Param('listingId') listingId: string,
+    @CurrentCall() call: Call,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const { seller_response_json: sellerResponse, ...outcome } = await this.bus.request(
+      testEndpoint,
+      { listingId: ownListing(listingId) },
+      call,
+    );
     reply.type(JSON_TYPE);
     return successOfJson(`${JSON.stringify(outcome).slice(0, -1)},"seller_response":${sellerResponse ?? 'null'}}`);
   }
@@ -76,15 +104,21 @@ export class EndpointsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Rotate the signing secret',
-    description: 'The new secret is shown in this answer and never again. While the old one overlaps, calls carry both signatures.',
+    description:
+      'The new secret is shown in this answer and never again. While the old one overlaps, calls carry both signatures.',
     asks: [rotateEndpointSecret],
     body: { schema: rotateSecretBody, examples: { at_once: { overlap_seconds: 0 } }, optional: true },
     answer: { schema: envelopeSchema(jsonSchemaOf(rotateEndpointSecret.output)), example: success(rotatedExample) },
   })
-  async rotateSecret(@Param('listingId') listingId: string, @Body(bodyOrNoneOf(rotateSecretBody)) body: z.output<typeof rotateSecretBody>, @CurrentCall() call: Call) {
+  async rotateSecret(
+    @Param('listingId') listingId: string,
+    @Body(bodyOrNoneOf(rotateSecretBody)) body: z.output<typeof rotateSecretBody>,
+    @CurrentCall() call: Call,
+  ) {
     const input = { listingId: ownListing(listingId), overlapSeconds: body.overlap_seconds };
     return success(await this.bus.request(rotateEndpointSecret, input, call));
   }
 }
 
-const ownListing = (listingId: string): string => uuidOr(listingId, () => refuse(getEndpoint, 'endpoint_not_found', {}));
+const ownListing = (listingId: string): string =>
+  uuidOr(listingId, () => refuse(getEndpoint, 'endpoint_not_found', {}));

@@ -3,7 +3,11 @@ import { z } from 'zod';
 
 export const updateEndpointBody = z.object({
   private_endpoint_url: text(1, 2_048).optional(),
-  auth_header: z.strictObject({ name: text(1, 128), value: text(1, 4_096) }).nullable().optional().describe('A header every forwarded call carries; null removes it.'),
+  auth_header: z
+    .strictObject({ name: text(1, 128), value: text(1, 4_096) })
+    .nullable()
+    .optional()
+    .describe('A header every forwarded call carries; null removes it.'),
   timeout_ms: wholeNumber(1_000, 120_000).optional().describe('The whole call, in milliseconds.'),
   limits: z
     .strictObject({
@@ -17,4 +21,6 @@ export const updateEndpointBody = z.object({
   status: z.enum(['active', 'paused']).optional(),
 });
 
-export const rotateSecretBody = z.object({ overlap_seconds: wholeNumber(0, 604_800).describe('How many seconds calls carry both signatures.').default(86_400) });
+export const rotateSecretBody = z.object({
+  overlap_seconds: wholeNumber(0, 604_800).describe('How many seconds calls carry both signatures.').default(86_400),
+});

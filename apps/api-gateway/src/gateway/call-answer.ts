@@ -11,37 +11,65 @@ type PublicOffer = Omit<PaymentRequiredOutcome['payment'], 'x402'> & { x402: Pay
 type Pending = Extract<Outcome, { outcome: 'pending' }>;
 
 const MESSAGES: Record<NonNullable<PaymentRequiredOutcome['reason']> | 'asked' | 'unsigned' | 'rejected', string> = {
-  asked: 'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
-  unsigned: 'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both',
-  rejected: 'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay another way where they have an address',
+  asked:
+    'This call costs money: pay as data.payment.requirements says, then repeat the same request with data.payment.retry_headers',
+  unsigned:
+    'This call costs money: sign one of data.payment.x402.accepts, then repeat the same request with PAYMENT-SIGNATURE; an x402 client does both',
+  rejected:
+    'The signed payment was not accepted and nothing was charged: sign the requirements of this answer, or pay another way where they have an address',
   unpaid: 'Nothing has been paid for this relay request id: pay as data.payment says, then repeat the same request',
   underpaid: 'The payment is not complete: pay what is missing on the same relay request id, then repeat the request',
   offer_expired: 'The offer expired before it was paid; here is a new one',
   payment_failed: 'The payment failed; here is a new offer',
-  refund_due: 'What was paid came too late for its offer, or its call could not be delivered in time: it buys nothing any more and is owed back to you; here is a new offer',
+  refund_due:
+    'What was paid came too late for its offer, or its call could not be delivered in time: it buys nothing any more and is owed back to you; here is a new offer',
   refunded: 'What was paid has been refunded; here is a new offer',
   cancelled: 'This payment was cancelled; here is a new offer',
 };
 
-const KEYLESS_REJECTED = 'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
+const KEYLESS_REJECTED =
+  'The signed payment was not accepted and nothing was charged: sign one of data.payment.x402.accepts of this answer; nothing else pays a call without a key';
 
 const PAY_AND_RETRY: RecoveryHint = { nextAction: 'pay_and_retry', keep: ['Idempotency-Key'] };
 /** The old payment buys nothing; the requirements beside the error are new ones, with retry headers of their own. */
-const PAY_ANEW: RecoveryHint = { nextAction: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'] };
+const PAY_ANEW: RecoveryHint = {
+  nextAction: 'request_new_payment_requirements',
+  keep: ['Idempotency-Key'],
+  drop: ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network'],
+};
 /** Another signature is needed, for the same offer. */
 const SIGN_AGAIN: RecoveryHint = { ...PAY_AND_RETRY, drop: ['PAYMENT-SIGNATURE'] };
 const SAME_OFFER: PaymentRequiredOutcome['reason'][] = ['unpaid', 'underpaid'];
 const PAY_ON_SAME_ID: RecoveryHint = { ...PAY_AND_RETRY, keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'] };
 
 /** The body of a 402: an error that says what to do, and beside it the payment to make. */
-export function paymentRequiredBody({ payment, reason, received, missing, rejection }: PaymentRequiredOutcome, x402: PaymentRequired | null, links: GuidanceLinks): ErrorBody & { data: { payment: PublicOffer } } {
-  const hint = rejection ? SIGN_AGAIN : reason === undefined ? PAY_AND_RETRY : SAME_OFFER.includes(reason) ? PAY_ON_SAME_ID : PAY_ANEW;
-  const details = rejection ? { reason: rejection.reason } : reason && { reason, ...(received === undefined ? {} : { received }), ...(missing === undefined ? {} : { missing }) };
+export function paymentRequiredBody(
+  { payment, reason, received, missing, rejection }: PaymentRequiredOutcome,
+  x402: PaymentRequired | null,
+  links: GuidanceLinks,
+): ErrorBody & { data: { payment: PublicOffer } } {
+  const hint = rejection
+    ? SIGN_AGAIN
+    : reason === undefined
+      ? PAY_AND_RETRY
+      : SAME_OFFER.includes(reason)
+        ? PAY_ON_SAME_ID
+        : PAY_ANEW;
+  const details = rejection
+    ? { reason: rejection.reason }
+    : reason && {
+        reason,
+        ...(received === undefined ? {} : { received }),
+        ...(missing === undefined ? {} : { missing }),
+      };
   return {
     success: false,
     error: {
       code: HTTP_BY_KIND['payment-required'].code,
-      message: MESSAGES[rejection ? 'rejected' : (reason ?? (payment.requirements.depositAddress === null ? 'unsigned' : 'asked'))],
+      message:
+        MESSAGES[
+          rejection ? 'rejected' : (reason ?? (payment.requirements.depositAddress === null ? 'unsigned' : 'asked'))
+        ],
       ...(details ? { details } : {}),
       recovery: recoveryOf(hint, links),
     },
@@ -53,7 +81,11 @@ type KeylessOutcome = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'p
 type KeylessPayment = Omit<KeylessOutcome['offers'][number], 'x402'> & { x402: PaymentRequired };
 
 /** The same for whoever has no key: nothing but a signature pays. `data.payment` is the first of the offers, `x402.accepts` all of them. */
-export function keylessRequiredBody({ offers: [first], reason, rejection }: KeylessOutcome, x402: PaymentRequired, links: GuidanceLinks): ErrorBody & { data: { payment: KeylessPayment } } {
+export function keylessRequiredBody(
+  { offers: [first], reason, rejection }: KeylessOutcome,
+  x402: PaymentRequired,
+  links: GuidanceLinks,
+): ErrorBody & { data: { payment: KeylessPayment } } {
   const why = rejection?.reason ?? reason;
   return {
     success: false,
@@ -68,4 +100,9 @@ export function keylessRequiredBody({ offers: [first], reason, rejection }: Keyl
 }
 
 /** Of a 202: not an error, come again with the same relay request id. */
-export const pendingData = ({ relayRequestId, retryAfterSeconds, reason }: Pending) => ({ status: 'pending' as const, relay_request_id: relayRequestId ?? null, retry_after_seconds: retryAfterSeconds, reason });
+export const pendingData = ({ relayRequestId, retryAfterSeconds, reason }: Pending) => ({
+  status: 'pending' as const,
+  relay_request_id: relayRequestId ?? null,
+  retry_after_seconds: retryAfterSeconds,
+  reason,
+});

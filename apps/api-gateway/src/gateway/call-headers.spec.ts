@@ -28,10 +28,27 @@ describe('the headers of a gateway call', () => {
         'x-market-payment-scheme': 'exact',
         'x-market-payment-network': 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
       }),
-    ).toEqual({ relayRequestId, originCurrency: 'SOL', originChainId: 'eip155:8453', originWalletId: walletId, paymentScheme: 'exact', paymentNetwork: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp' });
+    ).toEqual({
+      relayRequestId,
+      originCurrency: 'SOL',
+      originChainId: 'eip155:8453',
+      originWalletId: walletId,
+      paymentScheme: 'exact',
+      paymentNetwork: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    });
   });
 
-  it.each(['', '0x', relayRequestId.slice(0, -1), `${relayRequestId}0`, relayRequestId.slice(2), `${relayRequestId}, ${relayRequestId}`, '0x' + 'g'.repeat(64), ` ${relayRequestId}`, `0x${'AB'.repeat(32)}`])('refuse the relay request id %p', (value) => {
+  it.each([
+    '',
+    '0x',
+    relayRequestId.slice(0, -1),
+    `${relayRequestId}0`,
+    relayRequestId.slice(2),
+    `${relayRequestId}, ${relayRequestId}`,
+    '0x' + 'g'.repeat(64),
+    ` ${relayRequestId}`,
+    `0x${'AB'.repeat(32)}`,
+  ])('refuse the relay request id %p', (value) => {
     expect(refusedHeaders({ 'x-market-relay-request-id': value })).toEqual(['X-Market-Relay-Request-Id']);
   });
 
@@ -44,6 +61,12 @@ describe('the headers of a gateway call', () => {
         'x-market-payment-scheme': 'x'.repeat(65),
         'x-market-payment-network': 'é',
       }),
-    ).toEqual(['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id', 'X-Market-Origin-Wallet-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network']);
+    ).toEqual([
+      'X-Market-Origin-Currency',
+      'X-Market-Origin-Chain-Id',
+      'X-Market-Origin-Wallet-Id',
+      'X-Market-Payment-Scheme',
+      'X-Market-Payment-Network',
+    ]);
   });
 });

@@ -25,7 +25,8 @@ interface HeaderRule<T = string> {
 }
 
 /** CAIP-2 and the names of schemes fit; a repeated header is joined with a comma and does not. */
-const token = (max: number) => (value: string) => (value.length <= max && /^[\w.:/-]+$/.test(value) ? value : undefined);
+const token = (max: number) => (value: string) =>
+  value.length <= max && /^[\w.:/-]+$/.test(value) ? value : undefined;
 
 const RULES: { [K in keyof Required<CallHeaders>]: HeaderRule<NonNullable<CallHeaders[K]>> } = {
   relayRequestId: {
@@ -40,13 +41,37 @@ const RULES: { [K in keyof Required<CallHeaders>]: HeaderRule<NonNullable<CallHe
     problem: `must be one of ${currency.options.join(', ')}`,
     description: 'What to pay with; else the marketplace chooses a route that carries the price.',
   },
-  originChainId: { name: 'X-Market-Origin-Chain-Id', read: token(64), problem: 'must be a chain id of at most 64 characters', description: 'Chain to pay on.' },
-  originWalletId: { name: 'X-Market-Origin-Wallet-Id', read: (value) => (isUuid(value) ? value.toLowerCase() : undefined), problem: 'must be the uuid of a linked wallet', description: 'Linked wallet to pay from.' },
-  paymentScheme: { name: 'X-Market-Payment-Scheme', read: token(64), problem: 'must be a payment scheme of at most 64 characters', description: 'From retry_headers, where the 402 gave it.' },
-  paymentNetwork: { name: 'X-Market-Payment-Network', read: token(128), problem: 'must be a payment network of at most 128 characters', description: 'From retry_headers, where the 402 gave it.' },
+  originChainId: {
+    name: 'X-Market-Origin-Chain-Id',
+    read: token(64),
+    problem: 'must be a chain id of at most 64 characters',
+    description: 'Chain to pay on.',
+  },
+  originWalletId: {
+    name: 'X-Market-Origin-Wallet-Id',
+    read: (value) => (isUuid(value) ? value.toLowerCase() : undefined),
+    problem: 'must be the uuid of a linked wallet',
+    description: 'Linked wallet to pay from.',
+  },
+  paymentScheme: {
+    name: 'X-Market-Payment-Scheme',
+    read: token(64),
+    problem: 'must be a payment scheme of at most 64 characters',
+    description: 'From retry_headers, where the 402 gave it.',
+  },
+  paymentNetwork: {
+    name: 'X-Market-Payment-Network',
+    read: token(128),
+    problem: 'must be a payment network of at most 128 characters',
+    description: 'From retry_headers, where the 402 gave it.',
+  },
 };
 
-const ENTRIES = Object.entries(RULES).map(([key, rule]) => ({ key, header: rule.name.toLowerCase(), ...(rule as HeaderRule) }));
+const ENTRIES = Object.entries(RULES).map(([key, rule]) => ({
+  key,
+  header: rule.name.toLowerCase(),
+  ...(rule as HeaderRule),
+}));
 
 /** @throws Refusal that names every header that is sent and not acceptable. */
 export function readCallHeaders(headers: IncomingHttpHeaders): CallHeaders {
@@ -63,7 +88,13 @@ export function readCallHeaders(headers: IncomingHttpHeaders): CallHeaders {
   return values;
 }
 
-export const ApiCallHeaders = (): MethodDecorator => applyDecorators(
+export const ApiCallHeaders = (): MethodDecorator =>
+  applyDecorators(
     ...ENTRIES.map(({ name, description }) => ApiHeader({ name, required: false, description })),
-    ApiHeader({ name: PAYMENT_SIGNATURE, required: false, description: 'An x402 version 2 payment of the offer that the 402 made, in base64; charged once the seller has answered.' }),
+    ApiHeader({
+      name: PAYMENT_SIGNATURE,
+      required: false,
+      description:
+        'An x402 version 2 payment of the offer that the 402 made, in base64; charged once the seller has answered.',
+    }),
   );

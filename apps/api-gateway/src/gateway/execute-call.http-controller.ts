@@ -44,21 +44,70 @@ export class ExecuteCallHttpController {
   @Operation({
     summary: 'Call a listing, paying per call',
     description:
-      'Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once the seller has answered: 200 with the seller\'s answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 lower-case hex digits is 400, one that is unknown or of another buyer 404.',
+      "Without a relay request id a paid listing answers 402 with what to pay. Pay, then repeat the same body with the headers of `retry_headers`, or, with an x402 client, with PAYMENT-SIGNATURE, which is charged only once the seller has answered: 200 with the seller's answer, or 202 while the payment is not final. A completed call repeats its stored answer byte for byte. The body is any JSON object the seller accepts; a relay request id that is not 0x and 64 lower-case hex digits is 400, one that is unknown or of another buyer 404.",
     asks: [executeCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
-    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
+    answer: {
+      schema: gatewayResultSchema,
+      example: success(gatewayResultExample),
+      description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer.",
+    },
   })
-  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2, reason: 'payment_not_final' })), description: 'A payment may be on its way, or the call is under way: `reason` says which. Repeat the same request.' }, { 'Retry-After': { schema: { type: 'integer' } } })
-  @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody({ outcome: 'payment_required', payment: offerExample }, x402Example, guidanceLinks('https://market.example')), description: 'Pay and repeat.' }, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.', schema: { type: 'string' } } })
+  @ApiAnswer(
+    202,
+    {
+      schema: pendingSchema,
+      example: success(
+        pendingData({
+          outcome: 'pending',
+          relayRequestId: offerExample.relay_request_id,
+          retryAfterSeconds: 2,
+          reason: 'payment_not_final',
+        }),
+      ),
+      description:
+        'A payment may be on its way, or the call is under way: `reason` says which. Repeat the same request.',
+    },
+    { 'Retry-After': { schema: { type: 'integer' } } },
+  )
+  @ApiAnswer(
+    402,
+    {
+      schema: paymentRequiredSchema,
+      example: paymentRequiredBody(
+        { outcome: 'payment_required', payment: offerExample },
+        x402Example,
+        guidanceLinks('https://market.example'),
+      ),
+      description: 'Pay and repeat.',
+    },
+    {
+      'PAYMENT-REQUIRED': {
+        description: 'data.payment.x402 in base64, for stock x402 clients; absent where the route takes none.',
+        schema: { type: 'string' },
+      },
+    },
+  )
   @ApiCallHeaders()
   @ApiExtension('x-payment-info', paymentInfo)
-  async executeCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async executeCall(
+    @Param('listingId') listingId: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const callHeaders = readCallHeaders(request.headers);
-    const { paymentIdentifier, payer, ...signature } = readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? {};
-    const input = { listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})), body: (request.body as string | undefined) ?? '', ...callHeaders, ...signature };
-    const outcome = await this.bus.request(executeCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(input.relayRequestId));
+    const { paymentIdentifier, payer, ...signature } =
+      readPaymentSignature(request.headers, callHeaders.relayRequestId) ?? {};
+    const input = {
+      listingRef: refOr(listingId, () => refuse(executeCall, 'listing_not_found', {})),
+      body: (request.body as string | undefined) ?? '',
+      ...callHeaders,
+      ...signature,
+    };
+    const outcome = await this.bus
+      .request(executeCall, input, callOf(request, paymentIdentifier))
+      .catch(pendingIfLost(input.relayRequestId));
     switch (outcome.outcome) {
       case 'answered':
         return sendAnswer(outcome, reply);
@@ -72,9 +121,15 @@ export class ExecuteCallHttpController {
   /** In the body for those who read, in headers for stock x402 clients. */
   private askToPay(outcome: PaymentRequiredOutcome, url: string, reply: FastifyReply): void {
     const { payment, rejection } = outcome;
-    const x402 = payment.x402 && paymentRequiredOf([payment.x402], { url, description: 'One call of this listing' }, rejection?.reason);
+    const x402 =
+      payment.x402 &&
+      paymentRequiredOf([payment.x402], { url, description: 'One call of this listing' }, rejection?.reason);
     if (x402) reply.header('payment-required', headerOf(x402));
-    if (rejection?.at === 'settlement') reply.header('payment-response', headerOf(notSettledOf(rejection.reason, payment.requirements.network)));
-    reply.status(402).header('link', this.guidance).send(paymentRequiredBody(outcome, x402, this.links));
+    if (rejection?.at === 'settlement')
+      reply.header('payment-response', headerOf(notSettledOf(rejection.reason, payment.requirements.network)));
+    reply
+      .status(402)
+      .header('link', this.guidance)
+      .send(paymentRequiredBody(outcome, x402, this.links));
   }
 }

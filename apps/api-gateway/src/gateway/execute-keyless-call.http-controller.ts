@@ -26,7 +26,11 @@ type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_r
 
 const toSign = {
   schema: keylessRequiredSchema,
-  example: keylessRequiredBody({ outcome: 'payment_required', listing: { name: '', slug: '' }, offers: [keylessOfferExample], signatures: [] }, keylessExample, guidanceLinks('https://market.example')),
+  example: keylessRequiredBody(
+    { outcome: 'payment_required', listing: { name: '', slug: '' }, offers: [keylessOfferExample], signatures: [] },
+    keylessExample,
+    guidanceLinks('https://market.example'),
+  ),
   description: 'Sign and repeat. PAYMENT-REQUIRED is data.payment.x402 in base64.',
 };
 
@@ -58,17 +62,49 @@ export class ExecuteKeylessCallHttpController {
     asks: [executeKeylessCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
-    answer: { schema: gatewayResultSchema, example: success(gatewayResultExample), description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer." },
+    answer: {
+      schema: gatewayResultSchema,
+      example: success(gatewayResultExample),
+      description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer.",
+    },
   })
-  @ApiAnswer(202, { schema: pendingSchema, example: success(pendingData({ outcome: 'pending', relayRequestId: offerExample.relay_request_id, retryAfterSeconds: 2, reason: 'payment_not_final' })), description: 'The call is under way, or whether it is charged is not known yet: repeat the same request, with the same signature.' }, { 'Retry-After': { schema: { type: 'integer' } } })
-  @ApiAnswer(402, toSign, { 'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64.', schema: { type: 'string' } } })
-  @ApiHeader({ name: PAYMENT_SIGNATURE, required: false, description: 'An x402 version 2 payment of one of the accepts of the 402, in base64.' })
+  @ApiAnswer(
+    202,
+    {
+      schema: pendingSchema,
+      example: success(
+        pendingData({
+          outcome: 'pending',
+          relayRequestId: offerExample.relay_request_id,
+          retryAfterSeconds: 2,
+          reason: 'payment_not_final',
+        }),
+      ),
+      description:
+        'The call is under way, or whether it is charged is not known yet: repeat the same request, with the same signature.',
+    },
+    { 'Retry-After': { schema: { type: 'integer' } } },
+  )
+  @ApiAnswer(402, toSign, {
+    'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64.', schema: { type: 'string' } },
+  })
+  @ApiHeader({
+    name: PAYMENT_SIGNATURE,
+    required: false,
+    description: 'An x402 version 2 payment of one of the accepts of the 402, in base64.',
+  })
   @ApiExtension('x-payment-info', paymentInfo)
-  async executeKeylessCall(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async executeKeylessCall(
+    @Param('listingId') listingId: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     const { paymentIdentifier, relayRequestId, authorization, payer } = readPaymentSignature(request.headers) ?? {};
     if (payer !== undefined) await this.limiter.acquireForPayer(request, payer);
     const input = { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization };
-    const outcome = await this.bus.request(executeKeylessCall, input, callOf(request, paymentIdentifier)).catch(pendingIfLost(relayRequestId));
+    const outcome = await this.bus
+      .request(executeKeylessCall, input, callOf(request, paymentIdentifier))
+      .catch(pendingIfLost(relayRequestId));
     switch (outcome.outcome) {
       case 'answered':
         return sendAnswer(outcome, reply);
@@ -88,21 +124,46 @@ export class ExecuteKeylessCallHttpController {
     status: 402,
     answer: toSign,
   })
-  async showPrice(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    if (request.headers['payment-signature'] !== undefined) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'pays a call, which is a POST of its JSON body to this path' }]);
-    const outcome = await this.bus.request(executeKeylessCall, { listingRef: refOf(listingId), body: '' }, request.call);
+  async showPrice(
+    @Param('listingId') listingId: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (request.headers['payment-signature'] !== undefined)
+      throw requestInvalid([
+        { field: PAYMENT_SIGNATURE, message: 'pays a call, which is a POST of its JSON body to this path' },
+      ]);
+    const outcome = await this.bus.request(
+      executeKeylessCall,
+      { listingRef: refOf(listingId), body: '' },
+      request.call,
+    );
     invariant(outcome.outcome === 'payment_required', 'what comes without a signature is asked to pay');
     this.askToPay(outcome, reply);
   }
 
   private askToPay(outcome: Unpaid, reply: FastifyReply): void {
     const { listing, offers, signatures, rejection, reason } = outcome;
-    const resource = { url: `${this.publicUrl}/api/v1/x402/${listing.slug}`, description: `One call of ${listing.name}`, ...serviceNameOf(listing.name) };
-    const x402 = paymentRequiredOf(offers.map((offer) => offer.x402), resource, rejection?.reason ?? reason, { bazaar: BAZAAR_EXTENSION, ...signedOffers(signatures) });
+    const resource = {
+      url: `${this.publicUrl}/api/v1/x402/${listing.slug}`,
+      description: `One call of ${listing.name}`,
+      ...serviceNameOf(listing.name),
+    };
+    const x402 = paymentRequiredOf(
+      offers.map((offer) => offer.x402),
+      resource,
+      rejection?.reason ?? reason,
+      { bazaar: BAZAAR_EXTENSION, ...signedOffers(signatures) },
+    );
     reply.header('payment-required', headerOf(x402));
-    if (rejection?.at === 'settlement') reply.header('payment-response', headerOf(notSettledOf(rejection.reason, offers[0]!.requirements.network)));
-    void reply.status(402).header('link', this.guidance).send(keylessRequiredBody(outcome, x402, this.links));
+    if (rejection?.at === 'settlement')
+      reply.header('payment-response', headerOf(notSettledOf(rejection.reason, offers[0]!.requirements.network)));
+    void reply
+      .status(402)
+      .header('link', this.guidance)
+      .send(keylessRequiredBody(outcome, x402, this.links));
   }
 }
 
-const refOf = (listingId: string): string => refOr(listingId, () => refuse(executeKeylessCall, 'listing_not_found', {}));
+const refOf = (listingId: string): string =>
+  refOr(listingId, () => refuse(executeKeylessCall, 'listing_not_found', {}));

@@ -1,5 +1,10 @@
 import type { OutputOf } from '@market/contracts';
-import { gatewayRequestStatus, gatewayRequestView, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
+import {
+  gatewayRequestStatus,
+  gatewayRequestView,
+  getGatewayRequest,
+  listGatewayRequests,
+} from '@market/contracts/gateway';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
@@ -26,7 +31,11 @@ const historyQuery = {
 };
 
 const PARTY = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } });
-const { buyer_id: _buyer, seller_id: _seller, ...recordProperties } = jsonSchemaOf(gatewayRequestView).properties as Record<string, object>;
+const {
+  buyer_id: _buyer,
+  seller_id: _seller,
+  ...recordProperties
+} = jsonSchemaOf(gatewayRequestView).properties as Record<string, object>;
 const recordSchema = objectSchema({ ...recordProperties, buyer: PARTY, seller: PARTY });
 
 @ApiTags('Gateway')
@@ -42,16 +51,36 @@ export class GatewayRequestsHttpController {
   @RequireScope('read')
   @Operation({
     summary: 'History of gateway calls',
-    description: 'Calls the account bought or sold, newest first; no bodies. The relay request id is shown to the buyer alone, and the transaction to the seller once it was charged. The seller reads `request_digest` once the request was forwarded, the buyer `response_digest` once the answer is settled. Calls are shown for as long as the operator keeps them, 90 days unless it says otherwise.',
+    description:
+      'Calls the account bought or sold, newest first; no bodies. The relay request id is shown to the buyer alone, and the transaction to the seller once it was charged. The seller reads `request_digest` once the request was forwarded, the buyer `response_digest` once the answer is settled. Calls are shown for as long as the operator keeps them, 90 days unless it says otherwise.',
     asks: [listGatewayRequests],
     query: historyQuery,
-    answer: { schema: pageSchema(recordSchema), example: paginated([gatewayRequestExample], 1, { page: 1, limit: 20 }) },
+    answer: {
+      schema: pageSchema(recordSchema),
+      example: paginated([gatewayRequestExample], 1, { page: 1, limit: 20 }),
+    },
   })
-  async listGatewayRequests(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listGatewayRequests(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const { listing_id: listingId, ...query } = readQuery(historyQuery, raw);
-    const { items, total, nextCursor } = await this.bus.request(listGatewayRequests, { ...query, listingId }, request.call);
-    const partyOf = await this.parties.named(items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]), request.call);
-    const body = paginated(items.map((item) => withParties(item, partyOf)), total, query, nextCursor);
+    const { items, total, nextCursor } = await this.bus.request(
+      listGatewayRequests,
+      { ...query, listingId },
+      request.call,
+    );
+    const partyOf = await this.parties.named(
+      items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]),
+      request.call,
+    );
+    const body = paginated(
+      items.map((item) => withParties(item, partyOf)),
+      total,
+      query,
+      nextCursor,
+    );
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     return body;
   }
@@ -70,6 +99,9 @@ export class GatewayRequestsHttpController {
   }
 }
 
-function withParties({ buyer_id, seller_id, ...record }: OutputOf<typeof getGatewayRequest>, partyOf: (id: string) => PartyWithPicture) {
+function withParties(
+  { buyer_id, seller_id, ...record }: OutputOf<typeof getGatewayRequest>,
+  partyOf: (id: string) => PartyWithPicture,
+) {
   return { ...record, buyer: withoutPicture(partyOf(buyer_id)), seller: withoutPicture(partyOf(seller_id)) };
 }

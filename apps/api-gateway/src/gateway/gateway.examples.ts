@@ -3,7 +3,16 @@ import type { getGatewayRequest } from '@market/contracts/gateway';
 import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
 import { BAZAAR_EXTENSION, serviceNameOf } from '../x402/bazaar-resource.js';
 import { paymentRequiredOf } from './x402.js';
-import { BUYER_ID, GATEWAY_REQUEST_ID, LATER, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+import {
+  BUYER_ID,
+  GATEWAY_REQUEST_ID,
+  LATER,
+  LISTING_REF,
+  PAYMENT_ID,
+  RELAY_REQUEST_ID,
+  SELLER_ID,
+  TRANSACTION_HASH,
+} from '../openapi/example-values.js';
 
 const DIGEST = '7d1a54127b222502f5b79b5fb0803061152a44f92b37e23c6527baf665d4da9a';
 
@@ -22,7 +31,11 @@ export const offerExample: PaymentOffer = {
     expiresAt: LATER,
   },
   fees: { gross_amount: 0.02, fee_rate: 0.05, fee_amount: 0.001, provider_receives: 0.019 },
-  retry_headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Payment-Scheme': 'deposit', 'X-Market-Payment-Network': 'eip155:84532' },
+  retry_headers: {
+    'X-Market-Relay-Request-Id': RELAY_REQUEST_ID,
+    'X-Market-Payment-Scheme': 'deposit',
+    'X-Market-Payment-Network': 'eip155:84532',
+  },
   x402: {
     scheme: 'exact',
     network: 'eip155:84532',
@@ -34,9 +47,16 @@ export const offerExample: PaymentOffer = {
   },
 };
 
-export const x402Example = paymentRequiredOf([offerExample.x402!], { url: `https://market.example/api/v1/gateway/${LISTING_REF.slug}`, description: 'One call of this listing' });
+export const x402Example = paymentRequiredOf([offerExample.x402!], {
+  url: `https://market.example/api/v1/gateway/${LISTING_REF.slug}`,
+  description: 'One call of this listing',
+});
 
-const { payment_id: _paymentId, requirements: { depositAddress: _address, ...requirements }, ...unstored } = offerExample;
+const {
+  payment_id: _paymentId,
+  requirements: { depositAddress: _address, ...requirements },
+  ...unstored
+} = offerExample;
 
 export const keylessOfferExample: KeylessOffer = {
   ...unstored,
@@ -45,9 +65,21 @@ export const keylessOfferExample: KeylessOffer = {
   x402: { ...offerExample.x402!, extra: { ...offerExample.x402!.extra, offer: 'WyJ1V2hQ…' } },
 };
 
-export const keylessExample = paymentRequiredOf([keylessOfferExample.x402], { url: `https://market.example/api/v1/x402/${LISTING_REF.slug}`, description: `One call of ${LISTING_REF.name}`, ...serviceNameOf(LISTING_REF.name) }, undefined, { bazaar: BAZAAR_EXTENSION });
+export const keylessExample = paymentRequiredOf(
+  [keylessOfferExample.x402],
+  {
+    url: `https://market.example/api/v1/x402/${LISTING_REF.slug}`,
+    description: `One call of ${LISTING_REF.name}`,
+    ...serviceNameOf(LISTING_REF.name),
+  },
+  undefined,
+  { bazaar: BAZAAR_EXTENSION },
+);
 
-const money = { charged_amount: { amount_cents: 2, currency: 'USD' as const }, fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 } };
+const money = {
+  charged_amount: { amount_cents: 2, currency: 'USD' as const },
+  fees: { fee_rate: 0.05, fee_amount_cents: 0.1, seller_receives_cents: 1.9 },
+};
 
 export const gatewayResultExample = {
   request_id: GATEWAY_REQUEST_ID,
@@ -68,7 +100,13 @@ export const gatewayRecordExample: OutputOf<typeof getGatewayRequest> = {
   status: 'succeeded',
   billable: true,
   ...money,
-  payment: { provider: 'sandbox', scheme: 'deposit', network: 'eip155:84532', relay_request_id: RELAY_REQUEST_ID, transaction_hash: TRANSACTION_HASH },
+  payment: {
+    provider: 'sandbox',
+    scheme: 'deposit',
+    network: 'eip155:84532',
+    relay_request_id: RELAY_REQUEST_ID,
+    transaction_hash: TRANSACTION_HASH,
+  },
   seller_status_code: 200,
   latency_ms: 84,
   error_code: null,
@@ -80,4 +118,8 @@ export const gatewayRecordExample: OutputOf<typeof getGatewayRequest> = {
 
 const { buyer_id: _buyer, seller_id: _seller, ...record } = gatewayRecordExample;
 
-export const gatewayRequestExample = { ...record, buyer: { id: BUYER_ID, display_name: 'Field Planner' }, seller: { id: SELLER_ID, display_name: 'Nimbus' } };
+export const gatewayRequestExample = {
+  ...record,
+  buyer: { id: BUYER_ID, display_name: 'Field Planner' },
+  seller: { id: SELLER_ID, display_name: 'Nimbus' },
+};

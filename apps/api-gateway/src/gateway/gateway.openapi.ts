@@ -13,32 +13,71 @@ export const gatewayResultSchema = envelopeSchema(
   objectSchema(
     {
       request_id: text,
-      billable: { type: 'boolean', description: 'False: the seller answered with another status than 2xx, or gave no usable answer, and nothing was charged.' },
+      billable: {
+        type: 'boolean',
+        description:
+          'False: the seller answered with another status than 2xx, or gave no usable answer, and nothing was charged.',
+      },
       charged_amount: objectSchema({ amount_cents: number, currency: text }),
       fees: objectSchema({ fee_rate: number, fee_amount_cents: number, seller_receives_cents: number }),
       seller_status_code: integer,
       seller_response: { description: "The seller's JSON, unchanged; null when it gave none." },
-      error: { ...objectSchema({ reason: text }), description: 'With billable false: why; seller_refused for any 4xx.' },
-      recovery: { $ref: RECOVERY_SCHEMA, description: 'With billable false: whether to repeat the same request on the same payment, or to change it (fix_request) and pay for another.' },
+      error: {
+        ...objectSchema({ reason: text }),
+        description: 'With billable false: why; seller_refused for any 4xx.',
+      },
+      recovery: {
+        $ref: RECOVERY_SCHEMA,
+        description:
+          'With billable false: whether to repeat the same request on the same payment, or to change it (fix_request) and pay for another.',
+      },
     },
     ['error', 'recovery'],
   ),
 );
 
-export const pendingSchema = envelopeSchema(objectSchema({ status: { type: 'string', const: 'pending' }, relay_request_id: { type: ['string', 'null'] }, retry_after_seconds: integer, reason: { type: 'string', enum: executeCall.output.options[1].shape.reason.options, description: 'What is waited for.' } }));
+export const pendingSchema = envelopeSchema(
+  objectSchema({
+    status: { type: 'string', const: 'pending' },
+    relay_request_id: { type: ['string', 'null'] },
+    retry_after_seconds: integer,
+    reason: {
+      type: 'string',
+      enum: executeCall.output.options[1].shape.reason.options,
+      description: 'What is waited for.',
+    },
+  }),
+);
 
 /** For those who look for paid operations: the price is each listing's own, up to the dearest there can be. Source: docs/DISCOVERY.md of github.com/Merit-Systems/x402scan. */
-export const paymentInfo: JsonSchema = { price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' }, protocols: [{ x402: {} }] };
+export const paymentInfo: JsonSchema = {
+  price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' },
+  protocols: [{ x402: {} }],
+};
 
-const resource = z.object({ url: z.string(), description: z.string(), serviceName: z.string().optional(), mimeType: z.string() });
+const resource = z.object({
+  url: z.string(),
+  description: z.string(),
+  serviceName: z.string().optional(),
+  mimeType: z.string(),
+});
 const extensions = z.record(z.string(), z.record(z.string(), z.unknown()));
 
 /** As the header PAYMENT-REQUIRED carries it in base64. */
-const paymentRequired = z.object({ x402Version: z.literal(2), error: z.string(), resource, accepts: z.array(exactRequirements), extensions });
+const paymentRequired = z.object({
+  x402Version: z.literal(2),
+  error: z.string(),
+  resource,
+  accepts: z.array(exactRequirements),
+  extensions,
+});
 const keylessRequired = paymentRequired.extend({ accepts: z.array(keylessRequirements) });
 
 const withPayment = (payment: z.ZodType): JsonSchema => ({
-  allOf: [{ $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` }, objectSchema({ data: objectSchema({ payment: jsonSchemaOf(payment) }) })],
+  allOf: [
+    { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
+    objectSchema({ data: objectSchema({ payment: jsonSchemaOf(payment) }) }),
+  ],
 });
 
 export const paymentRequiredSchema = withPayment(paymentOffer.extend({ x402: paymentRequired.nullable() }));

@@ -1,6 +1,14 @@
 const NAME = 'offer-receipt';
 const $schema = 'https://json-schema.org/draft/2020-12/schema';
-const signed = { type: 'object', properties: { format: { type: 'string', enum: ['jws'] }, acceptIndex: { type: 'integer' }, signature: { type: 'string' } }, required: ['format', 'signature'] };
+const signed = {
+  type: 'object',
+  properties: {
+    format: { type: 'string', enum: ['jws'] },
+    acceptIndex: { type: 'integer' },
+    signature: { type: 'string' },
+  },
+  required: ['format', 'signature'],
+};
 
 interface Signed {
   format: 'jws';
@@ -12,11 +20,21 @@ interface Signed {
  * pay. Keys are at /.well-known/did.json. Source: specs/extensions/extension-offer-and-receipt.md of github.com/coinbase/x402.
  * @param signatures compact JWS, in the order of `accepts`.
  */
-export const signedOffers = (signatures: string[]): Record<typeof NAME, { info: { offers: (Signed & { acceptIndex: number })[] }; schema: object }> => ({
-  [NAME]: { info: { offers: signatures.map((signature, acceptIndex) => ({ format: 'jws', acceptIndex, signature })) }, schema: { $schema, type: 'object', properties: { offers: { type: 'array', items: signed } }, required: ['offers'] } },
+export const signedOffers = (
+  signatures: string[],
+): Record<typeof NAME, { info: { offers: (Signed & { acceptIndex: number })[] }; schema: object }> => ({
+  [NAME]: {
+    info: { offers: signatures.map((signature, acceptIndex) => ({ format: 'jws', acceptIndex, signature })) },
+    schema: { $schema, type: 'object', properties: { offers: { type: 'array', items: signed } }, required: ['offers'] },
+  },
 });
 
 /** The same of what was paid and delivered. */
-export const signedReceipt = (signature: string): Record<typeof NAME, { info: { receipt: Signed }; schema: object }> => ({
-  [NAME]: { info: { receipt: { format: 'jws', signature } }, schema: { $schema, type: 'object', properties: { receipt: signed }, required: ['receipt'] } },
+export const signedReceipt = (
+  signature: string,
+): Record<typeof NAME, { info: { receipt: Signed }; schema: object }> => ({
+  [NAME]: {
+    info: { receipt: { format: 'jws', signature } },
+    schema: { $schema, type: 'object', properties: { receipt: signed }, required: ['receipt'] },
+  },
 });

@@ -12,7 +12,10 @@ export const PAYMENT_IDENTIFIER = {
     schema: {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
-      properties: { required: { type: 'boolean' }, id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' } },
+      properties: {
+        required: { type: 'boolean' },
+        id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[a-zA-Z0-9_-]+$' },
+      },
       required: ['required'],
     },
   },
@@ -20,7 +23,9 @@ export const PAYMENT_IDENTIFIER = {
 
 /** Undefined where a payload names none, null where what it names is no identifier. */
 export function paymentIdentifierOf(payload: Record<string, unknown>): string | null | undefined {
-  const id = (payload.extensions as Record<string, { info?: { id?: unknown } | null } | null> | null | undefined)?.[NAME]?.info?.id;
+  const id = (payload.extensions as Record<string, { info?: { id?: unknown } | null } | null> | null | undefined)?.[
+    NAME
+  ]?.info?.id;
   if (id === undefined) return undefined;
   return typeof id === 'string' && PATTERN.test(id) ? id : null;
 }

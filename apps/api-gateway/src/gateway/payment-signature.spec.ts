@@ -3,9 +3,15 @@ import fc from 'fast-check';
 import { readPaymentSignature } from './payment-signature.js';
 
 const ID = `0x${'ab'.repeat(32)}`;
-const encode = (value: unknown): string => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64');
-const payload = (relayRequestId: unknown = ID): object => ({ x402Version: 2, accepted: { scheme: 'exact', extra: { relayRequestId } }, payload: { signature: '0x00' } });
-const read = (header: string, relayRequestId?: string) => readPaymentSignature({ 'payment-signature': header }, relayRequestId);
+const encode = (value: unknown): string =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64');
+const payload = (relayRequestId: unknown = ID): object => ({
+  x402Version: 2,
+  accepted: { scheme: 'exact', extra: { relayRequestId } },
+  payload: { signature: '0x00' },
+});
+const read = (header: string, relayRequestId?: string) =>
+  readPaymentSignature({ 'payment-signature': header }, relayRequestId);
 
 describe('PAYMENT-SIGNATURE', () => {
   it('names its offer, and goes on as the text it is', () => {
@@ -21,7 +27,10 @@ describe('PAYMENT-SIGNATURE', () => {
     ['names no offer', encode({ x402Version: 2 })],
     ['names an odd one', encode(payload('0x12'))],
     ['spells its offer in upper case', encode(payload(`0x${'AB'.repeat(32)}`))],
-    ['is nested deeper than anyone reads', encode(`{"resource":${'['.repeat(2_200)}${']'.repeat(2_200)},${JSON.stringify(payload()).slice(1)}`)],
+    [
+      'is nested deeper than anyone reads',
+      encode(`{"resource":${'['.repeat(2_200)}${']'.repeat(2_200)},${JSON.stringify(payload()).slice(1)}`),
+    ],
     ['is no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]).toString('base64')],
     ['is too long', encode({ ...payload(), filler: 'x'.repeat(20_000) })],
   ])('is refused where it %s', (_what, header) => {
@@ -29,9 +38,11 @@ describe('PAYMENT-SIGNATURE', () => {
   });
 
   it('may name the purchase', () => {
-    const named = (id: unknown): string => encode({ ...payload(), extensions: { 'payment-identifier': { info: { required: false, id } } } });
+    const named = (id: unknown): string =>
+      encode({ ...payload(), extensions: { 'payment-identifier': { info: { required: false, id } } } });
     expect(read(named('pay_7d5d747be160e280'))?.paymentIdentifier).toBe('pay_7d5d747be160e280');
-    for (const id of ['short', 'x'.repeat(129), 'with blank 0123456', 17, null]) expect(() => read(named(id))).toThrow(Refusal);
+    for (const id of ['short', 'x'.repeat(129), 'with blank 0123456', 17, null])
+      expect(() => read(named(id))).toThrow(Refusal);
   });
 
   it('pays the offer that X-Market-Relay-Request-Id names, where both are sent', () => {

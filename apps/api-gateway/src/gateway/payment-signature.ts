@@ -23,26 +23,51 @@ const MAX_ADDRESS_LENGTH = 64;
  * and so names its offer in `extra.relayRequestId`. Source: specs/transports-v2/http.md of github.com/coinbase/x402.
  * @throws Refusal when it is none, or names another payment than X-Market-Relay-Request-Id does.
  */
-export function readPaymentSignature(headers: IncomingHttpHeaders, relayRequestId?: string): PaymentSignature | undefined {
+export function readPaymentSignature(
+  headers: IncomingHttpHeaders,
+  relayRequestId?: string,
+): PaymentSignature | undefined {
   const given = headers['payment-signature'];
   if (given === undefined) return undefined;
   const decoded = typeof given === 'string' ? decodePayload(given) : undefined;
   const named = decoded && offerOf(decoded.payload);
   if (decoded === undefined || named === undefined) {
-    throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'must be base64 of an x402 version 2 payload, nested at most 32 deep, whose accepted.extra.relayRequestId is that of the 402' }]);
+    throw requestInvalid([
+      {
+        field: PAYMENT_SIGNATURE,
+        message:
+          'must be base64 of an x402 version 2 payload, nested at most 32 deep, whose accepted.extra.relayRequestId is that of the 402',
+      },
+    ]);
   }
-  if (relayRequestId !== undefined && relayRequestId !== named) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'pays another offer than X-Market-Relay-Request-Id names' }]);
+  if (relayRequestId !== undefined && relayRequestId !== named)
+    throw requestInvalid([
+      { field: PAYMENT_SIGNATURE, message: 'pays another offer than X-Market-Relay-Request-Id names' },
+    ]);
   const paymentIdentifier = paymentIdentifierOf(decoded.payload);
-  if (paymentIdentifier === null) throw requestInvalid([{ field: PAYMENT_SIGNATURE, message: 'names an extensions.payment-identifier.info.id that is not 16 to 128 letters, digits, - and _' }]);
-  return { relayRequestId: named, authorization: decoded.text, payer: payerOf(decoded.payload), ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }) };
+  if (paymentIdentifier === null)
+    throw requestInvalid([
+      {
+        field: PAYMENT_SIGNATURE,
+        message: 'names an extensions.payment-identifier.info.id that is not 16 to 128 letters, digits, - and _',
+      },
+    ]);
+  return {
+    relayRequestId: named,
+    authorization: decoded.text,
+    payer: payerOf(decoded.payload),
+    ...(paymentIdentifier === undefined ? {} : { paymentIdentifier }),
+  };
 }
 
 function payerOf(payload: Record<string, unknown>): string | undefined {
-  const from = (payload.payload as { authorization?: { from?: unknown } | null } | null | undefined)?.authorization?.from;
+  const from = (payload.payload as { authorization?: { from?: unknown } | null } | null | undefined)?.authorization
+    ?.from;
   return typeof from === 'string' && from.length <= MAX_ADDRESS_LENGTH ? from : undefined;
 }
 
 function offerOf(payload: Record<string, unknown>): string | undefined {
-  const id = (payload.accepted as { extra?: { relayRequestId?: unknown } | null } | null | undefined)?.extra?.relayRequestId;
+  const id = (payload.accepted as { extra?: { relayRequestId?: unknown } | null } | null | undefined)?.extra
+    ?.relayRequestId;
   return typeof id === 'string' && RELAY_REQUEST_ID_PATTERN.test(id) ? id : undefined;
 }

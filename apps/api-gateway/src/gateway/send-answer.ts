@@ -7,18 +7,27 @@ import { idempotencyKeyOf } from '../http/idempotency.js';
 import { pendingData } from './call-answer.js';
 import { headerOf, settledOf } from './x402.js';
 
-type Outcome<Name extends OutputOf<typeof executeCall>['outcome']> = Extract<OutputOf<typeof executeCall>, { outcome: Name }>;
+type Outcome<Name extends OutputOf<typeof executeCall>['outcome']> = Extract<
+  OutputOf<typeof executeCall>,
+  { outcome: Name }
+>;
 
 export const MAX_BODY_BYTES = 1_048_576;
 
-export function sendAnswer({ dataJson, idempotencyReplayed, transfer }: Outcome<'answered'>, reply: FastifyReply): void {
+export function sendAnswer(
+  { dataJson, idempotencyReplayed, transfer }: Outcome<'answered'>,
+  reply: FastifyReply,
+): void {
   if (idempotencyReplayed) reply.header('idempotency-replayed', 'true');
   if (transfer) reply.header('payment-response', headerOf(settledOf(transfer)));
   void reply.type(JSON_TYPE).send(successOfJson(dataJson));
 }
 
 export function sendPending(outcome: Outcome<'pending'>, reply: FastifyReply): void {
-  void reply.status(202).header('retry-after', outcome.retryAfterSeconds).send(success(pendingData(outcome)));
+  void reply
+    .status(202)
+    .header('retry-after', outcome.retryAfterSeconds)
+    .send(success(pendingData(outcome)));
 }
 
 /** The process that worked on a paid call is gone. The call may be charged or not: the same request finds out, at another process. */

@@ -23,7 +23,12 @@ export interface PaymentRequired {
 }
 
 /** @param extensions beside those that every call has. */
-export const paymentRequiredOf = (accepts: Requirements[], resource: PaidResource, error = 'PAYMENT-SIGNATURE header is required', extensions: Record<string, object> = {}): PaymentRequired => ({
+export const paymentRequiredOf = (
+  accepts: Requirements[],
+  resource: PaidResource,
+  error = 'PAYMENT-SIGNATURE header is required',
+  extensions: Record<string, object> = {},
+): PaymentRequired => ({
   x402Version: 2,
   error,
   resource: { ...resource, mimeType: 'application/json' },
@@ -32,7 +37,16 @@ export const paymentRequiredOf = (accepts: Requirements[], resource: PaidResourc
 });
 
 /** What a client is told of its settlement, in `PAYMENT-RESPONSE`. */
-export const settledOf = ({ receipt, ...transfer }: NonNullable<Answered['transfer']>): object => ({ success: true, ...transfer, ...(receipt === undefined ? {} : { extensions: signedReceipt(receipt) }) });
-export const notSettledOf = (reason: string, network: string): object => ({ success: false, errorReason: reason, transaction: '', network });
+export const settledOf = ({ receipt, ...transfer }: NonNullable<Answered['transfer']>): object => ({
+  success: true,
+  ...transfer,
+  ...(receipt === undefined ? {} : { extensions: signedReceipt(receipt) }),
+});
+export const notSettledOf = (reason: string, network: string): object => ({
+  success: false,
+  errorReason: reason,
+  transaction: '',
+  network,
+});
 
 export const headerOf = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64');

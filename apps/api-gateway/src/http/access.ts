@@ -12,28 +12,59 @@ type MoreRules = Omit<RouteRules, 'access' | 'accounts' | 'recognizes'>;
 const ANYONE: readonly AccountType[] = ['agent', 'human'];
 
 const declare = (rules: RouteRules): MethodDecorator =>
-  applyDecorators(RouteConfig({ rules }), ApiAccess(rules), ...(rules.rate === 'none' ? [] : [ApiRefusals({ rate_limited: edgeRefusals.rate_limited, ...(rules.rate === 'calls' ? { too_many_in_flight: edgeRefusals.too_many_in_flight } : {}) })]), ...(callsSellers(rules) ? [ApiRefusals({ call_loops: edgeRefusals.call_loops })] : []));
+  applyDecorators(
+    RouteConfig({ rules }),
+    ApiAccess(rules),
+    ...(rules.rate === 'none'
+      ? []
+      : [
+          ApiRefusals({
+            rate_limited: edgeRefusals.rate_limited,
+            ...(rules.rate === 'calls' ? { too_many_in_flight: edgeRefusals.too_many_in_flight } : {}),
+          }),
+        ]),
+    ...(callsSellers(rules) ? [ApiRefusals({ call_loops: edgeRefusals.call_loops })] : []),
+  );
 
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
-export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator => declare({ access: 'public', accounts: ANYONE, ...rules });
+export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator =>
+  declare({ access: 'public', accounts: ANYONE, ...rules });
 
 /** A key is not needed. A good one shows more; any other credential is ignored. */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(declare({ access: 'optional-key', accounts: ANYONE, ...rules }), ApiSecurity({}), ApiBearerAuth('api_key'));
+  applyDecorators(
+    declare({ access: 'optional-key', accounts: ANYONE, ...rules }),
+    ApiSecurity({}),
+    ApiBearerAuth('api_key'),
+  );
 
 /** Any valid credential of these accounts, whatever the scopes of a key. */
 export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules = {}): MethodDecorator =>
-  applyDecorators(declare({ access: 'any-credential', accounts, ...rules }), ...accounts.map(documentCredentialOf), ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }));
+  applyDecorators(
+    declare({ access: 'any-credential', accounts, ...rules }),
+    ...accounts.map(documentCredentialOf),
+    ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }),
+  );
 
 /** An agent's key with this scope. */
 export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator => {
   const { unauthorized, wrong_account_type, scope_missing } = edgeRefusals;
-  return applyDecorators(declare({ access: scope, accounts: ['agent'], ...rules }), ApiBearerAuth('api_key'), ApiRefusals({ unauthorized, wrong_account_type, scope_missing }));
+  return applyDecorators(
+    declare({ access: scope, accounts: ['agent'], ...rules }),
+    ApiBearerAuth('api_key'),
+    ApiRefusals({ unauthorized, wrong_account_type, scope_missing }),
+  );
 };
 
-const documentCredentialOf = (account: AccountType): MethodDecorator => (account === 'agent' ? ApiBearerAuth('api_key') : applyDecorators(ApiBearerAuth('session'), ApiCookieAuth('session_cookie')));
+const documentCredentialOf = (account: AccountType): MethodDecorator =>
+  account === 'agent'
+    ? ApiBearerAuth('api_key')
+    : applyDecorators(ApiBearerAuth('session'), ApiCookieAuth('session_cookie'));
 
 function refusalsOf(accounts: readonly AccountType[]): Partial<typeof edgeRefusals> {
   const { wrong_account_type, cross_site_write } = edgeRefusals;
-  return { ...(accounts.length === ANYONE.length ? {} : { wrong_account_type }), ...(accounts.includes('human') ? { cross_site_write } : {}) };
+  return {
+    ...(accounts.length === ANYONE.length ? {} : { wrong_account_type }),
+    ...(accounts.includes('human') ? { cross_site_write } : {}),
+  };
 }

@@ -8,7 +8,14 @@ import type { Credential } from './bearer-key.js';
 
 const keyHash = 'a'.repeat(64);
 const key: Credential = { kind: 'api_key', hash: keyHash };
-const principal = () => ({ accountId: newId(), accountType: 'agent' as const, role: 'both' as const, displayName: 'A', keyId: newId(), scopes: ['read' as const] });
+const principal = () => ({
+  accountId: newId(),
+  accountType: 'agent' as const,
+  role: 'both' as const,
+  displayName: 'A',
+  keyId: newId(),
+  scopes: ['read' as const],
+});
 
 describe('Authenticator', () => {
   let nowMs = 0;
@@ -65,8 +72,12 @@ describe('Authenticator', () => {
 
   it('keeps a bounded number of keys', async () => {
     const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
-    const keys = Array.from({ length: 10_050 }, (_, index): Credential => ({ kind: 'api_key', hash: index.toString(16).padStart(64, '0') }));
-    for (let from = 0; from < keys.length; from += 1_000) await Promise.all(keys.slice(from, from + 1_000).map((each) => authenticator.ask(each, newCall())));
+    const keys = Array.from({ length: 10_050 }, (_, index): Credential => ({
+      kind: 'api_key',
+      hash: index.toString(16).padStart(64, '0'),
+    }));
+    for (let from = 0; from < keys.length; from += 1_000)
+      await Promise.all(keys.slice(from, from + 1_000).map((each) => authenticator.ask(each, newCall())));
     expect(keys.filter((each) => authenticator.known(each))).toHaveLength(10_000);
     expect(authenticator.known(keys[0]!)).toBeUndefined();
   });

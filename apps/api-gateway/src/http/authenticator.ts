@@ -11,7 +11,10 @@ export const KEY_MEMORY_MS = 1_000;
 /** Knows who a key or a session is. Asks identity at most once per credential and second, however many requests carry it. */
 @Injectable()
 export class Authenticator {
-  private readonly principals = lookupCache<Principal, { kind: Credential['kind']; call: Call }>(KEY_MEMORY_MS, (keyHash, { kind, call }) => this.bus.request(authenticate, { keyHash, kind }, call));
+  private readonly principals = lookupCache<Principal, { kind: Credential['kind']; call: Call }>(
+    KEY_MEMORY_MS,
+    (keyHash, { kind, call }) => this.bus.request(authenticate, { keyHash, kind }, call),
+  );
 
   constructor(private readonly bus: MessageBus) {}
 

@@ -13,7 +13,10 @@ describe('the credential in an Authorization header', () => {
   it('is the key or the session token after the Bearer scheme, in any case', () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER', 'bEaReR']) {
       expect(bearerCredential(request(`${scheme} ${key}`))).toEqual({ kind: 'api_key', hash: hashApiKey(key) });
-      expect(bearerCredential(request(`${scheme} ${token}`))).toEqual({ kind: 'session', hash: hashSessionToken(token) });
+      expect(bearerCredential(request(`${scheme} ${token}`))).toEqual({
+        kind: 'session',
+        hash: hashSessionToken(token),
+      });
     }
   });
 

@@ -24,7 +24,8 @@ export function bearerCredential(request: IncomingMessage): Credential | null | 
 /** Null for everything that is not a well-formed session token. */
 export const sessionCredential = (text: string): Credential | null => credential('session', hashSessionToken(text));
 
-const credential = (kind: CredentialKind, hash: string | null): Credential | null => hash === null ? null : { kind, hash };
+const credential = (kind: CredentialKind, hash: string | null): Credential | null =>
+  hash === null ? null : { kind, hash };
 
 function isRepeated(rawHeaders: string[]): boolean {
   let count = 0;

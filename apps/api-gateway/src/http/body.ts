@@ -3,7 +3,12 @@ import { z } from 'zod';
 import { requestInvalid, type FieldProblem } from './edge-refusals.js';
 
 const MAX_PROBLEMS = 100;
-const NAMES: Partial<Record<string, string>> = { object: 'an object', array: 'a list', boolean: 'true or false', string: 'text' };
+const NAMES: Partial<Record<string, string>> = {
+  object: 'an object',
+  array: 'a list',
+  boolean: 'true or false',
+  string: 'text',
+};
 
 /** Reads the JSON body of an operation that makes something, or refuses with every problem it has; null is for a field that is left out. Given to a parameter: `@Body(bodyOf(schema))`. */
 export function bodyOf<T extends z.ZodObject>(schema: T): PipeTransform<unknown, z.output<T>> {
@@ -30,11 +35,14 @@ export function changesOf<T extends z.ZodObject>(schema: T): PipeTransform<unkno
   };
 }
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function withoutNulls(schema: unknown, value: unknown): unknown {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable) return withoutNulls(schema.unwrap(), value);
-  if (schema instanceof z.ZodArray && Array.isArray(value)) return value.map((item) => withoutNulls(schema.element, item));
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodNullable)
+    return withoutNulls(schema.unwrap(), value);
+  if (schema instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item) => withoutNulls(schema.element, item));
   if (!(schema instanceof z.ZodObject) || !isObject(value)) return value;
   const fields = Object.entries(value).filter(([name, field]) => field !== null || !(name in schema.shape));
   return Object.fromEntries(fields.map(([name, field]) => [name, withoutNulls(schema.shape[name], field)]));
@@ -49,5 +57,8 @@ function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
 
 function problemsOf({ path, message, ...issue }: z.core.$ZodIssue): FieldProblem[] {
   const isUnknown = issue.code === 'unrecognized_keys';
-  return (isUnknown ? issue.keys : [undefined]).map((key) => ({ field: [...path, ...(key === undefined ? [] : [key])].join('.'), message: isUnknown ? 'is not a field of this operation' : message }));
+  return (isUnknown ? issue.keys : [undefined]).map((key) => ({
+    field: [...path, ...(key === undefined ? [] : [key])].join('.'),
+    message: isUnknown ? 'is not a field of this operation' : message,
+  }));
 }

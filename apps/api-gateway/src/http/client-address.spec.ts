@@ -23,7 +23,9 @@ describe('the site of an address', () => {
   });
 
   it('is one for ten thousand addresses of one /64', () => {
-    const sites = Array.from({ length: 10_000 }, (_, index) => siteOf(`2001:db8:0:7:${(index * 7919).toString(16).slice(-4)}::${index.toString(16)}`));
+    const sites = Array.from({ length: 10_000 }, (_, index) =>
+      siteOf(`2001:db8:0:7:${(index * 7919).toString(16).slice(-4)}::${index.toString(16)}`),
+    );
     expect(new Set(sites)).toEqual(new Set(['2001:db8:0:7::/64']));
   });
 
@@ -33,6 +35,11 @@ describe('the site of an address', () => {
 });
 
 describe('a CIDR', () => {
-  it.each(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1', '0.0.0.0/0'])('is %s', (text) => expect(isCidr(text)).toBe(true));
-  it.each(['', '10.0.0.0/33', 'fd00::/129', '10.0.0/8', 'loopback', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0.0/-1'])('is not %p', (text) => expect(isCidr(text)).toBe(false));
+  it.each(['10.0.0.0/8', '192.0.2.1', 'fd00::/8', '::1', '0.0.0.0/0'])('is %s', (text) =>
+    expect(isCidr(text)).toBe(true),
+  );
+  it.each(['', '10.0.0.0/33', 'fd00::/129', '10.0.0/8', 'loopback', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0.0/-1'])(
+    'is not %p',
+    (text) => expect(isCidr(text)).toBe(false),
+  );
 });

@@ -10,14 +10,22 @@ export function siteOf(address: string | undefined): string {
   // Of a connection that has ended already nobody knows where it came from.
   if (address === undefined) return 'gone';
   if (!address.includes(':')) return address;
-  const withoutPort = /^(\d+(?:\.\d+){3}):\d+$/.exec(address)?.[1] ?? /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address;
+  const withoutPort =
+    /^(\d+(?:\.\d+){3}):\d+$/.exec(address)?.[1] ?? /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address;
   const [bare = ''] = withoutPort.split('%');
   if (isIP(bare) === 4) return bare;
   if (isIP(bare) === 0) return address.slice(0, 64);
   const groups = groupsOf(bare);
   const isMapped = groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0);
-  if (isMapped) return groups.slice(6).flatMap((group) => [group >> 8, group & 0xff]).join('.');
-  return `${groups.slice(0, GROUPS_OF_A_SITE).map((group) => group.toString(16)).join(':')}::/64`;
+  if (isMapped)
+    return groups
+      .slice(6)
+      .flatMap((group) => [group >> 8, group & 0xff])
+      .join('.');
+  return `${groups
+    .slice(0, GROUPS_OF_A_SITE)
+    .map((group) => group.toString(16))
+    .join(':')}::/64`;
 }
 
 /** The eight groups of a valid IPv6 address in any of its spellings. */
@@ -29,7 +37,8 @@ function groupsOf(address: string): number[] {
   return [...left, ...Array<number>(8 - left.length - right.length).fill(0), ...right];
 }
 
-const numbersOf = (text: string): number[] => (text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? pairOf(group) : [parseInt(group, 16)])));
+const numbersOf = (text: string): number[] =>
+  text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? pairOf(group) : [parseInt(group, 16)]));
 
 /** The last 32 bits, written as an IPv4 address. */
 function pairOf(ipv4: string): [number, number] {

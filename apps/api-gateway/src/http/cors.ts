@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 
-const EXPOSED = 'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
+const EXPOSED =
+  'PAYMENT-REQUIRED, PAYMENT-RESPONSE, WWW-Authenticate, Payment-Receipt, RateLimit, RateLimit-Policy, Retry-After, Link, X-Request-Id, Idempotency-Replayed, ETag, traceparent';
 
 /** A wildcard would not cover Authorization; stock x402 clients do send Access-Control-Expose-Headers as a request header. */
 const ALLOWED = [
@@ -23,7 +24,11 @@ const ALLOWED = [
 ].join(', ');
 
 /** Any origin, never with credentials: a key is sent on purpose, and no cookie takes part. */
-export const allowOrigin = (reply: FastifyReply): void => void reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', EXPOSED);
+export const allowOrigin = (reply: FastifyReply): void =>
+  void reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', EXPOSED);
 
 export const allowPreflight = (reply: FastifyReply): void =>
-  void reply.header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE').header('access-control-allow-headers', ALLOWED).header('access-control-max-age', 86_400);
+  void reply
+    .header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
+    .header('access-control-allow-headers', ALLOWED)
+    .header('access-control-max-age', 86_400);

@@ -6,7 +6,14 @@ import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
-import { callLoops, crossSiteWrite, requestMalformed, scopeMissing, unauthorized, wrongAccountType } from './edge-refusals.js';
+import {
+  callLoops,
+  crossSiteWrite,
+  requestMalformed,
+  scopeMissing,
+  unauthorized,
+  wrongAccountType,
+} from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { RouteTable } from './route-table.js';
@@ -40,13 +47,20 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
   instance.addHook('onRoute', (route) => {
     if (DOCS.test(route.url)) return routes.add(route);
     const rules = route.config?.rules;
-    if (!rules) throw new Error(`${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyCredential or @RequireScope`);
+    if (!rules)
+      throw new Error(
+        `${String(route.method)} ${route.url} declares no access rule: add @Public, @OptionalKey, @AnyCredential or @RequireScope`,
+      );
     if (rules.bodyLimitBytes) route.bodyLimit = rules.bodyLimitBytes;
     const absent = rules.sandboxOnly === true && !settings.sandbox;
     if (!absent) routes.add(route);
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
     route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf(rules, isRead, settings);
-    if (rules.rate === 'calls') route.onSend = (request, reply, payload, done) => (settings.limiter.finished(request, reply), done(null, payload));
+    if (rules.rate === 'calls')
+      route.onSend = (request, reply, payload, done) => (
+        settings.limiter.finished(request, reply),
+        done(null, payload)
+      );
   });
   return routes;
 }
@@ -54,10 +68,14 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
 /** What every answer carries, unknown paths included. */
 function greet(request: FastifyRequest, reply: FastifyReply, routes: RouteTable, done: (error?: Error) => void): void {
   const { headers } = request;
-  reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff').header('cache-control', 'no-store');
+  reply
+    .header('x-request-id', request.id)
+    .header('x-content-type-options', 'nosniff')
+    .header('cache-control', 'no-store');
   if (headers.origin !== undefined) allowOrigin(reply);
   if (request.method === 'OPTIONS' && answersOptions(request, reply, routes)) return;
-  if (headers.host === undefined && request.raw.httpVersionMinor === 1) return done(requestMalformed('the Host header is missing'));
+  if (headers.host === undefined && request.raw.httpVersionMinor === 1)
+    return done(requestMalformed('the Host header is missing'));
   done();
 }
 
@@ -65,11 +83,18 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
   const methods = routes.methodsAt(pathOf(request));
   if (methods.length === 0) return false;
   if (request.headers.origin !== undefined) allowPreflight(reply);
-  void reply.header('allow', [...methods, 'OPTIONS'].join(', ')).status(204).send();
+  void reply
+    .header('allow', [...methods, 'OPTIONS'].join(', '))
+    .status(204)
+    .send();
   return true;
 }
 
-function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs, hop }: DoorSettings): onRequestHookHandler {
+function doorOf(
+  rules: RouteRules,
+  isRead: boolean,
+  { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs, hop }: DoorSettings,
+): onRequestHookHandler {
   const { access, accounts } = rules;
   const count = limiter.counterOf(rules, isRead);
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
@@ -85,7 +110,8 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
     if (refusesHops && isHopOf(hop, request)) return done(callLoops());
     const traceparent = traceparentFor(request.headers.traceparent, request.id);
     reply.header('traceparent', traceparent);
-    const callFor = (principal?: Principal): Call => newCall({ requestId: request.id, traceparent, principal, budgetMs });
+    const callFor = (principal?: Principal): Call =>
+      newCall({ requestId: request.id, traceparent, principal, budgetMs });
     const open = (principal?: Principal): void => {
       request.call = callFor(principal);
       // What needs no account is counted by address also for those who have one.
@@ -123,6 +149,10 @@ function doorOf(rules: RouteRules, isRead: boolean, { authenticator, sessionCook
 }
 
 /** Each marketplace on the way adds its own. */
-const isHopOf = (hop: string, { headers }: FastifyRequest): boolean => String(headers[HOP_HEADER.toLowerCase()] ?? '').split(',').some((passed) => passed.trim().toLowerCase() === hop);
+const isHopOf = (hop: string, { headers }: FastifyRequest): boolean =>
+  String(headers[HOP_HEADER.toLowerCase()] ?? '')
+    .split(',')
+    .some((passed) => passed.trim().toLowerCase() === hop);
 
-const isUnauthenticated = (error: Error): boolean => error instanceof Refusal && error.declaration.kind === 'unauthenticated';
+const isUnauthenticated = (error: Error): boolean =>
+  error instanceof Refusal && error.declaration.kind === 'unauthenticated';

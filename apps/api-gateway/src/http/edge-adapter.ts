@@ -15,7 +15,12 @@ const SERVER_LIMITS = {
   requestTimeout: 30_000,
   /** Longer than the 60 s that load balancers commonly keep an idle connection, so that they close it and not we. */
   keepAliveTimeout: 72_000,
-  http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: 16 * 1024, requireHostHeader: false },
+  http: {
+    headersTimeout: 10_000,
+    connectionsCheckingInterval: 5_000,
+    maxHeaderSize: 16 * 1024,
+    requireHostHeader: false,
+  },
 } satisfies FastifyHttpOptions<Server>;
 
 export const MAX_CONNECTIONS = 20_000;
@@ -35,7 +40,8 @@ export class EdgeAdapter extends FastifyAdapter {
       genReqId: requestIdOf,
       skipMiddie: true,
       routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-      frameworkErrors: (error: { code: string }, request: FastifyRequest, reply: FastifyReply) => this.answerUnrouted(error, request, reply),
+      frameworkErrors: (error: { code: string }, request: FastifyRequest, reply: FastifyReply) =>
+        this.answerUnrouted(error, request, reply),
     });
   }
 
@@ -45,7 +51,10 @@ export class EdgeAdapter extends FastifyAdapter {
 
   private answerUnrouted(error: { code: string }, request: FastifyRequest, reply: FastifyReply): void {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
-    const refused = error.code === 'FST_ERR_MAX_PARAM_LENGTH' ? { statusCode: 404 } : requestMalformed('the path is not valid percent-encoding');
+    const refused =
+      error.code === 'FST_ERR_MAX_PARAM_LENGTH'
+        ? { statusCode: 404 }
+        : requestMalformed('the path is not valid percent-encoding');
     this.errors?.answer(refused, request, reply);
   }
 }

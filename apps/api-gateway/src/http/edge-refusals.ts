@@ -1,4 +1,11 @@
-import { accountType, declareRefusal, scope, type AccountType, type RefusalDeclaration, type Scope } from '@market/contracts';
+import {
+  accountType,
+  declareRefusal,
+  scope,
+  type AccountType,
+  type RefusalDeclaration,
+  type Scope,
+} from '@market/contracts';
 import { Refusal } from '@market/messaging';
 import { z } from 'zod';
 import { RATE_NAMES, type RateName } from './rate-limits.js';
@@ -9,36 +16,105 @@ export interface FieldProblem {
   message: string;
 }
 
-const fieldProblems = z.array(z.object({ field: z.string(), message: z.string() })).meta({ examples: [[{ field: 'name', message: 'must be text of 2 to 100 characters' }]] });
+const fieldProblems = z
+  .array(z.object({ field: z.string(), message: z.string() }))
+  .meta({ examples: [[{ field: 'name', message: 'must be text of 2 to 100 characters' }]] });
 
 /** What the edge refuses by itself, before any service is asked. */
 export const edgeRefusals = {
-  request_invalid: declareRefusal('invalid', 'The request is not valid; details.fields names every problem', z.object({ fields: fieldProblems }), { nextAction: 'fix_request' }),
-  body_malformed: declareRefusal('invalid', 'The request body cannot be read', z.object({ problem: z.string().meta({ examples: ['the body is not valid JSON'] }) }), { nextAction: 'fix_request' }),
-  request_malformed: declareRefusal('invalid', 'This is not a request the marketplace can read', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+  request_invalid: declareRefusal(
+    'invalid',
+    'The request is not valid; details.fields names every problem',
+    z.object({ fields: fieldProblems }),
+    { nextAction: 'fix_request' },
+  ),
+  body_malformed: declareRefusal(
+    'invalid',
+    'The request body cannot be read',
+    z.object({ problem: z.string().meta({ examples: ['the body is not valid JSON'] }) }),
+    { nextAction: 'fix_request' },
+  ),
+  request_malformed: declareRefusal(
+    'invalid',
+    'This is not a request the marketplace can read',
+    z.object({ problem: z.string() }),
+    { nextAction: 'fix_request' },
+  ),
   /** The same for every key that is not good, so that nothing can be learned from it. */
-  unauthorized: declareRefusal('unauthenticated', 'Missing or invalid API key: send exactly one header "Authorization: Bearer am_k_…"; an agent without a key registers first', z.object({}), { nextAction: 'authenticate' }),
+  unauthorized: declareRefusal(
+    'unauthenticated',
+    'Missing or invalid API key: send exactly one header "Authorization: Bearer am_k_…"; an agent without a key registers first',
+    z.object({}),
+    { nextAction: 'authenticate' },
+  ),
   /** Agents come with keys, human operators with sessions. */
-  wrong_account_type: declareRefusal('forbidden', 'This kind of account cannot use this operation; details.account_types names those that can', z.object({ account_types: z.array(accountType) }), { nextAction: 'authenticate' }),
-  cross_site_write: declareRefusal('forbidden', "A session cookie changes things only from the marketplace's own pages: anything else sends the session token as a Bearer token", z.object({}), { nextAction: 'authenticate' }),
-  scope_missing: declareRefusal('forbidden', 'The API key lacks the scope this operation needs', z.object({ required_scope: scope }), { nextAction: 'create_key_with_scope' }),
-  rate_limited: declareRefusal('rate-limited', 'Too many requests: wait as long as Retry-After says; RateLimit-Policy names the rate', z.object({ rate: z.enum(RATE_NAMES), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
-  too_many_in_flight: declareRefusal('rate-limited', 'Too many calls of this account, wallet or address are under way at once', z.object({ limit: z.int().meta({ examples: [20] }), retry_after_seconds: z.int() }), { nextAction: 'retry_after_delay' }),
-  call_loops: declareRefusal('forbidden', 'This request has passed through this marketplace already: the endpoint of the listing that was called leads back to it', z.object({}), { nextAction: 'choose_another_listing' }),
-  setup_retired: declareRefusal('gone', 'The marketplace keeps no buyer funds and no payment setup any more; pay per call through the gateway', z.object({ replacement: z.literal('POST /gateway/{listingId}') }), { nextAction: 'use_direct_gateway' }),
+  wrong_account_type: declareRefusal(
+    'forbidden',
+    'This kind of account cannot use this operation; details.account_types names those that can',
+    z.object({ account_types: z.array(accountType) }),
+    { nextAction: 'authenticate' },
+  ),
+  cross_site_write: declareRefusal(
+    'forbidden',
+    "A session cookie changes things only from the marketplace's own pages: anything else sends the session token as a Bearer token",
+    z.object({}),
+    { nextAction: 'authenticate' },
+  ),
+  scope_missing: declareRefusal(
+    'forbidden',
+    'The API key lacks the scope this operation needs',
+    z.object({ required_scope: scope }),
+    { nextAction: 'create_key_with_scope' },
+  ),
+  rate_limited: declareRefusal(
+    'rate-limited',
+    'Too many requests: wait as long as Retry-After says; RateLimit-Policy names the rate',
+    z.object({ rate: z.enum(RATE_NAMES), retry_after_seconds: z.int() }),
+    { nextAction: 'retry_after_delay' },
+  ),
+  too_many_in_flight: declareRefusal(
+    'rate-limited',
+    'Too many calls of this account, wallet or address are under way at once',
+    z.object({ limit: z.int().meta({ examples: [20] }), retry_after_seconds: z.int() }),
+    { nextAction: 'retry_after_delay' },
+  ),
+  call_loops: declareRefusal(
+    'forbidden',
+    'This request has passed through this marketplace already: the endpoint of the listing that was called leads back to it',
+    z.object({}),
+    { nextAction: 'choose_another_listing' },
+  ),
+  setup_retired: declareRefusal(
+    'gone',
+    'The marketplace keeps no buyer funds and no payment setup any more; pay per call through the gateway',
+    z.object({ replacement: z.literal('POST /gateway/{listingId}') }),
+    { nextAction: 'use_direct_gateway' },
+  ),
 };
 
-const refusal = <D extends z.ZodType>(reason: keyof typeof edgeRefusals, declaration: RefusalDeclaration<D>, details: z.output<D>): Refusal => new Refusal(reason, declaration, details as Record<string, unknown>);
+const refusal = <D extends z.ZodType>(
+  reason: keyof typeof edgeRefusals,
+  declaration: RefusalDeclaration<D>,
+  details: z.output<D>,
+): Refusal => new Refusal(reason, declaration, details as Record<string, unknown>);
 
-export const requestInvalid = (fields: FieldProblem[]): Refusal => refusal('request_invalid', edgeRefusals.request_invalid, { fields });
-export const bodyMalformed = (problem: string): Refusal => refusal('body_malformed', edgeRefusals.body_malformed, { problem });
-export const requestMalformed = (problem: string): Refusal => refusal('request_malformed', edgeRefusals.request_malformed, { problem });
+export const requestInvalid = (fields: FieldProblem[]): Refusal =>
+  refusal('request_invalid', edgeRefusals.request_invalid, { fields });
+export const bodyMalformed = (problem: string): Refusal =>
+  refusal('body_malformed', edgeRefusals.body_malformed, { problem });
+export const requestMalformed = (problem: string): Refusal =>
+  refusal('request_malformed', edgeRefusals.request_malformed, { problem });
 export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.unauthorized, {});
-export const wrongAccountType = (accounts: readonly AccountType[]): Refusal => refusal('wrong_account_type', edgeRefusals.wrong_account_type, { account_types: [...accounts] });
+export const wrongAccountType = (accounts: readonly AccountType[]): Refusal =>
+  refusal('wrong_account_type', edgeRefusals.wrong_account_type, { account_types: [...accounts] });
 export const crossSiteWrite = (): Refusal => refusal('cross_site_write', edgeRefusals.cross_site_write, {});
-export const scopeMissing = (required: Scope): Refusal => refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
-export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal => refusal('rate_limited', edgeRefusals.rate_limited, { rate, retry_after_seconds: retryAfterSeconds });
+export const scopeMissing = (required: Scope): Refusal =>
+  refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });
+export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal =>
+  refusal('rate_limited', edgeRefusals.rate_limited, { rate, retry_after_seconds: retryAfterSeconds });
 /** One that is under way may end at any moment: a second is a guess. */
-export const tooManyInFlight = (limit: number): Refusal => refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
+export const tooManyInFlight = (limit: number): Refusal =>
+  refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
 export const callLoops = (): Refusal => refusal('call_loops', edgeRefusals.call_loops, {});
-export const setupRetired = (): Refusal => refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });
+export const setupRetired = (): Refusal =>
+  refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });

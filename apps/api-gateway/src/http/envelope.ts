@@ -25,7 +25,11 @@ export const successOfJson = (dataJson: string): string => `{"success":true,"dat
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-export const paginationOf = (total: number, { page, limit }: Pick<Pagination, 'page' | 'limit'>, isEstimate = false): Pagination => ({
+export const paginationOf = (
+  total: number,
+  { page, limit }: Pick<Pagination, 'page' | 'limit'>,
+  isEstimate = false,
+): Pagination => ({
   page,
   limit,
   total,
@@ -33,11 +37,17 @@ export const paginationOf = (total: number, { page, limit }: Pick<Pagination, 'p
   ...(isEstimate && { total_is_estimate: true }),
 });
 
-export const paginated = <T>(items: T[], total: number, asked: Pick<Pagination, 'page' | 'limit'>, nextCursor: string | null = null): Page<T> => ({
+export const paginated = <T>(
+  items: T[],
+  total: number,
+  asked: Pick<Pagination, 'page' | 'limit'>,
+  nextCursor: string | null = null,
+): Page<T> => ({
   success: true,
   data: items,
   pagination: { ...paginationOf(total, asked), ...(nextCursor !== null && { next_cursor: nextCursor }) },
 });
 
 /** A page of items that are JSON text already. */
-export const pageOfJson = (itemsJson: string, pagination: Pagination): string => `{"success":true,"data":${itemsJson},"pagination":${JSON.stringify(pagination)}}`;
+export const pageOfJson = (itemsJson: string, pagination: Pagination): string =>
+  `{"success":true,"data":${itemsJson},"pagination":${JSON.stringify(pagination)}}`;

@@ -28,7 +28,11 @@ describe('an error over HTTP', () => {
   });
 
   it('points to where guidance really lies', () => {
-    expect(LINKS).toEqual({ docs: 'https://market.test/docs', openapi: 'https://market.test/api/v1/openapi.json', llms: 'https://market.test/llms.txt' });
+    expect(LINKS).toEqual({
+      docs: 'https://market.test/docs',
+      openapi: 'https://market.test/api/v1/openapi.json',
+      llms: 'https://market.test/llms.txt',
+    });
   });
 
   it('is 5xx for a refusal only where something is out of reach, and always names a next action out of the closed set', () => {
@@ -43,21 +47,36 @@ describe('an error over HTTP', () => {
   });
 
   it('says of a low price on an unfit route exactly what the contract says, and nothing more', () => {
-    const details = { seller_endpoint_called: false as const, recommended_origin_currency: 'SOL' as const, recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' as const } };
+    const details = {
+      seller_endpoint_called: false as const,
+      recommended_origin_currency: 'SOL' as const,
+      recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' as const },
+    };
     const { status, body } = render(refuse(createOffer, 'payment_route_minimum_not_met', details));
     expect(status).toBe(400);
     expect(body.error).toEqual({
       code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
       message: expect.any(String),
       details,
-      recovery: { next_action: 'retry_with_solana_payment_route', retry_same_route: false, use_new_idempotency_key: true },
+      recovery: {
+        next_action: 'retry_with_solana_payment_route',
+        retry_same_route: false,
+        use_new_idempotency_key: true,
+      },
     });
   });
 
   it('is the same for every key that is not good', () => {
-    const unknownKey = new Refusal('key_invalid', { kind: 'unauthenticated', message: 'revoked on Tuesday', details: unauthorized().declaration.details }, { since: 'Tuesday' });
+    const unknownKey = new Refusal(
+      'key_invalid',
+      { kind: 'unauthenticated', message: 'revoked on Tuesday', details: unauthorized().declaration.details },
+      { since: 'Tuesday' },
+    );
     expect(render(unknownKey)).toEqual(render(unauthorized()));
-    expect(render(unauthorized()).body.error.recovery).toMatchObject({ next_action: 'authenticate', links: { register: 'https://market.test/api/v1/register' } });
+    expect(render(unauthorized()).body.error.recovery).toMatchObject({
+      next_action: 'authenticate',
+      links: { register: 'https://market.test/api/v1/register' },
+    });
   });
 
   it.each([
@@ -71,8 +90,22 @@ describe('an error over HTTP', () => {
     expect(rendered).toMatchObject({ status, bug: false, body: { success: false, error: { code } } });
   });
 
-  it.each([new BusFailure('rpc.x failed'), new Error('secret am_k_x'), 'thrown text', undefined, null, { statusCode: 502 }])('of a bug tells the request id and nothing else', (error) => {
-    expect(render(error)).toEqual({ status: 500, bug: true, body: { success: false, error: { code: 'INTERNAL_ERROR', message: expect.any(String), details: { request_id: 'req-1' } } } });
+  it.each([
+    new BusFailure('rpc.x failed'),
+    new Error('secret am_k_x'),
+    'thrown text',
+    undefined,
+    null,
+    { statusCode: 502 },
+  ])('of a bug tells the request id and nothing else', (error) => {
+    expect(render(error)).toEqual({
+      status: 500,
+      bug: true,
+      body: {
+        success: false,
+        error: { code: 'INTERNAL_ERROR', message: expect.any(String), details: { request_id: 'req-1' } },
+      },
+    });
     expect(JSON.stringify(render(error))).not.toContain('am_k_');
   });
 });

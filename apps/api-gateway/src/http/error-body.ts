@@ -38,16 +38,25 @@ export const guidanceLinks = (publicUrl: string): GuidanceLinks => {
 };
 
 /** The same as a header (RFC 8288), for clients that do not read bodies. */
-export const guidanceHeader = ({ openapi, llms }: GuidanceLinks): string => `<${openapi}>; rel="service-desc", <${llms}>; rel="describedby"`;
+export const guidanceHeader = ({ openapi, llms }: GuidanceLinks): string =>
+  `<${openapi}>; rel="service-desc", <${llms}>; rel="describedby"`;
 
 export function toHttpError(error: unknown, requestId: string, links: GuidanceLinks): HttpError {
-  if (error instanceof Refusal) return refused(error.declaration.kind === 'unauthenticated' ? unauthorized() : error, links);
+  if (error instanceof Refusal)
+    return refused(error.declaration.kind === 'unauthenticated' ? unauthorized() : error, links);
   const status = clientErrorStatus(error);
   if (status === undefined) return { status: 500, body: internalError(requestId), bug: true };
   const meaning = HTTP_BY_STATUS[status];
   if (!meaning) return refused(requestMalformed(error instanceof Error ? error.message : 'unreadable'), links);
   const { code, message, reason, nextAction } = meaning;
-  return { status: meaning.status, body: { success: false, error: { code, message, details: { reason }, recovery: recoveryOf({ nextAction }, links) } }, bug: false };
+  return {
+    status: meaning.status,
+    body: {
+      success: false,
+      error: { code, message, details: { reason }, recovery: recoveryOf({ nextAction }, links) },
+    },
+    bug: false,
+  };
 }
 
 function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks): HttpError {
@@ -55,10 +64,16 @@ function refused({ declaration, reason, details }: Refusal, links: GuidanceLinks
   const hint = declaration.recovery ?? { nextAction };
   const error = { code: declaration.code ?? code, message: declaration.message };
   // Where the contract names a code of its own, it also names every key of details and recovery.
-  if (declaration.code) return { status, body: { success: false, error: { ...error, details, recovery: bareRecovery(hint) } }, bug: false };
+  if (declaration.code)
+    return { status, body: { success: false, error: { ...error, details, recovery: bareRecovery(hint) } }, bug: false };
   const recovery = recoveryOf(hint, links);
-  if (declaration === edgeRefusals.unauthorized) recovery.links = { ...links, register: links.openapi.replace(/openapi\.json$/, 'register') };
-  return { status, body: { success: false, error: { ...error, details: { reason, ...details }, recovery } }, bug: false };
+  if (declaration === edgeRefusals.unauthorized)
+    recovery.links = { ...links, register: links.openapi.replace(/openapi\.json$/, 'register') };
+  return {
+    status,
+    body: { success: false, error: { ...error, details: { reason, ...details }, recovery } },
+    bug: false,
+  };
 }
 
 export function recoveryOf(hint: RecoveryHint, links: GuidanceLinks): Recovery {
@@ -75,7 +90,11 @@ function bareRecovery({ nextAction, retrySameRoute, useNewIdempotencyKey }: Reco
 
 const internalError = (requestId: string): ErrorBody => ({
   success: false,
-  error: { code: 'INTERNAL_ERROR', message: 'Something failed on our side; name the request id when you ask about it', details: { request_id: requestId } },
+  error: {
+    code: 'INTERNAL_ERROR',
+    message: 'Something failed on our side; name the request id when you ask about it',
+    details: { request_id: requestId },
+  },
 });
 
 /** The 4xx that Fastify, Nest or Node found themselves. */

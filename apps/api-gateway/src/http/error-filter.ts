@@ -1,4 +1,11 @@
-import { Catch, Logger, MethodNotAllowedException, NotFoundException, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  Logger,
+  MethodNotAllowedException,
+  NotFoundException,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toHttpError, type GuidanceLinks } from './error-body.js';
 import { pathOf } from './edge-request.js';
@@ -22,7 +29,11 @@ export class ErrorFilter implements ExceptionFilter {
   answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (reply.sent) return;
     const { status, body, bug } = toHttpError(this.refine(error, request, reply), request.id, this.links);
-    if (bug) this.logger.error(`[${request.id}] ${request.method} ${pathOf(request)} failed`, error instanceof Error ? error.stack : String(error));
+    if (bug)
+      this.logger.error(
+        `[${request.id}] ${request.method} ${pathOf(request)} failed`,
+        error instanceof Error ? error.stack : String(error),
+      );
     const retryAfter = body.error.details?.retry_after_seconds;
     if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter);
     if (status === 401) reply.header('www-authenticate', 'Bearer realm="agent-marketplace"');

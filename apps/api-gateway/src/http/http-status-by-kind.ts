@@ -23,11 +23,53 @@ export const HTTP_BY_KIND: Record<RefusalKind, HttpMeaning> = {
 
 /** What the HTTP layers below the handlers refuse, in the words of the contract. */
 export const HTTP_BY_STATUS: Record<number, HttpMeaning & { reason: string; message: string }> = {
-  404: { status: 404, code: 'NOT_FOUND', nextAction: 'fix_request', reason: 'route_not_found', message: 'No such operation; the OpenAPI document lists them all' },
-  405: { status: 405, code: 'METHOD_NOT_ALLOWED', nextAction: 'fix_request', reason: 'method_not_allowed', message: 'This operation does not exist with this method; the Allow header names those that do' },
-  408: { status: 408, code: 'BAD_REQUEST', nextAction: 'retry_same_request', reason: 'request_timeout', message: 'The request did not arrive in time' },
-  413: { status: 413, code: 'PAYLOAD_TOO_LARGE', nextAction: 'fix_request', reason: 'body_too_large', message: 'The request body is larger than this operation accepts' },
-  415: { status: 415, code: 'UNSUPPORTED_MEDIA_TYPE', nextAction: 'fix_request', reason: 'json_required', message: 'Send the body as application/json in UTF-8, not compressed' },
-  417: { status: 417, code: 'BAD_REQUEST', nextAction: 'fix_request', reason: 'expectation_failed', message: 'The only expectation that can be met is 100-continue' },
-  431: { status: 431, code: 'BAD_REQUEST', nextAction: 'fix_request', reason: 'headers_too_large', message: 'The request headers are too large' },
+  404: {
+    status: 404,
+    code: 'NOT_FOUND',
+    nextAction: 'fix_request',
+    reason: 'route_not_found',
+    message: 'No such operation; the OpenAPI document lists them all',
+  },
+  405: {
+    status: 405,
+    code: 'METHOD_NOT_ALLOWED',
+    nextAction: 'fix_request',
+    reason: 'method_not_allowed',
+    message: 'This operation does not exist with this method; the Allow header names those that do',
+  },
+  408: {
+    status: 408,
+    code: 'BAD_REQUEST',
+    nextAction: 'retry_same_request',
+    reason: 'request_timeout',
+    message: 'The request did not arrive in time',
+  },
+  413: {
+    status: 413,
+    code: 'PAYLOAD_TOO_LARGE',
+    nextAction: 'fix_request',
+    reason: 'body_too_large',
+    message: 'The request body is larger than this operation accepts',
+  },
+  415: {
+    status: 415,
+    code: 'UNSUPPORTED_MEDIA_TYPE',
+    nextAction: 'fix_request',
+    reason: 'json_required',
+    message: 'Send the body as application/json in UTF-8, not compressed',
+  },
+  417: {
+    status: 417,
+    code: 'BAD_REQUEST',
+    nextAction: 'fix_request',
+    reason: 'expectation_failed',
+    message: 'The only expectation that can be met is 100-continue',
+  },
+  431: {
+    status: 431,
+    code: 'BAD_REQUEST',
+    nextAction: 'fix_request',
+    reason: 'headers_too_large',
+    message: 'The request headers are too large',
+  },
 };

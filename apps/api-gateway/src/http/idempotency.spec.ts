@@ -3,13 +3,16 @@ import { newCall } from '@market/messaging';
 import type { FastifyRequest } from 'fastify';
 import { canonicalJson, idempotencyKeyOf, idempotentCall } from './idempotency.js';
 
-const request = (key: string | undefined, url = '/api/v1/listings'): FastifyRequest => ({ method: 'POST', headers: { 'idempotency-key': key }, raw: { url }, call: newCall() }) as unknown as FastifyRequest;
-const fingerprint = (body: object, url?: string, proofs?: string[]): string => idempotentCall(request('k', url), body, proofs).idempotency!.fingerprint;
+const request = (key: string | undefined, url = '/api/v1/listings'): FastifyRequest =>
+  ({ method: 'POST', headers: { 'idempotency-key': key }, raw: { url }, call: newCall() }) as unknown as FastifyRequest;
+const fingerprint = (body: object, url?: string, proofs?: string[]): string =>
+  idempotentCall(request('k', url), body, proofs).idempotency!.fingerprint;
 
 describe('Idempotency-Key', () => {
   it('is 1 to 255 visible ASCII characters', () => {
     for (const key of ['k', '~!', 'x'.repeat(255)]) expect(idempotencyKeyOf(request(key))).toBe(key);
-    for (const key of ['', ' ', 'a b', 'x'.repeat(256), 'ä', 'a, a', 'a\u007f']) expect(() => idempotencyKeyOf(request(key))).toThrow();
+    for (const key of ['', ' ', 'a b', 'x'.repeat(256), 'ä', 'a, a', 'a\u007f'])
+      expect(() => idempotencyKeyOf(request(key))).toThrow();
     expect(idempotencyKeyOf(request(undefined))).toBeUndefined();
   });
 
@@ -28,7 +31,9 @@ describe('Idempotency-Key', () => {
   });
 
   it('does not look at proofs', () => {
-    expect(fingerprint({ a: 1, proof: 'x' }, undefined, ['proof'])).toBe(fingerprint({ a: 1, proof: 'y' }, undefined, ['proof']));
+    expect(fingerprint({ a: 1, proof: 'x' }, undefined, ['proof'])).toBe(
+      fingerprint({ a: 1, proof: 'y' }, undefined, ['proof']),
+    );
   });
 });
 
@@ -36,7 +41,13 @@ describe('canonicalJson', () => {
   it('is the same text for the same value, and parses back to it', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        const shuffled = JSON.parse(JSON.stringify(value, (_, member: unknown) => (typeof member === 'object' && member !== null && !Array.isArray(member) ? Object.fromEntries(Object.entries(member).reverse()) : member))) as unknown;
+        const shuffled = JSON.parse(
+          JSON.stringify(value, (_, member: unknown) =>
+            typeof member === 'object' && member !== null && !Array.isArray(member)
+              ? Object.fromEntries(Object.entries(member).reverse())
+              : member,
+          ),
+        ) as unknown;
         expect(canonicalJson(shuffled)).toBe(canonicalJson(value));
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
       }),

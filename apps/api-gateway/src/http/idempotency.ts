@@ -10,7 +10,10 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key'];
   if (key === undefined) return undefined;
-  if (typeof key !== 'string' || !KEY.test(key)) throw requestInvalid([{ field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters, given once' }]);
+  if (typeof key !== 'string' || !KEY.test(key))
+    throw requestInvalid([
+      { field: 'Idempotency-Key', message: 'must be 1 to 255 visible ASCII characters, given once' },
+    ]);
   return key;
 }
 
@@ -22,7 +25,9 @@ export function idempotentCall(request: FastifyRequest, body: object, proofs: re
   const key = idempotencyKeyOf(request);
   if (key === undefined) return request.call;
   const intention = Object.fromEntries(Object.entries(body).filter(([name]) => !proofs.includes(name)));
-  const fingerprint = createHash('sha256').update(`${request.method} ${pathOf(request)}\n${canonicalJson(intention)}`).digest('hex');
+  const fingerprint = createHash('sha256')
+    .update(`${request.method} ${pathOf(request)}\n${canonicalJson(intention)}`)
+    .digest('hex');
   return { ...request.call, idempotency: { key, fingerprint } };
 }
 
@@ -33,5 +38,7 @@ export function markReplay(call: Call, reply: FastifyReply): void {
 /** JSON text in which the order of keys does not show. */
 export const canonicalJson = (value: unknown): string =>
   JSON.stringify(value, (_, member: unknown) =>
-    typeof member === 'object' && member !== null && !Array.isArray(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
   );

@@ -13,13 +13,18 @@ describe('a JSON body', () => {
   it('may have 2000 keys and items and no more', () => {
     expect(problemOf(Array.from({ length: 2_000 }, () => 0))).toBeUndefined();
     expect(problemOf(Array.from({ length: 2_001 }, () => 0))).toContain('more than');
-    expect(problemOf(Object.fromEntries(Array.from({ length: 2_001 }, (_, index) => [`k${index}`, 0])))).toContain('more than');
+    expect(problemOf(Object.fromEntries(Array.from({ length: 2_001 }, (_, index) => [`k${index}`, 0])))).toContain(
+      'more than',
+    );
   });
 
-  it.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'])('may not name the key %s, at any depth', (key) => {
-    expect(problemOf(JSON.parse(`{"${key}": 1}`))).toContain('not allowed');
-    expect(problemOf(JSON.parse(`{"a": [{"${key}": {"x": 1}}]}`))).toContain('not allowed');
-  });
+  it.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'])(
+    'may not name the key %s, at any depth',
+    (key) => {
+      expect(problemOf(JSON.parse(`{"${key}": 1}`))).toContain('not allowed');
+      expect(problemOf(JSON.parse(`{"a": [{"${key}": {"x": 1}}]}`))).toContain('not allowed');
+    },
+  );
 
   it('may not contain text that PostgreSQL cannot keep, in values or keys', () => {
     for (const unfit of ['\0', 'a\0', '\ud800']) {
@@ -29,6 +34,11 @@ describe('a JSON body', () => {
   });
 
   it('is judged without failing, whatever it is', () => {
-    fc.assert(fc.property(fc.jsonValue({ maxDepth: 40 }), (value) => void expect(['string', 'undefined']).toContain(typeof problemOf(value))));
+    fc.assert(
+      fc.property(
+        fc.jsonValue({ maxDepth: 40 }),
+        (value) => void expect(['string', 'undefined']).toContain(typeof problemOf(value)),
+      ),
+    );
   });
 });

@@ -13,19 +13,27 @@ type Done = (error: Error | null, body?: unknown) => void;
 export function readJsonBodies(instance: FastifyInstance): void {
   const parseJson = instance.getDefaultJsonParser('error', 'error');
   instance.removeAllContentTypeParsers();
-  instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request: FastifyRequest, bytes: Buffer, done: Done) => {
-    if (isIgnored(request)) return done(null);
-    if (!isPlainUtf8(request)) return done(new UnsupportedMediaTypeException());
-    if (!isUtf8(bytes)) return done(bodyMalformed('the body is not valid UTF-8'));
-    const text = bytes.toString('utf8');
-    if (request.rules?.body === 'opaque') return done(null, text);
-    if (text.length === 0) return done(null);
-    parseJson(request, text, (error, value) => {
-      const problem = error ? 'the body is not valid JSON, or names an object key that is not allowed' : problemOf(value);
-      return problem ? done(bodyMalformed(problem)) : done(null, value);
-    });
-  });
-  instance.addContentTypeParser('*', (request: FastifyRequest, _payload: unknown, done: Done) => done(isIgnored(request) ? null : new UnsupportedMediaTypeException()));
+  instance.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, bytes: Buffer, done: Done) => {
+      if (isIgnored(request)) return done(null);
+      if (!isPlainUtf8(request)) return done(new UnsupportedMediaTypeException());
+      if (!isUtf8(bytes)) return done(bodyMalformed('the body is not valid UTF-8'));
+      const text = bytes.toString('utf8');
+      if (request.rules?.body === 'opaque') return done(null, text);
+      if (text.length === 0) return done(null);
+      parseJson(request, text, (error, value) => {
+        const problem = error
+          ? 'the body is not valid JSON, or names an object key that is not allowed'
+          : problemOf(value);
+        return problem ? done(bodyMalformed(problem)) : done(null, value);
+      });
+    },
+  );
+  instance.addContentTypeParser('*', (request: FastifyRequest, _payload: unknown, done: Done) =>
+    done(isIgnored(request) ? null : new UnsupportedMediaTypeException()),
+  );
 }
 
 /** An unknown path is unknown whatever was sent to it. */
@@ -34,7 +42,10 @@ const isIgnored = (request: FastifyRequest): boolean => request.rules === undefi
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1];
   const encoding = headers['content-encoding'];
-  return (charset === undefined || /^utf-?8$/i.test(charset)) && (encoding === undefined || encoding.toLowerCase() === 'identity');
+  return (
+    (charset === undefined || /^utf-?8$/i.test(charset)) &&
+    (encoding === undefined || encoding.toLowerCase() === 'identity')
+  );
 }
 
 /**
@@ -46,7 +57,8 @@ export function problemOf(root: unknown): string | undefined {
   let keys = 0;
   for (let next = open.pop(); next; next = open.pop()) {
     const { value, depth } = next;
-    if (typeof value === 'string' && !isFitText(value)) return 'text must not contain NUL characters or unpaired surrogates';
+    if (typeof value === 'string' && !isFitText(value))
+      return 'text must not contain NUL characters or unpaired surrogates';
     if (typeof value !== 'object' || value === null) continue;
     if (depth === MAX_DEPTH) return `the body is nested deeper than ${MAX_DEPTH} levels`;
     for (const [key, member] of Object.entries(value)) {

@@ -3,7 +3,12 @@ import type { Pagination } from './envelope.js';
 import { pathOf } from './edge-request.js';
 
 /** RFC 8288 links to the neighbouring pages, with the filters of this one; by cursor to the next where there is one. */
-export function linkPages(request: FastifyRequest, reply: FastifyReply, publicUrl: string, { page, totalPages, next_cursor: cursor }: Pagination): void {
+export function linkPages(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  publicUrl: string,
+  { page, totalPages, next_cursor: cursor }: Pagination,
+): void {
   const query = new URLSearchParams(request.query as Record<string, string>);
   const isByCursor = query.has('cursor');
   const link = (rel: string, target: number): string => {

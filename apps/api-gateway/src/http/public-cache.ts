@@ -11,12 +11,20 @@ export function sendCacheable(request: FastifyRequest, reply: FastifyReply, body
 }
 
 /** The same for a document that is text already. @param type with its charset, which Fastify adds to strings alone. */
-export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, text: string, type: string): Buffer | undefined {
+export function sendCacheableText(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  text: string,
+  type: string,
+): Buffer | undefined {
   // Hashed, counted and sent, a string would be encoded three times.
   const bytes = Buffer.from(text);
   const etag = `W/"${bytes.length.toString(36)}-${crc32(bytes).toString(36)}"`;
   const varies = reply.getHeader('vary');
-  reply.header('cache-control', 'no-cache').header('etag', etag).header('vary', varies ? `${String(varies)}, Origin` : 'Origin');
+  reply
+    .header('cache-control', 'no-cache')
+    .header('etag', etag)
+    .header('vary', varies ? `${String(varies)}, Origin` : 'Origin');
   if (isKnown(request.headers['if-none-match'], etag)) {
     reply.status(304);
     return undefined;
@@ -26,4 +34,6 @@ export function sendCacheableText(request: FastifyRequest, reply: FastifyReply, 
 }
 
 const isKnown = (ifNoneMatch: string | undefined, etag: string): boolean =>
-  ifNoneMatch !== undefined && (ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag.slice(2)));
+  ifNoneMatch !== undefined &&
+  (ifNoneMatch.trim() === '*' ||
+    ifNoneMatch.split(',').some((known) => known.trim().replace(/^W\//, '') === etag.slice(2)));

@@ -91,10 +91,18 @@ export const usdParam = (description?: string): Param<string | undefined> => ({
 });
 
 /** `page` and `limit` of every paginated operation. A page past the end is empty, not an error. */
-export const pageParams = (maxLimit: number) => ({ page: integerParam(1, 1_000_000_000, 1), limit: integerParam(1, maxLimit, 20) });
+export const pageParams = (maxLimit: number) => ({
+  page: integerParam(1, 1_000_000_000, 1),
+  limit: integerParam(1, maxLimit, 20),
+});
 
 /** The same of lists that grow while they are read. */
-export const cursorParams = (maxLimit: number) => ({ ...pageParams(maxLimit), cursor: uuidParam('pagination.next_cursor of the page before, in place of page: what is new since then neither repeats nor hides an item.') });
+export const cursorParams = (maxLimit: number) => ({
+  ...pageParams(maxLimit),
+  cursor: uuidParam(
+    'pagination.next_cursor of the page before, in place of page: what is new since then neither repeats nor hides an item.',
+  ),
+});
 
 /** @throws Refusal that names every unknown, repeated or unreadable parameter. */
 export function readQuery<S extends QueryShape>(shape: S, raw: object): QueryOf<S> {

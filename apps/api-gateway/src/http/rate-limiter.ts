@@ -11,7 +11,12 @@ import { RATE_NAMES, type RateName } from './rate-limits.js';
 type Done = (error?: Error) => void;
 
 /** Goes on with an admitted request when its account, or the address of a stranger, is within its rate; refuses it else. */
-export type Counter = (request: FastifyRequest, reply: FastifyReply, principal: Principal | undefined, done: Done) => void;
+export type Counter = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  principal: Principal | undefined,
+  done: Done,
+) => void;
 
 /** Whose calls in flight are counted. */
 type Caller = 'account' | 'payer' | 'address';
@@ -40,16 +45,28 @@ export class RateLimiter {
     private readonly limits: Limits,
     @Inject(apiGatewayConfig.token) { rateLimits }: ApiGatewayConfig,
   ) {
-    this.rates = rateLimits === 'off' ? undefined : (Object.fromEntries(RATE_NAMES.map((name) => [name, rateOf(name, rateLimits.rules[name])])) as Record<RateName, Rate>);
+    this.rates =
+      rateLimits === 'off'
+        ? undefined
+        : (Object.fromEntries(RATE_NAMES.map((name) => [name, rateOf(name, rateLimits.rules[name])])) as Record<
+            RateName,
+            Rate
+          >);
     this.maxInFlight = rateLimits === 'off' ? Infinity : rateLimits.callsInFlight;
   }
 
   /** How the requests of a route are counted. */
   counterOf({ rate }: RouteRules, isRead: boolean): Counter {
     if (!this.rates || rate === 'none') return uncounted;
-    const [ofAccount, ofAddress] = [this.rates[rate ?? (isRead ? 'reads' : 'writes')], this.rates[rate ?? (isRead ? 'catalog' : 'challenges')]];
+    const [ofAccount, ofAddress] = [
+      this.rates[rate ?? (isRead ? 'reads' : 'writes')],
+      this.rates[rate ?? (isRead ? 'catalog' : 'challenges')],
+    ];
     if (rate === 'calls') return this.countCall(ofAccount);
-    return (request, reply, principal, done) => (principal ? this.count(ofAccount, principal.accountId, reply, done) : this.count(ofAddress, siteOf(request.ip), reply, done));
+    return (request, reply, principal, done) =>
+      principal
+        ? this.count(ofAccount, principal.accountId, reply, done)
+        : this.count(ofAddress, siteOf(request.ip), reply, done);
   }
 
   /**
@@ -94,7 +111,9 @@ export class RateLimiter {
    */
   private countCall(rate: Rate): Counter {
     return (request, reply, principal, done) => {
-      const [kind, caller]: [Caller, string] = principal ? ['account', principal.accountId] : ['address', siteOf(request.ip)];
+      const [kind, caller]: [Caller, string] = principal
+        ? ['account', principal.accountId]
+        : ['address', siteOf(request.ip)];
       const acquired = this.acquire(request, kind, caller);
       // A refusal may come before the rate is known, which is when it is looked at; unhandled until then, it would end the process.
       acquired.catch(() => undefined);
@@ -107,7 +126,8 @@ export class RateLimiter {
         if (!isRetry) this.limits.putBack(rate.rule, caller);
         done(refusal);
       };
-      const counted: Done = (limited) => void acquired.then(() => (limited ? done(limited) : admit()), limited ? () => done(limited) : refuse);
+      const counted: Done = (limited) =>
+        void acquired.then(() => (limited ? done(limited) : admit()), limited ? () => done(limited) : refuse);
       if (isRetry) this.unlessExhausted(this.rates!.retries, caller, 0, reply, counted, counted);
       else this.count(rate, caller, reply, counted);
     };
@@ -119,7 +139,14 @@ export class RateLimiter {
     this.permits.set(request, [...(this.permits.get(request) ?? []), permit]);
   }
 
-  private unlessExhausted(rate: Rate, key: string, cost: 0 | 1, reply: FastifyReply, goOn: () => void, done: Done): void {
+  private unlessExhausted(
+    rate: Rate,
+    key: string,
+    cost: 0 | 1,
+    reply: FastifyReply,
+    goOn: () => void,
+    done: Done,
+  ): void {
     const { points, perSeconds } = rate.rule;
     this.limits.consume(rate.rule, key, cost).then((verdict) => {
       if (verdict.allowed && verdict.remaining + cost > 0) return goOn();
@@ -138,7 +165,8 @@ export class RateLimiter {
 }
 
 /** Whether a call says that it is paid: by the id of an offer, or by a signed authorization. */
-const carriesPayment = ({ headers }: FastifyRequest): boolean => headers['x-market-relay-request-id'] !== undefined || headers['payment-signature'] !== undefined;
+const carriesPayment = ({ headers }: FastifyRequest): boolean =>
+  headers['x-market-relay-request-id'] !== undefined || headers['payment-signature'] !== undefined;
 
 function rateOf(name: RateName, rule: LimitRule): Rate {
   const burst = rule.burst === undefined ? '' : `;market-burst=${rule.burst}`;

@@ -19,10 +19,30 @@ describe('the variable RATE_LIMITS', () => {
   it('changes what it names and nothing else', () => {
     const { rules, callsInFlight } = RateLimits.parse('reads=5/1:2, calls-in-flight=1');
     expect([rules.reads, callsInFlight]).toEqual([{ name: 'edge.reads', points: 5, perSeconds: 1, burst: 2 }, 1]);
-    for (const name of RATE_NAMES.filter((other) => other !== 'reads')) expect(rules[name]).toEqual(RateLimits.parse(SHIPPED).rules[name]);
+    for (const name of RATE_NAMES.filter((other) => other !== 'reads'))
+      expect(rules[name]).toEqual(RateLimits.parse(SHIPPED).rules[name]);
   });
 
-  it.each(['', 'none', 'reads', 'reads=', 'reads=1', 'reads=0/60', 'reads=-1/60', 'reads=1/0', 'reads=1.5/60', 'reads=1e3/60', 'reads=1/60/60', 'reads=1/60:0', 'reads=1/60:2:3', 'reads=9999999/1', 'lists=1/60', 'calls-in-flight=0', 'calls-in-flight=1/60', 'reads=1/60,'])('is refused as %p', (text) => {
+  it.each([
+    '',
+    'none',
+    'reads',
+    'reads=',
+    'reads=1',
+    'reads=0/60',
+    'reads=-1/60',
+    'reads=1/0',
+    'reads=1.5/60',
+    'reads=1e3/60',
+    'reads=1/60/60',
+    'reads=1/60:0',
+    'reads=1/60:2:3',
+    'reads=9999999/1',
+    'lists=1/60',
+    'calls-in-flight=0',
+    'calls-in-flight=1/60',
+    'reads=1/60,',
+  ])('is refused as %p', (text) => {
     expect(() => RateLimits.parse(text)).toThrow();
   });
 });

@@ -1,7 +1,16 @@
 import type { LimitRule } from '@market/limits';
 
 /** What is counted apart: what accounts do, and what addresses do without one. */
-export const RATE_NAMES = ['reads', 'writes', 'calls', 'retries', 'catalog', 'challenges', 'registrations', 'refusals'] as const;
+export const RATE_NAMES = [
+  'reads',
+  'writes',
+  'calls',
+  'retries',
+  'catalog',
+  'challenges',
+  'registrations',
+  'refusals',
+] as const;
 export type RateName = (typeof RATE_NAMES)[number];
 
 const IN_FLIGHT = 'calls-in-flight';
@@ -22,10 +31,14 @@ export class RateLimits {
     const entries = new Map<string, string>();
     for (const entry of [...SHIPPED.split(','), ...text.split(',')]) {
       const [name = '', value] = entry.trim().split('=');
-      if (value === undefined || !(name === IN_FLIGHT || (RATE_NAMES as readonly string[]).includes(name))) throw new Error(`names ${JSON.stringify(entry)}; there are ${[...RATE_NAMES, IN_FLIGHT].join(', ')}`);
+      if (value === undefined || !(name === IN_FLIGHT || (RATE_NAMES as readonly string[]).includes(name)))
+        throw new Error(`names ${JSON.stringify(entry)}; there are ${[...RATE_NAMES, IN_FLIGHT].join(', ')}`);
       entries.set(name, value);
     }
-    const rules = Object.fromEntries(RATE_NAMES.map((name) => [name, ruleOf(name, entries.get(name)!)])) as Record<RateName, LimitRule>;
+    const rules = Object.fromEntries(RATE_NAMES.map((name) => [name, ruleOf(name, entries.get(name)!)])) as Record<
+      RateName,
+      LimitRule
+    >;
     const inFlight = entries.get(IN_FLIGHT)!;
     if (!isCount(inFlight)) throw new Error(`${IN_FLIGHT} must be a number from 1 to ${MOST}`);
     return new RateLimits(rules, Number(inFlight));
@@ -33,14 +46,27 @@ export class RateLimits {
 }
 
 /** As the variable RATE_LIMITS writes them. */
-export const SHIPPED = 'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60';
+export const SHIPPED =
+  'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60';
 
 const MOST = 1_000_000;
-const isCount = (text: string | undefined): boolean => text !== undefined && /^\d{1,7}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST;
+const isCount = (text: string | undefined): boolean =>
+  text !== undefined && /^\d{1,7}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST;
 
 function ruleOf(name: RateName, text: string): LimitRule {
   const [rate = '', burst, ...more] = text.split(':');
   const [points, perSeconds, ...rest] = rate.split('/');
-  if (!isCount(points) || !isCount(perSeconds) || (burst !== undefined && !isCount(burst)) || more.length + rest.length > 0) throw new Error(`${name} must be <requests>/<seconds> or <requests>/<seconds>:<at once>, each from 1 to ${MOST}`);
-  return { name: `edge.${name}`, points: Number(points), perSeconds: Number(perSeconds), ...(burst === undefined ? {} : { burst: Number(burst) }) };
+  if (
+    !isCount(points) ||
+    !isCount(perSeconds) ||
+    (burst !== undefined && !isCount(burst)) ||
+    more.length + rest.length > 0
+  )
+    throw new Error(`${name} must be <requests>/<seconds> or <requests>/<seconds>:<at once>, each from 1 to ${MOST}`);
+  return {
+    name: `edge.${name}`,
+    points: Number(points),
+    perSeconds: Number(perSeconds),
+    ...(burst === undefined ? {} : { burst: Number(burst) }),
+  };
 }

@@ -23,4 +23,5 @@ export interface RouteRules {
 }
 
 /** Whether a request that comes back from a seller could go round for ever. */
-export const callsSellers = ({ rate, waitsForSeller }: RouteRules): boolean => rate === 'calls' || waitsForSeller === true;
+export const callsSellers = ({ rate, waitsForSeller }: RouteRules): boolean =>
+  rate === 'calls' || waitsForSeller === true;

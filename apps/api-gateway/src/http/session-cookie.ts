@@ -36,7 +36,10 @@ export class SessionCookie {
   }
 
   set(reply: FastifyReply, token: string, expiresAt: Date): void {
-    reply.header('set-cookie', `${this.name}=${token}; Path=/; Expires=${expiresAt.toUTCString()}; HttpOnly; Secure; SameSite=Lax`);
+    reply.header(
+      'set-cookie',
+      `${this.name}=${token}; Path=/; Expires=${expiresAt.toUTCString()}; HttpOnly; Secure; SameSite=Lax`,
+    );
   }
 
   clear(reply: FastifyReply): void {

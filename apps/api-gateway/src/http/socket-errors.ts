@@ -16,7 +16,9 @@ export function answerSocketErrors(server: Server, links: GuidanceLinks): void {
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const { status, headers, text } = answerTo(cause(error), newId(), links);
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}connection: close\r\n\r\n${text}`, () => socket.destroy());
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head.join('')}connection: close\r\n\r\n${text}`, () =>
+      socket.destroy(),
+    );
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const { status, headers, text } = answerTo({ statusCode: 417 }, requestIdOf(request), links);
@@ -30,9 +32,19 @@ function cause({ code }: ConnectionError): unknown {
   return requestMalformed('this is not HTTP/1.1');
 }
 
-function answerTo(error: unknown, requestId: string, links: GuidanceLinks): { status: number; headers: Record<string, string>; text: string } {
+function answerTo(
+  error: unknown,
+  requestId: string,
+  links: GuidanceLinks,
+): { status: number; headers: Record<string, string>; text: string } {
   const { status, body } = toHttpError(error, requestId, links);
   const text = JSON.stringify(body);
-  const headers = { 'content-type': JSON_TYPE, 'content-length': String(Buffer.byteLength(text)), 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'x-request-id': requestId };
+  const headers = {
+    'content-type': JSON_TYPE,
+    'content-length': String(Buffer.byteLength(text)),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': requestId,
+  };
   return { status, headers, text };
 }

@@ -13,11 +13,21 @@ describe('traceparent', () => {
 
   it('starts a trace named by the request id where none came in', () => {
     const requestId = newId();
-    expect(traceparentFor(undefined, requestId)).toMatch(new RegExp(`^00-${requestId.replaceAll('-', '')}-[0-9a-f]{16}-00$`));
+    expect(traceparentFor(undefined, requestId)).toMatch(
+      new RegExp(`^00-${requestId.replaceAll('-', '')}-[0-9a-f]{16}-00$`),
+    );
     expect(traceparentFor(undefined, 'mine')).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
   });
 
-  it.each(['', 'x', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`, `00-${trace}-${'0'.repeat(16)}-01`, `ff-${trace}-00f067aa0ba902b7-01`, `00-${trace.toUpperCase()}-00f067aa0ba902b7-01`, `00-${trace}-00f067aa0ba902b7-01-${'x'.repeat(600)}`])('does not continue %p', (incoming) => {
+  it.each([
+    '',
+    'x',
+    `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`,
+    `00-${trace}-${'0'.repeat(16)}-01`,
+    `ff-${trace}-00f067aa0ba902b7-01`,
+    `00-${trace.toUpperCase()}-00f067aa0ba902b7-01`,
+    `00-${trace}-00f067aa0ba902b7-01-${'x'.repeat(600)}`,
+  ])('does not continue %p', (incoming) => {
     expect(traceparentFor(incoming, 'mine')).not.toContain(trace);
   });
 });

@@ -35,7 +35,10 @@ export class ApiKeysHttpController {
     summary: 'List the API keys of the account',
     description: 'Metadata only; key_prefix is never a credential.',
     asks: [listApiKeys],
-    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(apiKeyView) }), example: success([{ ...listedKey, last_used_at: LATER }]) },
+    answer: {
+      schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(apiKeyView) }),
+      example: success([{ ...listedKey, last_used_at: LATER }]),
+    },
   })
   async listApiKeys(@CurrentCall() call: Call) {
     const { keys } = await this.bus.request(listApiKeys, {}, call);
@@ -48,12 +51,19 @@ export class ApiKeysHttpController {
     summary: 'Create an API key',
     description: 'The key is shown in this answer and never again.',
     asks: [createApiKey],
-    body: { schema: createApiKeyBody, examples: { narrow: { name: 'nightly planner', scopes: ['read', 'subscribe'] } } },
+    body: {
+      schema: createApiKeyBody,
+      examples: { narrow: { name: 'nightly planner', scopes: ['read', 'subscribe'] } },
+    },
     idempotent: true,
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(createApiKey.output)), example: success(createdKeyExample) },
   })
-  async createApiKey(@Body(bodyOf(createApiKeyBody)) body: z.output<typeof createApiKeyBody>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async createApiKey(
+    @Body(bodyOf(createApiKeyBody)) body: z.output<typeof createApiKeyBody>,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const call = idempotentCall(request, body);
     const expiresAt = body.expires_at === undefined ? undefined : parseTimestamp(body.expires_at);
     const key = await this.bus.request(createApiKey, { name: body.name, scopes: body.scopes, expiresAt }, call);
@@ -67,7 +77,10 @@ export class ApiKeysHttpController {
     summary: 'Revoke an API key',
     description: 'The key stops working everywhere within a second.',
     asks: [revokeApiKey],
-    answer: { schema: envelopeSchema(jsonSchemaOf(revokeApiKey.output)), example: success({ id: KEY_ID, revoked: true }) },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(revokeApiKey.output)),
+      example: success({ id: KEY_ID, revoked: true }),
+    },
   })
   async revokeApiKey(@Param('keyId') keyId: string, @CurrentCall() call: Call) {
     const id = uuidOr(keyId, () => refuse(revokeApiKey, 'api_key_not_found', {}));

@@ -29,13 +29,28 @@ export class ChallengesHttpController {
   @Public({ recognizes: true, rate: 'challenges' })
   @Operation({
     summary: 'Start a wallet proof',
-    description: 'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which SHA-256(challenge + nonce) starts with `difficulty` hex zeros. Only registration and recovery ask for the work. A human sends the session along to claim an agent: the message then names both. A key that is sent along makes a challenge for managing wallets name its account.',
+    description:
+      'Answers with a message to sign with the wallet and a proof-of-work puzzle: find a nonce for which SHA-256(challenge + nonce) starts with `difficulty` hex zeros. Only registration and recovery ask for the work. A human sends the session along to claim an agent: the message then names both. A key that is sent along makes a challenge for managing wallets name its account.',
     asks: [createChallenge],
-    body: { schema: createChallengeBody, examples: { registration: { wallet_address: WALLET }, claim: { wallet_address: WALLET, purpose: 'claim', agent_id: BUYER_ID } } },
+    body: {
+      schema: createChallengeBody,
+      examples: {
+        registration: { wallet_address: WALLET },
+        claim: { wallet_address: WALLET, purpose: 'claim', agent_id: BUYER_ID },
+      },
+    },
     answer: { schema: envelopeSchema(jsonSchemaOf(createChallenge.output)), example: success(challengeExample) },
   })
-  async createChallenge(@Body(bodyOf(createChallengeBody)) body: z.output<typeof createChallengeBody>, @CurrentCall() call: Call) {
-    const input = { walletAddress: body.wallet_address, purpose: body.purpose, chainId: body.chain_id, agentId: body.agent_id };
+  async createChallenge(
+    @Body(bodyOf(createChallengeBody)) body: z.output<typeof createChallengeBody>,
+    @CurrentCall() call: Call,
+  ) {
+    const input = {
+      walletAddress: body.wallet_address,
+      purpose: body.purpose,
+      chainId: body.chain_id,
+      agentId: body.agent_id,
+    };
     return success(await this.bus.request(createChallenge, input, call));
   }
 }

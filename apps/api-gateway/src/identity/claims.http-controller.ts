@@ -24,13 +24,20 @@ export class ClaimsHttpController {
   @AnyCredential(['human'])
   @Operation({
     summary: 'Claim an agent as its human operator',
-    description: "The agent's wallet signs a challenge of purpose claim, which was made with this human's session and names both. The first claim stands.",
+    description:
+      "The agent's wallet signs a challenge of purpose claim, which was made with this human's session and names both. The first claim stands.",
     asks: [claimAgent],
     body: { schema: claimAgentBody, examples: { evm: claimBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(claimAgent.output)), example: success(claimExample) },
   })
-  async claimAgent(@Param('agentId') agentId: string, @Body(bodyOf(claimAgentBody)) body: z.output<typeof claimAgentBody>, @CurrentCall() call: Call) {
+  async claimAgent(
+    @Param('agentId') agentId: string,
+    @Body(bodyOf(claimAgentBody)) body: z.output<typeof claimAgentBody>,
+    @CurrentCall() call: Call,
+  ) {
     const id = uuidOr(agentId, () => refuse(claimAgent, 'agent_not_found', {}));
-    return success(await this.bus.request(claimAgent, { agentId: id, nonce: body.nonce, signature: body.signature }, call));
+    return success(
+      await this.bus.request(claimAgent, { agentId: id, nonce: body.nonce, signature: body.signature }, call),
+    );
   }
 }

@@ -1,15 +1,34 @@
 import type { OutputOf } from '@market/contracts';
-import type { claimAgent, createApiKey, createChallenge, getProfile, LinkedWallet, openSession, recover, register } from '@market/contracts/identity';
+import type {
+  claimAgent,
+  createApiKey,
+  createChallenge,
+  getProfile,
+  LinkedWallet,
+  openSession,
+  recover,
+  register,
+} from '@market/contracts/identity';
 import { BUYER_ID, EARLIER, HUMAN_ID, KEY_ID, LATER, WALLET, WALLET_ID } from '../openapi/example-values.js';
 
 export const challengeExample: OutputOf<typeof createChallenge> = {
   message: `market.example wants you to sign in with your Ethereum account:\n${WALLET}\n\nRegister this wallet with the marketplace.\n\nURI: https://market.example\nVersion: 1\nChain ID: 1\nNonce: 6mq2Ynk0zVxHpT4c\nIssued At: 2026-11-21T14:00:00.000Z\nExpiration Time: 2026-11-21T14:05:00.000Z`,
   nonce: '6mq2Ynk0zVxHpT4c',
   expires_in: 300,
-  pow: { challenge: '3f1d9c0b7a5e48261c0f9e8d7b6a594837261504f8e7d6c5b4a3928170615243', difficulty: 4, algorithm: 'sha256' },
+  pow: {
+    challenge: '3f1d9c0b7a5e48261c0f9e8d7b6a594837261504f8e7d6c5b4a3928170615243',
+    difficulty: 4,
+    algorithm: 'sha256',
+  },
 };
 
-export const registerBodyExample = { wallet_address: WALLET, signature: '0x4f8d…65 bytes in hex…1b', nonce: challengeExample.nonce, pow_nonce: '1a9f3', display_name: 'Field Planner' };
+export const registerBodyExample = {
+  wallet_address: WALLET,
+  signature: '0x4f8d…65 bytes in hex…1b',
+  nonce: challengeExample.nonce,
+  pow_nonce: '1a9f3',
+  display_name: 'Field Planner',
+};
 
 export const registrationExample: OutputOf<typeof register> = {
   user_id: BUYER_ID,
@@ -67,17 +86,32 @@ export const openSessionBodyExample = proofExample;
 
 export const sessionExample: OutputOf<typeof openSession> = {
   session_token: 'am_s_…shown once…',
-  account: { id: HUMAN_ID, display_name: 'Operator 0x71C7…976F', avatar_url: null, account_type: 'human', is_verified: false, wallet_address: WALLET },
+  account: {
+    id: HUMAN_ID,
+    display_name: 'Operator 0x71C7…976F',
+    avatar_url: null,
+    account_type: 'human',
+    is_verified: false,
+    wallet_address: WALLET,
+  },
   expires_at: LATER,
 };
 
 export const claimBodyExample = { nonce: challengeExample.nonce, signature: registerBodyExample.signature };
-export const claimExample: OutputOf<typeof claimAgent> = { agent_id: BUYER_ID, claimed_by: HUMAN_ID, status: 'claimed' };
+export const claimExample: OutputOf<typeof claimAgent> = {
+  agent_id: BUYER_ID,
+  claimed_by: HUMAN_ID,
+  status: 'claimed',
+};
 
 export const linkedWalletExample: LinkedWallet = { ...profileExample.wallets[0]!, verified_at: EARLIER };
 export const linkWalletBodyExample = {
   existing_wallet: proofExample,
-  new_wallet: { wallet_address: 'DRpbCBMxVnDK7maPM5tGv6MvB3v1sRMC86PZ8okm21hy', signature: '5J7…64 bytes in base58…', nonce: '9c1e5a7b3d2f4860c1f9e8d7b6a59483' },
+  new_wallet: {
+    wallet_address: 'DRpbCBMxVnDK7maPM5tGv6MvB3v1sRMC86PZ8okm21hy',
+    signature: '5J7…64 bytes in base58…',
+    nonce: '9c1e5a7b3d2f4860c1f9e8d7b6a59483',
+  },
   label: 'cold storage',
   capabilities: ['recovery', 'payout'],
 };

@@ -12,7 +12,9 @@ import { Operation } from '../openapi/operation.decorator.js';
 import { workProofBody } from './wallet-proof.http-schema.js';
 import { recoverBodyExample, recoveryExample } from './identity.examples.js';
 
-const recoverBody = workProofBody.extend({ revoke_existing: z.boolean().describe('Whether every other key of the account stops working.').default(false) });
+const recoverBody = workProofBody.extend({
+  revoke_existing: z.boolean().describe('Whether every other key of the account stops working.').default(false),
+});
 
 @ApiTags('Identity')
 @Controller('auth/recover')
@@ -23,13 +25,20 @@ export class RecoverHttpController {
   @Public({ rate: 'registrations' })
   @Operation({
     summary: 'Get a fresh key for a registered wallet',
-    description: 'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on working unless revoke_existing is true.',
+    description:
+      'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on working unless revoke_existing is true.',
     asks: [recover],
     body: { schema: recoverBody, examples: { evm: recoverBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(recover.output)), example: success(recoveryExample) },
   })
   async recover(@Body(bodyOf(recoverBody)) body: z.output<typeof recoverBody>, @CurrentCall() call: Call) {
-    const input = { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce, powNonce: body.pow_nonce, revokeExisting: body.revoke_existing };
+    const input = {
+      walletAddress: body.wallet_address,
+      signature: body.signature,
+      nonce: body.nonce,
+      powNonce: body.pow_nonce,
+      revokeExisting: body.revoke_existing,
+    };
     return success(await this.bus.request(recover, input, call));
   }
 }

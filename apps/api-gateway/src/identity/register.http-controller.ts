@@ -13,7 +13,9 @@ import { Operation } from '../openapi/operation.decorator.js';
 import { workProofBody } from './wallet-proof.http-schema.js';
 import { registerBodyExample, registrationExample } from './identity.examples.js';
 
-const registerBody = workProofBody.extend({ display_name: text(1, 100).optional().describe('How others see the agent.') });
+const registerBody = workProofBody.extend({
+  display_name: text(1, 100).optional().describe('How others see the agent.'),
+});
 
 @ApiTags('Identity')
 @Controller('register')
@@ -31,7 +33,13 @@ export class RegisterHttpController {
     answer: { schema: envelopeSchema(jsonSchemaOf(register.output)), example: success(registrationExample) },
   })
   async register(@Body(bodyOf(registerBody)) body: z.output<typeof registerBody>, @CurrentCall() call: Call) {
-    const input = { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce, powNonce: body.pow_nonce, displayName: body.display_name };
+    const input = {
+      walletAddress: body.wallet_address,
+      signature: body.signature,
+      nonce: body.nonce,
+      powNonce: body.pow_nonce,
+      displayName: body.display_name,
+    };
     return success(await this.bus.request(register, input, call));
   }
 }

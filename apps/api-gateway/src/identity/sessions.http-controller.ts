@@ -25,14 +25,23 @@ export class SessionsHttpController {
   @Public({ rate: 'challenges' })
   @Operation({
     summary: 'Sign in as a human operator',
-    description: 'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
+    description:
+      'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
     asks: [openSession],
     body: { schema: walletProofBody, examples: { evm: openSessionBodyExample } },
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(openSession.output)), example: success(sessionExample) },
   })
-  async openSession(@Body(bodyOf(walletProofBody)) body: WalletProofBody, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
-    const session = await this.bus.request(openSession, { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce }, call);
+  async openSession(
+    @Body(bodyOf(walletProofBody)) body: WalletProofBody,
+    @CurrentCall() call: Call,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const session = await this.bus.request(
+      openSession,
+      { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce },
+      call,
+    );
     this.cookie.set(reply, session.session_token, new Date(session.expires_at));
     return success(session);
   }

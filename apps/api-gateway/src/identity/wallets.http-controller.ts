@@ -25,7 +25,10 @@ export class WalletsHttpController {
     summary: 'List the wallets of the account',
     description: 'The primary wallet first, then the oldest.',
     asks: [listWallets],
-    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(linkedWallet) }), example: success([linkedWalletExample]) },
+    answer: {
+      schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(linkedWallet) }),
+      example: success([linkedWalletExample]),
+    },
   })
   async listWallets(@CurrentCall() call: Call) {
     const { wallets } = await this.bus.request(listWallets, {}, call);
@@ -36,14 +39,20 @@ export class WalletsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Link another wallet',
-    description: 'Both wallets sign a challenge of purpose wallet_link. Whether the new one may recover the account is for its owner to say.',
+    description:
+      'Both wallets sign a challenge of purpose wallet_link. Whether the new one may recover the account is for its owner to say.',
     asks: [linkWallet],
     body: { schema: linkWalletBody, examples: { solana: linkWalletBodyExample } },
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(linkWallet.output)), example: success(linkedWalletExample) },
   })
   async linkWallet(@Body(bodyOf(linkWalletBody)) body: z.output<typeof linkWalletBody>, @CurrentCall() call: Call) {
-    const input = { existingWallet: toProof(body.existing_wallet), newWallet: toProof(body.new_wallet), label: body.label, capabilities: body.capabilities };
+    const input = {
+      existingWallet: toProof(body.existing_wallet),
+      newWallet: toProof(body.new_wallet),
+      label: body.label,
+      capabilities: body.capabilities,
+    };
     return success(await this.bus.request(linkWallet, input, call));
   }
 
@@ -69,7 +78,11 @@ export class WalletsHttpController {
     body: { schema: updateWalletBody, examples: { payout: updateWalletBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateWallet.output)), example: success(linkedWalletExample) },
   })
-  async updateWallet(@Param('id') walletId: string, @Body(changesOf(updateWalletBody)) body: z.output<typeof updateWalletBody>, @CurrentCall() call: Call) {
+  async updateWallet(
+    @Param('id') walletId: string,
+    @Body(changesOf(updateWalletBody)) body: z.output<typeof updateWalletBody>,
+    @CurrentCall() call: Call,
+  ) {
     const input = {
       walletId: uuidOr(walletId, () => refuse(updateWallet, 'wallet_not_found', {})),
       proof: toProof(body.proof),
@@ -84,4 +97,8 @@ export class WalletsHttpController {
   }
 }
 
-const toProof = ({ wallet_address, signature, nonce }: WalletProofBody) => ({ walletAddress: wallet_address, signature, nonce });
+const toProof = ({ wallet_address, signature, nonce }: WalletProofBody) => ({
+  walletAddress: wallet_address,
+  signature,
+  nonce,
+});

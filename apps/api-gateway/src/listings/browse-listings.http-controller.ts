@@ -1,5 +1,12 @@
 import { deliveryType, pricingModel } from '@market/contracts';
-import { categoryView, getListing, listCategories, listingDetail, listingView, searchListings } from '@market/contracts/catalog';
+import {
+  categoryView,
+  getListing,
+  listCategories,
+  listingDetail,
+  listingView,
+  searchListings,
+} from '@market/contracts/catalog';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
@@ -45,9 +52,16 @@ export class BrowseListingsHttpController {
     description: 'Ordered by sort_order.',
     asks: [listCategories],
     cacheable: true,
-    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(categoryView) }), example: success([categoryExample]) },
+    answer: {
+      schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(categoryView) }),
+      example: success([categoryExample]),
+    },
   })
-  async listCategories(@CurrentCall() call: Call, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listCategories(
+    @CurrentCall() call: Call,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const { categories } = await this.bus.request(listCategories, {}, call);
     return sendCacheable(request, reply, success(categories));
   }
@@ -57,16 +71,38 @@ export class BrowseListingsHttpController {
   @OptionalKey()
   @Operation({
     summary: 'Search the active listings',
-    description: 'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 without its key. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
+    description:
+      'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 without its key. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
     asks: [searchListings],
     query: searchQuery,
     cacheable: true,
-    answer: { schema: pageSchema(jsonSchemaOf(listingView)), example: paginated([listingExample], 1, { page: 1, limit: 20 }) },
+    answer: {
+      schema: pageSchema(jsonSchemaOf(listingView)),
+      example: paginated([listingExample], 1, { page: 1, limit: 20 }),
+    },
   })
   @ApiRefusals({ unauthorized: edgeRefusals.unauthorized })
-  async searchListings(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    const { q, category, pricing_model, delivery_type, min_price, max_price, mine, sort, page, limit } = readQuery(searchQuery, raw);
-    const input = { q, categoryId: category, pricingModel: pricing_model, deliveryType: delivery_type, minPriceMicros: min_price, maxPriceMicros: max_price, mine, sort, page, limit };
+  async searchListings(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const { q, category, pricing_model, delivery_type, min_price, max_price, mine, sort, page, limit } = readQuery(
+      searchQuery,
+      raw,
+    );
+    const input = {
+      q,
+      categoryId: category,
+      pricingModel: pricing_model,
+      deliveryType: delivery_type,
+      minPriceMicros: min_price,
+      maxPriceMicros: max_price,
+      mine,
+      sort,
+      page,
+      limit,
+    };
     if (mine && !request.call.principal) throw unauthorized();
     const { itemsJson, total, totalIsEstimate } = await this.bus.request(searchListings, input, request.call);
     const pagination = paginationOf(total, { page, limit }, totalIsEstimate);
@@ -81,12 +117,17 @@ export class BrowseListingsHttpController {
   @OptionalKey()
   @Operation({
     summary: 'A listing in full',
-    description: 'By uuid or slug, current or former. Drafts and suspended listings, and connection_instructions, are seen by their owner alone. rating is null until the first review.',
+    description:
+      'By uuid or slug, current or former. Drafts and suspended listings, and connection_instructions, are seen by their owner alone. rating is null until the first review.',
     asks: [getListing],
     cacheable: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(listingDetail)), example: success(listingDetailExample) },
   })
-  async getListing(@Param('listingId') listingId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async getListing(
+    @Param('listingId') listingId: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const ref = refOr(listingId, () => refuse(getListing, 'listing_not_found', {}));
     const body = success(await this.bus.request(getListing, { ref }, request.call));
     return request.call.principal ? body : sendCacheable(request, reply, body);

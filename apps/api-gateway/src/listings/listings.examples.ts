@@ -1,8 +1,20 @@
 import type { OutputOf } from '@market/contracts';
-import type { createListing, createListingChallenge, getListing, listCategories, ListingView } from '@market/contracts/catalog';
+import type {
+  createListing,
+  createListingChallenge,
+  getListing,
+  listCategories,
+  ListingView,
+} from '@market/contracts/catalog';
 import { CATEGORY_ID, EARLIER, LISTING_REF, SELLER, SELLER_ID } from '../openapi/example-values.js';
 
-export const categoryExample: OutputOf<typeof listCategories>['categories'][number] = { id: CATEGORY_ID, name: 'Data', slug: 'data', description: 'Facts about the world, fresh from their source', sort_order: 4 };
+export const categoryExample: OutputOf<typeof listCategories>['categories'][number] = {
+  id: CATEGORY_ID,
+  name: 'Data',
+  slug: 'data',
+  description: 'Facts about the world, fresh from their source',
+  sort_order: 4,
+};
 
 export const listingExample: ListingView = {
   ...LISTING_REF,
@@ -35,7 +47,12 @@ export const listingDetailExample: OutputOf<typeof getListing> = {
   sla: null,
   rating: { average: 4.5, count: 12, accuracy: 4.75, reliability: 4.5, value: 4.25 },
   gateway_url: `https://market.example/api/v1/gateway/${LISTING_REF.id}`,
-  gateway_limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
+  gateway_limits: {
+    max_request_bytes: 262_144,
+    max_response_bytes: 1_048_576,
+    max_concurrency: 32,
+    requests_per_minute: null,
+  },
   endpoint_status: 'active',
 };
 

@@ -14,7 +14,12 @@ import { uuidOr } from '../http/values.js';
 import { LISTING_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { createdListingExample, createListingExample, listingChallengeExample, listingDetailExample } from './listings.examples.js';
+import {
+  createdListingExample,
+  createListingExample,
+  listingChallengeExample,
+  listingDetailExample,
+} from './listings.examples.js';
 
 const updateListingBody = updateListing.input.omit({ listing_id: true });
 
@@ -33,9 +38,13 @@ export class SellListingsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Get a listing proof-of-work',
-    description: 'Bound to the agent, good for one listing and ten minutes. Grows harder with the listings the agent made within the hour and the challenges it holds; one held too many takes the place of the oldest.',
+    description:
+      'Bound to the agent, good for one listing and ten minutes. Grows harder with the listings the agent made within the hour and the challenges it holds; one held too many takes the place of the oldest.',
     asks: [createListingChallenge],
-    answer: { schema: envelopeSchema(jsonSchemaOf(createListingChallenge.output)), example: success(listingChallengeExample) },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(createListingChallenge.output)),
+      example: success(listingChallengeExample),
+    },
   })
   async createListingChallenge(@CurrentCall() call: Call) {
     return success(await this.bus.request(createListingChallenge, {}, call));
@@ -45,14 +54,19 @@ export class SellListingsHttpController {
   @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
   @Operation({
     summary: 'Create a listing',
-    description: 'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
+    description:
+      'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
     asks: [createListing],
     body: { schema: createListing.input, examples: { per_call: createListingExample } },
     idempotent: true,
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(createListing.output)), example: success(createdListingExample) },
   })
-  async createListing(@Body(bodyOf(createListing.input)) body: InputOf<typeof createListing>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async createListing(
+    @Body(bodyOf(createListing.input)) body: InputOf<typeof createListing>,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const call = idempotentCall(request, body, LISTING_PROOFS);
     const listing = await this.bus.request(createListing, body, call);
     markReplay(call, reply);
@@ -63,12 +77,17 @@ export class SellListingsHttpController {
   @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
   @Operation({
     summary: 'Change a listing',
-    description: 'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
+    description:
+      'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
     asks: [updateListing],
     body: { schema: updateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
     answer: { schema: envelopeSchema(jsonSchemaOf(updateListing.output)), example: success(listingDetailExample) },
   })
-  async updateListing(@Param('listingId') listingId: string, @Body(changesOf(updateListingBody)) body: z.output<typeof updateListingBody>, @CurrentCall() call: Call) {
+  async updateListing(
+    @Param('listingId') listingId: string,
+    @Body(changesOf(updateListingBody)) body: z.output<typeof updateListingBody>,
+    @CurrentCall() call: Call,
+  ) {
     const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
     return success(await this.bus.request(updateListing, { listing_id: id, ...body }, call));
   }
@@ -77,9 +96,13 @@ export class SellListingsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Remove a listing',
-    description: 'A draft is removed. An active listing is suspended, and comes back by way of draft: PATCH status draft, then active.',
+    description:
+      'A draft is removed. An active listing is suspended, and comes back by way of draft: PATCH status draft, then active.',
     asks: [removeListing],
-    answer: { schema: envelopeSchema(jsonSchemaOf(removeListing.output)), example: success({ id: LISTING_ID, deleted: true }) },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(removeListing.output)),
+      example: success({ id: LISTING_ID, deleted: true }),
+    },
   })
   async removeListing(@Param('listingId') listingId: string, @CurrentCall() call: Call) {
     const id = uuidOr(listingId, () => refuse(removeListing, 'listing_not_found', {}));

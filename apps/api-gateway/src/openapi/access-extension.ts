@@ -5,5 +5,9 @@ import type { RouteRules } from '../http/route-rules.js';
 export function ApiAccess({ access, accounts }: Pick<RouteRules, 'access' | 'accounts'>): MethodDecorator {
   const credential = access === 'public' ? 'none' : access === 'optional-key' ? 'optional' : 'required';
   const isScope = credential === 'required' && access !== 'any-credential';
-  return ApiExtension('x-access', { credential, ...(isScope ? { scope: access } : {}), account_types: accounts }) as MethodDecorator;
+  return ApiExtension('x-access', {
+    credential,
+    ...(isScope ? { scope: access } : {}),
+    account_types: accounts,
+  }) as MethodDecorator;
 }

@@ -17,6 +17,22 @@ export const TRANSACTION_HASH = '0x9c5f3a1b7d2e4860c1f9e8d7b6a5948372615049f8e7d
 export const EARLIER = '2026-11-20T09:30:00.000Z';
 export const LATER = '2026-11-21T14:05:12.345Z';
 
-export const LISTING_REF = { id: LISTING_ID, name: 'Hourly weather for any place', slug: 'hourly-weather-for-any-place' };
-export const SELLER: PublicProfile = { id: SELLER_ID, display_name: 'Nimbus', avatar_url: null, account_type: 'agent', is_verified: true };
-export const BUYER: PublicProfile = { id: BUYER_ID, display_name: 'Field Planner', avatar_url: null, account_type: 'agent', is_verified: false };
+export const LISTING_REF = {
+  id: LISTING_ID,
+  name: 'Hourly weather for any place',
+  slug: 'hourly-weather-for-any-place',
+};
+export const SELLER: PublicProfile = {
+  id: SELLER_ID,
+  display_name: 'Nimbus',
+  avatar_url: null,
+  account_type: 'agent',
+  is_verified: true,
+};
+export const BUYER: PublicProfile = {
+  id: BUYER_ID,
+  display_name: 'Field Planner',
+  avatar_url: null,
+  account_type: 'agent',
+  is_verified: false,
+};

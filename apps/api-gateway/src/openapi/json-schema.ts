@@ -30,8 +30,16 @@ export const envelopeSchema = (data: JsonSchema): JsonSchema => objectSchema({ s
 const PAGINATION = objectSchema(
   {
     ...Object.fromEntries(['page', 'limit', 'total', 'totalPages'].map((name) => [name, { type: 'integer' }])),
-    next_cursor: { type: 'string', format: 'uuid', description: 'Of lists that grow while they are read: send it as cursor for the next page; absent on the last.' },
-    total_is_estimate: { type: 'boolean', const: true, description: 'There only where total, and with it totalPages, is an estimate.' },
+    next_cursor: {
+      type: 'string',
+      format: 'uuid',
+      description: 'Of lists that grow while they are read: send it as cursor for the next page; absent on the last.',
+    },
+    total_is_estimate: {
+      type: 'boolean',
+      const: true,
+      description: 'There only where total, and with it totalPages, is an estimate.',
+    },
   },
   ['next_cursor', 'total_is_estimate'],
 );
@@ -44,7 +52,13 @@ export function sampleOf(schema: JsonSchema): unknown {
   if (Array.isArray(schema.examples)) return schema.examples[0];
   if ('const' in schema) return schema.const;
   if (Array.isArray(schema.enum)) return schema.enum[0];
-  if (schema.type === 'object') return Object.fromEntries(Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, member]) => [name, sampleOf(member)]));
+  if (schema.type === 'object')
+    return Object.fromEntries(
+      Object.entries((schema.properties ?? {}) as Record<string, JsonSchema>).map(([name, member]) => [
+        name,
+        sampleOf(member),
+      ]),
+    );
   if (schema.type === 'array') return [sampleOf(schema.items as JsonSchema)];
   return schema.type === 'integer' || schema.type === 'number' ? 1 : 'text';
 }

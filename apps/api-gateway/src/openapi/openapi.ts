@@ -16,7 +16,11 @@ const recoverySchema = objectSchema(
     drop: { type: 'array', items: { type: 'string' }, description: 'Headers to leave out.' },
     retry_same_route: { type: 'boolean' },
     use_new_idempotency_key: { type: 'boolean' },
-    retry_until: { type: 'string', format: 'date-time', description: 'Until then a payment that was not used up is good for the same call.' },
+    retry_until: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Until then a payment that was not used up is good for the same call.',
+    },
     links: { type: 'object', additionalProperties: { type: 'string', format: 'uri' } },
   },
   ['keep', 'drop', 'retry_same_route', 'use_new_idempotency_key', 'retry_until', 'links'],
@@ -26,7 +30,10 @@ const errorBodySchema = objectSchema(
   {
     code: { type: 'string', examples: ['BAD_REQUEST', 'UNAUTHORIZED', 'PAYMENT_REQUIRED'] },
     message: { type: 'string' },
-    details: { type: 'object', properties: { reason: { type: 'string', description: 'Which refusal this is, stable within its operation.' } } },
+    details: {
+      type: 'object',
+      properties: { reason: { type: 'string', description: 'Which refusal this is, stable within its operation.' } },
+    },
     recovery: { $ref: RECOVERY_SCHEMA },
   },
   ['details', 'recovery'],
@@ -44,16 +51,35 @@ export class OpenApi {
     const config = new DocumentBuilder()
       .setOpenAPIVersion('3.1.0')
       .setTitle('Agent Marketplace')
-      .setDescription('Where AI agents find, pay for and call services that other agents sell. Texts are measured in Unicode code points. In the body of a POST null means that an optional field is left out; in PATCH and PUT it clears what is stored. The retired payment setup operations (/payments/setup, /payments/setup-intents, /payments/fund, /payment-methods, /wallet/deposit, /wallet/balance) answer 410 GONE to any method.')
+      .setDescription(
+        'Where AI agents find, pay for and call services that other agents sell. Texts are measured in Unicode code points. In the body of a POST null means that an optional field is left out; in PATCH and PUT it clears what is stored. The retired payment setup operations (/payments/setup, /payments/setup-intents, /payments/fund, /payment-methods, /wallet/deposit, /wallet/balance) answer 410 GONE to any method.',
+      )
       .setVersion(INTERFACE_VERSION)
       .addServer(publicUrl.replace(/\/+$/, ''))
       .addBearerAuth({ type: 'http', scheme: 'bearer', description: "An agent's API key: am_k_…" }, 'api_key')
-      .addBearerAuth({ type: 'http', scheme: 'bearer', description: "A human operator's session token: am_s_…" }, 'session')
-      .addCookieAuth(app.get(SessionCookie).name, { type: 'apiKey', in: 'cookie', description: "The same token, as a browser keeps it; good for writes from the marketplace's own pages only." }, 'session_cookie')
+      .addBearerAuth(
+        { type: 'http', scheme: 'bearer', description: "A human operator's session token: am_s_…" },
+        'session',
+      )
+      .addCookieAuth(
+        app.get(SessionCookie).name,
+        {
+          type: 'apiKey',
+          in: 'cookie',
+          description: "The same token, as a browser keeps it; good for writes from the marketplace's own pages only.",
+        },
+        'session_cookie',
+      )
       .build();
     const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
-    document.components = { ...document.components, schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema, Recovery: recoverySchema } };
-    if (!sandbox) document.paths = Object.fromEntries(Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')));
+    document.components = {
+      ...document.components,
+      schemas: { ...document.components?.schemas, [ERROR_SCHEMA_NAME]: errorSchema, Recovery: recoverySchema },
+    };
+    if (!sandbox)
+      document.paths = Object.fromEntries(
+        Object.entries(document.paths).filter(([path]) => !path.includes('/sandbox/')),
+      );
     documentUnaskedBodies(document);
     shareParts(document);
     this.document = document;

@@ -39,26 +39,67 @@ export interface OperationDocs {
   cacheable?: boolean;
 }
 
-const ANSWER_HEADERS = { 'X-Request-Id': header('The request id: the one sent, or a new one.'), traceparent: header('W3C trace context of this request.'), ...RATE_HEADERS };
+const ANSWER_HEADERS = {
+  'X-Request-Id': header('The request id: the one sent, or a new one.'),
+  traceparent: header('W3C trace context of this request.'),
+  ...RATE_HEADERS,
+};
 
 /** All that the OpenAPI document says of one operation, beside its access rule. */
-export function Operation({ summary, description, asks = [], status = 200, answer, query = {}, idempotent = false, body, cacheable = false }: OperationDocs): MethodDecorator {
+export function Operation({
+  summary,
+  description,
+  asks = [],
+  status = 200,
+  answer,
+  query = {},
+  idempotent = false,
+  body,
+  cacheable = false,
+}: OperationDocs): MethodDecorator {
   const refusals = Object.assign({}, ...asks.map((contract) => contract.refusals)) as RequestContract['refusals'];
-  const { dependency_unavailable, answer_lost, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } = platformRefusals;
+  const { dependency_unavailable, answer_lost, deadline_exceeded, idempotency_in_progress, idempotency_key_reused } =
+    platformRefusals;
   return applyDecorators(
     HttpCode(status),
     ApiOperation({ summary, description }),
-    ApiHeader({ name: 'X-Request-Id', required: false, description: 'Names this request in logs; a new one is made where it is absent or odd.' }),
+    ApiHeader({
+      name: 'X-Request-Id',
+      required: false,
+      description: 'Names this request in logs; a new one is made where it is absent or odd.',
+    }),
     ApiHeader({ name: 'traceparent', required: false, description: 'W3C trace context.' }),
-    ...Object.entries(query).map(([name, param]) => ApiQuery({ name, required: false, description: param.description, schema: param.schema })),
-    ...(idempotent ? [ApiHeader({ name: 'Idempotency-Key', required: false, schema: { type: 'string', minLength: 1, maxLength: 255 }, description: 'Repeating a request with the same key within 24 hours repeats its answer and not its effect.' })] : []),
-    ...(cacheable ? [ApiHeader({ name: 'If-None-Match', required: false, description: 'ETag of the version already held.' }), ApiResponse({ status: 304, description: 'Not changed since the ETag sent.' })] : []),
+    ...Object.entries(query).map(([name, param]) =>
+      ApiQuery({ name, required: false, description: param.description, schema: param.schema }),
+    ),
+    ...(idempotent
+      ? [
+          ApiHeader({
+            name: 'Idempotency-Key',
+            required: false,
+            schema: { type: 'string', minLength: 1, maxLength: 255 },
+            description: 'Repeating a request with the same key within 24 hours repeats its answer and not its effect.',
+          }),
+        ]
+      : []),
+    ...(cacheable
+      ? [
+          ApiHeader({ name: 'If-None-Match', required: false, description: 'ETag of the version already held.' }),
+          ApiResponse({ status: 304, description: 'Not changed since the ETag sent.' }),
+        ]
+      : []),
     ApiAnswer(status, answer, {
-      ...(idempotent ? { 'Idempotency-Replayed': header('"true" when this is the answer of an earlier request with the same key.') } : {}),
+      ...(idempotent
+        ? { 'Idempotency-Replayed': header('"true" when this is the answer of an earlier request with the same key.') }
+        : {}),
       ...(cacheable ? { ETag: header('Weak ETag of this version.') } : {}),
     }),
-    ...(body || Object.keys(query).length > 0 || idempotent ? [ApiRefusals({ request_invalid: edgeRefusals.request_invalid })] : []),
-    ...(body ? [ApiRequestBody(body), ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)] : []),
+    ...(body || Object.keys(query).length > 0 || idempotent
+      ? [ApiRefusals({ request_invalid: edgeRefusals.request_invalid })]
+      : []),
+    ...(body
+      ? [ApiRequestBody(body), ApiRefusals({ body_malformed: edgeRefusals.body_malformed }), ApiHttpErrors(413, 415)]
+      : []),
     ApiRefusals(refusals),
     ...(idempotent ? [ApiRefusals({ idempotency_key_reused, idempotency_in_progress })] : []),
     ...(asks.length > 0 ? [ApiRefusals({ dependency_unavailable, answer_lost, deadline_exceeded })] : []),
@@ -67,12 +108,27 @@ export function Operation({ summary, description, asks = [], status = 200, answe
 }
 
 /** Documents one successful answer. */
-export function ApiAnswer(status: number, { schema, example, description = 'Done.', alsoAs = {} }: AnswerDocs, headers: Record<string, object> = {}): MethodDecorator {
-  const others = Object.fromEntries(Object.entries(alsoAs).map(([contentType, text]) => [contentType, { schema: { type: 'string' }, example: text }]));
-  return ApiResponse({ status, description, headers: { ...ANSWER_HEADERS, ...headers }, content: { 'application/json': { schema, example }, ...others } } as never);
+export function ApiAnswer(
+  status: number,
+  { schema, example, description = 'Done.', alsoAs = {} }: AnswerDocs,
+  headers: Record<string, object> = {},
+): MethodDecorator {
+  const others = Object.fromEntries(
+    Object.entries(alsoAs).map(([contentType, text]) => [contentType, { schema: { type: 'string' }, example: text }]),
+  );
+  return ApiResponse({
+    status,
+    description,
+    headers: { ...ANSWER_HEADERS, ...headers },
+    content: { 'application/json': { schema, example }, ...others },
+  } as never);
 }
 
 function ApiRequestBody({ schema, examples, optional = false }: BodyDocs): MethodDecorator {
   const named = Object.fromEntries(Object.entries(examples).map(([name, value]) => [name, { value }]));
-  return ApiBody({ required: !optional, examples: named, schema: schema ? jsonSchemaOf(schema, 'input') : { type: 'object', additionalProperties: true } });
+  return ApiBody({
+    required: !optional,
+    examples: named,
+    schema: schema ? jsonSchemaOf(schema, 'input') : { type: 'object', additionalProperties: true },
+  });
 }

@@ -11,11 +11,16 @@ const LINKS = guidanceLinks(EXAMPLE_URL);
 export const ERROR_SCHEMA_NAME = 'Error';
 export const RECOVERY_SCHEMA = '#/components/schemas/Recovery';
 
-export const header = (description: string, schema: JsonSchema = { type: 'string' }): object => ({ description, schema });
+export const header = (description: string, schema: JsonSchema = { type: 'string' }): object => ({
+  description,
+  schema,
+});
 
 /** draft-ietf-httpapi-ratelimit-headers-11. */
 export const RATE_HEADERS = {
-  'RateLimit-Policy': header('The rate this request counted under, where one did: "reads";q=600;w=60 is 600 requests in 60 seconds.'),
+  'RateLimit-Policy': header(
+    'The rate this request counted under, where one did: "reads";q=600;w=60 is 600 requests in 60 seconds.',
+  ),
   RateLimit: header('What is left of it: "reads";r=599;t=1 is 599 requests now, and all of them again in a second.'),
 };
 
@@ -51,7 +56,9 @@ export function ApiRefusals(refusals: Refusals): MethodDecorator {
 
 /** Documents a status that the layers below the handlers answer with. */
 export const ApiHttpErrors = (...statuses: number[]): MethodDecorator =>
-  ApiErrors(statuses.map((statusCode) => errorExample(`http_${statusCode}`, statusCode === 500 ? undefined : { statusCode })));
+  ApiErrors(
+    statuses.map((statusCode) => errorExample(`http_${statusCode}`, statusCode === 500 ? undefined : { statusCode })),
+  );
 
 interface ErrorExample {
   name: string;
@@ -60,7 +67,10 @@ interface ErrorExample {
 }
 
 /** An error as the edge answers it. */
-export const errorExample = (name: string, error: unknown): ErrorExample => ({ name, ...toHttpError(error, '01939e9c-7f3a-7cc1-9d0e-6a2f4f0a1b2c', LINKS) });
+export const errorExample = (name: string, error: unknown): ErrorExample => ({
+  name,
+  ...toHttpError(error, '01939e9c-7f3a-7cc1-9d0e-6a2f4f0a1b2c', LINKS),
+});
 
 export interface ErrorResponse {
   description: string;
@@ -77,7 +87,9 @@ function ApiErrors(errors: ErrorExample[]): MethodDecorator {
   const statuses = [...new Set(errors.map(({ status }) => status))];
   return applyDecorators(
     ...statuses.map((status) => {
-      const examples = Object.fromEntries(errors.filter((error) => error.status === status).map(({ name, body }) => [name, { value: body }]));
+      const examples = Object.fromEntries(
+        errors.filter((error) => error.status === status).map(({ name, body }) => [name, { value: body }]),
+      );
       return mergedResponse(status, examples, HEADERS[status]);
     }),
   );
@@ -88,15 +100,26 @@ interface DocumentedResponse {
 }
 
 /** Several decorators document the same status; their examples stand side by side. */
-function mergedResponse(status: number, examples: Record<string, unknown>, headers: Record<string, object> | undefined): MethodDecorator {
+function mergedResponse(
+  status: number,
+  examples: Record<string, unknown>,
+  headers: Record<string, object> | undefined,
+): MethodDecorator {
   return (target, key, descriptor) => {
     const method = descriptor.value as object;
-    const known = (Reflect.getMetadata('swagger/apiResponse', method) as Record<number, DocumentedResponse> | undefined)?.[status];
+    const known = (
+      Reflect.getMetadata('swagger/apiResponse', method) as Record<number, DocumentedResponse> | undefined
+    )?.[status];
     const response = {
       status,
       description: known ? '' : DESCRIPTIONS[status],
       headers,
-      content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` }, examples: { ...known?.content?.['application/json']?.examples, ...examples } } },
+      content: {
+        'application/json': {
+          schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },
+          examples: { ...known?.content?.['application/json']?.examples, ...examples },
+        },
+      },
     };
     ApiResponse(response as never)(target, key, descriptor as TypedPropertyDescriptor<unknown>);
   };

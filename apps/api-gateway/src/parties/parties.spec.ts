@@ -7,7 +7,13 @@ import { Parties, withoutPicture } from './parties.js';
 
 const busThatKnows = (known: (id: string) => boolean = () => true) =>
   new FakeBus('api-gateway').answers(getAgents, ({ ids }) => ({
-    agents: ids.filter(known).map((id) => ({ id, display_name: `agent ${id.slice(-4)}`, avatar_url: null, account_type: 'agent' as const, is_verified: false })),
+    agents: ids.filter(known).map((id) => ({
+      id,
+      display_name: `agent ${id.slice(-4)}`,
+      avatar_url: null,
+      account_type: 'agent' as const,
+      is_verified: false,
+    })),
   }));
 
 describe('Parties', () => {
@@ -30,7 +36,10 @@ describe('Parties', () => {
 
   it('asks for a hundred at a time, as many as the contract takes', async () => {
     const bus = busThatKnows();
-    await new Parties(bus).named(Array.from({ length: 201 }, () => newId()), newCall());
+    await new Parties(bus).named(
+      Array.from({ length: 201 }, () => newId()),
+      newCall(),
+    );
     expect(bus.asked(getAgents).map(({ ids }) => ids.length)).toEqual([100, 100, 1]);
   });
 

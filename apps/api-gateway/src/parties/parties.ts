@@ -20,7 +20,11 @@ export interface PartyWithPicture extends Party {
 /** Puts names to accounts; a name may be a minute old. */
 @Injectable()
 export class Parties {
-  private readonly remembered = new LRUCache<string, PublicProfile>({ max: REMEMBERED, ttl: MEMORY_MS, ttlResolution: 0 });
+  private readonly remembered = new LRUCache<string, PublicProfile>({
+    max: REMEMBERED,
+    ttl: MEMORY_MS,
+    ttlResolution: 0,
+  });
 
   constructor(private readonly bus: MessageBus) {}
 

@@ -31,10 +31,14 @@ export class PaymentRoutesHttpController {
   @Public()
   @Operation({
     summary: 'The ways a payment can take',
-    description: 'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs, where that is the same for every offer. The headers of a route choose it for a call.',
+    description:
+      'Every currency and chain that is on, with the least price it carries and what one unit of the currency costs, where that is the same for every offer. The headers of a route choose it for a call.',
     asks: [listPaymentRoutes],
     cacheable: true,
-    answer: { schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(paymentRoute) }), example: success([routeExample]) },
+    answer: {
+      schema: envelopeSchema({ type: 'array', items: jsonSchemaOf(paymentRoute) }),
+      example: success([routeExample]),
+    },
   })
   async listPaymentRoutes(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     const { routes } = await this.bus.request(listPaymentRoutes, {}, request.call);

@@ -6,10 +6,16 @@ const base64 = (text: string | Buffer): string => Buffer.from(text).toString('ba
 describe('a payment payload', () => {
   it('is the same as an object and as its JSON in base64', () => {
     fc.assert(
-      fc.property(fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.oneof(fc.integer(), fc.stringMatching(/^[\wäöü 🦀]{0,20}$/u), fc.boolean())), (payload) => {
-        expect(readPayload(payload)).toEqual({ payload });
-        expect(readPayload(base64(JSON.stringify(payload)))).toEqual({ payload });
-      }),
+      fc.property(
+        fc.dictionary(
+          fc.stringMatching(/^[a-z]{1,8}$/),
+          fc.oneof(fc.integer(), fc.stringMatching(/^[\wäöü 🦀]{0,20}$/u), fc.boolean()),
+        ),
+        (payload) => {
+          expect(readPayload(payload)).toEqual({ payload });
+          expect(readPayload(base64(JSON.stringify(payload)))).toEqual({ payload });
+        },
+      ),
     );
   });
 

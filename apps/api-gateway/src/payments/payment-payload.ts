@@ -9,9 +9,16 @@ export type ReadPayload = { payload: Record<string, unknown> } | { problem: stri
 
 /** A PaymentPayload as its clients send it: the object, or its JSON in base64 as the header PAYMENT-SIGNATURE carries it. */
 export function readPayload(value: unknown): ReadPayload {
-  if (typeof value !== 'string') return isObject(value) ? { payload: value } : { problem: 'must be a payment payload, as an object or as its JSON in base64' };
+  if (typeof value !== 'string')
+    return isObject(value)
+      ? { payload: value }
+      : { problem: 'must be a payment payload, as an object or as its JSON in base64' };
   const decoded = decodePayload(value);
-  return decoded ? { payload: decoded.payload } : { problem: `must be base64, of at most ${MAX_LENGTH} characters, of a JSON object in UTF-8 that is nested at most 32 deep` };
+  return decoded
+    ? { payload: decoded.payload }
+    : {
+        problem: `must be base64, of at most ${MAX_LENGTH} characters, of a JSON object in UTF-8 that is nested at most 32 deep`,
+      };
 }
 
 /** The JSON text of a PaymentPayload in base64, and what it says. Undefined where nobody need read it: it is bounded as every body is. */
@@ -32,4 +39,5 @@ function parse(text: string): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,5 +1,14 @@
 import { id } from '@market/contracts';
-import { completedPayment, createPayment, getPayment, paymentView, pendingReason, subscriptionOffer, subscriptionView, verifyPayment } from '@market/contracts/payments-ledger';
+import {
+  completedPayment,
+  createPayment,
+  getPayment,
+  paymentView,
+  pendingReason,
+  subscriptionOffer,
+  subscriptionView,
+  verifyPayment,
+} from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
@@ -19,14 +28,43 @@ import { paymentExample, subscriptionOfferExample, verifiedExample } from '../su
 
 const createPaymentBody = z.object({ listing_id: id });
 
-const object = (properties: Record<string, JsonSchema>): JsonSchema => ({ type: 'object', required: Object.keys(properties), properties });
+const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
+  type: 'object',
+  required: Object.keys(properties),
+  properties,
+});
 const text: JsonSchema = { type: 'string' };
-const verifiedSchema = envelopeSchema(object({ subscription: jsonSchemaOf(subscriptionView), payment: jsonSchemaOf(completedPayment) }));
-const pendingSchema = envelopeSchema(object({ status: { type: 'string', const: 'pending' }, payment_id: text, relay_request_id: text, retry_after_seconds: { type: 'integer' }, reason: { type: 'string', enum: pendingReason.options } }));
-const pendingExample = success({ status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 2, reason: 'payment_not_final' });
+const verifiedSchema = envelopeSchema(
+  object({ subscription: jsonSchemaOf(subscriptionView), payment: jsonSchemaOf(completedPayment) }),
+);
+const pendingSchema = envelopeSchema(
+  object({
+    status: { type: 'string', const: 'pending' },
+    payment_id: text,
+    relay_request_id: text,
+    retry_after_seconds: { type: 'integer' },
+    reason: { type: 'string', enum: pendingReason.options },
+  }),
+);
+const pendingExample = success({
+  status: 'pending',
+  payment_id: PAYMENT_ID,
+  relay_request_id: RELAY_REQUEST_ID,
+  retry_after_seconds: 2,
+  reason: 'payment_not_final',
+});
 const { subscription, payment } = verifiedExample;
-const { network, amount_base_units: amount, depositAddress: payTo, relayRequestId } = subscriptionOfferExample.requirements;
-const payloadExample = { x402Version: 2, accepted: { network, amount, payTo, extra: { relayRequestId } }, payload: { outcome: 'paid' } };
+const {
+  network,
+  amount_base_units: amount,
+  depositAddress: payTo,
+  relayRequestId,
+} = subscriptionOfferExample.requirements;
+const payloadExample = {
+  x402Version: 2,
+  accepted: { network, amount, payTo, extra: { relayRequestId } },
+  payload: { outcome: 'paid' },
+};
 
 /** What subscriptions are paid with. Payments of gateway calls are made there, and shown here. */
 @ApiTags('Payments')
@@ -39,13 +77,22 @@ export class PaymentsHttpController {
   @RequireScope('subscribe')
   @Operation({
     summary: 'Get the payment of a subscription',
-    description: 'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller.',
+    description:
+      'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller.',
     asks: [createPayment],
     body: { schema: createPaymentBody, examples: { listing: { listing_id: LISTING_ID } } },
     idempotent: true,
-    answer: { schema: envelopeSchema(jsonSchemaOf(subscriptionOffer)), example: success(subscriptionOfferExample), description: 'Pay this, then verify.' },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(subscriptionOffer)),
+      example: success(subscriptionOfferExample),
+      description: 'Pay this, then verify.',
+    },
   })
-  async createPayment(@Body(bodyOf(createPaymentBody)) body: z.output<typeof createPaymentBody>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async createPayment(
+    @Body(bodyOf(createPaymentBody)) body: z.output<typeof createPaymentBody>,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const call = idempotentCall(request, body);
     const offer = await this.bus.request(createPayment, { listingId: body.listing_id.toLowerCase() }, call);
     markReplay(call, reply);
@@ -62,15 +109,35 @@ export class PaymentsHttpController {
     asks: [verifyPayment],
     body: {
       schema: verifyPaymentBody,
-      examples: { by_relay_request_id: { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID }, by_payload: { payment_id: PAYMENT_ID, payload: payloadExample } },
+      examples: {
+        by_relay_request_id: { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID },
+        by_payload: { payment_id: PAYMENT_ID, payload: payloadExample },
+      },
     },
-    answer: { schema: verifiedSchema, example: success({ subscription, payment }), description: 'Paid, and subscribed.' },
+    answer: {
+      schema: verifiedSchema,
+      example: success({ subscription, payment }),
+      description: 'Paid, and subscribed.',
+    },
   })
-  @ApiAnswer(202, { schema: pendingSchema, example: pendingExample, description: 'The payment is not final yet.' }, { 'Retry-After': { schema: { type: 'integer' } } })
-  async verifyPayment(@Body(bodyOf(verifyPaymentBody)) body: z.output<typeof verifyPaymentBody>, @CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
+  @ApiAnswer(
+    202,
+    { schema: pendingSchema, example: pendingExample, description: 'The payment is not final yet.' },
+    { 'Retry-After': { schema: { type: 'integer' } } },
+  )
+  async verifyPayment(
+    @Body(bodyOf(verifyPaymentBody)) body: z.output<typeof verifyPaymentBody>,
+    @CurrentCall() call: Call,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const result = await this.bus.request(verifyPayment, toVerifyPayment(body), call);
     if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
-    const { paymentId: payment_id, relayRequestId: relay_request_id, retryAfterSeconds: retry_after_seconds, reason } = result;
+    const {
+      paymentId: payment_id,
+      relayRequestId: relay_request_id,
+      retryAfterSeconds: retry_after_seconds,
+      reason,
+    } = result;
     reply.status(202).header('retry-after', retry_after_seconds);
     return success({ status: 'pending', payment_id, relay_request_id, retry_after_seconds, reason });
   }
@@ -79,7 +146,8 @@ export class PaymentsHttpController {
   @RequireScope('read')
   @Operation({
     summary: 'Where a payment stands',
-    description: 'Of a subscription or of a gateway call, for its buyer. As last seen: POST /payments/verify looks anew.',
+    description:
+      'Of a subscription or of a gateway call, for its buyer. As last seen: POST /payments/verify looks anew.',
     asks: [getPayment],
     answer: { schema: envelopeSchema(jsonSchemaOf(paymentView)), example: success(paymentExample) },
   })

@@ -19,7 +19,11 @@ export class DocumentsHttpController {
 
   @Get('openapi.json')
   @Public()
-  @Operation({ summary: 'This document', cacheable: true, answer: { schema: { type: 'object' }, example: { openapi: '3.1.0' } } })
+  @Operation({
+    summary: 'This document',
+    cacheable: true,
+    answer: { schema: { type: 'object' }, example: { openapi: '3.1.0' } },
+  })
   getOpenApi(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     return sendCacheable(request, reply, this.openApi.document);
   }
@@ -28,6 +32,11 @@ export class DocumentsHttpController {
   @Public()
   @ApiExcludeEndpoint()
   getLlmsText(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    return sendCacheableText(request, reply, llmsText(this.platform.publicUrl, this.openApi.document), 'text/plain; charset=utf-8');
+    return sendCacheableText(
+      request,
+      reply,
+      llmsText(this.platform.publicUrl, this.openApi.document),
+      'text/plain; charset=utf-8',
+    );
   }
 }

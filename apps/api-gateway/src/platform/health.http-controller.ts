@@ -26,9 +26,17 @@ export class HealthHttpController {
   @Public({ rate: 'none' })
   @Operation({
     summary: 'Is the marketplace there, in which version and mode',
-    answer: { schema, example: success({ status: 'ok', version: INTERFACE_VERSION, timestamp: LATER, mode: { payments: 'sandbox' } }) },
+    answer: {
+      schema,
+      example: success({ status: 'ok', version: INTERFACE_VERSION, timestamp: LATER, mode: { payments: 'sandbox' } }),
+    },
   })
   getHealth() {
-    return success({ status: 'ok', version: INTERFACE_VERSION, timestamp: new Date().toISOString(), mode: { payments: this.platform.paymentsMode } });
+    return success({
+      status: 'ok',
+      version: INTERFACE_VERSION,
+      timestamp: new Date().toISOString(),
+      mode: { payments: this.platform.paymentsMode },
+    });
   }
 }

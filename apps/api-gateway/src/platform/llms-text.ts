@@ -35,7 +35,13 @@ GET /ledger, /receipts and /gateway-requests: send pagination.next_cursor as cur
 3. POST /listings/{id}/endpoint/test sends a signed test call.
 
 ## All operations
-${Object.entries(paths).flatMap(([path, item]) => METHODS.filter((method) => item[method]).map((method) => `- ${method.toUpperCase()} ${path.replace(/^\/api\/v1/, '')}: ${item[method]!.summary}`)).join('\n')}
+${Object.entries(paths)
+  .flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]).map(
+      (method) => `- ${method.toUpperCase()} ${path.replace(/^\/api\/v1/, '')}: ${item[method]!.summary}`,
+    ),
+  )
+  .join('\n')}
 
 ## More
 - [OpenAPI 3.1](${openapi})

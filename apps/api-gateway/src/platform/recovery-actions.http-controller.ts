@@ -9,13 +9,17 @@ import { envelopeSchema, objectSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 
 const MEANINGS: Record<NextAction, string> = {
-  pay_and_retry: 'Pay as the requirements in data say, then repeat the same request with data.payment.retry_headers; for a subscription, POST /payments/verify instead.',
+  pay_and_retry:
+    'Pay as the requirements in data say, then repeat the same request with data.payment.retry_headers; for a subscription, POST /payments/verify instead.',
   retry_after_delay: 'Wait as long as Retry-After says, then repeat the same request.',
   retry_same_request: 'Repeat the same request with the same Idempotency-Key.',
-  retry_with_solana_payment_route: 'Repeat with X-Market-Origin-Currency: SOL and a new Idempotency-Key; the route asked for does not carry so low a price.',
-  choose_another_payment_route: 'Repeat with another X-Market-Origin-Currency or X-Market-Origin-Chain-Id, or with none.',
+  retry_with_solana_payment_route:
+    'Repeat with X-Market-Origin-Currency: SOL and a new Idempotency-Key; the route asked for does not carry so low a price.',
+  choose_another_payment_route:
+    'Repeat with another X-Market-Origin-Currency or X-Market-Origin-Chain-Id, or with none.',
   use_new_idempotency_key: 'This Idempotency-Key belongs to another request; send a new one.',
-  request_new_payment_requirements: 'Repeat without X-Market-Relay-Request-Id to be quoted anew; for a subscription, POST /subscribe again.',
+  request_new_payment_requirements:
+    'Repeat without X-Market-Relay-Request-Id to be quoted anew; for a subscription, POST /subscribe again.',
   fix_request: 'The request itself is wrong; details say where. Repeating it unchanged fails again.',
   authenticate: 'Send a valid API key: Authorization: Bearer am_k_…',
   register: 'Register the wallet first: POST /auth/challenge, then POST /register.',
@@ -44,7 +48,12 @@ const schema = envelopeSchema({
 export class RecoveryActionsHttpController {
   @Get()
   @Public()
-  @Operation({ summary: 'All that error.recovery.next_action can say', description: 'A closed set.', cacheable: true, answer: { schema, example: success(actions.slice(0, 2)) } })
+  @Operation({
+    summary: 'All that error.recovery.next_action can say',
+    description: 'A closed set.',
+    cacheable: true,
+    answer: { schema, example: success(actions.slice(0, 2)) },
+  })
   listRecoveryActions(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
     return sendCacheable(request, reply, success(actions));
   }

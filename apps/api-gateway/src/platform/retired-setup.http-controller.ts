@@ -20,7 +20,14 @@ export class RetiredSetupHttpController {
   }
 
   /** Says with RFC 9745 and RFC 8594 since when it is gone. */
-  @All(['payments/setup', 'payments/setup-intents', 'payments/fund', 'payment-methods', 'wallet/deposit', 'wallet/balance'])
+  @All([
+    'payments/setup',
+    'payments/setup-intents',
+    'payments/fund',
+    'payment-methods',
+    'wallet/deposit',
+    'wallet/balance',
+  ])
   @Public({ body: 'ignored', rate: 'none' })
   refuseSetup(@Res({ passthrough: true }) reply: FastifyReply): never {
     reply

@@ -36,7 +36,10 @@ export class WellKnownHttpController {
       {
         anchor: api,
         'service-desc': [{ href: openapi, type: 'application/vnd.oai.openapi+json;version=3.1' }],
-        'service-doc': [{ href: docs, type: 'text/html' }, { href: llms, type: 'text/plain' }],
+        'service-doc': [
+          { href: docs, type: 'text/html' },
+          { href: llms, type: 'text/plain' },
+        ],
         status: [{ href: `${api}/health`, type: 'application/json' }],
       },
     ];
@@ -51,7 +54,12 @@ export class WellKnownHttpController {
     if (contact === undefined) throw new NotFoundException();
     const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
     const expires = new Date(today + SECURITY_TXT_DAYS * DAY_MS).toISOString().replace('.000Z', 'Z');
-    const lines = [`Contact: ${contact}`, `Expires: ${expires}`, 'Preferred-Languages: en', `Canonical: ${this.base}/.well-known/security.txt`];
+    const lines = [
+      `Contact: ${contact}`,
+      `Expires: ${expires}`,
+      'Preferred-Languages: en',
+      `Canonical: ${this.base}/.well-known/security.txt`,
+    ];
     return sendCacheableText(request, reply, `${lines.join('\n')}\n`, 'text/plain; charset=utf-8');
   }
 }

@@ -24,8 +24,15 @@ type ReviewRecord = OutputOf<typeof createReview>;
 
 const reviewsQuery = pageParams(50);
 
-const REVIEWER = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' }, account_type: { type: 'string', const: 'agent' } });
-const { reviewer_id: _reviewer, ...reviewProperties } = jsonSchemaOf(reviewRecord).properties as Record<string, JsonSchema>;
+const REVIEWER = objectSchema({
+  id: { type: 'string', format: 'uuid' },
+  display_name: { type: 'string' },
+  account_type: { type: 'string', const: 'agent' },
+});
+const { reviewer_id: _reviewer, ...reviewProperties } = jsonSchemaOf(reviewRecord).properties as Record<
+  string,
+  JsonSchema
+>;
 const reviewSchema = objectSchema({ ...reviewProperties, reviewer: REVIEWER });
 
 @ApiTags('Reputation')
@@ -48,12 +55,24 @@ export class ReviewsHttpController {
     cacheable: true,
     answer: { schema: pageSchema(reviewSchema), example: paginated([reviewExample], 1, { page: 1, limit: 20 }) },
   })
-  async listReviews(@Param('listingId') listingId: string, @Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listReviews(
+    @Param('listingId') listingId: string,
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const listingRef = refOr(listingId, () => refuse(listReviews, 'listing_not_found', {}));
     const query = readQuery(reviewsQuery, raw);
     const { items, total } = await this.bus.request(listReviews, { listingRef, ...query }, request.call);
-    const partyOf = await this.parties.named(items.map((item) => item.reviewer_id), request.call);
-    const body = paginated(items.map((item) => viewOf(item, partyOf(item.reviewer_id).display_name)), total, query);
+    const partyOf = await this.parties.named(
+      items.map((item) => item.reviewer_id),
+      request.call,
+    );
+    const body = paginated(
+      items.map((item) => viewOf(item, partyOf(item.reviewer_id).display_name)),
+      total,
+      query,
+    );
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     return sendCacheable(request, reply, body);
   }
@@ -63,13 +82,18 @@ export class ReviewsHttpController {
   @RequireScope('write')
   @Operation({
     summary: 'Review a listing',
-    description: 'Once a listing and agent, within 30 days of the latest billable call or of the start of the subscription. Title at most 200 characters, comment at most 5,000.',
+    description:
+      'Once a listing and agent, within 30 days of the latest billable call or of the start of the subscription. Title at most 200 characters, comment at most 5,000.',
     asks: [createReview],
     status: 201,
     body: { schema: createReviewBody, examples: { review: createReviewExample } },
     answer: { schema: envelopeSchema(reviewSchema), example: success(reviewExample), description: 'Reviewed.' },
   })
-  async createReview(@Param('listingId') listingId: string, @Body(bodyOf(createReviewBody)) body: z.output<typeof createReviewBody>, @CurrentCall() call: Call) {
+  async createReview(
+    @Param('listingId') listingId: string,
+    @Body(bodyOf(createReviewBody)) body: z.output<typeof createReviewBody>,
+    @CurrentCall() call: Call,
+  ) {
     const listingRef = refOr(listingId, () => refuse(createReview, 'listing_not_found', {}));
     const review = await this.bus.request(createReview, toCreateReview(listingRef, body), call);
     return success(viewOf(review, principalOf(call).displayName));

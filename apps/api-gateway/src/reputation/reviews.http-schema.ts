@@ -10,7 +10,10 @@ export const createReviewBody = z.object({
   comment: text(0, 5_000).optional(),
 });
 
-export const toCreateReview = (listingRef: string, body: z.output<typeof createReviewBody>): RequestOf<typeof createReview> => ({
+export const toCreateReview = (
+  listingRef: string,
+  body: z.output<typeof createReviewBody>,
+): RequestOf<typeof createReview> => ({
   listingRef,
   accuracyRating: body.accuracy_rating,
   reliabilityRating: body.reliability_rating,

@@ -21,12 +21,17 @@ export class ScoresHttpController {
   @Public()
   @Operation({
     summary: 'Score of an agent',
-    description: 'How the agent does as a seller, 0 to 1000: `reliability` × `reputation` × `volume` / 10⁶, from measured calls and verified reviews. A buyer counts by what it spent net in the marketplace, up to ten cents, and by a third less if it buys of nobody else. `unscored` until something was bought of it.',
+    description:
+      'How the agent does as a seller, 0 to 1000: `reliability` × `reputation` × `volume` / 10⁶, from measured calls and verified reviews. A buyer counts by what it spent net in the marketplace, up to ten cents, and by a third less if it buys of nobody else. `unscored` until something was bought of it.',
     asks: [getScore],
     cacheable: true,
     answer: { schema: envelopeSchema(jsonSchemaOf(agentScore)), example: success(scoreExample) },
   })
-  async getScore(@Param('agentId') agentId: string, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async getScore(
+    @Param('agentId') agentId: string,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const id = uuidOr(agentId, () => refuse(getScore, 'agent_not_found', {}));
     return sendCacheable(request, reply, success(await this.bus.request(getScore, { agentId: id }, request.call)));
   }

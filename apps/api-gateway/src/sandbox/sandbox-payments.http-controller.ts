@@ -14,7 +14,15 @@ import { Operation } from '../openapi/operation.decorator.js';
 
 const paySandboxBody = paySandbox.input.pick({ outcome: true });
 
-export const sandboxPaymentExample: OutputOf<typeof paySandbox> = { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, status: 'verified', outcome: 'paid', received_amount: '0.02', currency: 'USDC', transaction_hash: TRANSACTION_HASH };
+export const sandboxPaymentExample: OutputOf<typeof paySandbox> = {
+  payment_id: PAYMENT_ID,
+  relay_request_id: RELAY_REQUEST_ID,
+  status: 'verified',
+  outcome: 'paid',
+  received_amount: '0.02',
+  currency: 'USDC',
+  transaction_hash: TRANSACTION_HASH,
+};
 
 @ApiTags('Sandbox')
 @Controller('sandbox/payments')
@@ -30,7 +38,11 @@ export class SandboxPaymentsHttpController {
     body: { schema: paySandboxBody, examples: { underpaid: { outcome: 'underpaid' } }, optional: true },
     answer: { schema: envelopeSchema(jsonSchemaOf(paySandbox.output)), example: success(sandboxPaymentExample) },
   })
-  async paySandbox(@Param('relayRequestId') relayRequestId: string, @Body(bodyOrNoneOf(paySandboxBody)) { outcome }: z.output<typeof paySandboxBody>, @CurrentCall() call: Call) {
+  async paySandbox(
+    @Param('relayRequestId') relayRequestId: string,
+    @Body(bodyOrNoneOf(paySandboxBody)) { outcome }: z.output<typeof paySandboxBody>,
+    @CurrentCall() call: Call,
+  ) {
     if (!RELAY_REQUEST_ID_PATTERN.test(relayRequestId)) throw refuse(paySandbox, 'payment_not_found', {});
     return success(await this.bus.request(paySandbox, { relayRequestId, outcome }, call));
   }

@@ -18,7 +18,12 @@ import { ERROR_SCHEMA_NAME, EXAMPLE_URL } from '../openapi/refusal-responses.js'
 import { paymentRequiredBody } from './payment-required.js';
 import { subscriptionExample, subscriptionOfferExample } from './subscriptions.examples.js';
 
-const subscribeBody = z.object({ listing_id: id, origin_currency: currency.optional().describe("What to pay with; the seller's preferred currency where it is left out.") });
+const subscribeBody = z.object({
+  listing_id: id,
+  origin_currency: currency
+    .optional()
+    .describe("What to pay with; the seller's preferred currency where it is left out."),
+});
 
 const offerProperties = jsonSchemaOf(subscriptionOffer).properties as Record<string, JsonSchema>;
 const paymentRequiredSchema: JsonSchema = {
@@ -49,14 +54,33 @@ export class SubscribeHttpController {
       'A listing that costs nothing is subscribed at once, with no end. One that is paid monthly or yearly answers 402 with the payment to make, the same as long as it can be paid; pay it and POST /payments/verify. usage_tiered is sold as its base fee, a month at a time. A paid subscription lasts one period and is not renewed by itself, since no funds are kept. Listings that are paid per call are not subscribed. An Idempotency-Key keeps a 201; a 402 tells where the payment stands now.',
     asks: [subscribe],
     status: 201,
-    body: { schema: subscribeBody, examples: { free: { listing_id: LISTING_ID }, paid_in_sol: { listing_id: LISTING_ID, origin_currency: 'SOL' } } },
+    body: {
+      schema: subscribeBody,
+      examples: { free: { listing_id: LISTING_ID }, paid_in_sol: { listing_id: LISTING_ID, origin_currency: 'SOL' } },
+    },
     idempotent: true,
-    answer: { schema: envelopeSchema(jsonSchemaOf(subscriptionView)), example: success(subscriptionExample), description: 'Subscribed.' },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(subscriptionView)),
+      example: success(subscriptionExample),
+      description: 'Subscribed.',
+    },
   })
-  @ApiAnswer(402, { schema: paymentRequiredSchema, example: paymentRequiredBody(subscriptionOfferExample, guidanceLinks(EXAMPLE_URL)), description: 'Pay, then verify.' })
-  async subscribe(@Body(bodyOf(subscribeBody)) body: z.output<typeof subscribeBody>, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  @ApiAnswer(402, {
+    schema: paymentRequiredSchema,
+    example: paymentRequiredBody(subscriptionOfferExample, guidanceLinks(EXAMPLE_URL)),
+    description: 'Pay, then verify.',
+  })
+  async subscribe(
+    @Body(bodyOf(subscribeBody)) body: z.output<typeof subscribeBody>,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const call = idempotentCall(request, body);
-    const outcome = await this.bus.request(subscribe, { listingId: body.listing_id.toLowerCase(), originCurrency: body.origin_currency }, call);
+    const outcome = await this.bus.request(
+      subscribe,
+      { listingId: body.listing_id.toLowerCase(), originCurrency: body.origin_currency },
+      call,
+    );
     markReplay(call, reply);
     if (outcome.outcome === 'subscribed') return success(outcome.subscription);
     reply.status(402);

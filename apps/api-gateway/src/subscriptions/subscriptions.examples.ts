@@ -1,7 +1,24 @@
 import type { OutputOf } from '@market/contracts';
 import type { getListingCards } from '@market/contracts/catalog';
-import type { createPayment, getPayment, listSubscriptions, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
-import { BUYER_ID, KEY_ID, LATER, LISTING_ID, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER, SELLER_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
+import type {
+  createPayment,
+  getPayment,
+  listSubscriptions,
+  subscribe,
+  verifyPayment,
+} from '@market/contracts/payments-ledger';
+import {
+  BUYER_ID,
+  KEY_ID,
+  LATER,
+  LISTING_ID,
+  LISTING_REF,
+  PAYMENT_ID,
+  RELAY_REQUEST_ID,
+  SELLER,
+  SELLER_ID,
+  TRANSACTION_HASH,
+} from '../openapi/example-values.js';
 
 export const SUBSCRIPTION_ID = KEY_ID;
 const PERIOD_END = '2026-12-21T14:05:12.345Z';
@@ -19,7 +36,11 @@ export const subscriptionExample: Extract<OutputOf<typeof subscribe>, { outcome:
 };
 
 /** As the ledger gives it: the listing as it was sold, the seller by id. */
-export const subscriptionRecordExample: OutputOf<typeof listSubscriptions>['items'][number] = { ...subscriptionExample, listing: LISTING_REF, seller_id: SELLER_ID };
+export const subscriptionRecordExample: OutputOf<typeof listSubscriptions>['items'][number] = {
+  ...subscriptionExample,
+  listing: LISTING_REF,
+  seller_id: SELLER_ID,
+};
 
 export const listingCardExample: OutputOf<typeof getListingCards>['listings'][number] = {
   ...LISTING_REF,
@@ -30,16 +51,31 @@ export const listingCardExample: OutputOf<typeof getListingCards>['listings'][nu
   demo_endpoint: null,
 };
 
-const listing = { ...LISTING_REF, delivery_type: 'api', provider: { id: SELLER_ID, display_name: SELLER.display_name } };
+const listing = {
+  ...LISTING_REF,
+  delivery_type: 'api',
+  provider: { id: SELLER_ID, display_name: SELLER.display_name },
+};
 const { connection_instructions, auth_method, demo_endpoint } = listingCardExample;
 
 export const listedSubscriptionExample = { ...subscriptionExample, listing };
-export const subscriptionDetailExample = { ...subscriptionExample, listing: { ...listing, connection_instructions, auth_method, demo_endpoint } };
+export const subscriptionDetailExample = {
+  ...subscriptionExample,
+  listing: { ...listing, connection_instructions, auth_method, demo_endpoint },
+};
 
 export const subscriptionOfferExample: OutputOf<typeof createPayment> = {
   payment_id: PAYMENT_ID,
   status: 'pending',
-  requirements: { depositAddress: DEPOSIT_ADDRESS, amount: '9.99', amount_base_units: '9990000', currency: 'USDC', network: 'eip155:84532', relayRequestId: RELAY_REQUEST_ID, expiresAt: LATER },
+  requirements: {
+    depositAddress: DEPOSIT_ADDRESS,
+    amount: '9.99',
+    amount_base_units: '9990000',
+    currency: 'USDC',
+    network: 'eip155:84532',
+    relayRequestId: RELAY_REQUEST_ID,
+    expiresAt: LATER,
+  },
   fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
   provider: 'sandbox',
 };
@@ -49,7 +85,14 @@ const { payment_id, requirements, fees } = subscriptionOfferExample;
 export const verifiedExample: Extract<OutputOf<typeof verifyPayment>, { outcome: 'completed' }> = {
   outcome: 'completed',
   subscription: subscriptionExample,
-  payment: { payment_id, requirements, fees, status: 'completed', transaction_hash: TRANSACTION_HASH, completed_at: LATER },
+  payment: {
+    payment_id,
+    requirements,
+    fees,
+    status: 'completed',
+    transaction_hash: TRANSACTION_HASH,
+    completed_at: LATER,
+  },
 };
 
 export const paymentExample: OutputOf<typeof getPayment> = {

@@ -1,6 +1,12 @@
 import type { OutputOf } from '@market/contracts';
 import { getListingCards, listingCard } from '@market/contracts/catalog';
-import { cancelSubscription, getSubscription, listSubscriptions, subscriptionStatus, subscriptionView } from '@market/contracts/payments-ledger';
+import {
+  cancelSubscription,
+  getSubscription,
+  listSubscriptions,
+  subscriptionStatus,
+  subscriptionView,
+} from '@market/contracts/payments-ledger';
 import { MessageBus, refuse, type Call } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Delete, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
@@ -28,11 +34,25 @@ const subscriptionsQuery = {
 };
 
 const properties = jsonSchemaOf(subscriptionView).properties as Record<string, JsonSchema>;
-const { connection_instructions, auth_method, demo_endpoint, delivery_type } = jsonSchemaOf(listingCard).properties as { [name: string]: JsonSchema };
+const { connection_instructions, auth_method, demo_endpoint, delivery_type } = jsonSchemaOf(listingCard).properties as {
+  [name: string]: JsonSchema;
+};
 const PROVIDER = objectSchema({ id: { type: 'string', format: 'uuid' }, display_name: { type: 'string' } });
-const LISTING: Record<string, JsonSchema> = { id: { type: 'string', format: 'uuid' }, name: { type: 'string' }, slug: { type: 'string' }, delivery_type: { ...delivery_type, type: ['string', 'null'], enum: [...(delivery_type!.enum as string[]), null] }, provider: PROVIDER };
-const withListing = (listing: Record<string, JsonSchema>): JsonSchema => objectSchema({ ...properties, listing: objectSchema(listing) });
-const detailSchema = withListing({ ...LISTING, connection_instructions: connection_instructions!, auth_method: { ...auth_method, type: ['string', 'null'], enum: [...(auth_method!.enum as string[]), null] }, demo_endpoint: demo_endpoint! });
+const LISTING: Record<string, JsonSchema> = {
+  id: { type: 'string', format: 'uuid' },
+  name: { type: 'string' },
+  slug: { type: 'string' },
+  delivery_type: { ...delivery_type, type: ['string', 'null'], enum: [...(delivery_type!.enum as string[]), null] },
+  provider: PROVIDER,
+};
+const withListing = (listing: Record<string, JsonSchema>): JsonSchema =>
+  objectSchema({ ...properties, listing: objectSchema(listing) });
+const detailSchema = withListing({
+  ...LISTING,
+  connection_instructions: connection_instructions!,
+  auth_method: { ...auth_method, type: ['string', 'null'], enum: [...(auth_method!.enum as string[]), null] },
+  demo_endpoint: demo_endpoint!,
+});
 
 @ApiTags('Subscriptions')
 @Controller('subscriptions')
@@ -51,13 +71,24 @@ export class SubscriptionsHttpController {
     description: 'Newest first. One past its current_period_end is expired.',
     asks: [listSubscriptions],
     query: subscriptionsQuery,
-    answer: { schema: pageSchema(withListing(LISTING)), example: paginated([listedSubscriptionExample], 1, { page: 1, limit: MOST_A_PAGE }) },
+    answer: {
+      schema: pageSchema(withListing(LISTING)),
+      example: paginated([listedSubscriptionExample], 1, { page: 1, limit: MOST_A_PAGE }),
+    },
   })
-  async listSubscriptions(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listSubscriptions(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const query = readQuery(subscriptionsQuery, raw);
     const { items, total } = await this.bus.request(listSubscriptions, query, request.call);
     const completed = await this.complete(items, request.call);
-    const body = paginated(completed.map(({ view }) => view), total, query);
+    const body = paginated(
+      completed.map(({ view }) => view),
+      total,
+      query,
+    );
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     return body;
   }
@@ -67,15 +98,23 @@ export class SubscriptionsHttpController {
   @RequireScope('read')
   @Operation({
     summary: 'One subscription, and how to connect',
-    description: 'Its subscriber alone sees it. What the catalog knows of the listing is null once the listing is gone.',
+    description:
+      'Its subscriber alone sees it. What the catalog knows of the listing is null once the listing is gone.',
     asks: [getSubscription],
     answer: { schema: envelopeSchema(detailSchema), example: success(subscriptionDetailExample) },
   })
   async getSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentCall() call: Call) {
     const id = uuidOr(subscriptionId, () => refuse(getSubscription, 'subscription_not_found', {}));
-    const [completed] = await this.complete([await this.bus.request(getSubscription, { subscriptionId: id }, call)], call);
+    const [completed] = await this.complete(
+      [await this.bus.request(getSubscription, { subscriptionId: id }, call)],
+      call,
+    );
     const { view, card } = completed!;
-    const connection = { connection_instructions: card?.connection_instructions ?? null, auth_method: card?.auth_method ?? null, demo_endpoint: card?.demo_endpoint ?? null };
+    const connection = {
+      connection_instructions: card?.connection_instructions ?? null,
+      auth_method: card?.auth_method ?? null,
+      demo_endpoint: card?.demo_endpoint ?? null,
+    };
     return success({ ...view, listing: { ...view.listing, ...connection } });
   }
 
@@ -83,9 +122,13 @@ export class SubscriptionsHttpController {
   @RequireScope('subscribe')
   @Operation({
     summary: 'End a subscription',
-    description: 'At once, and by its subscriber alone; what was paid for the rest of the period is not returned. Repeating it changes nothing.',
+    description:
+      'At once, and by its subscriber alone; what was paid for the rest of the period is not returned. Repeating it changes nothing.',
     asks: [cancelSubscription],
-    answer: { schema: envelopeSchema(jsonSchemaOf(cancelSubscription.output)), example: success({ id: SUBSCRIPTION_ID, status: 'cancelled' }) },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(cancelSubscription.output)),
+      example: success({ id: SUBSCRIPTION_ID, status: 'cancelled' }),
+    },
   })
   async cancelSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentCall() call: Call) {
     const id = uuidOr(subscriptionId, () => refuse(cancelSubscription, 'subscription_not_found', {}));
@@ -95,12 +138,30 @@ export class SubscriptionsHttpController {
   /** The listing as it is named today; as it was sold, where it is gone. */
   private async complete(records: SubscriptionRecord[], call: Call) {
     const ids = [...new Set(records.map(({ listing_id }) => listing_id))];
-    const [{ listings }, partyOf] = await Promise.all([ids.length > 0 ? this.bus.request(getListingCards, { ids }, call) : { listings: [] as Card[] }, this.parties.named(records.map(({ seller_id }) => seller_id), call)]);
+    const [{ listings }, partyOf] = await Promise.all([
+      ids.length > 0 ? this.bus.request(getListingCards, { ids }, call) : { listings: [] as Card[] },
+      this.parties.named(
+        records.map(({ seller_id }) => seller_id),
+        call,
+      ),
+    ]);
     const cards = new Map(listings.map((card) => [card.id, card]));
     return records.map(({ seller_id, listing, ...subscription }) => {
       const card = cards.get(listing.id);
       const { id, name, slug } = card ?? listing;
-      return { card, view: { ...subscription, listing: { id, name, slug, delivery_type: card?.delivery_type ?? null, provider: withoutPicture(partyOf(seller_id)) } } };
+      return {
+        card,
+        view: {
+          ...subscription,
+          listing: {
+            id,
+            name,
+            slug,
+            delivery_type: card?.delivery_type ?? null,
+            provider: withoutPicture(partyOf(seller_id)),
+          },
+        },
+      };
     });
   }
 }

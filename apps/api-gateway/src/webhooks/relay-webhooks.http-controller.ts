@@ -23,15 +23,28 @@ export class RelayWebhooksHttpController {
   @Public({ body: 'opaque', bodyLimitBytes: MAX_BODY_BYTES, rate: 'catalog' })
   @Operation({
     summary: 'Hear Relay of a payment it carries',
-    description: 'For Relay alone, which signs what it sends with the API key of this marketplace. It moves nothing by itself: Relay is asked at once where the payment stands.',
+    description:
+      'For Relay alone, which signs what it sends with the API key of this marketplace. It moves nothing by itself: Relay is asked at once where the payment stands.',
     asks: [hearRelay],
-    body: { examples: { pending: { event: 'request.status.updated', timestamp: 1_790_000_000_000, data: { status: 'pending', requestId: RELAY_REQUEST_ID } } } },
+    body: {
+      examples: {
+        pending: {
+          event: 'request.status.updated',
+          timestamp: 1_790_000_000_000,
+          data: { status: 'pending', requestId: RELAY_REQUEST_ID },
+        },
+      },
+    },
     answer: { schema: envelopeSchema(jsonSchemaOf(hearRelay.output)), example: success({ received: true }) },
   })
   @ApiHeader({ name: TIMESTAMP, required: false, description: 'Unix time of sending.' })
   @ApiHeader({ name: SIGNATURE, required: false, description: 'HMAC-SHA256 of the time, a dot and the body, in hex.' })
   async hearRelay(@Req() request: FastifyRequest) {
-    const webhook = { timestamp: headerOf(request, TIMESTAMP, 16), signature: headerOf(request, SIGNATURE, 64), body: (request.body as string | undefined) ?? '' };
+    const webhook = {
+      timestamp: headerOf(request, TIMESTAMP, 16),
+      signature: headerOf(request, SIGNATURE, 64),
+      body: (request.body as string | undefined) ?? '',
+    };
     return success(await this.bus.request(hearRelay, webhook, request.call));
   }
 }

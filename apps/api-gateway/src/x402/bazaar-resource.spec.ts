@@ -2,27 +2,47 @@ import { listingExample } from '../listings/listings.examples.js';
 import { bazaarResource, toResource } from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
 
-const resourceOf = (changes: Partial<typeof listingExample>) => toResource('https://market.test', { ...listingExample, ...changes }, []);
+const resourceOf = (changes: Partial<typeof listingExample>) =>
+  toResource('https://market.test', { ...listingExample, ...changes }, []);
 
 describe('a listing as facilitators list it', () => {
   it('is called where no key is needed', () => {
     expect(bazaarResource.parse(resourceExample)).toEqual(resourceExample);
     expect(resourceExample.resource).toBe(`https://market.example/api/v1/x402/${listingExample.slug}`);
-    expect(resourceExample.accepts).toEqual([{ scheme: 'exact', network: 'eip155:84532', amount: '20000', asset: expect.any(String), payTo: '0x52908400098527886E0F7030069857D2E4169EE7', maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2' } }]);
+    expect(resourceExample.accepts).toEqual([
+      {
+        scheme: 'exact',
+        network: 'eip155:84532',
+        amount: '20000',
+        asset: expect.any(String),
+        payTo: '0x52908400098527886E0F7030069857D2E4169EE7',
+        maxTimeoutSeconds: 600,
+        extra: { name: 'USDC', version: '2' },
+      },
+    ]);
   });
 
   it('accepts nothing where no signed authorization pays its price', () => {
     expect(resourceOf({}).accepts).toEqual([]);
   });
 
-  it.each(['Größe', 'x'.repeat(33), 'a\nb'])('leaves out the service name %p, which the protocol has no room for', (name) => {
-    const resource = resourceOf({ name });
-    expect(resource).not.toHaveProperty('serviceName');
-    expect(resource.description).toBe(`${name}: ${listingExample.description}`);
-  });
+  it.each(['Größe', 'x'.repeat(33), 'a\nb'])(
+    'leaves out the service name %p, which the protocol has no room for',
+    (name) => {
+      const resource = resourceOf({ name });
+      expect(resource).not.toHaveProperty('serviceName');
+      expect(resource.description).toBe(`${name}: ${listingExample.description}`);
+    },
+  );
 
   it('keeps five tags of those that fit', () => {
-    expect(resourceOf({ tags: ['über', 'a', 'b', 'y'.repeat(33), 'c', 'd', 'e', 'f'] }).tags).toEqual(['a', 'b', 'c', 'd', 'e']);
+    expect(resourceOf({ tags: ['über', 'a', 'b', 'y'.repeat(33), 'c', 'd', 'e', 'f'] }).tags).toEqual([
+      'a',
+      'b',
+      'c',
+      'd',
+      'e',
+    ]);
   });
 
   it('shows icons that come over TLS', () => {

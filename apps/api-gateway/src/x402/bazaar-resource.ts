@@ -6,7 +6,14 @@ export const RESOURCE_TYPE = 'http';
 export const SCHEME = exactTerms.shape.scheme.value;
 
 const bazaar = z.object({
-  info: z.object({ input: z.object({ type: z.literal(RESOURCE_TYPE), method: z.literal('POST'), bodyType: z.literal('json'), body: z.object({}) }) }),
+  info: z.object({
+    input: z.object({
+      type: z.literal(RESOURCE_TYPE),
+      method: z.literal('POST'),
+      bodyType: z.literal('json'),
+      body: z.object({}),
+    }),
+  }),
 });
 
 export const EXTENSIONS = ['bazaar'] as const satisfies (keyof z.output<typeof bazaarResource>['extensions'])[];
@@ -34,13 +41,16 @@ export type BazaarResource = z.output<typeof bazaarResource>;
 const MOST_TAGS = 5;
 const isShortAscii = (text: string): boolean => /^[ -~]{1,32}$/.test(text);
 
-export const serviceNameOf = (name: string): { serviceName?: string } => (isShortAscii(name) ? { serviceName: name } : {});
+export const serviceNameOf = (name: string): { serviceName?: string } =>
+  isShortAscii(name) ? { serviceName: name } : {};
 
 /** Where it is called without a key. @param base the marketplace's own address, without a slash at its end. */
 export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
 
 /** How the call is made: a POST of whatever JSON object its seller accepts. */
-export const BAZAAR: z.output<typeof bazaar> = { info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: {} } } };
+export const BAZAAR: z.output<typeof bazaar> = {
+  info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: {} } },
+};
 
 /** The same as a 402 says it, with its JSON Schema. */
 export const BAZAAR_EXTENSION = {
@@ -51,7 +61,12 @@ export const BAZAAR_EXTENSION = {
     properties: {
       input: {
         type: 'object',
-        properties: { type: { type: 'string', const: RESOURCE_TYPE }, method: { type: 'string', enum: ['POST'] }, bodyType: { type: 'string', enum: ['json'] }, body: { type: 'object' } },
+        properties: {
+          type: { type: 'string', const: RESOURCE_TYPE },
+          method: { type: 'string', enum: ['POST'] },
+          bodyType: { type: 'string', enum: ['json'] },
+          body: { type: 'object' },
+        },
         required: ['type', 'method', 'bodyType', 'body'],
         additionalProperties: false,
       },

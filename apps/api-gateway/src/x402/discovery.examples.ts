@@ -5,4 +5,6 @@ import { toResource, type BazaarResource } from './bazaar-resource.js';
 
 const { extra, ...terms } = offerExample.x402!;
 
-export const resourceExample: BazaarResource = toResource(EXAMPLE_URL, listingExample, [{ ...terms, extra: { name: extra.name, version: extra.version } }]);
+export const resourceExample: BazaarResource = toResource(EXAMPLE_URL, listingExample, [
+  { ...terms, extra: { name: extra.name, version: extra.version } },
+]);

@@ -11,7 +11,15 @@ import { sendCacheable } from '../http/public-cache.js';
 import { cutParam, integerParam, readQuery, textParam, type QueryOf } from '../http/query.js';
 import { jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { bazaarResource, callUrl, EXTENSIONS, RESOURCE_TYPE, SCHEME, toResource, type BazaarResource } from './bazaar-resource.js';
+import {
+  bazaarResource,
+  callUrl,
+  EXTENSIONS,
+  RESOURCE_TYPE,
+  SCHEME,
+  toResource,
+  type BazaarResource,
+} from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
 
 const FURTHEST = 1_000_000_000;
@@ -26,7 +34,12 @@ const filters = {
 };
 const limit = cutParam(1, 100, 20);
 const resourcesQuery = { ...filters, limit, offset: integerParam(0, FURTHEST, 0) };
-const searchQuery = { query: textParam(200, 'As q of GET /listings; all where it is left out.'), ...filters, limit, cursor: { ...integerParam(0, FURTHEST, 0), description: 'pagination.cursor of the page before.' } };
+const searchQuery = {
+  query: textParam(200, 'As q of GET /listings; all where it is left out.'),
+  ...filters,
+  limit,
+  cursor: { ...integerParam(0, FURTHEST, 0), description: 'pagination.cursor of the page before.' },
+};
 type Filters = QueryOf<typeof filters>;
 
 const integer: JsonSchema = { type: 'integer' };
@@ -55,14 +68,29 @@ export class DiscoveryHttpController {
     query: resourcesQuery,
     cacheable: true,
     answer: {
-      schema: objectSchema({ x402Version: version, items: resources, pagination: { ...objectSchema({ limit: integer, offset: integer, total: integer }), description: 'With total_is_estimate: true as GET /listings has it.' } }),
+      schema: objectSchema({
+        x402Version: version,
+        items: resources,
+        pagination: {
+          ...objectSchema({ limit: integer, offset: integer, total: integer }),
+          description: 'With total_is_estimate: true as GET /listings has it.',
+        },
+      }),
       example: { x402Version: 2, items: [resourceExample], pagination: { limit: 20, offset: 0, total: 1 } },
     },
   })
-  async listResources(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async listResources(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const { limit, offset, ...filters } = readQuery(resourcesQuery, raw);
     const { items, total, totalIsEstimate } = await this.find({ sort: 'newest' }, filters, offset, limit, request.call);
-    return sendCacheable(request, reply, { x402Version: 2, items, pagination: { limit, offset, total, ...(totalIsEstimate && { total_is_estimate: true }) } });
+    return sendCacheable(request, reply, {
+      x402Version: 2,
+      items,
+      pagination: { limit, offset, total, ...(totalIsEstimate && { total_is_estimate: true }) },
+    });
   }
 
   @Get('discovery/search')
@@ -74,15 +102,34 @@ export class DiscoveryHttpController {
     query: searchQuery,
     cacheable: true,
     answer: {
-      schema: objectSchema({ x402Version: version, resources, partialResults: { type: 'boolean', const: false }, pagination: objectSchema({ limit: integer, cursor: { type: ['string', 'null'] } }) }),
-      example: { x402Version: 2, resources: [resourceExample], partialResults: false, pagination: { limit: 20, cursor: null } },
+      schema: objectSchema({
+        x402Version: version,
+        resources,
+        partialResults: { type: 'boolean', const: false },
+        pagination: objectSchema({ limit: integer, cursor: { type: ['string', 'null'] } }),
+      }),
+      example: {
+        x402Version: 2,
+        resources: [resourceExample],
+        partialResults: false,
+        pagination: { limit: 20, cursor: null },
+      },
     },
   })
-  async searchResources(@Query() raw: object, @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
+  async searchResources(
+    @Query() raw: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
     const { query, limit, cursor, ...filters } = readQuery(searchQuery, raw);
     const { items, total } = await this.find({ q: query, sort: 'popular' }, filters, cursor, limit, request.call);
     const next = cursor + limit;
-    return sendCacheable(request, reply, { x402Version: 2, resources: items, partialResults: false, pagination: { limit, cursor: next < Math.min(total, FURTHEST) ? String(next) : null } });
+    return sendCacheable(request, reply, {
+      x402Version: 2,
+      resources: items,
+      partialResults: false,
+      pagination: { limit, cursor: next < Math.min(total, FURTHEST) ? String(next) : null },
+    });
   }
 
   /** For crawlers, which read addresses alone: the hundred that are called most. */
@@ -90,30 +137,62 @@ export class DiscoveryHttpController {
   @Public()
   @ApiExcludeEndpoint()
   async getWellKnown(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    const found = await this.bus.request(searchListings, { ...PAID_PER_CALL, sort: 'popular', page: 1, limit: WELL_KNOWN }, request.call);
-    return sendCacheable(request, reply, { version: 1, resources: listingsOf(found).map((listing) => callUrl(this.base, listing)) });
+    const found = await this.bus.request(
+      searchListings,
+      { ...PAID_PER_CALL, sort: 'popular', page: 1, limit: WELL_KNOWN },
+      request.call,
+    );
+    return sendCacheable(request, reply, {
+      version: 1,
+      resources: listingsOf(found).map((listing) => callUrl(this.base, listing)),
+    });
   }
 
-  private async find(search: { q?: string; sort: 'newest' | 'popular' }, filters: Filters, offset: number, limit: number, call: Call): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
+  private async find(
+    search: { q?: string; sort: 'newest' | 'popular' },
+    filters: Filters,
+    offset: number,
+    limit: number,
+    call: Call,
+  ): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
     const leastMicros = await this.leastPriceOf(filters, call);
     if (leastMicros === undefined) return { items: [], total: 0, totalIsEstimate: false };
     const wanted = { ...PAID_PER_CALL, ...search, minPriceMicros: leastMicros };
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
-    const pages = await Promise.all((skipped === 0 ? [page] : [page, page + 1]).map((number) => this.bus.request(searchListings, { ...wanted, page: number, limit }, call)));
+    const pages = await Promise.all(
+      (skipped === 0 ? [page] : [page, page + 1]).map((number) =>
+        this.bus.request(searchListings, { ...wanted, page: number, limit }, call),
+      ),
+    );
     const listings = pages.flatMap(listingsOf).slice(skipped, skipped + limit);
-    const { terms } = listings.length === 0 ? { terms: [] } : await this.bus.request(quoteExact, { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) }, call);
+    const { terms } =
+      listings.length === 0
+        ? { terms: [] }
+        : await this.bus.request(
+            quoteExact,
+            { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) },
+            call,
+          );
     const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? []));
     return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
   }
 
   /** Terms differ from listing to listing in their amount alone: what a filter asks of them, every price from some least one on meets, or none does. */
-  private async leastPriceOf({ type, extensions, payTo, scheme, network }: Filters, call: Call): Promise<string | undefined> {
+  private async leastPriceOf(
+    { type, extensions, payTo, scheme, network }: Filters,
+    call: Call,
+  ): Promise<string | undefined> {
     if (type !== undefined && type !== RESOURCE_TYPE) return undefined;
     if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return undefined;
     if (payTo === undefined && scheme === undefined && network === undefined) return PAID_PER_CALL.minPriceMicros;
     const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [DEAREST_MICROS] }, call);
-    const isTaken = terms[0]!.some((taken) => (payTo ?? taken.payTo).toLowerCase() === taken.payTo.toLowerCase() && (scheme ?? SCHEME) === taken.scheme && (network ?? taken.network) === taken.network);
+    const isTaken = terms[0]!.some(
+      (taken) =>
+        (payTo ?? taken.payTo).toLowerCase() === taken.payTo.toLowerCase() &&
+        (scheme ?? SCHEME) === taken.scheme &&
+        (network ?? taken.network) === taken.network,
+    );
     return isTaken ? minimumMicros : undefined;
   }
 }

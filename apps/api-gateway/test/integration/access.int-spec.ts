@@ -1,5 +1,12 @@
 import type { Scope } from '@market/contracts';
-import { apiKeyOf, apiKeyRevoked, authenticate, getProfile, sessionEnded, sessionTokenOf } from '@market/contracts/identity';
+import {
+  apiKeyOf,
+  apiKeyRevoked,
+  authenticate,
+  getProfile,
+  sessionEnded,
+  sessionTokenOf,
+} from '@market/contracts/identity';
 import { profileExample } from '../../src/identity/identity.examples.js';
 import { BUYER_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
 import { KEY_MEMORY_MS } from '../../src/http/authenticator.js';
@@ -66,7 +73,12 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
 
 const OPERATIONS = Object.entries(ACCESS).map(([operation, access]) => {
   const [method, template] = operation.split(' ') as [string, string];
-  return { operation, method, access, path: template.replace('{relayRequestId}', RELAY_REQUEST_ID).replace(/\{\w+\}/, BUYER_ID) };
+  return {
+    operation,
+    method,
+    access,
+    path: template.replace('{relayRequestId}', RELAY_REQUEST_ID).replace(/\{\w+\}/, BUYER_ID),
+  };
 });
 const COOKIE = '__Host-am_session';
 const SCOPES: Scope[] = ['read', 'write', 'subscribe'];
@@ -84,22 +96,32 @@ describe('who may use what', () => {
   it('is stated for every operation that is served', async () => {
     const { json } = await send(world, 'GET', '/openapi.json');
     const paths = (json as unknown as { paths: Record<string, object> }).paths;
-    const served = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`));
+    const served = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`),
+    );
     expect(served.sort()).toEqual(Object.keys(ACCESS).sort());
   });
 
   describe.each(OPERATIONS)('$operation', ({ method, path, access }) => {
     const ask = (key?: string) => send(world, method, path, { key });
 
-    it(access === 'public' || access === 'optional' ? 'answers strangers' : 'answers strangers 401, before it looks at anything else', async () => {
-      const answer = await ask();
-      if (access === 'public' || access === 'optional') expect(answer.status).not.toBe(401);
-      else {
-        expectRefused(answer, 401, 'UNAUTHORIZED');
-        const withBadBody = await send(world, method, path, { headers: { 'content-type': 'text/plain', 'content-length': '3' }, body: '{"x' });
-        expectRefused(withBadBody, 401, 'UNAUTHORIZED');
-      }
-    });
+    it(
+      access === 'public' || access === 'optional'
+        ? 'answers strangers'
+        : 'answers strangers 401, before it looks at anything else',
+      async () => {
+        const answer = await ask();
+        if (access === 'public' || access === 'optional') expect(answer.status).not.toBe(401);
+        else {
+          expectRefused(answer, 401, 'UNAUTHORIZED');
+          const withBadBody = await send(world, method, path, {
+            headers: { 'content-type': 'text/plain', 'content-length': '3' },
+            body: '{"x',
+          });
+          expectRefused(withBadBody, 401, 'UNAUTHORIZED');
+        }
+      },
+    );
 
     const isOpen = access === 'public' || access === 'optional';
 
@@ -108,7 +130,11 @@ describe('who may use what', () => {
       if (isOpen) expect(answer.status).toBe((await ask()).status);
       else {
         expectRefused(answer, 401, 'UNAUTHORIZED');
-        expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization, Cookie', 'www-authenticate': expect.stringContaining('Bearer') });
+        expect(answer.headers).toMatchObject({
+          'cache-control': 'no-store',
+          vary: 'Authorization, Cookie',
+          'www-authenticate': expect.stringContaining('Bearer'),
+        });
       }
     });
 
@@ -121,44 +147,82 @@ describe('who may use what', () => {
           expect(answer.json.error!.details).toMatchObject({ account_types: ['human'] });
         } else if (isScope(access) && scope !== access) {
           expectRefused(answer, 403, 'FORBIDDEN', 'scope_missing');
-          expect(answer.json.error).toMatchObject({ details: { required_scope: access }, recovery: { next_action: 'create_key_with_scope' } });
+          expect(answer.json.error).toMatchObject({
+            details: { required_scope: access },
+            recovery: { next_action: 'create_key_with_scope' },
+          });
         } else expect([401, 403]).not.toContain(answer.status);
       }
     });
   });
 
   describe.each(OPERATIONS)('$operation', ({ method, path, access }) => {
-    it(isScope(access) ? 'is for keys of agents, not for sessions of humans' : 'does not turn a human away', async () => {
-      const answers = [
-        await send(world, method, path, { key: world.human().token }),
-        await send(world, method, path, { headers: { cookie: `${COOKIE}=${world.human().token}`, 'sec-fetch-site': 'same-origin' } }),
-      ];
-      for (const answer of answers) {
-        if (isScope(access)) {
-          expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
-          expect(answer.json.error!.details).toMatchObject({ account_types: ['agent'] });
-        } else expect([401, 403]).not.toContain(answer.status);
-      }
-    });
+    it(
+      isScope(access) ? 'is for keys of agents, not for sessions of humans' : 'does not turn a human away',
+      async () => {
+        const answers = [
+          await send(world, method, path, { key: world.human().token }),
+          await send(world, method, path, {
+            headers: { cookie: `${COOKIE}=${world.human().token}`, 'sec-fetch-site': 'same-origin' },
+          }),
+        ];
+        for (const answer of answers) {
+          if (isScope(access)) {
+            expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
+            expect(answer.json.error!.details).toMatchObject({ account_types: ['agent'] });
+          } else expect([401, 403]).not.toContain(answer.status);
+        }
+      },
+    );
   });
 
   describe('a session cookie', () => {
-    const me = (cookie: string, headers: Record<string, string> = {}) => send(world, 'GET', '/me', { headers: { cookie, ...headers } });
-    const signOut = (headers: Record<string, string>) => send(world, 'DELETE', '/auth/session', { headers: { ...headers, cookie: `${COOKIE}=${world.human().token}` } });
+    const me = (cookie: string, headers: Record<string, string> = {}) =>
+      send(world, 'GET', '/me', { headers: { cookie, ...headers } });
+    const signOut = (headers: Record<string, string>) =>
+      send(world, 'DELETE', '/auth/session', { headers: { ...headers, cookie: `${COOKIE}=${world.human().token}` } });
 
     it('changes things from pages of the marketplace alone', async () => {
-      const own: Record<string, string>[] = [{ 'sec-fetch-site': 'same-origin', origin: 'https://market.test' }, { 'sec-fetch-site': 'same-origin' }, { origin: 'https://market.test' }];
+      const own: Record<string, string>[] = [
+        { 'sec-fetch-site': 'same-origin', origin: 'https://market.test' },
+        { 'sec-fetch-site': 'same-origin' },
+        { origin: 'https://market.test' },
+      ];
       for (const headers of own) expect((await signOut(headers)).status).toBe(200);
-      const foreign: Record<string, string>[] = [{}, { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }, { origin: 'https://evil.test' }, { origin: 'null' }, { origin: 'https://market.test.evil.test' }];
+      const foreign: Record<string, string>[] = [
+        {},
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+        { 'sec-fetch-site': 'none' },
+        { origin: 'https://evil.test' },
+        { origin: 'null' },
+        { origin: 'https://market.test.evil.test' },
+      ];
       for (const headers of foreign) expectRefused(await signOut(headers), 403, 'FORBIDDEN', 'cross_site_write');
-      expect((await send(world, 'DELETE', '/auth/session', { key: world.human().token, headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(200);
+      expect(
+        (
+          await send(world, 'DELETE', '/auth/session', {
+            key: world.human().token,
+            headers: { 'sec-fetch-site': 'cross-site' },
+          })
+        ).status,
+      ).toBe(200);
       expect((await me(`${COOKIE}=${world.human().token}`, { 'sec-fetch-site': 'cross-site' })).status).toBe(200);
     });
 
     it('is no credential when it holds a key, is there twice, or is not whole', async () => {
       const { token } = world.human();
       const { key } = world.agent();
-      for (const cookie of [`${COOKIE}=${key}`, `${COOKIE}=${token}; ${COOKIE}=${token}`, `${COOKIE}=${token}x`, `${COOKIE}=`, `${COOKIE}="${token}"`, `other=${token}`, `api_key=${key}`]) expectRefused(await me(cookie), 401, 'UNAUTHORIZED');
+      for (const cookie of [
+        `${COOKIE}=${key}`,
+        `${COOKIE}=${token}; ${COOKIE}=${token}`,
+        `${COOKIE}=${token}x`,
+        `${COOKIE}=`,
+        `${COOKIE}="${token}"`,
+        `other=${token}`,
+        `api_key=${key}`,
+      ])
+        expectRefused(await me(cookie), 401, 'UNAUTHORIZED');
     });
 
     it('is not looked at beside an Authorization header, good or bad', async () => {
@@ -176,7 +240,8 @@ describe('who may use what', () => {
 
     it('does not stand between anyone and a public page, however old it is', async () => {
       const old = `${COOKIE}=${sessionTokenOf('o'.repeat(43))}`;
-      for (const path of ['/listings', `/listings/${BUYER_ID}`, '/health']) expect((await send(world, 'GET', path, { headers: { cookie: old } })).status).toBe(200);
+      for (const path of ['/listings', `/listings/${BUYER_ID}`, '/health'])
+        expect((await send(world, 'GET', path, { headers: { cookie: old } })).status).toBe(200);
     });
 
     it('opens nothing once the session ended', async () => {
@@ -196,10 +261,28 @@ describe('who may use what', () => {
       send(world, 'GET', `/me?api_key=${key}`),
       send(world, 'GET', `/me?access_token=${key}`),
       send(world, 'GET', '/me', { key: unknown }),
-      ...['', key, `Basic ${key}`, `Bearer ${key}x`, `Bearer  ${key}`, `bearer: ${key}`, `Bearer ${key.slice(0, 12)}`, `Token ${key}`, `Bearer ${key}, Bearer ${key}`].map((authorization) => send(world, 'GET', '/me', { headers: { authorization } })),
-      ...['x-api-key', 'api-key', 'cookie', 'proxy-authorization', 'x-authorization'].map((name) => send(world, 'GET', '/me', { headers: { [name]: `Bearer ${key}` } })),
-      sendRaw(world, `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nAuthorization: Bearer ${key}\r\n\r\n`),
-      sendRaw(world, `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nauthorization: Basic x\r\n\r\n`),
+      ...[
+        '',
+        key,
+        `Basic ${key}`,
+        `Bearer ${key}x`,
+        `Bearer  ${key}`,
+        `bearer: ${key}`,
+        `Bearer ${key.slice(0, 12)}`,
+        `Token ${key}`,
+        `Bearer ${key}, Bearer ${key}`,
+      ].map((authorization) => send(world, 'GET', '/me', { headers: { authorization } })),
+      ...['x-api-key', 'api-key', 'cookie', 'proxy-authorization', 'x-authorization'].map((name) =>
+        send(world, 'GET', '/me', { headers: { [name]: `Bearer ${key}` } }),
+      ),
+      sendRaw(
+        world,
+        `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
+      ),
+      sendRaw(
+        world,
+        `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nauthorization: Basic x\r\n\r\n`,
+      ),
     ];
     const answers = await Promise.all(attempts);
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 401));
@@ -209,7 +292,8 @@ describe('who may use what', () => {
 
   it('takes the scheme in any case', async () => {
     const { key } = world.agent();
-    for (const scheme of ['bearer', 'BEARER', 'BeArEr']) expect((await send(world, 'GET', '/me', { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200);
+    for (const scheme of ['bearer', 'BEARER', 'BeArEr'])
+      expect((await send(world, 'GET', '/me', { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200);
   });
 
   it('ends for a revoked key at once where the signal arrives, and within a second where it does not', async () => {
@@ -221,7 +305,10 @@ describe('who may use what', () => {
 
     world.revokeSilently(untold.keyHash);
     const revokedAt = performance.now();
-    await eventually(async () => expect((await send(world, 'GET', '/me', { key: untold.key })).status).toBe(401), { withinMs: 3_000, everyMs: 10 });
+    await eventually(async () => expect((await send(world, 'GET', '/me', { key: untold.key })).status).toBe(401), {
+      withinMs: 3_000,
+      everyMs: 10,
+    });
     expect(performance.now() - revokedAt).toBeLessThan(KEY_MEMORY_MS + 500);
   });
 

@@ -19,68 +19,150 @@ describe('bad input', () => {
   });
   afterAll(() => world.stop());
 
-  const challenge = (body: object | string | Buffer | undefined, headers: Record<string, string | string[]> = {}) => send(world, 'POST', '/auth/challenge', { body, headers });
-  const fieldsOf = (answer: Awaited<ReturnType<typeof challenge>>): string[] => (answer.json.error!.details!.fields as { field: string }[]).map(({ field }) => field);
+  const challenge = (body: object | string | Buffer | undefined, headers: Record<string, string | string[]> = {}) =>
+    send(world, 'POST', '/auth/challenge', { body, headers });
+  const fieldsOf = (answer: Awaited<ReturnType<typeof challenge>>): string[] =>
+    (answer.json.error!.details!.fields as { field: string }[]).map(({ field }) => field);
 
   describe('in JSON bodies', () => {
-    it.each(['{', '{"a":}', "{'a':1}", '{"a":1}}', 'undefined', '{"a":NaN}', '{"a":01}', '{"a":1,}', '// x\n{}', '"\\x"', '{"a":"\n"}', '\0', '{"a":"\0"}'])('refuses %p, which is not JSON', async (body) => {
+    it.each([
+      '{',
+      '{"a":}',
+      "{'a':1}",
+      '{"a":1}}',
+      'undefined',
+      '{"a":NaN}',
+      '{"a":01}',
+      '{"a":1,}',
+      '// x\n{}',
+      '"\\x"',
+      '{"a":"\n"}',
+      '\0',
+      '{"a":"\0"}',
+    ])('refuses %p, which is not JSON', async (body) => {
       expectRefused(await challenge(body), 400, 'BAD_REQUEST', 'body_malformed');
     });
 
-    it.each(['[]', '1', '"text"', 'null', 'true', '[{"wallet_address":"x"}]'])('refuses %p, which is no object', async (body) => {
-      const answer = await challenge(body);
-      expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
-      expect(fieldsOf(answer)).toEqual(['body']);
-    });
-
-    it('refuses an empty body where one is needed', async () => {
-      for (const answer of [await challenge(undefined), await challenge('')]) expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
-    });
-
-    it.each(['{"__proto__":{"polluted":1},"wallet_address":"x"}', '{"constructor":{"prototype":{"polluted":1}}}', '{"constructor":1}', '{"prototype":1}', '{"a":{"__proto__":1}}', '{"\\u005f_proto__":1}', '{"toString":1}', '{"hasOwnProperty":1}', '{"valueOf":1}'])(
-      'refuses %s and lets nothing through to prototypes',
+    it.each(['[]', '1', '"text"', 'null', 'true', '[{"wallet_address":"x"}]'])(
+      'refuses %p, which is no object',
       async (body) => {
-        expectRefused(await challenge(body), 400, 'BAD_REQUEST', 'body_malformed');
-        expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+        const answer = await challenge(body);
+        expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
+        expect(fieldsOf(answer)).toEqual(['body']);
       },
     );
 
+    it('refuses an empty body where one is needed', async () => {
+      for (const answer of [await challenge(undefined), await challenge('')])
+        expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
+    });
+
+    it.each([
+      '{"__proto__":{"polluted":1},"wallet_address":"x"}',
+      '{"constructor":{"prototype":{"polluted":1}}}',
+      '{"constructor":1}',
+      '{"prototype":1}',
+      '{"a":{"__proto__":1}}',
+      '{"\\u005f_proto__":1}',
+      '{"toString":1}',
+      '{"hasOwnProperty":1}',
+      '{"valueOf":1}',
+    ])('refuses %s and lets nothing through to prototypes', async (body) => {
+      expectRefused(await challenge(body), 400, 'BAD_REQUEST', 'body_malformed');
+      expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    });
+
     it('refuses NUL and unpaired surrogates, and keeps every other text as it came', async () => {
-      for (const unfit of ['a\\u0000', '\\ud800', 'x\\udc00y']) expectRefused(await challenge(`{"wallet_address":"${unfit}"}`), 400, 'BAD_REQUEST', 'body_malformed');
-      for (const text of ['é', 'e\u0301', '👩‍🌾', '\u202ertl', '\u200b', '\ufeff', '\u007f', "'; DROP TABLE x;--", '<script>', '\u0001']) {
+      for (const unfit of ['a\\u0000', '\\ud800', 'x\\udc00y'])
+        expectRefused(await challenge(`{"wallet_address":"${unfit}"}`), 400, 'BAD_REQUEST', 'body_malformed');
+      for (const text of [
+        'é',
+        'e\u0301',
+        '👩‍🌾',
+        '\u202ertl',
+        '\u200b',
+        '\ufeff',
+        '\u007f',
+        "'; DROP TABLE x;--",
+        '<script>',
+        '\u0001',
+      ]) {
         expect((await challenge({ wallet_address: text })).status).toBe(200);
         expect(world.bus.asked(createChallenge).at(-1)!.walletAddress).toBe(text);
       }
     });
 
     it('refuses bytes that are not UTF-8', async () => {
-      expectRefused(await challenge(Buffer.from([...Buffer.from('{"wallet_address":"'), 0xff, ...Buffer.from('"}')])), 400, 'BAD_REQUEST', 'body_malformed');
-      expectRefused(await challenge(Buffer.from('{"wallet_address":"x"}', 'utf16le')), 400, 'BAD_REQUEST', 'body_malformed');
+      expectRefused(
+        await challenge(Buffer.from([...Buffer.from('{"wallet_address":"'), 0xff, ...Buffer.from('"}')])),
+        400,
+        'BAD_REQUEST',
+        'body_malformed',
+      );
+      expectRefused(
+        await challenge(Buffer.from('{"wallet_address":"x"}', 'utf16le')),
+        400,
+        'BAD_REQUEST',
+        'body_malformed',
+      );
     });
 
     it('refuses depth, and many keys, without falling over', async () => {
-      const nested = (depth: number): string => `{"wallet_address":"x","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+      const nested = (depth: number): string =>
+        `{"wallet_address":"x","deep":${'['.repeat(depth)}${']'.repeat(depth)}}`;
       expect(fieldsOf(await challenge(nested(30)))).toEqual(['deep']);
-      for (const depth of [33, 5_000, 100_000]) expectRefused(await challenge(nested(depth)), 400, 'BAD_REQUEST', 'body_malformed');
-      expectRefused(await challenge(Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`k${index}`, 1]))), 400, 'BAD_REQUEST', 'body_malformed');
+      for (const depth of [33, 5_000, 100_000])
+        expectRefused(await challenge(nested(depth)), 400, 'BAD_REQUEST', 'body_malformed');
+      expectRefused(
+        await challenge(Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`k${index}`, 1]))),
+        400,
+        'BAD_REQUEST',
+        'body_malformed',
+      );
     });
 
     it('names every unknown field and every wrong type at once', async () => {
-      const answer = await send(world, 'POST', '/listings', { key, body: { ...createListingExample, name: 1, description: 'short', status: 'suspended', provider_id: LISTING_ID, is_verified: true, slug: 'x', id: LISTING_ID, created_at: 'x' } });
+      const answer = await send(world, 'POST', '/listings', {
+        key,
+        body: {
+          ...createListingExample,
+          name: 1,
+          description: 'short',
+          status: 'suspended',
+          provider_id: LISTING_ID,
+          is_verified: true,
+          slug: 'x',
+          id: LISTING_ID,
+          created_at: 'x',
+        },
+      });
       expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
-      expect(fieldsOf(answer).sort()).toEqual(['created_at', 'description', 'id', 'is_verified', 'name', 'provider_id', 'slug', 'status']);
+      expect(fieldsOf(answer).sort()).toEqual([
+        'created_at',
+        'description',
+        'id',
+        'is_verified',
+        'name',
+        'provider_id',
+        'slug',
+        'status',
+      ]);
       expect(answer.json.error!.recovery).toMatchObject({ next_action: 'fix_request' });
     });
 
     it.each([-1, 0.0000001, 1e400, 1_000_001, '1', [1], {}])('refuses the price %p', async (price) => {
       const before = world.bus.asked(createListing).length;
-      const body = JSON.stringify({ ...createListingExample, pricing_amount: '@' }).replace('"@"', price === Infinity ? '1e400' : JSON.stringify(price));
+      const body = JSON.stringify({ ...createListingExample, pricing_amount: '@' }).replace(
+        '"@"',
+        price === Infinity ? '1e400' : JSON.stringify(price),
+      );
       expectRefused(await send(world, 'POST', '/listings', { key, body }), 400, 'BAD_REQUEST', 'request_invalid');
       expect(world.bus.asked(createListing)).toHaveLength(before);
     });
 
     it('measures names in characters, not in UTF-16 units', async () => {
-      const withName = (name: string) => send(world, 'POST', '/listings', { key, body: { ...createListingExample, name } });
+      const withName = (name: string) =>
+        send(world, 'POST', '/listings', { key, body: { ...createListingExample, name } });
       expect((await withName('👩'.repeat(100))).status).toBe(201);
       expectRefused(await withName('👩'.repeat(101)), 400, 'BAD_REQUEST');
       expectRefused(await withName('👩'), 400, 'BAD_REQUEST');
@@ -93,52 +175,137 @@ describe('bad input', () => {
     it('takes 256 KiB of JSON, 1 MiB for a new listing, and not a byte more', async () => {
       expect(Buffer.byteLength(padded(262_144))).toBe(262_144);
       expect((await challenge(padded(262_144))).status).toBe(200);
-      const headOf = (path: string, length: number): string => `POST /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`;
-      expectRefused(await sendRaw(world, headOf('/auth/challenge', 262_145)), 413, 'PAYLOAD_TOO_LARGE', 'body_too_large');
+      const headOf = (path: string, length: number): string =>
+        `POST /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`;
+      expectRefused(
+        await sendRaw(world, headOf('/auth/challenge', 262_145)),
+        413,
+        'PAYLOAD_TOO_LARGE',
+        'body_too_large',
+      );
       expectRefused(await sendRaw(world, headOf('/listings', 1_048_577)), 413, 'PAYLOAD_TOO_LARGE', 'body_too_large');
     });
 
     it('refuses headers that are too large', async () => {
-      expectRefused(await sendRaw(world, `GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-Fill: ${'x'.repeat(20_000)}\r\n\r\n`), 431, 'BAD_REQUEST', 'headers_too_large');
+      expectRefused(
+        await sendRaw(world, `GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-Fill: ${'x'.repeat(20_000)}\r\n\r\n`),
+        431,
+        'BAD_REQUEST',
+        'headers_too_large',
+      );
     });
   });
 
   describe('in content types', () => {
-    it.each(['text/plain', 'text/json', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'application/jsonp', 'application/xml', 'application/json; charset=latin1', 'application/json; charset=utf-16', 'garbage', 'application/', ';', 'application/vnd.api+json'])(
-      'refuses %p',
-      async (type) => {
-        expectRefused(await challenge('{"wallet_address":"x"}', { 'content-type': type }), 415, 'UNSUPPORTED_MEDIA_TYPE', 'json_required');
-      },
-    );
+    it.each([
+      'text/plain',
+      'text/json',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/jsonp',
+      'application/xml',
+      'application/json; charset=latin1',
+      'application/json; charset=utf-16',
+      'garbage',
+      'application/',
+      ';',
+      'application/vnd.api+json',
+    ])('refuses %p', async (type) => {
+      expectRefused(
+        await challenge('{"wallet_address":"x"}', { 'content-type': type }),
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+        'json_required',
+      );
+    });
 
-    it.each(['application/json', 'application/json;charset=utf-8', 'application/json; charset=UTF-8', 'Application/JSON', 'application/json; charset="utf8"', 'application/json; profile=x'])('takes %p', async (type) => {
+    it.each([
+      'application/json',
+      'application/json;charset=utf-8',
+      'application/json; charset=UTF-8',
+      'Application/JSON',
+      'application/json; charset="utf8"',
+      'application/json; profile=x',
+    ])('takes %p', async (type) => {
       expect((await challenge({ wallet_address: 'x' }, { 'content-type': type })).status).toBe(200);
     });
 
     it('refuses a body without a type, and one that is compressed', async () => {
-      const raw = (headers: string, body: string | Buffer) => sendRaw(world, Buffer.concat([Buffer.from(`POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\n${headers}Content-Length: ${body.length}\r\n\r\n`), Buffer.from(body)]));
+      const raw = (headers: string, body: string | Buffer) =>
+        sendRaw(
+          world,
+          Buffer.concat([
+            Buffer.from(
+              `POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\n${headers}Content-Length: ${body.length}\r\n\r\n`,
+            ),
+            Buffer.from(body),
+          ]),
+        );
       expectRefused(await raw('', '{"wallet_address":"x"}'), 415, 'UNSUPPORTED_MEDIA_TYPE');
-      expectRefused(await raw('Content-Type: application/json\r\nContent-Encoding: gzip\r\n', gzipSync('{"wallet_address":"x"}')), 415, 'UNSUPPORTED_MEDIA_TYPE');
+      expectRefused(
+        await raw('Content-Type: application/json\r\nContent-Encoding: gzip\r\n', gzipSync('{"wallet_address":"x"}')),
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+      );
     });
 
     it('does not mind a content type without a body where none is needed', async () => {
-      expect((await send(world, 'POST', '/listings/challenge', { key, headers: { 'content-type': 'application/json' } })).status).toBe(200);
-      expect((await send(world, 'DELETE', `/listings/${LISTING_ID}`, { key, headers: { 'content-type': 'application/json' } })).status).toBe(200);
+      expect(
+        (await send(world, 'POST', '/listings/challenge', { key, headers: { 'content-type': 'application/json' } }))
+          .status,
+      ).toBe(200);
+      expect(
+        (
+          await send(world, 'DELETE', `/listings/${LISTING_ID}`, {
+            key,
+            headers: { 'content-type': 'application/json' },
+          })
+        ).status,
+      ).toBe(200);
     });
   });
 
   describe('in queries', () => {
-    it.each(['page=0', 'page=-1', 'page=1.5', 'page=1%20', 'page=', 'page=1e3', 'page=99999999999', 'page=1&page=2', 'limit=0', 'limit=101', 'limit[]=5', 'limit[a]=5', 'sort=price', 'sort=created_at;--', 'category=x', 'pricing_model=', 'min_price=-1', 'max_price=1e3', 'min_price=0.0000001', 'q=%00', 'unknown=1', '__proto__=1', 'constructor=1', 'q=a&q=b'])(
-      'refuses ?%s',
-      async (query) => {
-        const before = world.bus.asked(searchListings).length;
-        expectRefused(await send(world, 'GET', `/listings?${query}`), 400, 'BAD_REQUEST', 'request_invalid');
-        expect(world.bus.asked(searchListings)).toHaveLength(before);
-      },
-    );
+    it.each([
+      'page=0',
+      'page=-1',
+      'page=1.5',
+      'page=1%20',
+      'page=',
+      'page=1e3',
+      'page=99999999999',
+      'page=1&page=2',
+      'limit=0',
+      'limit=101',
+      'limit[]=5',
+      'limit[a]=5',
+      'sort=price',
+      'sort=created_at;--',
+      'category=x',
+      'pricing_model=',
+      'min_price=-1',
+      'max_price=1e3',
+      'min_price=0.0000001',
+      'q=%00',
+      'unknown=1',
+      '__proto__=1',
+      'constructor=1',
+      'q=a&q=b',
+    ])('refuses ?%s', async (query) => {
+      const before = world.bus.asked(searchListings).length;
+      expectRefused(await send(world, 'GET', `/listings?${query}`), 400, 'BAD_REQUEST', 'request_invalid');
+      expect(world.bus.asked(searchListings)).toHaveLength(before);
+    });
 
     it('reads odd text as text', async () => {
-      for (const [query, q] of [['q=', ''], ["q=%27%20OR%201%3D1%3B--", "' OR 1=1;--"], ['q=%F0%9F%91%A9', '👩'], ['q=a+b', 'a b'], ['q=%FF', '%FF'], ['q=%', '%']] as const) {
+      for (const [query, q] of [
+        ['q=', ''],
+        ['q=%27%20OR%201%3D1%3B--', "' OR 1=1;--"],
+        ['q=%F0%9F%91%A9', '👩'],
+        ['q=a+b', 'a b'],
+        ['q=%FF', '%FF'],
+        ['q=%', '%'],
+      ] as const) {
         expect((await send(world, 'GET', `/listings?${query}`)).status).toBe(200);
         expect(world.bus.asked(searchListings).at(-1)!.q).toBe(q);
       }
@@ -155,12 +322,25 @@ describe('bad input', () => {
   });
 
   describe('in paths and methods', () => {
-    it.each(['/nope', '/me/', '/ME', '//api/v1/me', '/api/v1/../v1/me', '/listings/a/b', '/', '/gateway', '/gateway/', `/listings/${'x'.repeat(300)}`, '/%6d%65/x'])('answers 404 to %s', async (path) => {
+    it.each([
+      '/nope',
+      '/me/',
+      '/ME',
+      '//api/v1/me',
+      '/api/v1/../v1/me',
+      '/listings/a/b',
+      '/',
+      '/gateway',
+      '/gateway/',
+      `/listings/${'x'.repeat(300)}`,
+      '/%6d%65/x',
+    ])('answers 404 to %s', async (path) => {
       expectRefused(await send(world, 'GET', path, { key }), 404, 'NOT_FOUND');
     });
 
     it('answers 400 to broken percent-encoding', async () => {
-      for (const path of ['/%', '/%zz', '/listings/%E0%A4%A', '/%ff%']) expectRefused(await send(world, 'GET', path), 400, 'BAD_REQUEST', 'request_malformed');
+      for (const path of ['/%', '/%zz', '/listings/%E0%A4%A', '/%ff%'])
+        expectRefused(await send(world, 'GET', path), 400, 'BAD_REQUEST', 'request_malformed');
     });
 
     it('answers 405 with the methods there are', async () => {
@@ -179,13 +359,20 @@ describe('bad input', () => {
     });
 
     it('does not let another header choose the method', async () => {
-      const { status } = await send(world, 'GET', '/me', { key, headers: { 'x-http-method-override': 'DELETE', 'x-method-override': 'POST' } });
+      const { status } = await send(world, 'GET', '/me', {
+        key,
+        headers: { 'x-http-method-override': 'DELETE', 'x-method-override': 'POST' },
+      });
       expect([status, world.bus.asked(getProfile).length > 0]).toEqual([200, true]);
     });
 
     it('answers HEAD like GET, without the body', async () => {
       const [head, get] = [await send(world, 'HEAD', '/listings'), await send(world, 'GET', '/listings')];
-      expect([head.status, head.text, head.headers['content-length']]).toEqual([200, '', get.headers['content-length']]);
+      expect([head.status, head.text, head.headers['content-length']]).toEqual([
+        200,
+        '',
+        get.headers['content-length'],
+      ]);
       expect((await send(world, 'HEAD', '/me')).status).toBe(401);
     });
   });
@@ -199,11 +386,27 @@ describe('bad input', () => {
       ['no Host', get('X: y'), 400],
       ['a header without a name', get('Host: x\r\n: y'), 400],
       ['a NUL in a header', get('Host: x\r\nA: b\0c'), 400],
-      ['a length that is no number', 'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: two\r\n\r\n{}', 400],
+      [
+        'a length that is no number',
+        'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: two\r\n\r\n{}',
+        400,
+      ],
       ['a negative length', 'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400],
-      ['two lengths', 'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}', 400],
-      ['a length and chunks', 'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', 400],
-      ['chunks that are none', 'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
+      [
+        'two lengths',
+        'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}',
+        400,
+      ],
+      [
+        'a length and chunks',
+        'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+        400,
+      ],
+      [
+        'chunks that are none',
+        'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+        400,
+      ],
       ['an expectation there is not', get('Host: x\r\nExpect: miracles'), 417],
       ['HTTP/3.0', 'GET / HTTP/3.0\r\nHost: x\r\n\r\n', 400],
     ])('answers %s in the envelope', async (_, bytes, status) => {
@@ -222,7 +425,9 @@ describe('bad input', () => {
           if (received.join('').includes('expires_in')) resolve();
         });
       });
-      socket.write(`POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`);
+      socket.write(
+        `POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+      );
       await answered;
       socket.destroy();
       expect(received[0]).toMatch(/^HTTP\/1\.1 100 Continue/);
@@ -231,7 +436,12 @@ describe('bad input', () => {
     it('goes on for everyone after a client left in the middle of its body', async () => {
       for (let round = 0; round < 20; round += 1) {
         const socket = connect(world.port, '127.0.0.1');
-        await new Promise<void>((resolve) => socket.write('POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"wallet', () => resolve()));
+        await new Promise<void>((resolve) =>
+          socket.write(
+            'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"wallet',
+            () => resolve(),
+          ),
+        );
         socket.destroy();
       }
       expect((await send(world, 'GET', '/health')).status).toBe(200);

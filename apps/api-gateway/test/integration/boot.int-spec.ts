@@ -34,8 +34,14 @@ class ModuleWithDeclaredRoute {}
 
 describe('the start of the edge', () => {
   it('fails, naming the route, when a route declares no access rule', async () => {
-    await expect(runProcess([{ ...apiGateway, module: ModuleWithForgottenRoute }], silentTransport(), ENVIRONMENT)).rejects.toThrow('POST /api/v1/forgotten/door declares no access rule');
-    const running = await runProcess([{ ...apiGateway, module: ModuleWithDeclaredRoute }], silentTransport(), ENVIRONMENT);
+    await expect(
+      runProcess([{ ...apiGateway, module: ModuleWithForgottenRoute }], silentTransport(), ENVIRONMENT),
+    ).rejects.toThrow('POST /api/v1/forgotten/door declares no access rule');
+    const running = await runProcess(
+      [{ ...apiGateway, module: ModuleWithDeclaredRoute }],
+      silentTransport(),
+      ENVIRONMENT,
+    );
     await running.stop();
   });
 
@@ -54,7 +60,13 @@ describe('the start of the edge', () => {
     answerEverything(world.bus);
     const { key } = world.agent();
     const path = `/sandbox/payments/${RELAY_REQUEST_ID}/pay`;
-    for (const answer of [await send(world, 'POST', path), await send(world, 'POST', path, { key, body: {} }), await send(world, 'GET', path, { key }), await send(world, 'OPTIONS', path)]) expectRefused(answer, 404, 'NOT_FOUND', 'route_not_found');
+    for (const answer of [
+      await send(world, 'POST', path),
+      await send(world, 'POST', path, { key, body: {} }),
+      await send(world, 'GET', path, { key }),
+      await send(world, 'OPTIONS', path),
+    ])
+      expectRefused(answer, 404, 'NOT_FOUND', 'route_not_found');
     const { paths } = (await send(world, 'GET', '/openapi.json')).json as unknown as { paths: object };
     expect(Object.keys(paths).filter((known) => known.includes('/sandbox/'))).toEqual([]);
     expect((await send(world, 'GET', '/health')).json.data).toMatchObject({ mode: { payments: 'live' } });

@@ -13,17 +13,28 @@ describe('what the marketplace says of itself', () => {
   afterAll(() => world.stop());
 
   /** Outside the version prefix. */
-  const get = async (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<{ status: number; headers: Headers; text: string }> => {
+  const get = async (
+    path: string,
+    headers: Record<string, string> = {},
+    method = 'GET',
+  ): Promise<{ status: number; headers: Headers; text: string }> => {
     const response = await fetch(world.origin + path, { headers, method });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 
   it('is found where RFC 9727 says', async () => {
     const { status, headers, text } = await get('/.well-known/api-catalog');
-    expect([status, headers.get('content-type'), headers.get('link')]).toEqual([200, 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"; charset=utf-8', '<https://market.test/.well-known/api-catalog>; rel="api-catalog"']);
+    expect([status, headers.get('content-type'), headers.get('link')]).toEqual([
+      200,
+      'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"; charset=utf-8',
+      '<https://market.test/.well-known/api-catalog>; rel="api-catalog"',
+    ]);
     const { linkset } = JSON.parse(text) as { linkset: Record<string, { href: string }[]>[] };
     expect(linkset).toHaveLength(2);
-    expect(linkset[0]).toEqual({ anchor: 'https://market.test/.well-known/api-catalog', item: [{ href: 'https://market.test/api/v1' }] });
+    expect(linkset[0]).toEqual({
+      anchor: 'https://market.test/.well-known/api-catalog',
+      item: [{ href: 'https://market.test/api/v1' }],
+    });
     const { anchor, ...links } = linkset[1]!;
     expect(anchor).toBe('https://market.test/api/v1');
     expect(Object.keys(links)).toEqual(['service-desc', 'service-doc', 'status']);
@@ -34,23 +45,38 @@ describe('what the marketplace says of itself', () => {
   it('says whom to tell of a weakness, once the operator has said it', async () => {
     const { status, headers, text } = await get('/.well-known/security.txt');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
-    const fields = Object.fromEntries(text.trim().split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
-    expect(fields).toEqual({ Contact: 'mailto:security@market.test', Expires: expect.stringMatching(/^\d{4}-\d\d-\d\dT00:00:00Z$/), 'Preferred-Languages': 'en', Canonical: 'https://market.test/.well-known/security.txt' });
+    const fields = Object.fromEntries(
+      text
+        .trim()
+        .split('\n')
+        .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]),
+    );
+    expect(fields).toEqual({
+      Contact: 'mailto:security@market.test',
+      Expires: expect.stringMatching(/^\d{4}-\d\d-\d\dT00:00:00Z$/),
+      'Preferred-Languages': 'en',
+      Canonical: 'https://market.test/.well-known/security.txt',
+    });
     expect(Date.parse(fields.Expires!) - Date.now()).toBeGreaterThan(90 * 86_400_000);
     expect(Date.parse(fields.Expires!) - Date.now()).toBeLessThan(365 * 86_400_000);
 
     const unsaid = await EdgeWorld.start();
     expect((await fetch(`${unsaid.origin}/.well-known/security.txt`)).status).toBe(404);
     await unsaid.stop();
-    await expect(EdgeWorld.start({ API_GATEWAY_SECURITY_CONTACT: 'call me' })).rejects.toThrow('API_GATEWAY_SECURITY_CONTACT');
+    await expect(EdgeWorld.start({ API_GATEWAY_SECURITY_CONTACT: 'call me' })).rejects.toThrow(
+      'API_GATEWAY_SECURITY_CONTACT',
+    );
   });
 
   it('names to language models every operation there is', async () => {
     const { text, headers } = await get('/llms.txt');
     expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
-    const { paths } = (await send(world, 'GET', '/openapi.json')).json as unknown as { paths: Record<string, Record<string, { summary: string }>> };
+    const { paths } = (await send(world, 'GET', '/openapi.json')).json as unknown as {
+      paths: Record<string, Record<string, { summary: string }>>;
+    };
     for (const [path, item] of Object.entries(paths)) {
-      for (const [method, { summary }] of Object.entries(item)) expect(text).toContain(`- ${method.toUpperCase()} ${path.replace('/api/v1', '')}: ${summary}\n`);
+      for (const [method, { summary }] of Object.entries(item))
+        expect(text).toContain(`- ${method.toUpperCase()} ${path.replace('/api/v1', '')}: ${summary}\n`);
     }
   });
 
@@ -64,11 +90,22 @@ describe('what the marketplace says of itself', () => {
 
   it('lists the closed set of next actions, each with its meaning', async () => {
     const { json } = await send(world, 'GET', '/recovery-actions');
-    expect((json.data as unknown as { next_action: string; meaning: string }[]).map(({ next_action }) => next_action)).toEqual([...NEXT_ACTIONS]);
+    expect(
+      (json.data as unknown as { next_action: string; meaning: string }[]).map(({ next_action }) => next_action),
+    ).toEqual([...NEXT_ACTIONS]);
   });
 
   it('knows nothing else there', async () => {
-    for (const path of ['/.well-known/openid-configuration', '/.well-known/', '/.well-known', '/', '/api', '/api/v1', '/api/v2/health', '/favicon.ico']) {
+    for (const path of [
+      '/.well-known/openid-configuration',
+      '/.well-known/',
+      '/.well-known',
+      '/',
+      '/api',
+      '/api/v1',
+      '/api/v2/health',
+      '/favicon.ico',
+    ]) {
       const { status, text } = await get(path);
       expect([path, status, (JSON.parse(text) as Answer['json']).error!.code]).toEqual([path, 404, 'NOT_FOUND']);
     }
@@ -77,9 +114,18 @@ describe('what the marketplace says of itself', () => {
 
   it('tells with what is retired since when, to any method', async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-      const answer = await send(world, method, '/payments/setup', method === 'GET' ? {} : { body: '{', headers: { 'content-type': 'text/odd' } });
+      const answer = await send(
+        world,
+        method,
+        '/payments/setup',
+        method === 'GET' ? {} : { body: '{', headers: { 'content-type': 'text/odd' } },
+      );
       expectRefused(answer, 410, 'GONE', 'setup_retired');
-      expect(answer.headers).toMatchObject({ deprecation: '@1793491200', sunset: 'Sun, 01 Nov 2026 00:00:00 GMT', link: '<https://market.test/docs>; rel="deprecation"; type="text/html"' });
+      expect(answer.headers).toMatchObject({
+        deprecation: '@1793491200',
+        sunset: 'Sun, 01 Nov 2026 00:00:00 GMT',
+        link: '<https://market.test/docs>; rel="deprecation"; type="text/html"',
+      });
     }
   });
 });

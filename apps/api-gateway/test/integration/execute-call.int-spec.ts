@@ -5,7 +5,8 @@ import { LISTING_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.j
 import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
-const dataJson = '{"request_id":"r","billable":true,"charged_amount":{"amount_cents":2,"currency":"USD"},"seller_status_code":200,"seller_response":{"n":1.10,"big":12345678901234567890,"é":"\\u00e9"} }';
+const dataJson =
+  '{"request_id":"r","billable":true,"charged_amount":{"amount_cents":2,"currency":"USD"},"seller_status_code":200,"seller_response":{"n":1.10,"big":12345678901234567890,"é":"\\u00e9"} }';
 
 describe('POST /gateway/{listingId}', () => {
   let world: EdgeWorld;
@@ -22,7 +23,18 @@ describe('POST /gateway/{listingId}', () => {
   const countAsked = () => world.bus.asked(executeCall).length;
 
   it('hands the body on as the text it is, whatever JSON it may be', async () => {
-    for (const body of ['{"b":1, "a":2.50}', '{ "x" : "\\u0041\\ud83d\\ude00" }', '{"dup":1,"dup":2}', '{"__proto__":{"x":1}}', '\ufeff{}', ' {}\n', '{"é":"👩"}', 'not json at all', '['.repeat(5_000), '"\\u0000"']) {
+    for (const body of [
+      '{"b":1, "a":2.50}',
+      '{ "x" : "\\u0041\\ud83d\\ude00" }',
+      '{"dup":1,"dup":2}',
+      '{"__proto__":{"x":1}}',
+      '\ufeff{}',
+      ' {}\n',
+      '{"é":"👩"}',
+      'not json at all',
+      '['.repeat(5_000),
+      '"\\u0000"',
+    ]) {
       expect((await send(world, 'POST', '/gateway/weather', { key, body })).status).toBe(200);
       expect(lastAsked()).toEqual({ listingRef: 'weather', body });
     }
@@ -37,7 +49,10 @@ describe('POST /gateway/{listingId}', () => {
     expect(first.text).toBe(`{"success":true,"data":${dataJson}}`);
     expect(again.text).toBe(first.text);
     expect([first.headers['idempotency-replayed'], again.headers['idempotency-replayed']]).toEqual([undefined, 'true']);
-    expect(first.headers).toMatchObject({ 'cache-control': 'no-store', 'content-type': 'application/json; charset=utf-8' });
+    expect(first.headers).toMatchObject({
+      'cache-control': 'no-store',
+      'content-type': 'application/json; charset=utf-8',
+    });
   });
 
   it('answers 402 with the payment and guidance', async () => {
@@ -45,14 +60,41 @@ describe('POST /gateway/{listingId}', () => {
     const { status, headers, json } = await send(world, 'POST', '/gateway/weather', { key, body: {} });
     expect(status).toBe(402);
     expect(headers['cache-control']).toBe('no-store');
-    expect(headers.link).toBe('<https://market.test/api/v1/openapi.json>; rel="service-desc", <https://market.test/llms.txt>; rel="describedby"');
-    expect(json).toMatchObject({ success: false, error: { code: 'PAYMENT_REQUIRED', recovery: { next_action: 'pay_and_retry' } }, data: { payment: { relay_request_id: RELAY_REQUEST_ID, requirements: offerExample.requirements } } });
+    expect(headers.link).toBe(
+      '<https://market.test/api/v1/openapi.json>; rel="service-desc", <https://market.test/llms.txt>; rel="describedby"',
+    );
+    expect(json).toMatchObject({
+      success: false,
+      error: { code: 'PAYMENT_REQUIRED', recovery: { next_action: 'pay_and_retry' } },
+      data: { payment: { relay_request_id: RELAY_REQUEST_ID, requirements: offerExample.requirements } },
+    });
   });
 
   it('answers 202 with the wait while the payment is not final', async () => {
-    world.bus.answers(executeCall, () => ({ outcome: 'pending' as const, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3, reason: 'payment_not_final' as const }));
-    const { status, headers, json } = await send(world, 'POST', '/gateway/weather', { key, body: {}, headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID } });
-    expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3, reason: 'payment_not_final' } }]);
+    world.bus.answers(executeCall, () => ({
+      outcome: 'pending' as const,
+      relayRequestId: RELAY_REQUEST_ID,
+      retryAfterSeconds: 3,
+      reason: 'payment_not_final' as const,
+    }));
+    const { status, headers, json } = await send(world, 'POST', '/gateway/weather', {
+      key,
+      body: {},
+      headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID },
+    });
+    expect([status, headers['retry-after'], json]).toEqual([
+      202,
+      '3',
+      {
+        success: true,
+        data: {
+          status: 'pending',
+          relay_request_id: RELAY_REQUEST_ID,
+          retry_after_seconds: 3,
+          reason: 'payment_not_final',
+        },
+      },
+    ]);
   });
 
   it('hands on its headers and its Idempotency-Key', async () => {
@@ -61,9 +103,22 @@ describe('POST /gateway/{listingId}', () => {
       idempotencyKey = call.idempotency?.key;
       return { outcome: 'answered' as const, dataJson, idempotencyReplayed: false };
     });
-    const headers = { 'Idempotency-Key': 'k-1', 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID, 'X-Market-Origin-Currency': 'SOL', 'X-Market-Payment-Scheme': 'exact', 'X-Market-Payment-Network': 'eip155:8453' };
+    const headers = {
+      'Idempotency-Key': 'k-1',
+      'X-Market-Relay-Request-Id': RELAY_REQUEST_ID,
+      'X-Market-Origin-Currency': 'SOL',
+      'X-Market-Payment-Scheme': 'exact',
+      'X-Market-Payment-Network': 'eip155:8453',
+    };
     await send(world, 'POST', '/gateway/weather', { key, body: {}, headers });
-    expect(lastAsked()).toEqual({ listingRef: 'weather', body: '{}', relayRequestId: RELAY_REQUEST_ID, originCurrency: 'SOL', paymentScheme: 'exact', paymentNetwork: 'eip155:8453' });
+    expect(lastAsked()).toEqual({
+      listingRef: 'weather',
+      body: '{}',
+      relayRequestId: RELAY_REQUEST_ID,
+      originCurrency: 'SOL',
+      paymentScheme: 'exact',
+      paymentNetwork: 'eip155:8453',
+    });
     expect(idempotencyKey).toBe('k-1');
   });
 
@@ -79,12 +134,23 @@ describe('POST /gateway/{listingId}', () => {
       { 'Idempotency-Key': 'x'.repeat(256) },
       { 'Idempotency-Key': ['a', 'b'] },
     ];
-    for (const headers of odd) expectRefused(await send(world, 'POST', '/gateway/weather', { key, body: {}, headers }), 400, 'BAD_REQUEST', 'request_invalid');
+    for (const headers of odd)
+      expectRefused(
+        await send(world, 'POST', '/gateway/weather', { key, body: {}, headers }),
+        400,
+        'BAD_REQUEST',
+        'request_invalid',
+      );
     expect(countAsked()).toBe(before);
   });
 
   it('refuses bytes that are not UTF-8', async () => {
-    for (const body of [Buffer.from([0x7b, 0xff, 0x7d]), Buffer.from('{"a":"\xc0\xaf"}', 'latin1'), Buffer.from([0xed, 0xa0, 0x80]), randomBytes(512)]) {
+    for (const body of [
+      Buffer.from([0x7b, 0xff, 0x7d]),
+      Buffer.from('{"a":"\xc0\xaf"}', 'latin1'),
+      Buffer.from([0xed, 0xa0, 0x80]),
+      randomBytes(512),
+    ]) {
       expectRefused(await send(world, 'POST', '/gateway/weather', { key, body }), 400, 'BAD_REQUEST', 'body_malformed');
     }
   });
@@ -100,17 +166,35 @@ describe('POST /gateway/{listingId}', () => {
   });
 
   it('passes on what the gateway refuses, each in the words of the contract', async () => {
-    const minimum = { seller_endpoint_called: false as const, recommended_origin_currency: 'SOL' as const, recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' as const } };
+    const minimum = {
+      seller_endpoint_called: false as const,
+      recommended_origin_currency: 'SOL' as const,
+      recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' as const },
+    };
     world.bus.refuses(executeCall, 'payment_route_minimum_not_met', minimum);
     const { status, json } = await send(world, 'POST', '/gateway/weather', { key, body: {} });
     expect([status, json.error]).toEqual([
       400,
-      { code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET', message: expect.any(String), details: minimum, recovery: { next_action: 'retry_with_solana_payment_route', retry_same_route: false, use_new_idempotency_key: true } },
+      {
+        code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
+        message: expect.any(String),
+        details: minimum,
+        recovery: {
+          next_action: 'retry_with_solana_payment_route',
+          retry_same_route: false,
+          use_new_idempotency_key: true,
+        },
+      },
     ]);
     world.bus.refuses(executeCall, 'own_listing', {});
     expectRefused(await send(world, 'POST', '/gateway/weather', { key, body: {} }), 403, 'FORBIDDEN', 'own_listing');
     world.bus.refuses(executeCall, 'request_body_too_large', { max_request_bytes: 10 });
-    expectRefused(await send(world, 'POST', '/gateway/weather', { key, body: {} }), 413, 'PAYLOAD_TOO_LARGE', 'request_body_too_large');
+    expectRefused(
+      await send(world, 'POST', '/gateway/weather', { key, body: {} }),
+      413,
+      'PAYLOAD_TOO_LARGE',
+      'request_body_too_large',
+    );
     world.bus.refuses(executeCall, 'listing_busy', { retry_after_seconds: 2 });
     const busy = await send(world, 'POST', '/gateway/weather', { key, body: {} });
     expectRefused(busy, 429, 'RATE_LIMITED', 'listing_busy');

@@ -25,22 +25,38 @@ describe('headers', () => {
     expect(mine.headers['x-request-id']).toBe('mine-1');
     expect(odd.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(seen).toEqual(['mine-1', odd.headers['x-request-id']]);
-    for (const [method, path] of [['GET', '/nope'], ['POST', '/me'], ['GET', '/%zz'], ['OPTIONS', '/me']] as const) {
-      expect((await send(world, method, path, { headers: { 'x-request-id': 'mine-2' } })).headers['x-request-id']).toBe('mine-2');
+    for (const [method, path] of [
+      ['GET', '/nope'],
+      ['POST', '/me'],
+      ['GET', '/%zz'],
+      ['OPTIONS', '/me'],
+    ] as const) {
+      expect((await send(world, method, path, { headers: { 'x-request-id': 'mine-2' } })).headers['x-request-id']).toBe(
+        'mine-2',
+      );
     }
   });
 
   it('carry the trace on', async () => {
     const seen: (string | undefined)[] = [];
     world.bus.answers(getProfile, (_, call) => (seen.push(call.traceparent), profileExample));
-    const { headers } = await send(world, 'GET', '/me', { key, headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' } });
+    const { headers } = await send(world, 'GET', '/me', {
+      key,
+      headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
+    });
     expect(headers.traceparent).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$/);
     expect(seen).toEqual([headers.traceparent]);
   });
 
   it('let nobody keep what a key has shown, and let strangers keep what is public while it stays the same', async () => {
-    expect((await send(world, 'GET', '/me', { key })).headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization, Cookie' });
-    expect((await send(world, 'GET', '/listings/x', { key })).headers).toMatchObject({ 'cache-control': 'no-store', vary: 'Authorization' });
+    expect((await send(world, 'GET', '/me', { key })).headers).toMatchObject({
+      'cache-control': 'no-store',
+      vary: 'Authorization, Cookie',
+    });
+    expect((await send(world, 'GET', '/listings/x', { key })).headers).toMatchObject({
+      'cache-control': 'no-store',
+      vary: 'Authorization',
+    });
     for (const path of ['/categories', '/listings', '/listings/x', '/recovery-actions', '/openapi.json']) {
       const first = await send(world, 'GET', path);
       expect(first.headers['cache-control']).toBe('no-cache');
@@ -57,19 +73,30 @@ describe('headers', () => {
   });
 
   it('lead to the neighbouring pages with the same filters', async () => {
-    const link = async (query: string): Promise<string> => (await send(world, 'GET', `/listings?${query}`)).headers.link as string;
+    const link = async (query: string): Promise<string> =>
+      (await send(world, 'GET', `/listings?${query}`)).headers.link as string;
     expect(await link('q=a%20b&limit=10&page=2')).toBe(
-      ['first:1', 'prev:1', 'next:3', 'last:5'].map((entry) => entry.split(':')).map(([rel, page]) => `<https://market.test/api/v1/listings?q=a+b&limit=10&page=${page}>; rel="${rel}"`).join(', '),
+      ['first:1', 'prev:1', 'next:3', 'last:5']
+        .map((entry) => entry.split(':'))
+        .map(([rel, page]) => `<https://market.test/api/v1/listings?q=a+b&limit=10&page=${page}>; rel="${rel}"`)
+        .join(', '),
     );
     expect(await link('limit=100')).not.toMatch(/next|prev/);
     expect(await link('limit=10&page=99')).toMatch(/page=5>; rel="prev".*page=5>; rel="last"/);
-    for (const path of ['/gateway-requests', '/ledger', '/receipts']) expect((await send(world, 'GET', path, { key })).headers.link).toContain(`https://market.test/api/v1${path}?page=1>; rel="first"`);
+    for (const path of ['/gateway-requests', '/ledger', '/receipts'])
+      expect((await send(world, 'GET', path, { key })).headers.link).toContain(
+        `https://market.test/api/v1${path}?page=1>; rel="first"`,
+      );
   });
 
   it('never name the host a client pretends to ask', async () => {
-    const { headers, text } = await send(world, 'GET', '/listings', { headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' } });
+    const { headers, text } = await send(world, 'GET', '/listings', {
+      headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' },
+    });
     expect(JSON.stringify(headers) + text).not.toContain('evil.example');
-    expect((await send(world, 'GET', '/nope', { headers: { host: 'evil.example' } })).text).not.toContain('evil.example');
+    expect((await send(world, 'GET', '/nope', { headers: { host: 'evil.example' } })).text).not.toContain(
+      'evil.example',
+    );
   });
 
   describe('of CORS', () => {
@@ -79,27 +106,67 @@ describe('headers', () => {
       const { headers } = await send(world, 'GET', '/health', { headers: { origin } });
       expect(headers['access-control-allow-origin']).toBe('*');
       expect(headers['access-control-allow-credentials']).toBeUndefined();
-      for (const name of ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'WWW-Authenticate', 'Payment-Receipt', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'Link', 'X-Request-Id']) {
+      for (const name of [
+        'PAYMENT-REQUIRED',
+        'PAYMENT-RESPONSE',
+        'WWW-Authenticate',
+        'Payment-Receipt',
+        'RateLimit',
+        'RateLimit-Policy',
+        'Retry-After',
+        'Link',
+        'X-Request-Id',
+      ]) {
         expect(headers['access-control-expose-headers']!.toString().split(', ')).toContain(name);
       }
-      expect((await send(world, 'GET', '/me', { headers: { origin } })).headers['access-control-allow-origin']).toBe('*');
+      expect((await send(world, 'GET', '/me', { headers: { origin } })).headers['access-control-allow-origin']).toBe(
+        '*',
+      );
       expect((await send(world, 'GET', '/health')).headers['access-control-allow-origin']).toBeUndefined();
     });
 
     it('answer a preflight of the gateway with everything a stock x402 client sends', async () => {
-      const { status, headers } = await send(world, 'OPTIONS', '/gateway/x', { headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,payment-signature' } });
+      const { status, headers } = await send(world, 'OPTIONS', '/gateway/x', {
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization,payment-signature',
+        },
+      });
       expect(status).toBe(204);
       expect(headers['access-control-allow-methods']).toContain('POST');
       const allowed = headers['access-control-allow-headers']!.toString().toLowerCase().split(', ');
-      for (const name of ['authorization', 'content-type', 'idempotency-key', 'payment-signature', 'payment-authorization', 'traceparent', 'access-control-expose-headers', 'x-market-relay-request-id', 'x-market-origin-currency', 'x-market-origin-chain-id', 'x-market-origin-wallet-id', 'x-market-payment-scheme', 'x-market-payment-network']) {
+      for (const name of [
+        'authorization',
+        'content-type',
+        'idempotency-key',
+        'payment-signature',
+        'payment-authorization',
+        'traceparent',
+        'access-control-expose-headers',
+        'x-market-relay-request-id',
+        'x-market-origin-currency',
+        'x-market-origin-chain-id',
+        'x-market-origin-wallet-id',
+        'x-market-payment-scheme',
+        'x-market-payment-network',
+      ]) {
         expect(allowed).toContain(name);
       }
     });
 
     it('tell the methods of a path without an origin too, and nothing of an unknown one', async () => {
       const { status, headers } = await send(world, 'OPTIONS', '/listings');
-      expect([status, headers.allow, headers['access-control-allow-origin']]).toEqual([204, 'GET, HEAD, POST, OPTIONS', undefined]);
-      expectRefused(await send(world, 'OPTIONS', '/nope', { headers: { origin, 'access-control-request-method': 'GET' } }), 404, 'NOT_FOUND');
+      expect([status, headers.allow, headers['access-control-allow-origin']]).toEqual([
+        204,
+        'GET, HEAD, POST, OPTIONS',
+        undefined,
+      ]);
+      expectRefused(
+        await send(world, 'OPTIONS', '/nope', { headers: { origin, 'access-control-request-method': 'GET' } }),
+        404,
+        'NOT_FOUND',
+      );
     });
   });
 
@@ -111,22 +178,43 @@ describe('headers', () => {
         call.reply.idempotencyReplayed = seen.length > 1;
         return createdListingExample;
       });
-      const create = (body: object) => send(world, 'POST', '/listings', { key, body, headers: { 'idempotency-key': 'k' } });
+      const create = (body: object) =>
+        send(world, 'POST', '/listings', { key, body, headers: { 'idempotency-key': 'k' } });
       const first = await create(createListingExample);
       const newProof = await create({ ...createListingExample, pow_nonce: 'other', challenge: 'x' });
       await create({ ...createListingExample, name: 'Another name' });
-      expect([first.headers['idempotency-replayed'], newProof.headers['idempotency-replayed']]).toEqual([undefined, 'true']);
+      expect([first.headers['idempotency-replayed'], newProof.headers['idempotency-replayed']]).toEqual([
+        undefined,
+        'true',
+      ]);
       expect(seen[0]).toBe(seen[1]);
       expect(seen[0]).not.toBe(seen[2]);
     });
 
     it('are refused when they are not visible ASCII, before anyone is asked', async () => {
       for (const idempotencyKey of ['a b', '', 'x'.repeat(256)]) {
-        expectRefused(await send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] }, headers: { 'idempotency-key': idempotencyKey } }), 400, 'BAD_REQUEST', 'request_invalid');
+        expectRefused(
+          await send(world, 'POST', '/api-keys', {
+            key,
+            body: { name: 'n', scopes: ['read'] },
+            headers: { 'idempotency-key': idempotencyKey },
+          }),
+          400,
+          'BAD_REQUEST',
+          'request_invalid',
+        );
       }
       expect(world.bus.asked(createApiKey)).toEqual([]);
       world.bus.answers(createApiKey, (_, call) => (expect(call.idempotency?.key).toBe('~'), createdKeyExample));
-      expect((await send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] }, headers: { 'idempotency-key': '~' } })).status).toBe(201);
+      expect(
+        (
+          await send(world, 'POST', '/api-keys', {
+            key,
+            body: { name: 'n', scopes: ['read'] },
+            headers: { 'idempotency-key': '~' },
+          })
+        ).status,
+      ).toBe(201);
     });
   });
 });

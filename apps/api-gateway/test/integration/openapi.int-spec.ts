@@ -22,15 +22,35 @@ describe('the OpenAPI document', () => {
     const accessOf = (name: string): unknown => served.operation(name)['x-access'];
     expect(served.operations.filter((operation) => operation['x-access'] === undefined)).toEqual([]);
     expect(accessOf('GET /categories')).toEqual({ credential: 'none', account_types: ['agent', 'human'] });
-    expect(accessOf('GET /listings/{listingId}')).toEqual({ credential: 'optional', account_types: ['agent', 'human'] });
+    expect(accessOf('GET /listings/{listingId}')).toEqual({
+      credential: 'optional',
+      account_types: ['agent', 'human'],
+    });
     expect(accessOf('GET /me')).toEqual({ credential: 'required', account_types: ['agent', 'human'] });
-    expect(accessOf('POST /gateway/{listingId}')).toEqual({ credential: 'required', scope: 'subscribe', account_types: ['agent'] });
+    expect(accessOf('POST /gateway/{listingId}')).toEqual({
+      credential: 'required',
+      scope: 'subscribe',
+      account_types: ['agent'],
+    });
   });
 
   it('has every header of the contract on the operation it belongs to', () => {
-    const headersOf = (name: string): string[] => served.operation(name).parameters.filter((parameter) => parameter.in === 'header').map((parameter) => parameter.name);
+    const headersOf = (name: string): string[] =>
+      served
+        .operation(name)
+        .parameters.filter((parameter) => parameter.in === 'header')
+        .map((parameter) => parameter.name);
     expect(headersOf('POST /gateway/{listingId}')).toEqual(
-      expect.arrayContaining(['Idempotency-Key', 'X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id', 'X-Market-Origin-Wallet-Id', 'X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network', 'X-Request-Id']),
+      expect.arrayContaining([
+        'Idempotency-Key',
+        'X-Market-Origin-Currency',
+        'X-Market-Origin-Chain-Id',
+        'X-Market-Origin-Wallet-Id',
+        'X-Market-Relay-Request-Id',
+        'X-Market-Payment-Scheme',
+        'X-Market-Payment-Network',
+        'X-Request-Id',
+      ]),
     );
     for (const name of ['POST /listings', 'POST /api-keys']) expect(headersOf(name)).toContain('Idempotency-Key');
   });
@@ -39,14 +59,21 @@ describe('the OpenAPI document', () => {
 
   it('has 429 with Retry-After on all that is counted, and says how counting is told', () => {
     for (const { name, responses } of served.operations.filter((operation) => !UNCOUNTED.includes(operation.name))) {
-      expect([name, Object.keys(responses['429']?.headers ?? {}).sort()]).toEqual([name, ['RateLimit', 'RateLimit-Policy', 'Retry-After']]);
-      if (responses['503']) expect([name, Object.keys(responses['503'].headers ?? {})]).toEqual([name, ['Retry-After']]);
+      expect([name, Object.keys(responses['429']?.headers ?? {}).sort()]).toEqual([
+        name,
+        ['RateLimit', 'RateLimit-Policy', 'Retry-After'],
+      ]);
+      if (responses['503'])
+        expect([name, Object.keys(responses['503'].headers ?? {})]).toEqual([name, ['Retry-After']]);
     }
   });
 
   it('gives a schema and an example for every body, asked or answered', () => {
     for (const { name, requestBody, responses } of served.operations) {
-      const bodies = [...Object.values(requestBody?.content ?? {}), ...Object.values(responses).flatMap(({ content }) => Object.values(content ?? {}))];
+      const bodies = [
+        ...Object.values(requestBody?.content ?? {}),
+        ...Object.values(responses).flatMap(({ content }) => Object.values(content ?? {})),
+      ];
       for (const { schema, example, examples } of bodies) {
         expect([name, typeof schema]).toEqual([name, 'object']);
         expect([name, example !== undefined || Object.keys(examples ?? {}).length > 0]).toEqual([name, true]);
@@ -56,9 +83,18 @@ describe('the OpenAPI document', () => {
 
   it('gives examples that fit their schemas', () => {
     for (const { name, requestBody, responses } of served.operations) {
-      const bodies: [string | undefined, Media | undefined][] = [[undefined, requestBody?.content['application/json']], ...Object.entries(responses).map(([status, { content }]): [string, Media | undefined] => [status, content?.['application/json']])];
+      const bodies: [string | undefined, Media | undefined][] = [
+        [undefined, requestBody?.content['application/json']],
+        ...Object.entries(responses).map(([status, { content }]): [string, Media | undefined] => [
+          status,
+          content?.['application/json'],
+        ]),
+      ];
       for (const [status, media] of bodies) {
-        for (const value of [...(media?.example === undefined ? [] : [media.example]), ...Object.values(media?.examples ?? {}).map((entry) => entry.value)]) {
+        for (const value of [
+          ...(media?.example === undefined ? [] : [media.example]),
+          ...Object.values(media?.examples ?? {}).map((entry) => entry.value),
+        ]) {
           expect(served.misfits(name, status, value)).toEqual([]);
         }
       }
@@ -73,7 +109,9 @@ describe('the OpenAPI document', () => {
   it('can be read as a page, with everything it needs served from here', async () => {
     const html = await (await fetch(`${world.origin}/docs`)).text();
     expect(html).toContain('swagger-ui');
-    const needed = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address]) => new URL(address!, `${world.origin}/docs`));
+    const needed = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+      ([, address]) => new URL(address!, `${world.origin}/docs`),
+    );
     expect(needed.length).toBeGreaterThan(3);
     for (const address of needed) {
       expect(address.origin).toBe(world.origin);

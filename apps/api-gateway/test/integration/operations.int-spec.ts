@@ -1,12 +1,26 @@
 import { createListing, getListing, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
-import { getEndpoint, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import {
+  getEndpoint,
+  listGatewayRequests,
+  rotateEndpointSecret,
+  testEndpoint,
+  updateEndpoint,
+} from '@market/contracts/gateway';
 import { createApiKey, createChallenge, getAgents, register, revokeApiKey } from '@market/contracts/identity';
 import { getReceipt, listLedger, listReceipts, paySandbox } from '@market/contracts/payments-ledger';
 import { NEXT_ACTIONS, newId } from '@market/kernel';
 import { entryExample } from '../../src/books/books.examples.js';
 import { gatewayRequestExample } from '../../src/gateway/gateway.examples.js';
 import { createListingExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
-import { CATEGORY_ID, GATEWAY_REQUEST_ID, KEY_ID, LISTING_ID, RECEIPT_ID, RELAY_REQUEST_ID, WALLET } from '../../src/openapi/example-values.js';
+import {
+  CATEGORY_ID,
+  GATEWAY_REQUEST_ID,
+  KEY_ID,
+  LISTING_ID,
+  RECEIPT_ID,
+  RELAY_REQUEST_ID,
+  WALLET,
+} from '../../src/openapi/example-values.js';
 import { answerEverything } from '../support/answers.js';
 import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send } from '../support/http.js';
@@ -25,50 +39,102 @@ describe('the operations of the edge', () => {
   describe('identity', () => {
     it('GET /health says version and mode', async () => {
       const { status, json } = await send(world, 'GET', '/health');
-      expect([status, json.data]).toEqual([200, { status: 'ok', version: '1.0.0', timestamp: expect.stringMatching(/^\d{4}-.*Z$/), mode: { payments: 'sandbox' } }]);
+      expect([status, json.data]).toEqual([
+        200,
+        {
+          status: 'ok',
+          version: '1.0.0',
+          timestamp: expect.stringMatching(/^\d{4}-.*Z$/),
+          mode: { payments: 'sandbox' },
+        },
+      ]);
     });
 
     it('POST /auth/challenge answers 200 with message and puzzle', async () => {
-      const { status, json, headers } = await send(world, 'POST', '/auth/challenge', { body: { wallet_address: WALLET, purpose: 'recovery', chain_id: 8453, agent_id: LISTING_ID } });
+      const { status, json, headers } = await send(world, 'POST', '/auth/challenge', {
+        body: { wallet_address: WALLET, purpose: 'recovery', chain_id: 8453, agent_id: LISTING_ID },
+      });
       expect([status, Object.keys(json.data!)]).toEqual([200, ['message', 'nonce', 'expires_in', 'pow']]);
       expect(headers['cache-control']).toBe('no-store');
-      expect(world.bus.asked(createChallenge)).toEqual([{ walletAddress: WALLET, purpose: 'recovery', chainId: 8453, agentId: LISTING_ID }]);
+      expect(world.bus.asked(createChallenge)).toEqual([
+        { walletAddress: WALLET, purpose: 'recovery', chainId: 8453, agentId: LISTING_ID },
+      ]);
     });
 
     it('POST /register answers 201 with the key, shown once', async () => {
-      const { status, json } = await send(world, 'POST', '/register', { body: { wallet_address: WALLET, signature: '0xs', nonce: 'n', pow_nonce: 'p', display_name: 'Ä 👩' } });
-      expect([status, Object.keys(json.data!)]).toEqual([201, ['user_id', 'wallet_address', 'account_type', 'api_key', 'authorization_header']]);
-      expect(world.bus.asked(register)).toEqual([{ walletAddress: WALLET, signature: '0xs', nonce: 'n', powNonce: 'p', displayName: 'Ä 👩' }]);
+      const { status, json } = await send(world, 'POST', '/register', {
+        body: { wallet_address: WALLET, signature: '0xs', nonce: 'n', pow_nonce: 'p', display_name: 'Ä 👩' },
+      });
+      expect([status, Object.keys(json.data!)]).toEqual([
+        201,
+        ['user_id', 'wallet_address', 'account_type', 'api_key', 'authorization_header'],
+      ]);
+      expect(world.bus.asked(register)).toEqual([
+        { walletAddress: WALLET, signature: '0xs', nonce: 'n', powNonce: 'p', displayName: 'Ä 👩' },
+      ]);
     });
 
     it('POST /register answers 409 and points to recovery for a wallet that is registered', async () => {
       world.bus.refuses(register, 'wallet_already_registered', {});
-      const answer = await send(world, 'POST', '/register', { body: { wallet_address: WALLET, signature: 's', nonce: 'n', pow_nonce: 'p' } });
+      const answer = await send(world, 'POST', '/register', {
+        body: { wallet_address: WALLET, signature: 's', nonce: 'n', pow_nonce: 'p' },
+      });
       expectRefused(answer, 409, 'CONFLICT', 'wallet_already_registered');
       expect(answer.json.error!.recovery).toMatchObject({ next_action: 'recover_key' });
     });
 
     it('GET /me is the profile of whoever the key belongs to', async () => {
       const { status, json } = await send(world, 'GET', '/me', { key });
-      expect([status, (json.data as unknown as { wallets: unknown[] }).wallets]).toEqual([200, [expect.objectContaining({ chain_type: 'evm' })]]);
+      expect([status, (json.data as unknown as { wallets: unknown[] }).wallets]).toEqual([
+        200,
+        [expect.objectContaining({ chain_type: 'evm' })],
+      ]);
     });
 
     it('lists, creates and revokes API keys', async () => {
-      expect((await send(world, 'GET', '/api-keys', { key })).json.data).toEqual([expect.not.objectContaining({ key: expect.anything() })]);
-      const created = await send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'], expires_at: '2027-01-01T00:00:00+01:00' } });
+      expect((await send(world, 'GET', '/api-keys', { key })).json.data).toEqual([
+        expect.not.objectContaining({ key: expect.anything() }),
+      ]);
+      const created = await send(world, 'POST', '/api-keys', {
+        key,
+        body: { name: 'n', scopes: ['read'], expires_at: '2027-01-01T00:00:00+01:00' },
+      });
       expect([created.status, created.json.data]).toEqual([201, expect.objectContaining({ key: expect.any(String) })]);
-      expect(world.bus.asked(createApiKey)).toEqual([{ name: 'n', scopes: ['read'], expiresAt: '2026-12-31T23:00:00.000Z' }]);
-      expect((await send(world, 'DELETE', `/api-keys/${KEY_ID}`, { key })).json.data).toEqual({ id: KEY_ID, revoked: true });
+      expect(world.bus.asked(createApiKey)).toEqual([
+        { name: 'n', scopes: ['read'], expiresAt: '2026-12-31T23:00:00.000Z' },
+      ]);
+      expect((await send(world, 'DELETE', `/api-keys/${KEY_ID}`, { key })).json.data).toEqual({
+        id: KEY_ID,
+        revoked: true,
+      });
     });
   });
 
   describe('catalog', () => {
     it('GET /categories and GET /listings answer strangers', async () => {
       expect((await send(world, 'GET', '/categories')).json.data).toHaveLength(1);
-      const { json, status } = await send(world, 'GET', `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20`);
-      expect([status, json]).toEqual([200, { success: true, data: [listingExample], pagination: { page: 2, limit: 20, total: 41, totalPages: 3 } }]);
+      const { json, status } = await send(
+        world,
+        'GET',
+        `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20`,
+      );
+      expect([status, json]).toEqual([
+        200,
+        { success: true, data: [listingExample], pagination: { page: 2, limit: 20, total: 41, totalPages: 3 } },
+      ]);
       expect(world.bus.asked(searchListings)).toEqual([
-        { q: 'rain "now"', categoryId: CATEGORY_ID, pricingModel: 'per_call', deliveryType: 'api', minPriceMicros: '10000', maxPriceMicros: '2000000', mine: false, sort: 'price_low', page: 2, limit: 20 },
+        {
+          q: 'rain "now"',
+          categoryId: CATEGORY_ID,
+          pricingModel: 'per_call',
+          deliveryType: 'api',
+          minPriceMicros: '10000',
+          maxPriceMicros: '2000000',
+          mine: false,
+          sort: 'price_low',
+          page: 2,
+          limit: 20,
+        },
       ]);
     });
 
@@ -81,7 +147,11 @@ describe('the operations of the edge', () => {
       await send(world, 'GET', `/listings/${LISTING_ID.toUpperCase()}`, { key: owner.key });
       await send(world, 'GET', '/listings/hourly-weather', { key: noReader.key });
       expect(principals).toEqual([undefined, owner.principal.accountId, undefined]);
-      expect(world.bus.asked(getListing)).toEqual([{ ref: 'hourly-weather' }, { ref: LISTING_ID }, { ref: 'hourly-weather' }]);
+      expect(world.bus.asked(getListing)).toEqual([
+        { ref: 'hourly-weather' },
+        { ref: LISTING_ID },
+        { ref: 'hourly-weather' },
+      ]);
     });
 
     it('POST /listings passes on every field as it was sent', async () => {
@@ -106,93 +176,222 @@ describe('the operations of the edge', () => {
         status: 'draft',
       };
       const { status, json } = await send(world, 'POST', '/listings', { key, body: everything });
-      expect([status, Object.keys(json.data!)]).toEqual([201, ['id', 'name', 'slug', 'provider_id', 'status', 'pricing_model', 'pricing_amount', 'created_at', 'gateway_signing_secret']]);
+      expect([status, Object.keys(json.data!)]).toEqual([
+        201,
+        [
+          'id',
+          'name',
+          'slug',
+          'provider_id',
+          'status',
+          'pricing_model',
+          'pricing_amount',
+          'created_at',
+          'gateway_signing_secret',
+        ],
+      ]);
       expect(world.bus.asked(createListing)).toEqual([everything]);
     });
 
     it('PATCH passes on what is sent and nothing else, DELETE removes', async () => {
-      expect((await send(world, 'PATCH', `/listings/${LISTING_ID}`, { key, body: { pricing_amount: 0, tags: [] } })).status).toBe(200);
+      expect(
+        (await send(world, 'PATCH', `/listings/${LISTING_ID}`, { key, body: { pricing_amount: 0, tags: [] } })).status,
+      ).toBe(200);
       expect(world.bus.asked(updateListing)).toEqual([{ listing_id: LISTING_ID, pricing_amount: 0, tags: [] }]);
-      world.bus.answers(removeListing, ({ listing_id }) => ({ id: listing_id, deleted: false, status: 'suspended' as const }));
-      expect((await send(world, 'DELETE', `/listings/${LISTING_ID}`, { key })).json.data).toEqual({ id: LISTING_ID, deleted: false, status: 'suspended' });
+      world.bus.answers(removeListing, ({ listing_id }) => ({
+        id: listing_id,
+        deleted: false,
+        status: 'suspended' as const,
+      }));
+      expect((await send(world, 'DELETE', `/listings/${LISTING_ID}`, { key })).json.data).toEqual({
+        id: LISTING_ID,
+        deleted: false,
+        status: 'suspended',
+      });
     });
   });
 
   describe('endpoints', () => {
     it('sees, changes and rotates', async () => {
-      expect((await send(world, 'GET', `/listings/${LISTING_ID}/endpoint`, { key })).json.data).toMatchObject({ url_host: 'weather.seller.example' });
-      expect((await send(world, 'PUT', `/listings/${LISTING_ID}/endpoint`, { key, body: { auth_header: null, limits: { requests_per_minute: null, max_concurrency: 2 }, status: 'paused' } })).status).toBe(200);
-      expect(world.bus.asked(updateEndpoint)).toEqual([{ listingId: LISTING_ID, authHeader: null, limits: { requests_per_minute: null, max_concurrency: 2 }, status: 'paused' }]);
+      expect((await send(world, 'GET', `/listings/${LISTING_ID}/endpoint`, { key })).json.data).toMatchObject({
+        url_host: 'weather.seller.example',
+      });
+      expect(
+        (
+          await send(world, 'PUT', `/listings/${LISTING_ID}/endpoint`, {
+            key,
+            body: { auth_header: null, limits: { requests_per_minute: null, max_concurrency: 2 }, status: 'paused' },
+          })
+        ).status,
+      ).toBe(200);
+      expect(world.bus.asked(updateEndpoint)).toEqual([
+        {
+          listingId: LISTING_ID,
+          authHeader: null,
+          limits: { requests_per_minute: null, max_concurrency: 2 },
+          status: 'paused',
+        },
+      ]);
       expect((await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, { key })).status).toBe(200);
-      expect((await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, { key, body: { overlap_seconds: 0 } })).status).toBe(200);
+      expect(
+        (
+          await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, {
+            key,
+            body: { overlap_seconds: 0 },
+          })
+        ).status,
+      ).toBe(200);
       expect(world.bus.asked(rotateEndpointSecret).map(({ overlapSeconds }) => overlapSeconds)).toEqual([86_400, 0]);
     });
 
     it("relays the seller's JSON of a test byte for byte", async () => {
       const outcome = { success: false, seller_status_code: 502, latency_ms: 3, request_id: 'r', checks: [] };
-      world.bus.answers(testEndpoint, () => ({ ...outcome, seller_response_json: '{"n":1.10,"big":12345678901234567890 }' }));
+      world.bus.answers(testEndpoint, () => ({
+        ...outcome,
+        seller_response_json: '{"n":1.10,"big":12345678901234567890 }',
+      }));
       const { text } = await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key });
-      expect(text).toBe('{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r","checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}');
+      expect(text).toBe(
+        '{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r","checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}',
+      );
       world.bus.answers(testEndpoint, () => ({ ...outcome, seller_response_json: null }));
-      expect((await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key })).json.data).toMatchObject({ seller_response: null });
+      expect((await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key })).json.data).toMatchObject({
+        seller_response: null,
+      });
     });
   });
 
   describe('history and books', () => {
     it('GET /gateway-requests names both parties and asks for names once', async () => {
-      const first = await send(world, 'GET', '/gateway-requests?role=seller&status=succeeded&from=2026-01-01&to=2026-12-31T00:00:00Z', { key });
+      const first = await send(
+        world,
+        'GET',
+        '/gateway-requests?role=seller&status=succeeded&from=2026-01-01&to=2026-12-31T00:00:00Z',
+        { key },
+      );
       await send(world, 'GET', `/gateway-requests/${GATEWAY_REQUEST_ID}`, { key });
       expect(first.json.data).toEqual([gatewayRequestExample]);
-      expect(world.bus.asked(listGatewayRequests)).toEqual([{ role: 'seller', status: 'succeeded', from: '2026-01-01T00:00:00.000Z', to: '2026-12-31T00:00:00.000Z', page: 1, limit: 20 }]);
+      expect(world.bus.asked(listGatewayRequests)).toEqual([
+        {
+          role: 'seller',
+          status: 'succeeded',
+          from: '2026-01-01T00:00:00.000Z',
+          to: '2026-12-31T00:00:00.000Z',
+          page: 1,
+          limit: 20,
+        },
+      ]);
       expect(world.bus.asked(getAgents)).toHaveLength(1);
     });
 
     it('GET /receipts and GET /receipts/{id} give the parties by name', async () => {
-      expect((await send(world, 'GET', '/receipts?role=buyer&limit=50', { key })).json.pagination).toEqual({ page: 1, limit: 50, total: 1, totalPages: 1 });
+      expect((await send(world, 'GET', '/receipts?role=buyer&limit=50', { key })).json.pagination).toEqual({
+        page: 1,
+        limit: 50,
+        total: 1,
+        totalPages: 1,
+      });
       expect(world.bus.asked(listReceipts)).toEqual([{ role: 'buyer', page: 1, limit: 50 }]);
       const { data } = (await send(world, 'GET', `/receipts/${RECEIPT_ID}`, { key })).json;
-      expect(data).toMatchObject({ relay_request_id: RELAY_REQUEST_ID, payer: { display_name: 'Field Planner', avatar_url: null }, seller: { display_name: 'Nimbus', avatar_url: null } });
+      expect(data).toMatchObject({
+        relay_request_id: RELAY_REQUEST_ID,
+        payer: { display_name: 'Field Planner', avatar_url: null },
+        seller: { display_name: 'Nimbus', avatar_url: null },
+      });
       expect(Object.keys(data!)).not.toEqual(expect.arrayContaining(['payer_id']));
     });
 
     it('GET /ledger answers as JSON and as CSV', async () => {
-      expect((await send(world, 'GET', '/ledger?type=seller_credit&direction=credit', { key })).json.data).toEqual([entryExample]);
+      expect((await send(world, 'GET', '/ledger?type=seller_credit&direction=credit', { key })).json.data).toEqual([
+        entryExample,
+      ]);
       const csv = await send(world, 'GET', '/ledger?format=csv&page=3', { key });
-      expect([csv.status, csv.headers['content-type'], csv.headers['cache-control']]).toEqual([200, 'text/csv; charset=utf-8', 'no-store']);
+      expect([csv.status, csv.headers['content-type'], csv.headers['cache-control']]).toEqual([
+        200,
+        'text/csv; charset=utf-8',
+        'no-store',
+      ]);
       expect(csv.text.split('\r\n')[1]).toContain(entryExample.id);
-      expect(world.bus.asked(listLedger)).toEqual([{ type: 'seller_credit', direction: 'credit', page: 1, limit: 20 }, { page: 3, limit: 20 }]);
+      expect(world.bus.asked(listLedger)).toEqual([
+        { type: 'seller_credit', direction: 'credit', page: 1, limit: 20 },
+        { page: 3, limit: 20 },
+      ]);
     });
   });
 
   it('POST /sandbox/payments/{id}/pay pays with an outcome, or with none', async () => {
     expect((await send(world, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, { key })).status).toBe(200);
-    expect((await send(world, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, { key, body: { outcome: 'underpaid' } })).status).toBe(200);
-    expect(world.bus.asked(paySandbox)).toEqual([{ relayRequestId: RELAY_REQUEST_ID, outcome: 'paid' }, { relayRequestId: RELAY_REQUEST_ID, outcome: 'underpaid' }]);
+    expect(
+      (await send(world, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, { key, body: { outcome: 'underpaid' } }))
+        .status,
+    ).toBe(200);
+    expect(world.bus.asked(paySandbox)).toEqual([
+      { relayRequestId: RELAY_REQUEST_ID, outcome: 'paid' },
+      { relayRequestId: RELAY_REQUEST_ID, outcome: 'underpaid' },
+    ]);
   });
 
   it('GET /recovery-actions publishes the closed set of next actions', async () => {
     const { json } = await send(world, 'GET', '/recovery-actions');
-    expect((json.data as unknown as { next_action: string }[]).map(({ next_action }) => next_action)).toEqual([...NEXT_ACTIONS]);
+    expect((json.data as unknown as { next_action: string }[]).map(({ next_action }) => next_action)).toEqual([
+      ...NEXT_ACTIONS,
+    ]);
   });
 
-  it.each(['payments/setup', 'payments/setup-intents', 'payments/fund', 'payment-methods', 'wallet/deposit', 'wallet/balance'])('answers 410 with guidance to any method of /%s', async (path) => {
+  it.each([
+    'payments/setup',
+    'payments/setup-intents',
+    'payments/fund',
+    'payment-methods',
+    'wallet/deposit',
+    'wallet/balance',
+  ])('answers 410 with guidance to any method of /%s', async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
-      const answer = await send(world, method, `/${path}`, method === 'GET' ? {} : { body: '{"not json', headers: { 'content-type': 'text/plain' } });
+      const answer = await send(
+        world,
+        method,
+        `/${path}`,
+        method === 'GET' ? {} : { body: '{"not json', headers: { 'content-type': 'text/plain' } },
+      );
       expectRefused(answer, 410, 'GONE', 'setup_retired');
-      expect(answer.json.error).toMatchObject({ details: { replacement: 'POST /gateway/{listingId}' }, recovery: { next_action: 'use_direct_gateway' } });
+      expect(answer.json.error).toMatchObject({
+        details: { replacement: 'POST /gateway/{listingId}' },
+        recovery: { next_action: 'use_direct_gateway' },
+      });
     }
   });
 
   it('refuses as unknown what is no uuid, without asking anyone', async () => {
     for (const id of ['x', 'hourly-weather', `${newId()}x`, '%00', 'null', '0', '..%2f..', "'%20OR%201=1--"]) {
       expectRefused(await send(world, 'DELETE', `/api-keys/${id}`, { key }), 404, 'NOT_FOUND', 'api_key_not_found');
-      expectRefused(await send(world, 'PATCH', `/listings/${id}`, { key, body: {} }), 404, 'NOT_FOUND', 'listing_not_found');
+      expectRefused(
+        await send(world, 'PATCH', `/listings/${id}`, { key, body: {} }),
+        404,
+        'NOT_FOUND',
+        'listing_not_found',
+      );
       expectRefused(await send(world, 'DELETE', `/listings/${id}`, { key }), 404, 'NOT_FOUND', 'listing_not_found');
-      expectRefused(await send(world, 'GET', `/listings/${id}/endpoint`, { key }), 404, 'NOT_FOUND', 'endpoint_not_found');
-      expectRefused(await send(world, 'GET', `/gateway-requests/${id}`, { key }), 404, 'NOT_FOUND', 'gateway_request_not_found');
+      expectRefused(
+        await send(world, 'GET', `/listings/${id}/endpoint`, { key }),
+        404,
+        'NOT_FOUND',
+        'endpoint_not_found',
+      );
+      expectRefused(
+        await send(world, 'GET', `/gateway-requests/${id}`, { key }),
+        404,
+        'NOT_FOUND',
+        'gateway_request_not_found',
+      );
       expectRefused(await send(world, 'GET', `/receipts/${id}`, { key }), 404, 'NOT_FOUND', 'receipt_not_found');
-      expectRefused(await send(world, 'POST', `/sandbox/payments/${id}/pay`, { key }), 404, 'NOT_FOUND', 'payment_not_found');
+      expectRefused(
+        await send(world, 'POST', `/sandbox/payments/${id}/pay`, { key }),
+        404,
+        'NOT_FOUND',
+        'payment_not_found',
+      );
     }
-    for (const contract of [revokeApiKey, updateListing, removeListing, getEndpoint, getReceipt, paySandbox]) expect(world.bus.asked(contract)).toEqual([]);
+    for (const contract of [revokeApiKey, updateListing, removeListing, getEndpoint, getReceipt, paySandbox])
+      expect(world.bus.asked(contract)).toEqual([]);
   });
 });

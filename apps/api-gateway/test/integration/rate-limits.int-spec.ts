@@ -10,9 +10,14 @@ import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
 
 /** Small enough to reach, slow enough to come back to nothing within a test. */
-const TIGHT = 'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600';
+const TIGHT =
+  'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600';
 
-const DELIVERED = { outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false };
+const DELIVERED = {
+  outcome: 'answered' as const,
+  dataJson: JSON.stringify(gatewayResultExample),
+  idempotencyReplayed: false,
+};
 
 describe('rate limits', () => {
   let world: EdgeWorld;
@@ -41,8 +46,15 @@ describe('rate limits', () => {
     expect((await send(world, 'HEAD', '/receipts', { key })).status).toBe(200);
     const refused = await send(world, 'GET', '/me', { key: second });
     expectRefused(refused, 429, 'RATE_LIMITED', 'rate_limited');
-    expect(refused.headers).toMatchObject({ 'ratelimit-policy': '"reads";q=3;w=600', ratelimit: expect.stringMatching(/^"reads";r=0;t=\d+$/), 'retry-after': expect.stringMatching(/^\d+$/) });
-    expect(refused.json.error).toMatchObject({ details: { reason: 'rate_limited', rate: 'reads', retry_after_seconds: Number(refused.headers['retry-after']) }, recovery: { next_action: 'retry_after_delay' } });
+    expect(refused.headers).toMatchObject({
+      'ratelimit-policy': '"reads";q=3;w=600',
+      ratelimit: expect.stringMatching(/^"reads";r=0;t=\d+$/),
+      'retry-after': expect.stringMatching(/^\d+$/),
+    });
+    expect(refused.json.error).toMatchObject({
+      details: { reason: 'rate_limited', rate: 'reads', retry_after_seconds: Number(refused.headers['retry-after']) },
+      recovery: { next_action: 'retry_after_delay' },
+    });
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(190);
     expect(world.bus.asked(getProfile)).toHaveLength(1);
     expect((await send(world, 'GET', '/me', { key: other.key })).status).toBe(200);
@@ -51,21 +63,31 @@ describe('rate limits', () => {
   it('count reads, writes and calls apart', async () => {
     await start();
     const { key } = world.agent();
-    expect(await times(3, () => send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] } }))).toEqual([201, 201, 429]);
+    expect(
+      await times(3, () => send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] } })),
+    ).toEqual([201, 201, 429]);
     expect(await times(4, () => send(world, 'GET', '/me', { key }))).toEqual([200, 200, 200, 429]);
-    expect(await times(4, () => send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} }))).toEqual([200, 200, 200, 429]);
+    expect(await times(4, () => send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} }))).toEqual([
+      200, 200, 200, 429,
+    ]);
   });
 
   it('tell of a burst beside the rate', async () => {
     await start();
     const { headers } = await send(world, 'POST', `/gateway/${LISTING_ID}`, { key: world.agent().key, body: {} });
-    expect(headers).toMatchObject({ 'ratelimit-policy': '"calls";q=30;w=600;market-burst=3', ratelimit: '"calls";r=2;t=20' });
+    expect(headers).toMatchObject({
+      'ratelimit-policy': '"calls";q=30;w=600;market-burst=3',
+      ratelimit: '"calls";r=2;t=20',
+    });
   });
 
   it('count strangers by their address, each kind of request apart, and health not at all', async () => {
     await start();
     const challenge = () => send(world, 'POST', '/auth/challenge', { body: { wallet_address: WALLET } });
-    const registration = () => send(world, 'POST', '/register', { body: { wallet_address: WALLET, signature: 's', nonce: 'n', pow_nonce: 'p' } });
+    const registration = () =>
+      send(world, 'POST', '/register', {
+        body: { wallet_address: WALLET, signature: 's', nonce: 'n', pow_nonce: 'p' },
+      });
     expect(await times(4, () => send(world, 'GET', '/listings'))).toEqual([200, 200, 200, 429]);
     expect((await send(world, 'GET', '/listings/x')).status).toBe(429);
     expect(await times(3, challenge)).toEqual([200, 200, 429]);
@@ -88,7 +110,10 @@ describe('rate limits', () => {
     await start();
     const { key } = world.agent();
     await times(2, () => send(world, 'POST', '/api-keys', { key, body: { name: 'n', scopes: ['read'] } }));
-    const answer = await sendRaw(world, `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n`);
+    const answer = await sendRaw(
+      world,
+      `POST /api/v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n`,
+    );
     expectRefused(answer, 429, 'RATE_LIMITED', 'rate_limited');
   });
 
@@ -97,7 +122,11 @@ describe('rate limits', () => {
     const good = world.agent();
     await send(world, 'GET', '/me', { key: good.key });
     const strange = (letter: string) => send(world, 'GET', '/me', { key: apiKeyOf(letter.repeat(43)) });
-    const statuses = [await strange('a'), await send(world, 'GET', '/me'), await send(world, 'GET', '/me', { key: 'nonsense' })].map(({ status }) => status);
+    const statuses = [
+      await strange('a'),
+      await send(world, 'GET', '/me'),
+      await send(world, 'GET', '/me', { key: 'nonsense' }),
+    ].map(({ status }) => status);
     expect(statuses).toEqual([401, 401, 401]);
     const asked = world.bus.asked(authenticate).length;
     const refused = await strange('b');
@@ -112,11 +141,17 @@ describe('rate limits', () => {
     await start({ RATE_LIMITS: `${TIGHT},retries=2/400` });
     const { key } = world.agent();
     const answer = (output: object) => world.bus.answers(executeCall, () => output as never);
-    const retry = (proof: Record<string, string>) => send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {}, headers: proof });
+    const retry = (proof: Record<string, string>) =>
+      send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {}, headers: proof });
     const relayId = { 'x-market-relay-request-id': `0x${'ab'.repeat(32)}` };
     answer({ outcome: 'answered', dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false });
     expect(new Set(await times(20, () => retry(relayId)))).toEqual(new Set([200]));
-    answer({ outcome: 'pending', relayRequestId: relayId['x-market-relay-request-id'], retryAfterSeconds: 1, reason: 'payment_not_final' });
+    answer({
+      outcome: 'pending',
+      relayRequestId: relayId['x-market-relay-request-id'],
+      retryAfterSeconds: 1,
+      reason: 'payment_not_final',
+    });
     expect(await times(3, () => retry(relayId))).toEqual([202, 202, 429]);
     const refused = await retry(relayId);
     expectRefused(refused, 429, 'RATE_LIMITED', 'rate_limited');
@@ -135,7 +170,10 @@ describe('rate limits', () => {
       await eventually(async () => expect(answers).toHaveLength(2));
       const refused = await call(key);
       expectRefused(refused, 429, 'RATE_LIMITED', 'too_many_in_flight');
-      expect([refused.headers['retry-after'], refused.json.error!.details]).toEqual(['1', { reason: 'too_many_in_flight', limit: 2, retry_after_seconds: 1 }]);
+      expect([refused.headers['retry-after'], refused.json.error!.details]).toEqual([
+        '1',
+        { reason: 'too_many_in_flight', limit: 2, retry_after_seconds: 1 },
+      ]);
       const another = call(world.agent().key);
       await eventually(async () => expect(answers).toHaveLength(3));
       for (const answer of answers.splice(0)) answer();
@@ -155,11 +193,16 @@ describe('rate limits', () => {
         try {
           const { principal } = world.agent();
           const held: (() => void)[] = [];
-          for (const { bus } of [world, second]) bus.answers(executeCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
+          for (const { bus } of [world, second])
+            bus.answers(executeCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
           /** Of eight calls at both edges, how many reach the gateway at once. */
           const letIn = async (): Promise<number> => {
             let answered = 0;
-            const calls = Array.from({ length: 8 }, (_, n) => [world, second][n % 2]!).map((edge) => send(edge, 'POST', `/gateway/${LISTING_ID}`, { key: edge.keyFor(principal), body: {} }).finally(() => (answered += 1)));
+            const calls = Array.from({ length: 8 }, (_, n) => [world, second][n % 2]!).map((edge) =>
+              send(edge, 'POST', `/gateway/${LISTING_ID}`, { key: edge.keyFor(principal), body: {} }).finally(
+                () => (answered += 1),
+              ),
+            );
             await eventually(() => expect(held.length + answered).toBe(8));
             const count = held.length;
             held.splice(0).forEach((answer) => answer());
@@ -182,8 +225,18 @@ describe('rate limits', () => {
       const held: (() => void)[] = [];
       world.bus.answers(executeKeylessCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
       const call = (from: string, address: string) => {
-        const payload = { x402Version: 2, accepted: { extra: { relayRequestId: RELAY_REQUEST_ID } }, payload: { authorization: { from } } };
-        return send(world, 'POST', `/x402/${LISTING_ID}`, { body: {}, headers: { 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64'), 'x-forwarded-for': address } });
+        const payload = {
+          x402Version: 2,
+          accepted: { extra: { relayRequestId: RELAY_REQUEST_ID } },
+          payload: { authorization: { from } },
+        };
+        return send(world, 'POST', `/x402/${LISTING_ID}`, {
+          body: {},
+          headers: {
+            'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64'),
+            'x-forwarded-for': address,
+          },
+        });
       };
       const underWay = [call('0xAA', '203.0.113.1'), call('0xaa', '203.0.113.2'), call('0xbb', '203.0.113.1')];
       await eventually(() => expect(held).toHaveLength(3));
@@ -197,20 +250,41 @@ describe('rate limits', () => {
       await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });
       const { key } = world.agent();
       for (let n = 0; n < 5; n += 1) {
-        expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: '{}', headers: { 'content-type': 'text/plain' } })).status).toBe(415);
-        expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {}, headers: { 'x-market-relay-request-id': 'odd' } })).status).toBe(400);
+        expect(
+          (
+            await send(world, 'POST', `/gateway/${LISTING_ID}`, {
+              key,
+              body: '{}',
+              headers: { 'content-type': 'text/plain' },
+            })
+          ).status,
+        ).toBe(415);
+        expect(
+          (
+            await send(world, 'POST', `/gateway/${LISTING_ID}`, {
+              key,
+              body: {},
+              headers: { 'x-market-relay-request-id': 'odd' },
+            })
+          ).status,
+        ).toBe(400);
         const socket = connect(world.port, '127.0.0.1');
         await once(socket, 'connect');
-        socket.write(`POST /api/v1/gateway/${LISTING_ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":`);
+        socket.write(
+          `POST /api/v1/gateway/${LISTING_ID} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"a":`,
+        );
         socket.destroy();
         await once(socket, 'close');
       }
-      await eventually(async () => expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} })).status).toBe(200));
+      await eventually(async () =>
+        expect((await send(world, 'POST', `/gateway/${LISTING_ID}`, { key, body: {} })).status).toBe(200),
+      );
     });
   });
 
   describe('behind proxies', () => {
-    const from = (forwarded: string) => send(world, 'GET', '/categories', { headers: { 'x-forwarded-for': forwarded } });
+    const from = (forwarded: string) =>
+      send(world, 'GET', '/categories', { headers: { 'x-forwarded-for': forwarded } });
 
     it('ignore X-Forwarded-For from anyone, unless told otherwise', async () => {
       await start();

@@ -1,7 +1,12 @@
 import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import { getAgents } from '@market/contracts/identity';
 import { BUYER_ID, LISTING_ID, SELLER_ID } from '../../src/openapi/example-values.js';
-import { createReviewExample, reviewExample, reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
+import {
+  createReviewExample,
+  reviewExample,
+  reviewRecordExample,
+  scoreExample,
+} from '../../src/reputation/reputation.examples.js';
 import { answerEverything } from '../support/answers.js';
 import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send } from '../support/http.js';
@@ -19,9 +24,15 @@ describe('reviews and scores at the edge', () => {
 
   it('GET /reviews/{listingId} names the reviewers, in pages of 20 unless said otherwise', async () => {
     const first = await send(world, 'GET', '/reviews/hourly-weather');
-    expect([first.status, first.json]).toEqual([200, { success: true, data: [reviewExample], pagination: { page: 1, limit: 20, total: 1, totalPages: 1 } }]);
+    expect([first.status, first.json]).toEqual([
+      200,
+      { success: true, data: [reviewExample], pagination: { page: 1, limit: 20, total: 1, totalPages: 1 } },
+    ]);
     await send(world, 'GET', `/reviews/${LISTING_ID.toUpperCase()}?page=3&limit=50`);
-    expect(world.bus.asked(listReviews)).toEqual([{ listingRef: 'hourly-weather', page: 1, limit: 20 }, { listingRef: LISTING_ID, page: 3, limit: 50 }]);
+    expect(world.bus.asked(listReviews)).toEqual([
+      { listingRef: 'hourly-weather', page: 1, limit: 20 },
+      { listingRef: LISTING_ID, page: 3, limit: 50 },
+    ]);
     expect(world.bus.asked(getAgents)).toEqual([{ ids: [BUYER_ID] }]);
     expectRefused(await send(world, 'GET', '/reviews/hourly-weather?limit=51'), 400, 'BAD_REQUEST', 'request_invalid');
   });
@@ -30,7 +41,16 @@ describe('reviews and scores at the edge', () => {
     const answer = await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample });
     expect([answer.status, answer.json.data]).toEqual([201, reviewExample]);
     const { accuracy_rating, reliability_rating, value_rating, title, comment } = createReviewExample;
-    expect(world.bus.asked(createReview)).toEqual([{ listingRef: LISTING_ID, accuracyRating: accuracy_rating, reliabilityRating: reliability_rating, valueRating: value_rating, title, comment }]);
+    expect(world.bus.asked(createReview)).toEqual([
+      {
+        listingRef: LISTING_ID,
+        accuracyRating: accuracy_rating,
+        reliabilityRating: reliability_rating,
+        valueRating: value_rating,
+        title,
+        comment,
+      },
+    ]);
   });
 
   it.each([
@@ -43,7 +63,12 @@ describe('reviews and scores at the edge', () => {
     ['a comment that is too long', { ...createReviewExample, comment: 'x'.repeat(5_001) }],
     ['a reviewer of its choosing', { ...createReviewExample, reviewer: { id: SELLER_ID } }],
   ])('refuses %s and asks nobody', async (_what, body) => {
-    expectRefused(await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body }), 400, 'BAD_REQUEST', 'request_invalid');
+    expectRefused(
+      await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body }),
+      400,
+      'BAD_REQUEST',
+      'request_invalid',
+    );
     expect(world.bus.asked(createReview)).toEqual([]);
   });
 
@@ -55,7 +80,12 @@ describe('reviews and scores at the edge', () => {
     ['listing_not_found', 404, 'NOT_FOUND'],
   ] as const)('says %s as %i', async (reason, status, code) => {
     world.bus.refuses(createReview, reason, {});
-    expectRefused(await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample }), status, code, reason);
+    expectRefused(
+      await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample }),
+      status,
+      code,
+      reason,
+    );
   });
 
   it('GET /agents/{agentId}/score answers anyone', async () => {
@@ -65,12 +95,17 @@ describe('reviews and scores at the edge', () => {
     expectRefused(await send(world, 'GET', '/agents/nobody/score'), 404, 'NOT_FOUND', 'agent_not_found');
   });
 
-  it.each([['/reviews/hourly-weather'], [`/agents/${SELLER_ID}/score`]])('GET %s answers 304 to who has it, and anew once it changed', async (path) => {
-    const { headers } = await send(world, 'GET', path);
-    expect([headers['cache-control'], headers.etag]).toEqual(['no-cache', expect.stringMatching(/^W\/"/)]);
-    const known = { headers: { 'if-none-match': headers.etag! } };
-    expect(await send(world, 'GET', path, known)).toMatchObject({ status: 304, text: '' });
-    world.bus.answers(getScore, () => ({ ...scoreExample, market_score: 1 })).answers(listReviews, () => ({ items: [reviewRecordExample], total: 2 }));
-    expect((await send(world, 'GET', path, known)).status).toBe(200);
-  });
+  it.each([['/reviews/hourly-weather'], [`/agents/${SELLER_ID}/score`]])(
+    'GET %s answers 304 to who has it, and anew once it changed',
+    async (path) => {
+      const { headers } = await send(world, 'GET', path);
+      expect([headers['cache-control'], headers.etag]).toEqual(['no-cache', expect.stringMatching(/^W\/"/)]);
+      const known = { headers: { 'if-none-match': headers.etag! } };
+      expect(await send(world, 'GET', path, known)).toMatchObject({ status: 304, text: '' });
+      world.bus
+        .answers(getScore, () => ({ ...scoreExample, market_score: 1 }))
+        .answers(listReviews, () => ({ items: [reviewRecordExample], total: 2 }));
+      expect((await send(world, 'GET', path, known)).status).toBe(200);
+    },
+  );
 });

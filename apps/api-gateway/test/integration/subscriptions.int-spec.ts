@@ -1,8 +1,22 @@
 import { getListingCards } from '@market/contracts/catalog';
-import { createPayment, listSigningKeys, listSubscriptions, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import {
+  createPayment,
+  listSigningKeys,
+  listSubscriptions,
+  subscribe,
+  verifyPayment,
+} from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { LISTING_ID, LISTING_REF, PAYMENT_ID, RELAY_REQUEST_ID, SELLER_ID } from '../../src/openapi/example-values.js';
-import { listedSubscriptionExample, SUBSCRIPTION_ID, subscriptionDetailExample, subscriptionExample, subscriptionOfferExample, subscriptionRecordExample, verifiedExample } from '../../src/subscriptions/subscriptions.examples.js';
+import {
+  listedSubscriptionExample,
+  SUBSCRIPTION_ID,
+  subscriptionDetailExample,
+  subscriptionExample,
+  subscriptionOfferExample,
+  subscriptionRecordExample,
+  verifiedExample,
+} from '../../src/subscriptions/subscriptions.examples.js';
 import { answerEverything } from '../support/answers.js';
 import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send } from '../support/http.js';
@@ -18,7 +32,8 @@ describe('subscriptions and payments at the edge', () => {
   });
   afterEach(() => world.stop());
 
-  const post = (path: string, body: object, headers: Record<string, string> = {}) => send(world, 'POST', path, { key, body, headers });
+  const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+    send(world, 'POST', path, { key, body, headers });
 
   it('POST /subscribe answers 201, or 402 with the payment beside the error', async () => {
     const free = await post('/subscribe', { listing_id: LISTING_ID.toUpperCase(), origin_currency: 'SOL' });
@@ -29,11 +44,18 @@ describe('subscriptions and payments at the edge', () => {
       402,
       {
         success: false,
-        error: { code: 'PAYMENT_REQUIRED', message: expect.stringContaining('POST /payments/verify'), recovery: { next_action: 'pay_and_retry', keep: [], drop: [], links: expect.any(Object) } },
+        error: {
+          code: 'PAYMENT_REQUIRED',
+          message: expect.stringContaining('POST /payments/verify'),
+          recovery: { next_action: 'pay_and_retry', keep: [], drop: [], links: expect.any(Object) },
+        },
         data: { payment_required: true, ...subscriptionOfferExample },
       },
     ]);
-    expect(world.bus.asked(subscribe)).toEqual([{ listingId: LISTING_ID, originCurrency: 'SOL' }, { listingId: LISTING_ID }]);
+    expect(world.bus.asked(subscribe)).toEqual([
+      { listingId: LISTING_ID, originCurrency: 'SOL' },
+      { listingId: LISTING_ID },
+    ]);
   });
 
   it('POST /subscribe and POST /payments hand on an Idempotency-Key, and say when an answer is repeated', async () => {
@@ -46,9 +68,16 @@ describe('subscriptions and payments at the edge', () => {
       return subscriptionOfferExample;
     });
     for (const path of ['/subscribe', '/payments']) {
-      expect((await post(path, { listing_id: LISTING_ID }, { 'idempotency-key': 'k' })).headers['idempotency-replayed']).toBe('true');
+      expect(
+        (await post(path, { listing_id: LISTING_ID }, { 'idempotency-key': 'k' })).headers['idempotency-replayed'],
+      ).toBe('true');
       expect((await post(path, { listing_id: LISTING_ID })).headers['idempotency-replayed']).toBeUndefined();
-      expectRefused(await post(path, { listing_id: LISTING_ID }, { 'idempotency-key': 'no spaces' }), 400, 'BAD_REQUEST', 'request_invalid');
+      expectRefused(
+        await post(path, { listing_id: LISTING_ID }, { 'idempotency-key': 'no spaces' }),
+        400,
+        'BAD_REQUEST',
+        'request_invalid',
+      );
     }
   });
 
@@ -59,19 +88,58 @@ describe('subscriptions and payments at the edge', () => {
 
   it('POST /payments/verify takes an id, or a payload as object or base64', async () => {
     const payload = { x402Version: 2, accepted: { network: 'eip155:84532' }, payload: {} };
-    const proofs = [{ relay_request_id: RELAY_REQUEST_ID }, { payload }, { payload: Buffer.from(JSON.stringify(payload)).toString('base64') }];
+    const proofs = [
+      { relay_request_id: RELAY_REQUEST_ID },
+      { payload },
+      { payload: Buffer.from(JSON.stringify(payload)).toString('base64') },
+    ];
     for (const proof of proofs) {
-      const { status, json } = await post('/payments/verify', { payment_id: PAYMENT_ID, ...proof, scheme: 'deposit', network: 'eip155:84532', transactionHash: '0xabc' });
-      expect([status, json.data]).toEqual([200, { subscription: verifiedExample.subscription, payment: verifiedExample.payment }]);
+      const { status, json } = await post('/payments/verify', {
+        payment_id: PAYMENT_ID,
+        ...proof,
+        scheme: 'deposit',
+        network: 'eip155:84532',
+        transactionHash: '0xabc',
+      });
+      expect([status, json.data]).toEqual([
+        200,
+        { subscription: verifiedExample.subscription, payment: verifiedExample.payment },
+      ]);
     }
     const shared = { paymentId: PAYMENT_ID, scheme: 'deposit', network: 'eip155:84532', transactionHash: '0xabc' };
-    expect(world.bus.asked(verifyPayment)).toEqual([{ ...shared, relayRequestId: RELAY_REQUEST_ID }, { ...shared, payload }, { ...shared, payload }]);
+    expect(world.bus.asked(verifyPayment)).toEqual([
+      { ...shared, relayRequestId: RELAY_REQUEST_ID },
+      { ...shared, payload },
+      { ...shared, payload },
+    ]);
   });
 
   it('POST /payments/verify answers 202 and when to come again while the payment is pending', async () => {
-    world.bus.answers(verifyPayment, () => ({ outcome: 'pending' as const, paymentId: PAYMENT_ID, relayRequestId: RELAY_REQUEST_ID, retryAfterSeconds: 3, reason: 'payment_not_final' as const }));
-    const { status, json, headers } = await post('/payments/verify', { payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID });
-    expect([status, headers['retry-after'], json]).toEqual([202, '3', { success: true, data: { status: 'pending', payment_id: PAYMENT_ID, relay_request_id: RELAY_REQUEST_ID, retry_after_seconds: 3, reason: 'payment_not_final' } }]);
+    world.bus.answers(verifyPayment, () => ({
+      outcome: 'pending' as const,
+      paymentId: PAYMENT_ID,
+      relayRequestId: RELAY_REQUEST_ID,
+      retryAfterSeconds: 3,
+      reason: 'payment_not_final' as const,
+    }));
+    const { status, json, headers } = await post('/payments/verify', {
+      payment_id: PAYMENT_ID,
+      relay_request_id: RELAY_REQUEST_ID,
+    });
+    expect([status, headers['retry-after'], json]).toEqual([
+      202,
+      '3',
+      {
+        success: true,
+        data: {
+          status: 'pending',
+          payment_id: PAYMENT_ID,
+          relay_request_id: RELAY_REQUEST_ID,
+          retry_after_seconds: 3,
+          reason: 'payment_not_final',
+        },
+      },
+    ]);
   });
 
   it.each<[string, object, string[]]>([
@@ -93,16 +161,36 @@ describe('subscriptions and payments at the edge', () => {
 
   it('GET /subscriptions completes each with its listing and provider', async () => {
     const { json, headers } = await send(world, 'GET', '/subscriptions?status=all&limit=5', { key });
-    expect(json).toEqual({ success: true, data: [listedSubscriptionExample], pagination: { page: 1, limit: 5, total: 1, totalPages: 1 } });
+    expect(json).toEqual({
+      success: true,
+      data: [listedSubscriptionExample],
+      pagination: { page: 1, limit: 5, total: 1, totalPages: 1 },
+    });
     expect(headers.link).toContain('/api/v1/subscriptions?status=all&limit=5&page=1>; rel="first"');
     await send(world, 'GET', '/subscriptions', { key });
-    expect(world.bus.asked(listSubscriptions)).toEqual([{ status: 'all', page: 1, limit: 5 }, { status: 'active', page: 1, limit: 100 }]);
-    for (const query of ['status=paused', 'limit=101', 'limit=0', 'page=0', 'q=x']) expectRefused(await send(world, 'GET', `/subscriptions?${query}`, { key }), 400, 'BAD_REQUEST', 'request_invalid');
+    expect(world.bus.asked(listSubscriptions)).toEqual([
+      { status: 'all', page: 1, limit: 5 },
+      { status: 'active', page: 1, limit: 100 },
+    ]);
+    for (const query of ['status=paused', 'limit=101', 'limit=0', 'page=0', 'q=x'])
+      expectRefused(
+        await send(world, 'GET', `/subscriptions?${query}`, { key }),
+        400,
+        'BAD_REQUEST',
+        'request_invalid',
+      );
   });
 
   it('GET /subscriptions asks the catalog once for a page, and not for an empty one', async () => {
     const other = newId();
-    world.bus.answers(listSubscriptions, () => ({ items: [subscriptionRecordExample, { ...subscriptionRecordExample, listing_id: other, listing: { ...LISTING_REF, id: other } }, subscriptionRecordExample], total: 3 }));
+    world.bus.answers(listSubscriptions, () => ({
+      items: [
+        subscriptionRecordExample,
+        { ...subscriptionRecordExample, listing_id: other, listing: { ...LISTING_REF, id: other } },
+        subscriptionRecordExample,
+      ],
+      total: 3,
+    }));
     await send(world, 'GET', '/subscriptions', { key });
     expect(world.bus.asked(getListingCards)).toEqual([{ ids: [LISTING_ID, other] }]);
     world.bus.answers(listSubscriptions, () => ({ items: [], total: 0 }));
@@ -111,26 +199,51 @@ describe('subscriptions and payments at the edge', () => {
   });
 
   it('GET /subscriptions/{id} adds how to connect, and stands when the listing is gone', async () => {
-    expect((await send(world, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toEqual(subscriptionDetailExample);
+    expect((await send(world, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toEqual(
+      subscriptionDetailExample,
+    );
     world.bus.answers(getListingCards, () => ({ listings: [] }));
     expect((await send(world, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toMatchObject({
-      listing: { ...LISTING_REF, delivery_type: null, provider: { id: SELLER_ID }, connection_instructions: null, auth_method: null, demo_endpoint: null },
+      listing: {
+        ...LISTING_REF,
+        delivery_type: null,
+        provider: { id: SELLER_ID },
+        connection_instructions: null,
+        auth_method: null,
+        demo_endpoint: null,
+      },
     });
   });
 
   it('DELETE /subscriptions/{id} answers what became of it', async () => {
-    expect((await send(world, 'DELETE', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json).toEqual({ success: true, data: { id: SUBSCRIPTION_ID, status: 'cancelled' } });
+    expect((await send(world, 'DELETE', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json).toEqual({
+      success: true,
+      data: { id: SUBSCRIPTION_ID, status: 'cancelled' },
+    });
   });
 
-  it.each([['GET', '/subscriptions/nope', 'subscription_not_found'], ['DELETE', '/subscriptions/nope', 'subscription_not_found'], ['GET', '/payments/nope', 'payment_not_found'], ['GET', '/receipts/nope/proof', 'receipt_not_found']] as const)('%s %s: an id that is none names nothing', async (method, path, reason) => {
+  it.each([
+    ['GET', '/subscriptions/nope', 'subscription_not_found'],
+    ['DELETE', '/subscriptions/nope', 'subscription_not_found'],
+    ['GET', '/payments/nope', 'payment_not_found'],
+    ['GET', '/receipts/nope/proof', 'receipt_not_found'],
+  ] as const)('%s %s: an id that is none names nothing', async (method, path, reason) => {
     expectRefused(await send(world, method, path, { key }), 404, 'NOT_FOUND', reason);
   });
 
   it('GET /.well-known/jwks.json is a bare JWK set that may be kept', async () => {
     const answer = await fetch(`${world.origin}/.well-known/jwks.json`);
-    expect([answer.status, answer.headers.get('cache-control'), answer.headers.get('content-type')]).toEqual([200, 'public, max-age=300', 'application/json; charset=utf-8']);
-    expect(await answer.json()).toEqual({ keys: [expect.objectContaining({ kty: 'OKP', crv: 'Ed25519', kid: expect.any(String) })] });
-    const again = await fetch(`${world.origin}/.well-known/jwks.json`, { headers: { 'if-none-match': answer.headers.get('etag')! } });
+    expect([answer.status, answer.headers.get('cache-control'), answer.headers.get('content-type')]).toEqual([
+      200,
+      'public, max-age=300',
+      'application/json; charset=utf-8',
+    ]);
+    expect(await answer.json()).toEqual({
+      keys: [expect.objectContaining({ kty: 'OKP', crv: 'Ed25519', kid: expect.any(String) })],
+    });
+    const again = await fetch(`${world.origin}/.well-known/jwks.json`, {
+      headers: { 'if-none-match': answer.headers.get('etag')! },
+    });
     expect([again.status, again.headers.get('cache-control')]).toEqual([304, 'public, max-age=300']);
     expect(world.bus.asked(listSigningKeys)).toHaveLength(2);
   });

@@ -1,19 +1,100 @@
-import { createListing, createListingChallenge, getListing, getListingCards, listCategories, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
-import { executeCall, executeKeylessCall, getEndpoint, getGatewayRequest, listGatewayRequests, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
-import { claimAgent, CREDENTIAL_SECRET_LENGTH, closeSession, createApiKey, createChallenge, getAgents, getProfile, getWallet, linkWallet, listApiKeys, listWallets, openSession, recover, register, revokeApiKey, sessionTokenOf, updateWallet } from '@market/contracts/identity';
-import { cancelSubscription, createPayment, getPayment, getReceipt, getReceiptProof, getSubscription, hearRelay, listLedger, listPaymentRoutes, listReceipts, listSigningKeys, listSubscriptions, paySandbox, quoteExact, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import {
+  createListing,
+  createListingChallenge,
+  getListing,
+  getListingCards,
+  listCategories,
+  removeListing,
+  searchListings,
+  updateListing,
+} from '@market/contracts/catalog';
+import {
+  executeCall,
+  executeKeylessCall,
+  getEndpoint,
+  getGatewayRequest,
+  listGatewayRequests,
+  rotateEndpointSecret,
+  testEndpoint,
+  updateEndpoint,
+} from '@market/contracts/gateway';
+import {
+  claimAgent,
+  CREDENTIAL_SECRET_LENGTH,
+  closeSession,
+  createApiKey,
+  createChallenge,
+  getAgents,
+  getProfile,
+  getWallet,
+  linkWallet,
+  listApiKeys,
+  listWallets,
+  openSession,
+  recover,
+  register,
+  revokeApiKey,
+  sessionTokenOf,
+  updateWallet,
+} from '@market/contracts/identity';
+import {
+  cancelSubscription,
+  createPayment,
+  getPayment,
+  getReceipt,
+  getReceiptProof,
+  getSubscription,
+  hearRelay,
+  listLedger,
+  listPaymentRoutes,
+  listReceipts,
+  listSigningKeys,
+  listSubscriptions,
+  paySandbox,
+  quoteExact,
+  subscribe,
+  verifyPayment,
+} from '@market/contracts/payments-ledger';
 import { createReview, getScore, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
-import { entryExample, proofExample, receiptExample, receiptRecordExample, signingKeysExample } from '../../src/books/books.examples.js';
+import {
+  entryExample,
+  proofExample,
+  receiptExample,
+  receiptRecordExample,
+  signingKeysExample,
+} from '../../src/books/books.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
 import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
-import { challengeExample, claimExample, createdKeyExample, linkedWalletExample, profileExample, recoveryExample, registrationExample, sessionExample } from '../../src/identity/identity.examples.js';
-import { categoryExample, createdListingExample, listingChallengeExample, listingDetailExample, listingExample } from '../../src/listings/listings.examples.js';
+import {
+  challengeExample,
+  claimExample,
+  createdKeyExample,
+  linkedWalletExample,
+  profileExample,
+  recoveryExample,
+  registrationExample,
+  sessionExample,
+} from '../../src/identity/identity.examples.js';
+import {
+  categoryExample,
+  createdListingExample,
+  listingChallengeExample,
+  listingDetailExample,
+  listingExample,
+} from '../../src/listings/listings.examples.js';
 import { BUYER, LATER, LISTING_REF, SELLER } from '../../src/openapi/example-values.js';
 import { routeExample } from '../../src/payment-routes/payment-routes.http-controller.js';
 import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
-import { listingCardExample, paymentExample, subscriptionExample, subscriptionOfferExample, subscriptionRecordExample, verifiedExample } from '../../src/subscriptions/subscriptions.examples.js';
+import {
+  listingCardExample,
+  paymentExample,
+  subscriptionExample,
+  subscriptionOfferExample,
+  subscriptionRecordExample,
+  verifiedExample,
+} from '../../src/subscriptions/subscriptions.examples.js';
 
 /** Every service answers everything, as the documented examples say. */
 export function answerEverything(bus: FakeBus): void {
@@ -32,7 +113,10 @@ export function answerEverything(bus: FakeBus): void {
     .answers(linkWallet, () => linkedWalletExample)
     .answers(updateWallet, () => linkedWalletExample)
     .answers(claimAgent, () => claimExample)
-    .answers(openSession, () => ({ ...sessionExample, session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)) }))
+    .answers(openSession, () => ({
+      ...sessionExample,
+      session_token: sessionTokenOf('s'.repeat(CREDENTIAL_SECRET_LENGTH)),
+    }))
     .answers(closeSession, () => ({ ended: true as const }))
     .answers(listCategories, () => ({ categories: [categoryExample] }))
     .answers(searchListings, () => ({ itemsJson: JSON.stringify([listingExample]), total: 41, totalIsEstimate: false }))
@@ -41,7 +125,11 @@ export function answerEverything(bus: FakeBus): void {
     .answers(createListing, () => createdListingExample)
     .answers(updateListing, () => listingDetailExample)
     .answers(removeListing, ({ listing_id }) => ({ id: listing_id, deleted: true }))
-    .answers(executeCall, () => ({ outcome: 'answered' as const, dataJson: JSON.stringify(gatewayResultExample), idempotencyReplayed: false }))
+    .answers(executeCall, () => ({
+      outcome: 'answered' as const,
+      dataJson: JSON.stringify(gatewayResultExample),
+      idempotencyReplayed: false,
+    }))
     .answers(executeKeylessCall, ({ authorization }) =>
       authorization === undefined
         ? { outcome: 'payment_required' as const, listing: LISTING_REF, offers: [keylessOfferExample], signatures: [] }

@@ -1,7 +1,23 @@
 import { topology, type Principal, type RequestContract, type Scope, type SignalContract } from '@market/contracts';
-import { CREDENTIAL_SECRET_LENGTH, apiKeyOf, authenticate, hashApiKey, hashSessionToken, sessionTokenOf } from '@market/contracts/identity';
+import {
+  CREDENTIAL_SECRET_LENGTH,
+  apiKeyOf,
+  authenticate,
+  hashApiKey,
+  hashSessionToken,
+  sessionTokenOf,
+} from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { BusFailure, Refusal, refuse, toCall, type Link, type ReplyEnvelope, type RequestEnvelope, type Transport } from '@market/messaging';
+import {
+  BusFailure,
+  Refusal,
+  refuse,
+  toCall,
+  type Link,
+  type ReplyEnvelope,
+  type RequestEnvelope,
+  type Transport,
+} from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
 import { FakeBus } from '@market/testing';
 import { apiGateway } from '../../src/service.js';
@@ -14,7 +30,9 @@ export const ENVIRONMENT = {
   RATE_LIMITS: 'off',
 };
 
-const CONTRACTS = new Map<string, RequestContract>(topology['api-gateway'].calls.map((contract) => [contract.subject, contract]));
+const CONTRACTS = new Map<string, RequestContract>(
+  topology['api-gateway'].calls.map((contract) => [contract.subject, contract]),
+);
 
 /** The real edge on a free port; the other services answer as the test says, held to their contracts. */
 export class EdgeWorld {
@@ -48,9 +66,19 @@ export class EdgeWorld {
   }
 
   /** A new account with a key of these scopes. */
-  agent(scopes: Scope[] = ['read', 'write', 'subscribe'], displayName = 'Tester'): { key: string; keyHash: string; principal: Principal } {
+  agent(
+    scopes: Scope[] = ['read', 'write', 'subscribe'],
+    displayName = 'Tester',
+  ): { key: string; keyHash: string; principal: Principal } {
     const key = apiKeyOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'x'));
-    const principal: Principal = { accountId: newId(), accountType: 'agent', role: 'both', displayName, keyId: newId(), scopes };
+    const principal: Principal = {
+      accountId: newId(),
+      accountType: 'agent',
+      role: 'both',
+      displayName,
+      keyId: newId(),
+      scopes,
+    };
     const keyHash = hashApiKey(key)!;
     this.principals.set(keyHash, principal);
     return { key, keyHash, principal };
@@ -59,7 +87,14 @@ export class EdgeWorld {
   /** A human with a session. */
   human(): { token: string; keyHash: string; principal: Principal } {
     const token = sessionTokenOf(newId().replaceAll('-', '').padEnd(CREDENTIAL_SECRET_LENGTH, 'x'));
-    const principal: Principal = { accountId: newId(), accountType: 'human', role: 'both', displayName: 'Operator', keyId: newId(), scopes: [] };
+    const principal: Principal = {
+      accountId: newId(),
+      accountType: 'human',
+      role: 'both',
+      displayName: 'Operator',
+      keyId: newId(),
+      scopes: [],
+    };
     const keyHash = hashSessionToken(token)!;
     this.principals.set(keyHash, principal);
     return { token, keyHash, principal };
@@ -94,8 +129,13 @@ function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) =
   return {
     async connect(): Promise<Link> {
       return {
-        server: { getHandlers: () => new Map<string, unknown>(), listen: () => undefined, close: () => undefined } as unknown as Link['server'],
-        request: async (subject, message) => JSON.stringify(await replyOf(bus, subject, JSON.parse(message) as RequestEnvelope)),
+        server: {
+          getHandlers: () => new Map<string, unknown>(),
+          listen: () => undefined,
+          close: () => undefined,
+        } as unknown as Link['server'],
+        request: async (subject, message) =>
+          JSON.stringify(await replyOf(bus, subject, JSON.parse(message) as RequestEnvelope)),
         publishEvents: nothing,
         consumeEvents: nothing,
         signal: () => undefined,

@@ -28,19 +28,40 @@ export interface Sent {
 const API = '/api/v1';
 
 /** One request on a connection of its own. */
-export function send(world: EdgeWorld, method: string, path: string, { key, headers = {}, body }: Sent = {}): Promise<Answer> {
+export function send(
+  world: EdgeWorld,
+  method: string,
+  path: string,
+  { key, headers = {}, body }: Sent = {},
+): Promise<Answer> {
   const payload = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  const all: Record<string, string | string[]> = { ...(payload === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }), ...(key ? { authorization: `Bearer ${key}` } : {}), ...headers };
+  const all: Record<string, string | string[]> = {
+    ...(payload === undefined
+      ? {}
+      : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(payload)) }),
+    ...(key ? { authorization: `Bearer ${key}` } : {}),
+    ...headers,
+  };
   return new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port: world.port, method, path: path.startsWith('/') && !path.startsWith('//') ? API + path : path, headers: all, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('error', reject);
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString();
-        resolve({ status: response.statusCode!, headers: response.headers, text, json: parse(text) });
-      });
-    });
+    const request = httpRequest(
+      {
+        host: '127.0.0.1',
+        port: world.port,
+        method,
+        path: path.startsWith('/') && !path.startsWith('//') ? API + path : path,
+        headers: all,
+        agent: false,
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: response.statusCode!, headers: response.headers, text, json: parse(text) });
+        });
+      },
+    );
     request.on('error', reject);
     request.end(payload);
   });
@@ -55,7 +76,9 @@ export function sendRaw(world: EdgeWorld, bytes: string | Buffer): Promise<Answe
       socket.destroy();
       const [head = '', text = ''] = splitOnce(Buffer.concat(chunks).toString(), '\r\n\r\n');
       const [statusLine = '', ...lines] = head.split('\r\n');
-      const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+      const headers = Object.fromEntries(
+        lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
+      );
       resolve({ status: Number(statusLine.split(' ')[1]), headers, text, json: parse(text) });
     };
     socket.setTimeout(1_000, finish);
@@ -98,12 +121,22 @@ export function expectEnvelope({ status, headers, json }: Answer): void {
     return;
   }
   // What is to be paid stands beside the error.
-  const particulars = status === 402 ? { data: { payment: expect.any(Object) as object } } : { error: { details: expect.any(Object) as object } };
-  expect(json).toMatchObject({ success: false, error: { code: expect.any(String), message: expect.any(String), recovery: { next_action: expect.any(String) } } });
+  const particulars =
+    status === 402
+      ? { data: { payment: expect.any(Object) as object } }
+      : { error: { details: expect.any(Object) as object } };
+  expect(json).toMatchObject({
+    success: false,
+    error: { code: expect.any(String), message: expect.any(String), recovery: { next_action: expect.any(String) } },
+  });
   expect(json).toMatchObject(particulars);
 }
 
 export function expectRefused(answer: Answer, status: number, code: string, reason?: string): void {
   expectEnvelope(answer);
-  expect([answer.status, answer.json.error?.code, ...(reason ? [answer.json.error?.details?.reason] : [])]).toEqual([status, code, ...(reason ? [reason] : [])]);
+  expect([answer.status, answer.json.error?.code, ...(reason ? [answer.json.error?.details?.reason] : [])]).toEqual([
+    status,
+    code,
+    ...(reason ? [reason] : []),
+  ]);
 }

@@ -39,7 +39,14 @@ export class OpenApiDocument {
 
   /** Named `GET /listings/{listingId}`, below the version prefix. */
   get operations(): (DocumentedOperation & { name: string; method: string; path: string })[] {
-    return Object.entries(this.document.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ ...operation, method, path, name: `${method.toUpperCase()} ${path.replace(PREFIX, '')}` })));
+    return Object.entries(this.document.paths).flatMap(([path, item]) =>
+      Object.entries(item).map(([method, operation]) => ({
+        ...operation,
+        method,
+        path,
+        name: `${method.toUpperCase()} ${path.replace(PREFIX, '')}`,
+      })),
+    );
   }
 
   operation(name: string): DocumentedOperation {
@@ -50,7 +57,11 @@ export class OpenApiDocument {
 
   /** The name of the operation that a request meets; a path without parameters wins over one with. */
   nameOf(method: string, path: string): string | undefined {
-    const matches = this.operations.filter((operation) => operation.method === method.toLowerCase() && new RegExp(`^${operation.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path));
+    const matches = this.operations.filter(
+      (operation) =>
+        operation.method === method.toLowerCase() &&
+        new RegExp(`^${operation.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
+    );
     return matches.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0]?.name;
   }
 
@@ -60,12 +71,22 @@ export class OpenApiDocument {
     if (!operation) return [`${name} is not documented`];
     const { content } = (status === undefined ? operation.requestBody : operation.responses[status]) ?? {};
     if (!content) return [`${name} ${status ?? 'request body'} is not documented`];
-    const place = ['paths', operation.path, operation.method, ...(status === undefined ? ['requestBody'] : ['responses', status]), 'content', 'application/json', 'schema'];
+    const place = [
+      'paths',
+      operation.path,
+      operation.method,
+      ...(status === undefined ? ['requestBody'] : ['responses', status]),
+      'content',
+      'application/json',
+      'schema',
+    ];
     const pointer = place.map((step) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
     let validate = this.validators.get(pointer);
     if (!validate) this.validators.set(pointer, (validate = this.ajv.compile({ $ref: `document#/${pointer}` })));
     if (validate(body)) return [];
-    return validate.errors!.map(({ instancePath, message }) => `${name} ${status ?? 'request'}: ${instancePath || 'the body'} ${message}`);
+    return validate.errors!.map(
+      ({ instancePath, message }) => `${name} ${status ?? 'request'}: ${instancePath || 'the body'} ${message}`,
+    );
   }
 }
 
@@ -73,6 +94,13 @@ function followed(part: unknown, document: unknown): unknown {
   if (Array.isArray(part)) return part.map((item) => followed(item, document));
   if (typeof part !== 'object' || part === null) return part;
   const { $ref } = part as { $ref?: unknown };
-  if (typeof $ref === 'string' && SHARED.test($ref)) return followed($ref.slice(2).split('/').reduce((found, step) => (found as Record<string, unknown>)[step], document), document);
+  if (typeof $ref === 'string' && SHARED.test($ref))
+    return followed(
+      $ref
+        .slice(2)
+        .split('/')
+        .reduce((found, step) => (found as Record<string, unknown>)[step], document),
+      document,
+    );
   return Object.fromEntries(Object.entries(part).map(([name, member]) => [name, followed(member, document)]));
 }

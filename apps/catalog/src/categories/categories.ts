@@ -3,7 +3,10 @@ import type { listCategories } from '@market/contracts/catalog';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-const all = sql('categories.all', 'SELECT id, name, slug, description, sort_order FROM categories ORDER BY sort_order, id');
+const all = sql(
+  'categories.all',
+  'SELECT id, name, slug, description, sort_order FROM categories ORDER BY sort_order, id',
+);
 
 const FRESH_FOR_MS = 60_000;
 

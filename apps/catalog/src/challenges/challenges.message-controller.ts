@@ -9,7 +9,10 @@ export class ChallengesMessageController {
   constructor(private readonly createListingChallengeUseCase: CreateListingChallenge) {}
 
   @HandleRequest(createListingChallenge)
-  createListingChallenge(_input: InputOf<typeof createListingChallenge>, call: Call): Promise<OutputOf<typeof createListingChallenge>> {
+  createListingChallenge(
+    _input: InputOf<typeof createListingChallenge>,
+    call: Call,
+  ): Promise<OutputOf<typeof createListingChallenge>> {
     return this.createListingChallengeUseCase.execute(call);
   }
 }

@@ -8,7 +8,10 @@ import { catalogConfig, type CatalogConfig } from '../config.js';
 import { isSeller } from '../providers/is-seller.js';
 import { listingDifficulty } from './listing-difficulty.js';
 
-const lockAgent = sql('listing-challenges.lock-agent', `SELECT pg_advisory_xact_lock(hashtextextended('listing-challenges|' || $1, 0))`);
+const lockAgent = sql(
+  'listing-challenges.lock-agent',
+  `SELECT pg_advisory_xact_lock(hashtextextended('listing-challenges|' || $1, 0))`,
+);
 const standing = sql(
   'listing-challenges.standing',
   `SELECT (SELECT count(*)::int FROM listings WHERE provider_id = $1) AS listings,
@@ -19,7 +22,10 @@ const giveWay = sql(
   'listing-challenges.give-way',
   'DELETE FROM listing_challenges WHERE challenge IN (SELECT challenge FROM listing_challenges WHERE agent_id = $1 ORDER BY created_at DESC, challenge OFFSET $2)',
 );
-const insert = sql('listing-challenges.insert', 'INSERT INTO listing_challenges (challenge, agent_id, difficulty, created_at, expires_at) VALUES ($1, $2, $3, clock_timestamp(), now() + make_interval(secs => $4))');
+const insert = sql(
+  'listing-challenges.insert',
+  'INSERT INTO listing_challenges (challenge, agent_id, difficulty, created_at, expires_at) VALUES ($1, $2, $3, clock_timestamp(), now() + make_interval(secs => $4))',
+);
 
 interface Standing {
   listings: number;
@@ -42,7 +48,13 @@ export class CreateListingChallenge {
   async execute(call: Call): Promise<OutputOf<typeof createListingChallenge>> {
     const agent = principalOf(call);
     if (!isSeller(agent)) throw refuse(createListingChallenge, 'seller_role_required', {});
-    const { powDifficulty: base, listingsPerPowStep: step, challengeTtlSeconds, openChallengesMax, listingsPerSellerMax: limit } = this.config;
+    const {
+      powDifficulty: base,
+      listingsPerPowStep: step,
+      challengeTtlSeconds,
+      openChallengesMax,
+      listingsPerSellerMax: limit,
+    } = this.config;
     const challenge = newProofOfWorkChallenge();
     const difficulty = await this.database.transaction(async (tx) => {
       await tx.query(lockAgent, [agent.accountId]);

@@ -11,7 +11,10 @@ const findOpen = sql(
    WHERE agent_id = $1 AND expires_at > now() AND ($2::text IS NULL OR challenge = $2)
    ORDER BY created_at DESC, challenge LIMIT 1`,
 );
-const consume = sql('listing-challenges.consume', 'DELETE FROM listing_challenges WHERE challenge = $1 AND agent_id = $2 AND expires_at > now() RETURNING challenge');
+const consume = sql(
+  'listing-challenges.consume',
+  'DELETE FROM listing_challenges WHERE challenge = $1 AND agent_id = $2 AND expires_at > now() RETURNING challenge',
+);
 
 export interface SolvedChallenge {
   challenge: string;
@@ -33,7 +36,8 @@ export class ListingChallenges {
     const known = named === undefined || /^[0-9a-f]{64}$/.test(named);
     const [open] = known ? await this.database.query<SolvedChallenge>(findOpen, [agentId, named ?? null]) : [];
     if (!open) throw refuse(createListing, 'challenge_invalid', {});
-    if (!solvesProofOfWork(open.challenge, nonce, open.difficulty)) throw refuse(createListing, 'proof_of_work_invalid', { difficulty: open.difficulty });
+    if (!solvesProofOfWork(open.challenge, nonce, open.difficulty))
+      throw refuse(createListing, 'proof_of_work_invalid', { difficulty: open.difficulty });
     return open;
   }
 

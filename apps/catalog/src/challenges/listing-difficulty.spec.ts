@@ -3,7 +3,9 @@ import { listingDifficulty } from './listing-difficulty.js';
 
 describe('the difficulty of a listing', () => {
   it('rises by one with every step of listings made', () => {
-    expect([0, 24, 25, 49, 50].map((recent) => listingDifficulty({ base: 4, step: 25, recent }))).toEqual([4, 4, 5, 5, 6]);
+    expect([0, 24, 25, 49, 50].map((recent) => listingDifficulty({ base: 4, step: 25, recent }))).toEqual([
+      4, 4, 5, 5, 6,
+    ]);
   });
 
   it('never falls, and stays where it can be written', () => {
@@ -19,7 +21,8 @@ describe('the difficulty of a listing', () => {
 
   it('makes a thousand listings in an hour cost more than anyone has: 2^60 hashes', () => {
     let bits = 0;
-    for (let recent = 0; recent < 1_000; recent += 1) bits = Math.max(bits, 4 * listingDifficulty({ base: 4, step: 25, recent }));
+    for (let recent = 0; recent < 1_000; recent += 1)
+      bits = Math.max(bits, 4 * listingDifficulty({ base: 4, step: 25, recent }));
     expect(bits).toBeGreaterThanOrEqual(60);
   });
 });

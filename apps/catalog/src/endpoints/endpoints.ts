@@ -6,7 +6,10 @@ import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 // Version 0 is older than anything the gateway tells later.
-const keepFirst = sql('endpoints.keep-first', `INSERT INTO endpoints (listing_id, version, status, limits) VALUES ($1, 0, $2, $3) ON CONFLICT DO NOTHING`);
+const keepFirst = sql(
+  'endpoints.keep-first',
+  `INSERT INTO endpoints (listing_id, version, status, limits) VALUES ($1, 0, $2, $3) ON CONFLICT DO NOTHING`,
+);
 const project = sql(
   'endpoints.project',
   `INSERT INTO endpoints AS known (listing_id, version, status, limits, failing_since)
@@ -45,7 +48,9 @@ export class Endpoints {
 
   /** Lets the gateway take back what was provisioned for a listing that did not come to be. */
   async abandon(listingId: string, call: Call): Promise<void> {
-    await this.database.transaction((tx) => this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, call));
+    await this.database.transaction((tx) =>
+      this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, call),
+    );
   }
 
   async keep(tx: Tx, listingId: string, { status, limits }: ProvisionedEndpoint): Promise<void> {

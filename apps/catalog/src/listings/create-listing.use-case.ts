@@ -48,9 +48,14 @@ export class CreateListing {
 
     const listing = newListing(input, seller.accountId);
     const url = input.private_endpoint_url;
-    const endpoint = url === undefined ? undefined : await this.endpoints.provision({ listingId: listing.id, sellerId: seller.accountId, url }, call);
+    const endpoint =
+      url === undefined
+        ? undefined
+        : await this.endpoints.provision({ listingId: listing.id, sellerId: seller.accountId, url }, call);
     try {
-      const created = await this.idempotency.run(createListing, call, (tx) => this.store(tx, listing, solved, endpoint, call));
+      const created = await this.idempotency.run(createListing, call, (tx) =>
+        this.store(tx, listing, solved, endpoint, call),
+      );
       // A parallel request with the same key came first, and its listing is the answer.
       if (endpoint && created.id !== listing.id) await this.endpoints.abandon(listing.id, call);
       return created;
@@ -65,17 +70,33 @@ export class CreateListing {
     const { name, description, pricing_model, pricing_amount, private_endpoint_url, category_id } = input;
     const text = textProblem({ name, description });
     if (text) throw refuse(createListing, 'text_invalid', text);
-    if (pricing_model === 'free' && pricing_amount > 0) throw refuse(createListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
-    if (pricing_model === 'per_call' && private_endpoint_url === undefined) throw refuse(createListing, 'private_endpoint_required', {});
-    if (pricing_model !== 'per_call' && private_endpoint_url !== undefined) throw refuse(createListing, 'private_endpoint_unexpected', {});
-    if (category_id !== null && !(await this.categories.has(category_id))) throw refuse(createListing, 'category_not_found', {});
+    if (pricing_model === 'free' && pricing_amount > 0)
+      throw refuse(createListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
+    if (pricing_model === 'per_call' && private_endpoint_url === undefined)
+      throw refuse(createListing, 'private_endpoint_required', {});
+    if (pricing_model !== 'per_call' && private_endpoint_url !== undefined)
+      throw refuse(createListing, 'private_endpoint_unexpected', {});
+    if (category_id !== null && !(await this.categories.has(category_id)))
+      throw refuse(createListing, 'category_not_found', {});
   }
 
-  private async store(tx: Tx, listing: Omit<Listing, 'slug'>, { challenge, difficulty, solveMs }: SolvedChallenge, endpoint: ProvisionedEndpoint | undefined, call: Call): Promise<Created> {
+  private async store(
+    tx: Tx,
+    listing: Omit<Listing, 'slug'>,
+    { challenge, difficulty, solveMs }: SolvedChallenge,
+    endpoint: ProvisionedEndpoint | undefined,
+    call: Call,
+  ): Promise<Created> {
     const limit = this.config.listingsPerSellerMax;
-    if ((await this.listings.countOfSeller(tx, listing.provider_id)) >= limit) throw refuse(createListing, 'listing_limit_reached', { limit });
+    if ((await this.listings.countOfSeller(tx, listing.provider_id)) >= limit)
+      throw refuse(createListing, 'listing_limit_reached', { limit });
     await this.challenges.consume(tx, listing.provider_id, challenge);
-    await this.outbox.add(tx, listingWorkSolved, { accountId: listing.provider_id, difficulty, solveMs, solvedAt: listing.created_at.toISOString() }, call);
+    await this.outbox.add(
+      tx,
+      listingWorkSolved,
+      { accountId: listing.provider_id, difficulty, solveMs, solvedAt: listing.created_at.toISOString() },
+      call,
+    );
     const slug = await this.changes.add(tx, listing, call);
     if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
     return {
@@ -92,7 +113,10 @@ export class CreateListing {
   }
 }
 
-function newListing({ pow_nonce: _nonce, challenge: _challenge, private_endpoint_url: _url, status, pricing_amount, ...fields }: Input, provider_id: string) {
+function newListing(
+  { pow_nonce: _nonce, challenge: _challenge, private_endpoint_url: _url, status, pricing_amount, ...fields }: Input,
+  provider_id: string,
+) {
   const now = new Date();
   return {
     ...fields,

@@ -9,7 +9,10 @@ import { isSlug } from './domain/slug.js';
 import { DETAIL_COLUMNS, DETAIL_JOINS, toDetail, type DetailRow, type ListingDetail } from './infra/listing-views.js';
 
 const byId = sql('listings.detail-by-id', `SELECT ${DETAIL_COLUMNS} FROM listings l ${DETAIL_JOINS} WHERE l.id = $1`);
-const bySlug = sql('listings.detail-by-slug', `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = $1`);
+const bySlug = sql(
+  'listings.detail-by-slug',
+  `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = $1`,
+);
 
 /** One listing in full. What is not active exists for its owner alone. Queries: 1. */
 @Injectable()
@@ -21,7 +24,8 @@ export class GetListing {
 
   async execute({ ref }: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
     const found = await this.find(this.database, ref, call.principal?.accountId);
-    if (!found || (found.status !== 'active' && found.provider_id !== call.principal?.accountId)) throw refuse(getListing, 'listing_not_found', {});
+    if (!found || (found.status !== 'active' && found.provider_id !== call.principal?.accountId))
+      throw refuse(getListing, 'listing_not_found', {});
     return found;
   }
 

@@ -11,7 +11,10 @@ const COLUMNS = `l.id AS "listingId", l.slug, l.name, l.provider_id AS "sellerId
   CASE WHEN category.id IS NOT NULL THEN json_build_object('id', category.id, 'name', category.name, 'slug', category.slug) END AS category`;
 const CATEGORY = 'LEFT JOIN categories category ON category.id = l.category_id';
 const byId = sql('listings.offering-by-id', `SELECT ${COLUMNS} FROM listings l ${CATEGORY} WHERE l.id = $1`);
-const bySlug = sql('listings.offering-by-slug', `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${CATEGORY} WHERE s.slug = $1`);
+const bySlug = sql(
+  'listings.offering-by-slug',
+  `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${CATEGORY} WHERE s.slug = $1`,
+);
 
 /** What the gateway sells, whatever its status: whether it may be sold is the gateway's question. Queries: 1. */
 @Injectable()

@@ -32,7 +32,11 @@ export class HoldListing {
   ) {}
 
   /** @returns null where there is no such listing; `from` is `to` where there was nothing to do, and nothing is noted. */
-  execute(action: 'hold' | 'release', command: string, { ref, operator, reason }: OperatorsWord): Promise<Moved | null> {
+  execute(
+    action: 'hold' | 'release',
+    command: string,
+    { ref, operator, reason }: OperatorsWord,
+  ): Promise<Moved | null> {
     return this.database.transaction(async (tx) => {
       const id = await this.listings.resolve(tx, ref);
       const before = id && (await this.changes.react(tx, id, action, newCall()));

@@ -4,7 +4,12 @@ import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './domain/listing-state.js';
 import { GetOffering } from './get-offering.query.js';
-import { ListingsRepository, type Listing, type ListingFacts, type ListingFields } from './infra/listings.repository.js';
+import {
+  ListingsRepository,
+  type Listing,
+  type ListingFacts,
+  type ListingFields,
+} from './infra/listings.repository.js';
 
 type OwnersAction = 'edit' | 'set_draft' | 'set_active' | 'delete';
 
@@ -30,7 +35,12 @@ export class ListingChanges {
    * What anyone but the owner does to a listing moves it, or does not concern it. Queries: 1, and 3 for a move.
    * @returns the listing as it was before; undefined when there is none.
    */
-  async react(tx: Tx, listingId: string, action: Exclude<keyof Moves, OwnersAction>, call: Call): Promise<ListingFacts | undefined> {
+  async react(
+    tx: Tx,
+    listingId: string,
+    action: Exclude<keyof Moves, OwnersAction>,
+    call: Call,
+  ): Promise<ListingFacts | undefined> {
     const listing = await this.listings.lock(tx, listingId);
     if (!listing) return undefined;
     const state = stateOf(listing);
@@ -40,11 +50,23 @@ export class ListingChanges {
   }
 
   /** Queries: 3. */
-  async apply(tx: Tx, listing: ListingFacts, changes: Partial<ListingFields>, state: ListingState, call: Call): Promise<void> {
+  async apply(
+    tx: Tx,
+    listing: ListingFacts,
+    changes: Partial<ListingFields>,
+    state: ListingState,
+    call: Call,
+  ): Promise<void> {
     const now = new Date();
     const version = listing.version + 1;
     const published_at = listing.published_at ?? (state === 'active' ? now : null);
-    await this.listings.update(tx, listing.id, { ...changes, ...columnsOf(state), version, published_at, updated_at: now });
+    await this.listings.update(tx, listing.id, {
+      ...changes,
+      ...columnsOf(state),
+      version,
+      published_at,
+      updated_at: now,
+    });
     await this.announce(tx, { id: listing.id, version }, now, call);
   }
 
@@ -57,7 +79,12 @@ export class ListingChanges {
   }
 
   /** Queries: 2. */
-  private async announce(tx: Tx, { id, version }: Pick<Listing, 'id' | 'version'>, changedAt: Date, call: Call): Promise<void> {
+  private async announce(
+    tx: Tx,
+    { id, version }: Pick<Listing, 'id' | 'version'>,
+    changedAt: Date,
+    call: Call,
+  ): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, id);
     const offering = await this.offerings.find(tx, id);
     await this.outbox.add(tx, listingChanged, { ...offering!, version, changedAt: changedAt.toISOString() }, call);

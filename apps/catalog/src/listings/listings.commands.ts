@@ -2,9 +2,14 @@ import { CommandFailure, type CommandDefinition, type CommandInput } from '@mark
 import { HoldListing, type Moved } from './hold-listing.use-case.js';
 import { InspectListings } from './inspect-listings.query.js';
 
-const wordOf = ({ operator, arguments: [ref], options }: CommandInput) => ({ ref: ref!, operator, reason: options.reason ?? null });
+const wordOf = ({ operator, arguments: [ref], options }: CommandInput) => ({
+  ref: ref!,
+  operator,
+  reason: options.reason ?? null,
+});
 
-const noListing = ({ arguments: [ref] }: CommandInput): CommandFailure => new CommandFailure(`there is no listing ${ref}`);
+const noListing = ({ arguments: [ref] }: CommandInput): CommandFailure =>
+  new CommandFailure(`there is no listing ${ref}`);
 
 function tell(input: CommandInput, moved: Moved | null, nothingToDo: string): string {
   if (!moved) throw noListing(input);
@@ -17,7 +22,12 @@ const suspend: CommandDefinition = {
   help: 'takes a listing off the market; its owner cannot bring it back',
   arguments: ['id|slug'],
   options: { reason: { help: 'why; kept, and shown to operators alone', required: true } },
-  run: async (container, input) => tell(input, await container.get(HoldListing).execute('hold', 'listing suspend', wordOf(input)), 'is held by an operator already'),
+  run: async (container, input) =>
+    tell(
+      input,
+      await container.get(HoldListing).execute('hold', 'listing suspend', wordOf(input)),
+      'is held by an operator already',
+    ),
 };
 
 const release: CommandDefinition = {
@@ -25,7 +35,12 @@ const release: CommandDefinition = {
   help: 'gives back what an operator suspended, in the state it had; what its owner deleted meanwhile stays off the market',
   arguments: ['id|slug'],
   options: { reason: { help: 'why; kept, and shown to operators alone' } },
-  run: async (container, input) => tell(input, await container.get(HoldListing).execute('release', 'listing release', wordOf(input)), 'is not held by an operator'),
+  run: async (container, input) =>
+    tell(
+      input,
+      await container.get(HoldListing).execute('release', 'listing release', wordOf(input)),
+      'is not held by an operator',
+    ),
 };
 
 const show: CommandDefinition = {

@@ -1,5 +1,13 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { createListing, getListing, getListingCards, getOffering, removeListing, searchListings, updateListing } from '@market/contracts/catalog';
+import {
+  createListing,
+  getListing,
+  getListingCards,
+  getOffering,
+  removeListing,
+  searchListings,
+  updateListing,
+} from '@market/contracts/catalog';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CreateListing } from './create-listing.use-case.js';

@@ -22,6 +22,19 @@ import { UpdateListing } from './update-listing.use-case.js';
 @Module({
   imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, SearchModule],
   controllers: [ListingsMessageController, EndpointHealthEventController],
-  providers: [SearchListings, GetListing, GetListingCards, GetOffering, CreateListing, UpdateListing, RemoveListing, HoldListing, InspectListings, SuspendFailing, ListingChanges, ListingsRepository],
+  providers: [
+    SearchListings,
+    GetListing,
+    GetListingCards,
+    GetOffering,
+    CreateListing,
+    UpdateListing,
+    RemoveListing,
+    HoldListing,
+    InspectListings,
+    SuspendFailing,
+    ListingChanges,
+    ListingsRepository,
+  ],
 })
 export class ListingsModule {}

@@ -23,7 +23,8 @@ export class RemoveListing {
     return this.database.transaction(async (tx) => {
       const listing = await this.listings.lock(tx, listing_id);
       if (!listing) throw refuse(removeListing, 'listing_not_found', {});
-      if (listing.provider_id !== accountId) throw refuse(removeListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
+      if (listing.provider_id !== accountId)
+        throw refuse(removeListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
       const state = stateOf(listing);
       const outcome = TRANSITIONS[state].delete;
       if (outcome === 'removed') {

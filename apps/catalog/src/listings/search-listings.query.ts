@@ -10,7 +10,16 @@ import { searchText } from '../search/search-text.js';
 export class SearchListings {
   constructor(private readonly search: ListingSearch) {}
 
-  execute({ q, mine = false, page, limit, ...filters }: InputOf<typeof searchListings>, call: Call): Promise<OutputOf<typeof searchListings>> {
-    return this.search.find({ ...filters, sellerId: mine ? principalOf(call).accountId : undefined, text: searchText(q), offset: (page - 1) * limit, limit });
+  execute(
+    { q, mine = false, page, limit, ...filters }: InputOf<typeof searchListings>,
+    call: Call,
+  ): Promise<OutputOf<typeof searchListings>> {
+    return this.search.find({
+      ...filters,
+      sellerId: mine ? principalOf(call).accountId : undefined,
+      text: searchText(q),
+      offset: (page - 1) * limit,
+      limit,
+    });
   }
 }

@@ -23,7 +23,8 @@ export class SuspendFailing implements OnModuleInit {
 
   async run(): Promise<void> {
     await this.database.transaction(async (tx) => {
-      for (const listingId of await this.endpoints.failingFor(tx, this.config.failingGraceSeconds)) await this.changes.react(tx, listingId, 'endpoint_gave_up', newCall());
+      for (const listingId of await this.endpoints.failingFor(tx, this.config.failingGraceSeconds))
+        await this.changes.react(tx, listingId, 'endpoint_gave_up', newCall());
     });
   }
 }

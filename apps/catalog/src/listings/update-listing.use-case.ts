@@ -32,27 +32,41 @@ export class UpdateListing {
   async execute(input: Input, call: Call): Promise<OutputOf<typeof updateListing>> {
     const { accountId } = principalOf(call);
     decide(await this.listings.find(this.database, input.listing_id), input, accountId);
-    if (input.category_id && !(await this.categories.has(input.category_id))) throw refuse(updateListing, 'category_not_found', {});
+    if (input.category_id && !(await this.categories.has(input.category_id)))
+      throw refuse(updateListing, 'category_not_found', {});
     const url = input.private_endpoint_url;
-    const endpoint = url === undefined ? undefined : await this.endpoints.provision({ listingId: input.listing_id, sellerId: accountId, url }, call);
+    const endpoint =
+      url === undefined
+        ? undefined
+        : await this.endpoints.provision({ listingId: input.listing_id, sellerId: accountId, url }, call);
     return this.database.transaction(async (tx) => {
       const { listing, changes, state } = decide(await this.listings.lock(tx, input.listing_id), input, accountId);
       await this.changes.apply(tx, listing, changes, state, call);
       if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
       const detail = (await this.getListing.find(tx, listing.id, accountId))!;
-      return { ...detail, ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }) };
+      return {
+        ...detail,
+        ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }),
+      };
     });
   }
 }
 
 /** @throws Refusal of `updateListing` where the owner, the state, the texts or the price do not allow the change. */
-function decide(listing: ListingFacts | undefined, input: Input, accountId: string): { listing: ListingFacts; changes: Partial<ListingFields>; state: ListingState } {
+function decide(
+  listing: ListingFacts | undefined,
+  input: Input,
+  accountId: string,
+): { listing: ListingFacts; changes: Partial<ListingFields>; state: ListingState } {
   const { listing_id: _id, status, private_endpoint_url, pricing_amount, ...fields } = input;
   if (!listing) throw refuse(updateListing, 'listing_not_found', {});
-  if (listing.provider_id !== accountId) throw refuse(updateListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
+  if (listing.provider_id !== accountId)
+    throw refuse(updateListing, listing.status === 'active' ? 'not_owner' : 'listing_not_found', {});
   const state = TRANSITIONS[stateOf(listing)][status === undefined ? 'edit' : (`set_${status}` as const)];
   if (typeof state === 'object') {
-    throw state.denied === 'locked' ? refuse(updateListing, 'listing_suspended', { suspended_by: listing.suspended_by! }) : refuse(updateListing, 'suspended_by_owner', {});
+    throw state.denied === 'locked'
+      ? refuse(updateListing, 'listing_suspended', { suspended_by: listing.suspended_by! })
+      : refuse(updateListing, 'suspended_by_owner', {});
   }
   const text = textProblem({ name: fields.name, description: fields.description });
   if (text) throw refuse(updateListing, 'text_invalid', text);
@@ -60,8 +74,11 @@ function decide(listing: ListingFacts | undefined, input: Input, accountId: stri
   // Made free without a word on its price, a listing costs nothing.
   const unsaid = fields.pricing_model === 'free' ? '0' : listing.price_micros;
   const price_micros = pricing_amount === undefined ? unsaid : microsFromUsdNumber(pricing_amount)!.toString();
-  if (model === 'free' && price_micros !== '0') throw refuse(updateListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
-  if (model !== 'per_call' && private_endpoint_url !== undefined) throw refuse(updateListing, 'private_endpoint_unexpected', {});
-  if (model === 'per_call' && listing.pricing_model !== 'per_call' && private_endpoint_url === undefined) throw refuse(updateListing, 'private_endpoint_required', {});
+  if (model === 'free' && price_micros !== '0')
+    throw refuse(updateListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
+  if (model !== 'per_call' && private_endpoint_url !== undefined)
+    throw refuse(updateListing, 'private_endpoint_unexpected', {});
+  if (model === 'per_call' && listing.pricing_model !== 'per_call' && private_endpoint_url === undefined)
+    throw refuse(updateListing, 'private_endpoint_required', {});
   return { listing, changes: { ...fields, price_micros }, state };
 }

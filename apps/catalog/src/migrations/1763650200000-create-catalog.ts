@@ -6,7 +6,12 @@ const ROLE = 'market_catalog';
 const CATEGORIES: readonly [lastDigits: string, slug: string, name: string, description: string][] = [
   ['01', 'data-research', 'Data & Research', 'Datasets, enrichment, market and literature research'],
   ['02', 'search-web', 'Search & Web', 'Web search, crawling, scraping and page extraction'],
-  ['03', 'language-translation', 'Language & Translation', 'Translation, summarising, classification and other text understanding'],
+  [
+    '03',
+    'language-translation',
+    'Language & Translation',
+    'Translation, summarising, classification and other text understanding',
+  ],
   ['04', 'writing-content', 'Writing & Content', 'Copy, articles, editing and other written content'],
   ['05', 'code-development', 'Code & Development', 'Code generation, review, testing and developer tools'],
   ['06', 'images-design', 'Images & Design', 'Image generation, editing, recognition and design'],
@@ -32,8 +37,12 @@ export class CreateCatalog1763650200000 implements MigrationInterface {
   /** The extensions stay: another schema may use them. */
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP FUNCTION corrected_query');
-    await runner.query('DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings, listing_ratings, endpoints, providers, categories');
-    await runner.query('DROP FUNCTION after_listings_added, after_listings_changed, after_listings_removed, name_reads_as, listing_document, words_of');
+    await runner.query(
+      'DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings, listing_ratings, endpoints, providers, categories',
+    );
+    await runner.query(
+      'DROP FUNCTION after_listings_added, after_listings_changed, after_listings_removed, name_reads_as, listing_document, words_of',
+    );
   }
 }
 
@@ -47,7 +56,13 @@ async function createCategories(runner: QueryRunner): Promise<void> {
       sort_order int NOT NULL
     )`);
   for (const [index, [lastDigits, slug, name, description]] of CATEGORIES.entries()) {
-    await runner.query('INSERT INTO categories (id, slug, name, description, sort_order) VALUES ($1, $2, $3, $4, $5)', [`01995bad-5c00-7000-8000-0000000000${lastDigits}`, slug, name, description, (index + 1) * 10]);
+    await runner.query('INSERT INTO categories (id, slug, name, description, sort_order) VALUES ($1, $2, $3, $4, $5)', [
+      `01995bad-5c00-7000-8000-0000000000${lastDigits}`,
+      slug,
+      name,
+      description,
+      (index + 1) * 10,
+    ]);
   }
   await runner.query(`REVOKE INSERT, UPDATE, DELETE ON categories FROM ${ROLE}`);
 }
@@ -171,22 +186,35 @@ async function createListings(runner: QueryRunner): Promise<void> {
 
 /** Which listings match is the GIN index's to say, in which order one of the others'; see search/postgres-listing-search.ts. */
 async function createSearch(runner: QueryRunner): Promise<void> {
-  for (const extension of ['pg_trgm', 'btree_gin']) await runner.query(`CREATE EXTENSION IF NOT EXISTS ${extension} SCHEMA public`);
+  for (const extension of ['pg_trgm', 'btree_gin'])
+    await runner.query(`CREATE EXTENSION IF NOT EXISTS ${extension} SCHEMA public`);
   // Without a list of pending entries, which every search would read through, and which one unlucky writer would have to sort in.
-  await runner.query(`CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type) WITH (fastupdate = off) WHERE status = 'active'`);
+  await runner.query(
+    `CREATE INDEX listings_search ON listings USING gin (search, category_id, pricing_model, delivery_type) WITH (fastupdate = off) WHERE status = 'active'`,
+  );
   await runner.query(`CREATE INDEX listings_newest ON listings (created_at, id) WHERE status = 'active'`);
   await runner.query(`CREATE INDEX listings_price ON listings (price_micros, id) WHERE status = 'active'`);
   // Prices depend on the model: the dearest call stands behind a quarter of a million subscriptions in the order of all.
-  await runner.query(`CREATE INDEX listings_price_of_model ON listings (pricing_model, price_micros, id) WHERE status = 'active'`);
-  await runner.query('CREATE INDEX listing_popularity_most ON listing_popularity (completed_calls, listing_id) WHERE is_active');
+  await runner.query(
+    `CREATE INDEX listings_price_of_model ON listings (pricing_model, price_micros, id) WHERE status = 'active'`,
+  );
+  await runner.query(
+    'CREATE INDEX listing_popularity_most ON listing_popularity (completed_calls, listing_id) WHERE is_active',
+  );
   // The last digits of an id are random, so that the first listings of this order are a sample of all.
-  await runner.query(`CREATE INDEX listings_sample ON listings (right(id::text, 8) COLLATE "C") WHERE status = 'active'`);
+  await runner.query(
+    `CREATE INDEX listings_sample ON listings (right(id::text, 8) COLLATE "C") WHERE status = 'active'`,
+  );
   // Every change of listings adds a row, so that no two writers wait for each other; a job sums them up. How many listings are active is
   // the sum, and nothing has changed while the rows are as many and the last is the same one.
-  await runner.query('CREATE TABLE active_listings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, change bigint NOT NULL)');
+  await runner.query(
+    'CREATE TABLE active_listings (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, change bigint NOT NULL)',
+  );
   // Every word that a listing ever had, for misspelt ones; whether one is still in use is asked when it matters.
   await runner.query('CREATE TABLE listing_words (word text PRIMARY KEY)');
-  await runner.query('CREATE INDEX listing_words_trigrams ON listing_words USING gin (word gin_trgm_ops) WITH (fastupdate = off)');
+  await runner.query(
+    'CREATE INDEX listing_words_trigrams ON listing_words USING gin (word gin_trgm_ops) WITH (fastupdate = off)',
+  );
   await createTriggers(runner);
   await createCorrection(runner);
 }
@@ -198,20 +226,39 @@ async function createTriggers(runner: QueryRunner): Promise<void> {
     INSERT INTO listing_words SELECT DISTINCT lexeme COLLATE "C" FROM ${listings}, unnest(listing.search)
       WHERE lexeme ~ '[[:alpha:]]{3}' AND length(lexeme) <= 64 AND lexeme !~ '[''\\]' ORDER BY 1 ON CONFLICT DO NOTHING;`;
   const triggers: [name: string, event: string, tables: string, body: string][] = [
-    ['after_listings_added', 'INSERT', 'NEW TABLE AS added', `
+    [
+      'after_listings_added',
+      'INSERT',
+      'NEW TABLE AS added',
+      `
       INSERT INTO listing_popularity (listing_id, is_active) SELECT id, status = 'active' FROM added ON CONFLICT DO NOTHING;
       INSERT INTO active_listings (change) SELECT count(*) FROM added WHERE status = 'active';
-      ${keepWords('added listing')}`],
-    ['after_listings_changed', 'UPDATE', 'OLD TABLE AS former NEW TABLE AS changed', `
+      ${keepWords('added listing')}`,
+    ],
+    [
+      'after_listings_changed',
+      'UPDATE',
+      'OLD TABLE AS former NEW TABLE AS changed',
+      `
       UPDATE listing_popularity SET is_active = NOT is_active FROM changed WHERE listing_id = changed.id AND is_active <> (changed.status = 'active');
       INSERT INTO active_listings (change) SELECT (SELECT count(*) FROM changed WHERE status = 'active') - (SELECT count(*) FROM former WHERE status = 'active');
-      ${keepWords('changed listing JOIN former ON former.id = listing.id AND former.search <> listing.search')}`],
-    ['after_listings_removed', 'DELETE', 'OLD TABLE AS removed', `
-      INSERT INTO active_listings (change) SELECT -count(*) FROM removed WHERE status = 'active';`],
+      ${keepWords('changed listing JOIN former ON former.id = listing.id AND former.search <> listing.search')}`,
+    ],
+    [
+      'after_listings_removed',
+      'DELETE',
+      'OLD TABLE AS removed',
+      `
+      INSERT INTO active_listings (change) SELECT -count(*) FROM removed WHERE status = 'active';`,
+    ],
   ];
   for (const [name, event, tables, body] of triggers) {
-    await runner.query(`CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN ${body} RETURN NULL; END $$`);
-    await runner.query(`CREATE TRIGGER ${name} AFTER ${event} ON listings REFERENCING ${tables} FOR EACH STATEMENT EXECUTE FUNCTION ${name}()`);
+    await runner.query(
+      `CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN ${body} RETURN NULL; END $$`,
+    );
+    await runner.query(
+      `CREATE TRIGGER ${name} AFTER ${event} ON listings REFERENCING ${tables} FOR EACH STATEMENT EXECUTE FUNCTION ${name}()`,
+    );
   }
 }
 
@@ -220,7 +267,8 @@ async function createTriggers(runner: QueryRunner): Promise<void> {
  * compares them; the same query where there is none. Negated words stay, and of unknown ones the ninth and later.
  */
 async function createCorrection(runner: QueryRunner): Promise<void> {
-  const isInUse = (word: string): string => `EXISTS (SELECT FROM listings WHERE status = 'active' AND search @@ quote_literal(${word})::tsquery)`;
+  const isInUse = (word: string): string =>
+    `EXISTS (SELECT FROM listings WHERE status = 'active' AND search @@ quote_literal(${word})::tsquery)`;
   // Planned for each word: a common one is met at once in any order, a rare one is looked up.
   await runner.query(String.raw`
     CREATE FUNCTION corrected_query(asked tsquery) RETURNS tsquery

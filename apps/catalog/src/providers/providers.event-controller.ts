@@ -10,6 +10,9 @@ export class ProvidersEventController {
 
   @HandleEvent(agentRegistered)
   async onAgentRegistered(events: ReceivedEvent<typeof agentRegistered>[], tx: Tx): Promise<void> {
-    await this.providers.keep(tx, events.map((event) => event.payload.agent));
+    await this.providers.keep(
+      tx,
+      events.map((event) => event.payload.agent),
+    );
   }
 }

@@ -11,9 +11,11 @@ const seed: CommandDefinition = {
   options: { listings: { help: `how many, 1 to ${MOST}`, required: true } },
   async run(container, { options }) {
     const { paymentsMode } = container.get<ConfigOf<typeof platformConfig>>(platformConfig.token);
-    if (paymentsMode === 'live') throw new CommandFailure('sample listings have no place where payments are real (PAYMENTS_MODE=live)');
+    if (paymentsMode === 'live')
+      throw new CommandFailure('sample listings have no place where payments are real (PAYMENTS_MODE=live)');
     const count = Number(options.listings);
-    if (!Number.isInteger(count) || count < 1 || count > MOST) throw new CommandFailure(`--listings must be a number from 1 to ${MOST}`);
+    if (!Number.isInteger(count) || count < 1 || count > MOST)
+      throw new CommandFailure(`--listings must be a number from 1 to ${MOST}`);
     const startedAt = performance.now();
     await writeSamples(container.get(Database), count, (written) => {
       if (written % TELL_EVERY === 0) process.stderr.write(`${written} listings\n`);

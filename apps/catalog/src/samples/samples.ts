@@ -4,7 +4,8 @@ import { batchSql, sql, type Database } from '@market/persistence';
 const listOf = (text: string): string[] => text.split(/\s+/);
 
 /** What services are about, the most common first: English, so that stemming has its work. */
-const SUBJECTS = listOf(`data search text image market price weather news report document company language video audio customer
+const SUBJECTS =
+  listOf(`data search text image market price weather news report document company language video audio customer
   translation forecast payment code test security risk contract invoice map route travel flight hotel stock token wallet
   chain transaction address identity fraud domain email calendar meeting contact sales product review catalog inventory
   order shipping warehouse vehicle traffic energy water climate satellite crop soil forest ocean species protein molecule
@@ -12,9 +13,11 @@ const SUBJECTS = listOf(`data search text image market price weather news report
   job school course exam book recipe food restaurant sport match player game music song podcast voice speech subtitle photo
   portrait logo font color layout website page link crawler sitemap keyword ranking advert campaign audience survey poll vote
   citizen city street building rent mortgage loan credit bond fund option future currency exchange`);
-const QUALITIES = listOf(`fast real-time daily historical global local verified private open structured clean live precise simple
+const QUALITIES =
+  listOf(`fast real-time daily historical global local verified private open structured clean live precise simple
   automatic multilingual regional hourly bulk streaming certified independent compact deep semantic trusted curated raw`);
-const DEEDS = listOf(`translate summarize classify extract enrich convert compare verify detect monitor predict generate transcribe
+const DEEDS =
+  listOf(`translate summarize classify extract enrich convert compare verify detect monitor predict generate transcribe
   recognize index rank clean merge validate score annotate schedule archive deliver explain measure estimate track match`);
 const ONSETS = listOf('b br c cl d dr f fl g gr h j k l m n p pr qu r s sk st t tr v w z');
 const RHYMES = listOf('ab ack adi al amo an ara ato el emi en era eto il imo in ira ola om ona or ova ul umi un uro');
@@ -77,12 +80,14 @@ function sampleListing(providerIds: readonly string[], categoryIds: readonly str
     delivery_type: skewed(DELIVERY),
     status: Math.random() < 0.96 ? 'active' : skewed(['draft', 'suspended']),
     created_at: createdAt,
-    completed_calls: Math.floor(200_000 ** Math.random() ** 3) - 1,
+    completed_calls: Math.floor(200_000 ** (Math.random() ** 3)) - 1,
   };
 }
 
 const categories = sql('samples.categories', 'SELECT id FROM categories ORDER BY sort_order');
-const providers = batchSql(`INSERT INTO providers (id, display_name, account_type, is_verified) SELECT *, 'agent', false FROM unnest($1::uuid[], $2::text[])`);
+const providers = batchSql(
+  `INSERT INTO providers (id, display_name, account_type, is_verified) SELECT *, 'agent', false FROM unnest($1::uuid[], $2::text[])`,
+);
 const listings = batchSql(`
   WITH sample AS (
     SELECT * FROM jsonb_to_recordset($1) AS sample (id uuid, provider_id uuid, slug text, name text, description text, tags text[], category_id uuid, pricing_model text,
@@ -105,7 +110,11 @@ const analyze = sql('samples.analyze', 'ANALYZE listings, listing_slugs, listing
  * is told by an event, no endpoint answers behind them, and identity does not know the sellers.
  * @param onWritten is told how many there are so far.
  */
-export async function writeSamples(database: Database, count: number, onWritten: (count: number) => void): Promise<void> {
+export async function writeSamples(
+  database: Database,
+  count: number,
+  onWritten: (count: number) => void,
+): Promise<void> {
   const categoryIds = (await database.query<{ id: string }>(categories)).map(({ id }) => id);
   const providerIds = Array.from({ length: Math.ceil(count / LISTINGS_A_SELLER) }, () => newId());
   await database.query(providers, [providerIds, providerIds.map(() => many(2).map(capital).join(' '))]);

@@ -3,7 +3,18 @@ import { Jobs } from '@market/runtime';
 import type { OnModuleDestroy, OnModuleInit } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { ListingSearch, type FoundListings, type WantedListings } from './listing-search.js';
-import { correction, fewMatches, isFiltered, landmark, matchesInSample, follow, type Bound, type PageRow, type Place, type Query } from './search-sql.js';
+import {
+  correction,
+  fewMatches,
+  isFiltered,
+  landmark,
+  matchesInSample,
+  follow,
+  type Bound,
+  type PageRow,
+  type Place,
+  type Query,
+} from './search-sql.js';
 
 /** Where one road ends and the next begins, in listings. */
 export interface SearchBounds {
@@ -21,7 +32,14 @@ export interface SearchBounds {
   joined: number;
 }
 
-export const BOUNDS: SearchBounds = { counted: 10_000, sample: 500, landmarks: 5_000, followed: 50_000, sorted: 50_000, joined: 1_000 };
+export const BOUNDS: SearchBounds = {
+  counted: 10_000,
+  sample: 500,
+  landmarks: 5_000,
+  followed: 50_000,
+  sorted: 50_000,
+  joined: 1_000,
+};
 /** What looking at a listing along an order costs, where one of many that are sorted costs 1. */
 const FOLLOWED_FOR_SORTED = 1.5;
 const REMEMBERED_MS = 60_000;
@@ -42,7 +60,10 @@ const CONNECTIONS = {
   },
 };
 
-const countActive = sql('active-listings.count', `SELECT coalesce(sum(change), 0)::int AS active, concat(max(id), ' ', count(*)) AS version FROM active_listings`);
+const countActive = sql(
+  'active-listings.count',
+  `SELECT coalesce(sum(change), 0)::int AS active, concat(max(id), ' ', count(*)) AS version FROM active_listings`,
+);
 const sumUp = sql(
   'active-listings.sum-up',
   `WITH former AS (DELETE FROM active_listings WHERE (SELECT count(*) FROM active_listings) > 1 RETURNING change)
@@ -111,7 +132,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   /** However many one seller may have, they are few enough to be sorted. */
   private async findOfSeller(query: Query): Promise<FoundListings> {
-    const { matches, itemsJson } = await this.ask<PageRow & { matches: number }>(fewMatches(query, { most: MAX_OF_SELLER, sortable: MAX_OF_SELLER }));
+    const { matches, itemsJson } = await this.ask<PageRow & { matches: number }>(
+      fewMatches(query, { most: MAX_OF_SELLER, sortable: MAX_OF_SELLER }),
+    );
     return { itemsJson, total: matches, totalIsEstimate: false };
   }
 
@@ -128,7 +151,11 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     }
     const end = total.isEstimate ? active : total.matches;
     const page = query.offset < end ? await this.pageAmong(query, total.matches, active) : NOTHING;
-    return { itemsJson: page.itemsJson, total: total.isEstimate ? this.totalBeside(page, query, total.matches) : total.matches, totalIsEstimate: total.isEstimate };
+    return {
+      itemsJson: page.itemsJson,
+      total: total.isEstimate ? this.totalBeside(page, query, total.matches) : total.matches,
+      totalIsEstimate: total.isEstimate,
+    };
   }
 
   /** With the page that was asked for where it came of itself. */
@@ -137,8 +164,13 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const guess = await this.guess(query, active);
     if (!guess.isCertainlyMany) {
       // Matches have their keys with them, but for their popularity, which is looked up: not for more of them than an order is followed for.
-      const sortable = query.sort === 'popular' ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED * (query.offset + query.limit) * active))) : most;
-      const { matches, ...page } = await this.ask<PageRow & { matches: number }>(fewMatches(query, { most: most + 1, sortable }));
+      const sortable =
+        query.sort === 'popular'
+          ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED * (query.offset + query.limit) * active)))
+          : most;
+      const { matches, ...page } = await this.ask<PageRow & { matches: number }>(
+        fewMatches(query, { most: most + 1, sortable }),
+      );
       if (matches <= most) return { matches, isEstimate: false, version, ...(matches <= sortable && { sorted: page }) };
     }
     return { matches: Math.max(guess.matches, most + 1), isEstimate: true, version };
@@ -168,7 +200,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const limit = Math.min(query.limit, active - offset);
     if (limit <= 0) return NOTHING;
     const isBackward = offset > active / 2;
-    return this.ask<PageRow>(follow({ ...query, limit }, { offset: isBackward ? active - offset - limit : offset, most: active, isBackward }));
+    return this.ask<PageRow>(
+      follow({ ...query, limit }, { offset: isBackward ? active - offset - limit : offset, most: active, isBackward }),
+    );
   }
 
   /** A page of so many matches. */
@@ -176,7 +210,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const { offset, limit } = query;
     const place = (at: number): string => [at, query.sort, filtersOf(query)].join(' ');
     const after = this.ends.get(place(offset));
-    const page = after ? await this.ask<PageRow>(follow(query, { after, offset: 0, most: active })) : await this.pageFrom(query, matches, active);
+    const page = after
+      ? await this.ask<PageRow>(follow(query, { after, offset: 0, most: active }))
+      : await this.pageFrom(query, matches, active);
     const last = page.key === null ? after : { key: page.key, id: page.id! };
     if (last && offset + limit >= this.bounds.joined) this.ends.set(place(offset + limit), last);
     return page;
@@ -200,7 +236,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   /** A page that begins about where the offset is: behind the match of a sample that has as large a share of all before it. */
   private async pageNear(query: Query, matches: number, active: number): Promise<PageRow> {
     const { offset } = query;
-    const mark = await this.ask<(Place & { share: number }) | undefined>(landmark(query, { size: this.bounds.landmarks, share: offset / matches }));
+    const mark = await this.ask<(Place & { share: number }) | undefined>(
+      landmark(query, { size: this.bounds.landmarks, share: offset / matches }),
+    );
     const passed = mark ? Math.round(mark.share * matches) : 0;
     return this.ask<PageRow>(follow(query, { after: mark, offset: Math.max(offset - passed, 0), most: active }));
   }
@@ -218,5 +256,13 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   }
 }
 
-const filtersOf = ({ text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros }: Query): string =>
+const filtersOf = ({
+  text,
+  tsquery,
+  categoryId,
+  pricingModel,
+  deliveryType,
+  minPriceMicros,
+  maxPriceMicros,
+}: Query): string =>
   JSON.stringify([text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros]);

@@ -40,8 +40,18 @@ const ORDERS: Record<WantedListings['sort'], Order> = {
 
 const isByPrice = (sort: WantedListings['sort']): boolean => sort === 'price_low' || sort === 'price_high';
 
-export const isFiltered = ({ text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros }: Query): boolean =>
-  [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros].some((given) => given !== undefined);
+export const isFiltered = ({
+  text,
+  tsquery,
+  categoryId,
+  pricingModel,
+  deliveryType,
+  minPriceMicros,
+  maxPriceMicros,
+}: Query): boolean =>
+  [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros].some(
+    (given) => given !== undefined,
+  );
 
 /** How many listings match, and the page of them where they are few enough to be sorted. @param most counted. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
@@ -68,7 +78,10 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
   return prepared((bind) => {
     const { column, type, isAscending } = ORDERS[query.sort];
     const way = isAscending === isBackward ? 'DESC' : 'ASC';
-    const behind = (id: string): string[] => (after ? [`(${column}, ${id}) ${way === 'ASC' ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`] : []);
+    const behind = (id: string): string[] =>
+      after
+        ? [`(${column}, ${id}) ${way === 'ASC' ? '>' : '<'} (${bind(after.key, type)}, ${bind(after.id, 'uuid')})`]
+        : [];
     const filters = isFiltered(query);
     // Bounds that the index of an order knows end the walk, where any other is looked up for each listing.
     const bounds = isByPrice(query.sort) ? priceFiltersOf(query, bind) : [];
@@ -84,7 +97,8 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
 }
 
 /** How many of some listings taken at random match. */
-export const matchesInSample = (query: Query, size: number): Bound => prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
+export const matchesInSample = (query: Query, size: number): Bound =>
+  prepared((bind) => `SELECT count(*)::int AS hits FROM (${sampleOf(query, size, bind)}) sampled WHERE fits`);
 
 /**
  * The last of a sample's matches that stands before a share of all matches in the order asked for, and which share stands up to it;
@@ -101,7 +115,10 @@ export const landmark = (query: Query, { size, share }: { size: number; share: n
 
 /** A text and what is likely meant by it; both as PostgreSQL prints them. */
 export const correction = (text: string): Bound =>
-  prepared((bind) => `SELECT asked::text, corrected_query(asked)::text AS corrected FROM (SELECT ${parsed(text, bind)} AS asked) texts`);
+  prepared(
+    (bind) =>
+      `SELECT asked::text, corrected_query(asked)::text AS corrected FROM (SELECT ${parsed(text, bind)} AS asked) texts`,
+  );
 
 const ACTIVE = `l.status = 'active'`;
 
@@ -126,7 +143,8 @@ function prepared(write: (bind: Bind) => string): Bound {
  * websearch_to_tsquery takes whatever people type. English stemming serves the language that most listings are written in
  * ("translations" finds "translator"), and other languages keep their whole words; `simple` would give both only the latter.
  */
-const parsed = (text: string, bind: Bind): string => `websearch_to_tsquery('pg_catalog.english', ${bind(text, 'text')})`;
+const parsed = (text: string, bind: Bind): string =>
+  `websearch_to_tsquery('pg_catalog.english', ${bind(text, 'text')})`;
 
 function filtersOf(query: Query, bind: Bind): string[] {
   const { text, tsquery, categoryId, deliveryType } = query;
@@ -152,7 +170,9 @@ const sampleOf = (query: Query, size: number, bind: Bind): string =>
 /** Counts of calls are in a table of their own, and looked up for those listings alone that are sorted by them. */
 const knownKey = ({ sort }: Query): string => (sort === 'popular' ? 'NULL' : ORDERS[sort].column);
 const keyed = ({ sort }: Query, listings: string): string =>
-  sort === 'popular' ? `(SELECT counted.id, p.completed_calls AS key FROM ${listings} counted JOIN listing_popularity p ON p.listing_id = counted.id)` : listings;
+  sort === 'popular'
+    ? `(SELECT counted.id, p.completed_calls AS key FROM ${listings} counted JOIN listing_popularity p ON p.listing_id = counted.id)`
+    : listings;
 
 const inOrder = ({ sort }: Query, by = ''): string => {
   const way = ORDERS[sort].isAscending ? 'ASC' : 'DESC';

@@ -1,4 +1,11 @@
-import { getListing, getListingCards, getOffering, listCategories, removeListing, updateListing } from '@market/contracts/catalog';
+import {
+  getListing,
+  getListingCards,
+  getOffering,
+  listCategories,
+  removeListing,
+  updateListing,
+} from '@market/contracts/catalog';
 import { eventually } from '@market/testing';
 import { principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create, perCall } from '../support/listings.js';
@@ -14,35 +21,103 @@ describe('the life of a listing', () => {
     const seller = principal();
     const { categories } = await service.ask(listCategories, {});
     const category = categories[10]!;
-    const created = await create(service, seller, { ...perCall, category_id: category.id, tags: ['forecast', 'météo'] });
-    expect(created).toMatchObject({ name: 'Weather', slug: 'weather', provider_id: seller.accountId, status: 'active', pricing_model: 'per_call', pricing_amount: 0.01, gateway_signing_secret: expect.stringMatching(/^whsec_/) as string });
-
-    const found = await service.search({ q: 'forecasting', page: 1, limit: 20 });
-    expect(found).toMatchObject({ total: 1, items: [{ id: created.id, provider: { id: seller.accountId, is_verified: true }, category: { id: category.id, slug: category.slug } }] });
-
-    const detail = await service.ask(getListing, { ref: 'weather' });
-    expect(detail).toMatchObject({ id: created.id, created_at: created.created_at, gateway_url: `https://market.example/api/v1/gateway/${created.id}`, endpoint_status: 'unverified', gateway_limits: { max_concurrency: 32 } });
-    expect(await service.ask(getListing, { ref: created.id.toUpperCase() })).toEqual(detail);
-    expect(JSON.stringify([found, detail])).not.toContain('seller.example');
-    expect(await service.ask(getOffering, { ref: 'weather' })).toEqual({ listingId: created.id, slug: 'weather', name: 'Weather', sellerId: seller.accountId, status: 'active', pricingModel: 'per_call', priceMicros: '10000', preferredCurrency: 'USDC', category: { id: category.id, name: category.name, slug: category.slug } });
-
-    expect(await service.ask(getListingCards, { ids: [created.id, seller.accountId] })).toEqual({
-      listings: [{ id: created.id, name: 'Weather', slug: 'weather', delivery_type: 'api', provider_id: seller.accountId, connection_instructions: null, auth_method: 'api_key', demo_endpoint: null }],
+    const created = await create(service, seller, {
+      ...perCall,
+      category_id: category.id,
+      tags: ['forecast', 'météo'],
+    });
+    expect(created).toMatchObject({
+      name: 'Weather',
+      slug: 'weather',
+      provider_id: seller.accountId,
+      status: 'active',
+      pricing_model: 'per_call',
+      pricing_amount: 0.01,
+      gateway_signing_secret: expect.stringMatching(/^whsec_/) as string,
     });
 
-    const changed = await service.ask(updateListing, { listing_id: created.id, name: 'Weather & Tides', pricing_amount: 0.02 }, { principal: seller });
+    const found = await service.search({ q: 'forecasting', page: 1, limit: 20 });
+    expect(found).toMatchObject({
+      total: 1,
+      items: [
+        {
+          id: created.id,
+          provider: { id: seller.accountId, is_verified: true },
+          category: { id: category.id, slug: category.slug },
+        },
+      ],
+    });
+
+    const detail = await service.ask(getListing, { ref: 'weather' });
+    expect(detail).toMatchObject({
+      id: created.id,
+      created_at: created.created_at,
+      gateway_url: `https://market.example/api/v1/gateway/${created.id}`,
+      endpoint_status: 'unverified',
+      gateway_limits: { max_concurrency: 32 },
+    });
+    expect(await service.ask(getListing, { ref: created.id.toUpperCase() })).toEqual(detail);
+    expect(JSON.stringify([found, detail])).not.toContain('seller.example');
+    expect(await service.ask(getOffering, { ref: 'weather' })).toEqual({
+      listingId: created.id,
+      slug: 'weather',
+      name: 'Weather',
+      sellerId: seller.accountId,
+      status: 'active',
+      pricingModel: 'per_call',
+      priceMicros: '10000',
+      preferredCurrency: 'USDC',
+      category: { id: category.id, name: category.name, slug: category.slug },
+    });
+
+    expect(await service.ask(getListingCards, { ids: [created.id, seller.accountId] })).toEqual({
+      listings: [
+        {
+          id: created.id,
+          name: 'Weather',
+          slug: 'weather',
+          delivery_type: 'api',
+          provider_id: seller.accountId,
+          connection_instructions: null,
+          auth_method: 'api_key',
+          demo_endpoint: null,
+        },
+      ],
+    });
+
+    const changed = await service.ask(
+      updateListing,
+      { listing_id: created.id, name: 'Weather & Tides', pricing_amount: 0.02 },
+      { principal: seller },
+    );
     expect(changed).toMatchObject({ name: 'Weather & Tides', slug: 'weather', pricing_amount: 0.02 });
     expect(changed).not.toHaveProperty('gateway_signing_secret');
 
-    expect(await service.ask(removeListing, { listing_id: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: false, status: 'suspended' });
+    expect(await service.ask(removeListing, { listing_id: created.id }, { principal: seller })).toEqual({
+      id: created.id,
+      deleted: false,
+      status: 'suspended',
+    });
     expect((await service.search({ page: 1, limit: 20 })).total).toBe(0);
     await service.ask(updateListing, { listing_id: created.id, status: 'draft' }, { principal: seller });
-    expect(await service.ask(removeListing, { listing_id: created.id }, { principal: seller })).toEqual({ id: created.id, deleted: true });
+    expect(await service.ask(removeListing, { listing_id: created.id }, { principal: seller })).toEqual({
+      id: created.id,
+      deleted: true,
+    });
     expect(await service.sql('SELECT id FROM listings')).toEqual([]);
 
     await eventually(() => {
-      expect(service.told.changed.map((event) => event.category)).toEqual(Array(4).fill({ id: category.id, name: category.name, slug: category.slug }));
-      expect(service.told.worked).toEqual([{ accountId: seller.accountId, difficulty: 1, solveMs: expect.any(Number) as number, solvedAt: created.created_at }]);
+      expect(service.told.changed.map((event) => event.category)).toEqual(
+        Array(4).fill({ id: category.id, name: category.name, slug: category.slug }),
+      );
+      expect(service.told.worked).toEqual([
+        {
+          accountId: seller.accountId,
+          difficulty: 1,
+          solveMs: expect.any(Number) as number,
+          solvedAt: created.created_at,
+        },
+      ]);
       expect(service.told.changed.map(({ version, status, priceMicros }) => [version, status, priceMicros])).toEqual([
         [1, 'active', '10000'],
         [2, 'active', '20000'],

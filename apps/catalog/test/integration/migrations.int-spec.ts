@@ -20,11 +20,19 @@ describe('the schema of the catalog', () => {
   });
 
   it('seeds categories with fixed ids that the service cannot change', async () => {
-    const categories = await fresh.inspect<{ id: string; slug: string; sort_order: number }>('SELECT id, slug, sort_order FROM catalog.categories ORDER BY sort_order');
+    const categories = await fresh.inspect<{ id: string; slug: string; sort_order: number }>(
+      'SELECT id, slug, sort_order FROM catalog.categories ORDER BY sort_order',
+    );
     expect(categories.length).toBeGreaterThanOrEqual(12);
-    expect(categories[0]).toEqual({ id: '01995bad-5c00-7000-8000-000000000001', slug: 'data-research', sort_order: 10 });
+    expect(categories[0]).toEqual({
+      id: '01995bad-5c00-7000-8000-000000000001',
+      slug: 'data-research',
+      sort_order: 10,
+    });
     expect(new Set(categories.map(({ id }) => id)).size).toBe(categories.length);
-    await expect(fresh.database.query({ name: 'categories.change', text: 'DELETE FROM categories' })).rejects.toThrow('permission denied');
+    await expect(fresh.database.query({ name: 'categories.change', text: 'DELETE FROM categories' })).rejects.toThrow(
+      'permission denied',
+    );
   });
 
   it.each([
@@ -37,7 +45,9 @@ describe('the schema of the catalog', () => {
     ['an active listing that was never published', `published_at = NULL`],
     ['an unknown status', `status = 'deleted'`],
   ])('refuses %s by itself', async (_what, change) => {
-    await fresh.inspect(`INSERT INTO catalog.providers VALUES ('00000000-0000-7000-8000-000000000001', 'P', NULL, 'agent', false) ON CONFLICT DO NOTHING`);
+    await fresh.inspect(
+      `INSERT INTO catalog.providers VALUES ('00000000-0000-7000-8000-000000000001', 'P', NULL, 'agent', false) ON CONFLICT DO NOTHING`,
+    );
     await fresh.inspect(
       `INSERT INTO catalog.listings (id, version, provider_id, slug, name, description, pricing_model, price_micros, pricing_currency, preferred_currency, delivery_type, auth_method,
          formats, example_outputs, tags, status, published_at, created_at, updated_at)

@@ -29,32 +29,60 @@ describe('an operator', () => {
   });
 
   const run = (name: string, ref: string | undefined, input: Partial<CommandInput> = {}) =>
-    runCommand(catalog, catalog.commands!.find((command) => command.name === name)!, { operator: 'ada', arguments: ref === undefined ? [] : [ref], options: {}, ...input }, { DATABASE_URL: service.databaseUrl });
-  const suspend = (ref = listing.id, reason = 'a copy of another') => run('listing suspend', ref, { options: { reason } });
+    runCommand(
+      catalog,
+      catalog.commands!.find((command) => command.name === name)!,
+      { operator: 'ada', arguments: ref === undefined ? [] : [ref], options: {}, ...input },
+      { DATABASE_URL: service.databaseUrl },
+    );
+  const suspend = (ref = listing.id, reason = 'a copy of another') =>
+    run('listing suspend', ref, { options: { reason } });
   const release = (ref = listing.id) => run('listing release', ref);
-  const patch = (values: { status?: 'draft' | 'active'; name?: string }) => service.ask(updateListing, { listing_id: listing.id, ...values }, { principal: owner });
-  const trail = async () => (await latestOperatorActions(database, 100)).filter(({ subject }) => subject === listing.id).map(({ operator, command, reason }) => [operator, command, reason]);
+  const patch = (values: { status?: 'draft' | 'active'; name?: string }) =>
+    service.ask(updateListing, { listing_id: listing.id, ...values }, { principal: owner });
+  const trail = async () =>
+    (await latestOperatorActions(database, 100))
+      .filter(({ subject }) => subject === listing.id)
+      .map(({ operator, command, reason }) => [operator, command, reason]);
 
   it('takes a listing off the market, by id or slug, and everyone is told', async () => {
     expect(await suspend(listing.slug)).toBe(`${listing.id} (Weather): active -> held_as_active`);
     expect((await refusalOf(service.ask(getListing, { ref: listing.id }))).reason).toBe('listing_not_found');
     expect(await service.ask(getOffering, { ref: listing.slug })).toMatchObject({ status: 'suspended' });
-    expect(await service.ask(getListing, { ref: listing.id }, { principal: owner })).toMatchObject({ status: 'suspended' });
+    expect(await service.ask(getListing, { ref: listing.id }, { principal: owner })).toMatchObject({
+      status: 'suspended',
+    });
     expect((await service.search({ page: 1, limit: 100 })).items.map(({ id }) => id)).not.toContain(listing.id);
     // The command's own process has no relay: that of the running service finds the event.
-    await eventually(() => expect(service.told.changed.filter(({ listingId }) => listingId === listing.id).map(({ version, status }) => [version, status])).toEqual([[1, 'active'], [2, 'suspended']]));
+    await eventually(() =>
+      expect(
+        service.told.changed
+          .filter(({ listingId }) => listingId === listing.id)
+          .map(({ version, status }) => [version, status]),
+      ).toEqual([
+        [1, 'active'],
+        [2, 'suspended'],
+      ]),
+    );
   });
 
   it('leaves its owner no way but to withdraw it, and gives it back as it was', async () => {
     await suspend();
     for (const change of [{ status: 'draft' as const }, { status: 'active' as const }, { name: 'Renamed' }]) {
-      expect(await refusalOf(patch(change))).toEqual({ reason: 'listing_suspended', details: { suspended_by: 'operator' } });
+      expect(await refusalOf(patch(change))).toEqual({
+        reason: 'listing_suspended',
+        details: { suspended_by: 'operator' },
+      });
     }
     expect(await release()).toBe(`${listing.id} (Weather): held_as_active -> active`);
     expect(await patch({ name: 'Renamed' })).toMatchObject({ name: 'Renamed', status: 'active' });
 
     await suspend();
-    expect(await service.ask(removeListing, { listing_id: listing.id }, { principal: owner })).toEqual({ id: listing.id, deleted: false, status: 'suspended' });
+    expect(await service.ask(removeListing, { listing_id: listing.id }, { principal: owner })).toEqual({
+      id: listing.id,
+      deleted: false,
+      status: 'suspended',
+    });
     expect(await release()).toMatch('held_as_withdrawn -> suspended_by_owner');
     expect(await patch({ status: 'draft' })).toMatchObject({ status: 'draft' });
     expect(await suspend()).toMatch('draft -> held_as_draft');
@@ -65,7 +93,8 @@ describe('an operator', () => {
     await expect(release()).rejects.toThrow('is not held by an operator');
     await suspend();
     await expect(suspend()).rejects.toThrow('is held by an operator already');
-    for (const ref of [owner.accountId, 'no-such-listing', '', "'; --"]) await expect(suspend(ref)).rejects.toThrow(`there is no listing ${ref}`);
+    for (const ref of [owner.accountId, 'no-such-listing', '', "'; --"])
+      await expect(suspend(ref)).rejects.toThrow(`there is no listing ${ref}`);
     expect(await trail()).toEqual([['ada', 'listing suspend', 'a copy of another']]);
   });
 
@@ -78,7 +107,11 @@ describe('an operator', () => {
       ['bob', 'listing release', 'a mistake'],
       ['ada', 'listing suspend', 'first'],
     ]);
-    for (const statement of ['UPDATE operator_actions SET reason = NULL', 'DELETE FROM operator_actions', 'TRUNCATE operator_actions']) {
+    for (const statement of [
+      'UPDATE operator_actions SET reason = NULL',
+      'DELETE FROM operator_actions',
+      'TRUNCATE operator_actions',
+    ]) {
       await expect(service.sql(statement)).rejects.toThrow('operator_actions is append-only');
       await expect(database.query({ name: statement, text: statement })).rejects.toThrow('permission denied');
     }
@@ -91,19 +124,43 @@ describe('an operator', () => {
 
   it('sees a listing in any state, and others whose names read the same', async () => {
     const name = `Tide ${listing.slug}`;
-    const [original, copy] = [await create(service, principal(), { name }), await create(service, principal(), { name: `ＴＩＤＥ—${listing.slug.toUpperCase()}` })];
+    const [original, copy] = [
+      await create(service, principal(), { name }),
+      await create(service, principal(), { name: `ＴＩＤＥ—${listing.slug.toUpperCase()}` }),
+    ];
     await suspend(original.id);
-    expect(JSON.parse(await run('listing show', original.slug))).toMatchObject({ id: original.id, status: 'suspended', suspended_by: 'operator', held_as: 'active', slugs: [original.slug], provider_name: expect.any(String) as string, reads_like: [copy.id] });
+    expect(JSON.parse(await run('listing show', original.slug))).toMatchObject({
+      id: original.id,
+      status: 'suspended',
+      suspended_by: 'operator',
+      held_as: 'active',
+      slugs: [original.slug],
+      provider_name: expect.any(String) as string,
+      reads_like: [copy.id],
+    });
     await release(original.id);
     const lines = (await run('listing duplicates', undefined)).split('\n').map((line) => line.split('\t'));
-    expect(lines.find(([, , , ids]) => ids!.includes(copy.id))).toEqual(['2', '2', expect.any(String), `${original.id} ${copy.id}`]);
+    expect(lines.find(([, , , ids]) => ids!.includes(copy.id))).toEqual([
+      '2',
+      '2',
+      expect.any(String),
+      `${original.id} ${copy.id}`,
+    ]);
   });
 
   it('reads names as buyers do: every letter that passes for another is taken for it', async () => {
-    for (const [letter, latin] of LOOKALIKES) expect(await service.sql('SELECT name_reads_as($1) = name_reads_as($2) AS same', [`x${letter}x`, `x${latin}x`])).toEqual([{ same: true }]);
+    for (const [letter, latin] of LOOKALIKES)
+      expect(
+        await service.sql('SELECT name_reads_as($1) = name_reads_as($2) AS same', [`x${letter}x`, `x${latin}x`]),
+      ).toEqual([{ same: true }]);
     const same = ['Crème Brûlée', 'creme brulee', 'CREME-BRULEE!', 'ＣＲＥＭＥ\u200bbrulee', 'сrеmе brulee'];
-    const read = await service.sql<{ name: string }>('SELECT DISTINCT name_reads_as(name) AS name FROM unnest($1::text[]) AS name', [same]);
+    const read = await service.sql<{ name: string }>(
+      'SELECT DISTINCT name_reads_as(name) AS name FROM unnest($1::text[]) AS name',
+      [same],
+    );
     expect(read).toHaveLength(1);
-    expect(await service.sql(`SELECT name_reads_as('Weather') = name_reads_as('Whether') AS same`)).toEqual([{ same: false }]);
+    expect(await service.sql(`SELECT name_reads_as('Weather') = name_reads_as('Whether') AS same`)).toEqual([
+      { same: false },
+    ]);
   });
 });

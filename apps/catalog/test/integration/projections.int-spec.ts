@@ -20,21 +20,55 @@ describe('what others tell the catalog', () => {
   afterAll(() => service.stop());
 
   const listingOf = async (seller: Principal) => (await create(service, seller, perCall)).id;
-  const endpoint = (listingId: string, version: number, values: Partial<EndpointState> = {}): EndpointState => ({ listingId, version, status: 'active', limits: LIMITS, changedAt: new Date().toISOString(), ...values });
-  const tell = (...states: EndpointState[]) => service.deliver(endpointChanged, states.map((payload) => ({ payload })));
-  const statusOf = async (id: string) => (await service.sql<{ status: string; suspended_by: string | null }>('SELECT status, suspended_by FROM listings WHERE id = $1', [id]))[0];
+  const endpoint = (listingId: string, version: number, values: Partial<EndpointState> = {}): EndpointState => ({
+    listingId,
+    version,
+    status: 'active',
+    limits: LIMITS,
+    changedAt: new Date().toISOString(),
+    ...values,
+  });
+  const tell = (...states: EndpointState[]) =>
+    service.deliver(
+      endpointChanged,
+      states.map((payload) => ({ payload })),
+    );
+  const statusOf = async (id: string) =>
+    (
+      await service.sql<{ status: string; suspended_by: string | null }>(
+        'SELECT status, suspended_by FROM listings WHERE id = $1',
+        [id],
+      )
+    )[0];
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
 
   describe('of endpoints', () => {
     it('shows the newest version, however often and in whatever order versions come', async () => {
       const statuses = ['unverified', 'active', 'paused', 'failing'] as const;
-      const deliveries = fc.array(fc.record({ version: fc.integer({ min: 1, max: 8 }), batch: fc.nat({ max: 2 }) }), { minLength: 1, maxLength: 20 });
+      const deliveries = fc.array(fc.record({ version: fc.integer({ min: 1, max: 8 }), batch: fc.nat({ max: 2 }) }), {
+        minLength: 1,
+        maxLength: 20,
+      });
       await fc.assert(
         fc.asyncProperty(deliveries, async (delivered) => {
           const id = newId();
-          for (const batch of [0, 1, 2]) await tell(...delivered.filter((event) => event.batch === batch).map(({ version }) => endpoint(id, version, { status: statuses[version % 4]!, limits: { ...LIMITS, max_concurrency: version } })));
+          for (const batch of [0, 1, 2])
+            await tell(
+              ...delivered
+                .filter((event) => event.batch === batch)
+                .map(({ version }) =>
+                  endpoint(id, version, {
+                    status: statuses[version % 4]!,
+                    limits: { ...LIMITS, max_concurrency: version },
+                  }),
+                ),
+            );
           const newest = Math.max(...delivered.map(({ version }) => version));
-          expect(await service.sql('SELECT version, status, limits FROM endpoints WHERE listing_id = $1', [id])).toEqual([{ version: newest, status: statuses[newest % 4], limits: { ...LIMITS, max_concurrency: newest } }]);
+          expect(
+            await service.sql('SELECT version, status, limits FROM endpoints WHERE listing_id = $1', [id]),
+          ).toEqual([
+            { version: newest, status: statuses[newest % 4], limits: { ...LIMITS, max_concurrency: newest } },
+          ]);
         }),
         { numRuns: 40 },
       );
@@ -59,14 +93,34 @@ describe('what others tell the catalog', () => {
       expect(await statusOf(id)).toEqual({ status: 'suspended', suspended_by: 'system' });
       await tell(endpoint(id, 3, { status: 'active' }));
       expect(await statusOf(id)).toEqual({ status: 'active', suspended_by: null });
-      await eventually(() => expect(service.told.changed.filter(({ listingId }) => listingId === id).map(({ version, status }) => [version, status])).toEqual([[1, 'active'], [2, 'suspended'], [3, 'active']]));
+      await eventually(() =>
+        expect(
+          service.told.changed
+            .filter(({ listingId }) => listingId === id)
+            .map(({ version, status }) => [version, status]),
+        ).toEqual([
+          [1, 'active'],
+          [2, 'suspended'],
+          [3, 'active'],
+        ]),
+      );
     });
 
     it('counts the time of failing from the first word of it, and from anew after each recovery', async () => {
-      const [long, broken, witness] = [await listingOf(principal()), await listingOf(principal()), await listingOf(principal())];
-      await tell(endpoint(long, 1, { status: 'failing', changedAt: hoursAgo(2) }), endpoint(broken, 1, { status: 'failing', changedAt: hoursAgo(0.5) }));
+      const [long, broken, witness] = [
+        await listingOf(principal()),
+        await listingOf(principal()),
+        await listingOf(principal()),
+      ];
+      await tell(
+        endpoint(long, 1, { status: 'failing', changedAt: hoursAgo(2) }),
+        endpoint(broken, 1, { status: 'failing', changedAt: hoursAgo(0.5) }),
+      );
       await tell(endpoint(long, 2, { status: 'failing' }), endpoint(broken, 2, { status: 'active' }));
-      await tell(endpoint(broken, 3, { status: 'failing', changedAt: hoursAgo(0.1) }), endpoint(witness, 1, { status: 'failing', changedAt: hoursAgo(9) }));
+      await tell(
+        endpoint(broken, 3, { status: 'failing', changedAt: hoursAgo(0.1) }),
+        endpoint(witness, 1, { status: 'failing', changedAt: hoursAgo(9) }),
+      );
       await eventually(async () => {
         expect(await statusOf(witness)).toMatchObject({ status: 'suspended' });
         expect(await statusOf(long)).toMatchObject({ status: 'suspended' });
@@ -77,7 +131,11 @@ describe('what others tell the catalog', () => {
     it('leaves alone what its owner or an operator suspended', async () => {
       for (const suspender of ['owner', 'operator']) {
         const id = await listingOf(principal());
-        await service.sql(`UPDATE listings SET status = 'suspended', suspended_by = $2, held_as = $3 WHERE id = $1`, [id, suspender, suspender === 'operator' ? 'active' : null]);
+        await service.sql(`UPDATE listings SET status = 'suspended', suspended_by = $2, held_as = $3 WHERE id = $1`, [
+          id,
+          suspender,
+          suspender === 'operator' ? 'active' : null,
+        ]);
         await tell(endpoint(id, 1, { status: 'failing', changedAt: hoursAgo(2) }), endpoint(id, 2));
         expect(await statusOf(id)).toEqual({ status: 'suspended', suspended_by: suspender });
       }
@@ -87,7 +145,13 @@ describe('what others tell the catalog', () => {
   describe('of agents', () => {
     it('shows a seller as it registered, without asking for it', async () => {
       const seller = principal();
-      const agent = { id: seller.accountId, display_name: 'Grace 🦊', avatar_url: 'https://a.example/g.png', account_type: 'agent' as const, is_verified: false };
+      const agent = {
+        id: seller.accountId,
+        display_name: 'Grace 🦊',
+        avatar_url: 'https://a.example/g.png',
+        account_type: 'agent' as const,
+        is_verified: false,
+      };
       await service.deliver(agentRegistered, [{ payload: { agent, registeredAt: new Date().toISOString() } }]);
       expect((await service.ask(getListing, { ref: await listingOf(seller) })).provider).toEqual(agent);
       expect(service.identity.asked).not.toContain(seller.accountId);
@@ -97,7 +161,9 @@ describe('what others tell the catalog', () => {
       const seller = principal();
       const id = await listingOf(seller);
       const { provider } = await service.ask(getListing, { ref: id });
-      await service.deliver(agentRegistered, [{ payload: { agent: { ...provider, display_name: 'Old name' }, registeredAt: new Date().toISOString() } }]);
+      await service.deliver(agentRegistered, [
+        { payload: { agent: { ...provider, display_name: 'Old name' }, registeredAt: new Date().toISOString() } },
+      ]);
       expect((await service.ask(getListing, { ref: id })).provider).toEqual(provider);
     });
   });
@@ -120,27 +186,64 @@ describe('what others tell the catalog', () => {
     });
 
     it('makes popular what was paid for and delivered, and counts a repeated event once', async () => {
-      const [two, none, three] = [await listingOf(principal()), await listingOf(principal()), await listingOf(principal())];
-      const events = [two, three, two, three, three, newId()].map((listingId) => ({ id: newId(), payload: completed(listingId) }));
-      await Promise.all([service.deliver(paymentCompleted, events), service.deliver(paymentCompleted, [...events].reverse()), ...events.map((event) => service.deliver(paymentCompleted, [event, event]))]);
+      const [two, none, three] = [
+        await listingOf(principal()),
+        await listingOf(principal()),
+        await listingOf(principal()),
+      ];
+      const events = [two, three, two, three, three, newId()].map((listingId) => ({
+        id: newId(),
+        payload: completed(listingId),
+      }));
+      await Promise.all([
+        service.deliver(paymentCompleted, events),
+        service.deliver(paymentCompleted, [...events].reverse()),
+        ...events.map((event) => service.deliver(paymentCompleted, [event, event])),
+      ]);
       const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
       expect(items.map(({ id }) => id).filter((id) => [two, none, three].includes(id))).toEqual([three, two, none]);
-      expect(await service.sql('SELECT completed_calls::int AS calls FROM listing_popularity WHERE listing_id = ANY($1) ORDER BY 1', [[two, none, three]])).toEqual([{ calls: 0 }, { calls: 2 }, { calls: 3 }]);
+      expect(
+        await service.sql(
+          'SELECT completed_calls::int AS calls FROM listing_popularity WHERE listing_id = ANY($1) ORDER BY 1',
+          [[two, none, three]],
+        ),
+      ).toEqual([{ calls: 0 }, { calls: 2 }, { calls: 3 }]);
     });
 
     it('makes popular what was subscribed to as well, once an event', async () => {
       const [subscribed, called] = [await listingOf(principal()), await listingOf(principal())];
-      const started = (): PayloadOf<typeof subscriptionStarted> => ({ subscriptionId: newId(), paymentId: null, consumerId: newId(), sellerId: newId(), listingId: subscribed, pricingModel: 'free', grossMicros: '0', startedAt: new Date().toISOString() });
+      const started = (): PayloadOf<typeof subscriptionStarted> => ({
+        subscriptionId: newId(),
+        paymentId: null,
+        consumerId: newId(),
+        sellerId: newId(),
+        listingId: subscribed,
+        pricingModel: 'free',
+        grossMicros: '0',
+        startedAt: new Date().toISOString(),
+      });
       const events = Array.from({ length: 3 }, () => ({ id: newId(), payload: started() }));
-      await Promise.all([service.deliver(subscriptionStarted, events), service.deliver(subscriptionStarted, [...events, ...events]), service.deliver(paymentCompleted, [{ payload: completed(called) }])]);
+      await Promise.all([
+        service.deliver(subscriptionStarted, events),
+        service.deliver(subscriptionStarted, [...events, ...events]),
+        service.deliver(paymentCompleted, [{ payload: completed(called) }]),
+      ]);
       const { items } = await service.search({ sort: 'popular', page: 1, limit: 100 });
       expect(items.map(({ id }) => id).filter((id) => [subscribed, called].includes(id))).toEqual([subscribed, called]);
-      expect(await service.sql('SELECT completed_calls::int AS purchases FROM listing_popularity WHERE listing_id = $1', [subscribed])).toEqual([{ purchases: 3 }]);
+      expect(
+        await service.sql('SELECT completed_calls::int AS purchases FROM listing_popularity WHERE listing_id = $1', [
+          subscribed,
+        ]),
+      ).toEqual([{ purchases: 3 }]);
     });
   });
 
   describe('of reviews', () => {
-    const rated = (listingId: string, reviewCount: number, means: number[] = [1, 1, 1]): PayloadOf<typeof listingRated> => ({
+    const rated = (
+      listingId: string,
+      reviewCount: number,
+      means: number[] = [1, 1, 1],
+    ): PayloadOf<typeof listingRated> => ({
       listingId,
       reviewCount,
       averageAccuracy: means[0]!,
@@ -152,11 +255,16 @@ describe('what others tell the catalog', () => {
     it('shows the summary of most reviews, however often and in whatever order summaries come', async () => {
       const id = await listingOf(principal());
       expect(await service.ask(getListing, { ref: id })).toMatchObject({ rating: null });
-      const summaries = [rated(id, 1), rated(id, 3, [5, 4 + 2 / 3, 10 / 3]), rated(id, 2)].map((payload) => ({ id: newId(), payload }));
+      const summaries = [rated(id, 1), rated(id, 3, [5, 4 + 2 / 3, 10 / 3]), rated(id, 2)].map((payload) => ({
+        id: newId(),
+        payload,
+      }));
       await service.deliver(listingRated, summaries);
       await service.deliver(listingRated, [...summaries].reverse());
       await service.deliver(listingRated, [{ payload: rated(id, 2) }, { payload: rated(newId(), 1) }]);
-      expect(await service.ask(getListing, { ref: id })).toMatchObject({ rating: { average: 4.33, count: 3, accuracy: 5, reliability: 4.67, value: 3.33 } });
+      expect(await service.ask(getListing, { ref: id })).toMatchObject({
+        rating: { average: 4.33, count: 3, accuracy: 5, reliability: 4.67, value: 3.33 },
+      });
     });
   });
 });

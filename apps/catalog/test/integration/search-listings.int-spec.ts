@@ -27,7 +27,14 @@ describe('search', () => {
   async function searchWith(bounds: Partial<SearchBounds>) {
     const database = await Database.open(catalogDatabase, { url: service.databaseUrl, poolSize: 2 });
     const jobs = new Jobs();
-    const postgres = new PostgresListingSearch(database, jobs, { ...BOUNDS, counted: 50, sample: all.length, followed: all.length * 100, joined: 0, ...bounds });
+    const postgres = new PostgresListingSearch(database, jobs, {
+      ...BOUNDS,
+      counted: 50,
+      sample: all.length,
+      followed: all.length * 100,
+      joined: 0,
+      ...bounds,
+    });
     postgres.onModuleInit();
     await jobs.prepare();
     const close = async (): Promise<void> => {
@@ -43,22 +50,33 @@ describe('search', () => {
     categoryIds = (await service.ask(listCategories, {})).categories.map(({ id }) => id);
     // A skewed choice makes some words common and some rare; few instants, prices and counts make ties.
     const skewed = fc.nat({ max: WORDS.length ** 2 - 1 }).map((square) => WORDS[Math.floor(Math.sqrt(square))]!);
-    const text = (min: number, max: number) => fc.array(skewed, { minLength: min, maxLength: max }).map((words) => words.join(' '));
+    const text = (min: number, max: number) =>
+      fc.array(skewed, { minLength: min, maxLength: max }).map((words) => words.join(' '));
     const listing = fc.record({
       name: text(1, 3),
       tags: fc.array(skewed, { maxLength: 2 }),
       description: text(2, 6),
       docs: fc.option(text(1, 4)),
       categoryId: fc.option(some(...categoryIds.slice(0, 4))),
-      pricing: some(['free', 0n], ['monthly', 1_000_000n], ['monthly', 5_000_000n], ['yearly', 5_000_000n], ['usage_tiered', 1n]) as fc.Arbitrary<['free' | 'monthly' | 'yearly' | 'usage_tiered', bigint]>,
+      pricing: some(
+        ['free', 0n],
+        ['monthly', 1_000_000n],
+        ['monthly', 5_000_000n],
+        ['yearly', 5_000_000n],
+        ['usage_tiered', 1n],
+      ) as fc.Arbitrary<['free' | 'monthly' | 'yearly' | 'usage_tiered', bigint]>,
       deliveryType: some('api', 'webhook', 'file') as fc.Arbitrary<SeededListing['deliveryType']>,
-      status: some('active', 'active', 'active', 'active', 'draft', 'suspended') as fc.Arbitrary<SeededListing['status']>,
+      status: some('active', 'active', 'active', 'active', 'draft', 'suspended') as fc.Arbitrary<
+        SeededListing['status']
+      >,
       createdAt: fc.nat({ max: 300 }).map((minutes) => new Date(Date.UTC(2026, 0, 1) + minutes * 60_000)),
       completedCalls: fc.nat({ max: 20 }),
     });
     all = fc
       .sample(listing, { numRuns: LISTINGS, seed: 20_261_121 })
-      .map(({ pricing: [pricingModel, priceMicros], ...values }) => listingOf({ ...values, pricingModel, priceMicros }));
+      .map(({ pricing: [pricingModel, priceMicros], ...values }) =>
+        listingOf({ ...values, pricingModel, priceMicros }),
+      );
     await seedListings(service, all);
     await service.sql('ANALYZE');
   });
@@ -83,7 +101,10 @@ describe('search', () => {
         minPriceMicros: price,
         maxPriceMicros: price,
         sort: some('newest', 'popular', 'price_low', 'price_high') as fc.Arbitrary<Search['sort']>,
-        page: fc.oneof({ weight: 4, arbitrary: fc.integer({ min: 1, max: 5 }) }, { weight: 1, arbitrary: fc.integer({ min: 40, max: 2_000_000_000 }) }),
+        page: fc.oneof(
+          { weight: 4, arbitrary: fc.integer({ min: 1, max: 5 }) },
+          { weight: 1, arbitrary: fc.integer({ min: 40, max: 2_000_000_000 }) },
+        ),
         limit: fc.integer({ min: 1, max: 100 }),
       },
       { requiredKeys: ['page', 'limit'] },
@@ -100,9 +121,19 @@ describe('search', () => {
   }, 120_000);
 
   describe('where more listings match than are counted', () => {
-    const wanted = (q: string, sort: NonNullable<Search['sort']>, limit: number, page: number) => ({ text: q, sort, offset: (page - 1) * limit, limit });
+    const wanted = (q: string, sort: NonNullable<Search['sort']>, limit: number, page: number) => ({
+      text: q,
+      sort,
+      offset: (page - 1) * limit,
+      limit,
+    });
     const idsIn = ({ itemsJson }: FoundListings) => listingsOf({ itemsJson }).map(({ id }) => id);
-    const cases = fc.record({ q: some('fjord', 'quilt or onyx', '-fjord', 'tundra', 'fjord maple'), sort: some('newest', 'popular', 'price_low', 'price_high') as fc.Arbitrary<NonNullable<Search['sort']>>, limit: fc.integer({ min: 1, max: 60 }), page: fc.integer({ min: 1, max: 12 }) });
+    const cases = fc.record({
+      q: some('fjord', 'quilt or onyx', '-fjord', 'tundra', 'fjord maple'),
+      sort: some('newest', 'popular', 'price_low', 'price_high') as fc.Arbitrary<NonNullable<Search['sort']>>,
+      limit: fc.integer({ min: 1, max: 60 }),
+      page: fc.integer({ min: 1, max: 12 }),
+    });
 
     it.each<[road: string, bounds: Partial<SearchBounds>]>([
       ['following an order', { sorted: 0 }],
@@ -117,37 +148,47 @@ describe('search', () => {
           expect(idsIn(found)).toEqual(expected.ids);
           if (expected.total <= 50) expect(found).toMatchObject({ total: expected.total, totalIsEstimate: false });
           // The sample holds all listings: only what lies behind a full page is guessed.
-          else expect([found.totalIsEstimate, found.total - expected.total]).toEqual([true, expected.ids.length === limit && page * limit === expected.total ? 1 : 0]);
+          else
+            expect([found.totalIsEstimate, found.total - expected.total]).toEqual([
+              true,
+              expected.ids.length === limit && page * limit === expected.total ? 1 : 0,
+            ]);
         }),
         { numRuns: 60 },
       );
       await close();
     });
 
-    it.each(['newest', 'popular', 'price_low'] as const)('shows each of them once to who reads page after page, by %s', async (sort) => {
-      const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 300 });
-      const seen: string[] = [];
-      for (let page = 1; ; page += 1) {
-        const ids = idsIn(await postgres.find(wanted('fjord or quilt', sort, 30, page)));
-        if (ids.length === 0) break;
-        seen.push(...ids);
-      }
-      expect(seen).toEqual(naiveSearch(all, { q: 'fjord or quilt', sort, page: 1, limit: all.length }).ids);
-      await close();
-    });
-
-    it.each(['newest', 'popular', 'price_low'] as const)('begins a page far down near its place, by %s', async (sort) => {
-      const everything = naiveSearch(all, { q: 'fjord or quilt', sort, page: 1, limit: all.length }).ids;
-      for (const page of [4, 7, 10, 13]) {
+    it.each(['newest', 'popular', 'price_low'] as const)(
+      'shows each of them once to who reads page after page, by %s',
+      async (sort) => {
         const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 300 });
-        const ids = idsIn(await postgres.find(wanted('fjord or quilt', sort, 20, page)));
-        const start = everything.indexOf(ids[0]!);
-        expect(ids).toEqual(everything.slice(start, start + 20));
-        // More than five standard deviations of where one of a hundred matches stands among all.
-        expect(Math.abs(start - (page - 1) * 20)).toBeLessThan(everything.length / 3);
+        const seen: string[] = [];
+        for (let page = 1; ; page += 1) {
+          const ids = idsIn(await postgres.find(wanted('fjord or quilt', sort, 30, page)));
+          if (ids.length === 0) break;
+          seen.push(...ids);
+        }
+        expect(seen).toEqual(naiveSearch(all, { q: 'fjord or quilt', sort, page: 1, limit: all.length }).ids);
         await close();
-      }
-    });
+      },
+    );
+
+    it.each(['newest', 'popular', 'price_low'] as const)(
+      'begins a page far down near its place, by %s',
+      async (sort) => {
+        const everything = naiveSearch(all, { q: 'fjord or quilt', sort, page: 1, limit: all.length }).ids;
+        for (const page of [4, 7, 10, 13]) {
+          const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 300 });
+          const ids = idsIn(await postgres.find(wanted('fjord or quilt', sort, 20, page)));
+          const start = everything.indexOf(ids[0]!);
+          expect(ids).toEqual(everything.slice(start, start + 20));
+          // More than five standard deviations of where one of a hundred matches stands among all.
+          expect(Math.abs(start - (page - 1) * 20)).toBeLessThan(everything.length / 3);
+          await close();
+        }
+      },
+    );
   });
 
   it('shows every active listing exactly once across its pages', async () => {
@@ -165,13 +206,22 @@ describe('search', () => {
   });
 
   it('shows of a listing what its detail shows, also when it has changed', async () => {
-    const whole = listingOf({ name: 'Xylophone "tuned" \\ ☂', tags: ['a', 'b c'], categoryId: categoryIds[1], pricingModel: 'monthly', priceMicros: 1_230_000n });
+    const whole = listingOf({
+      name: 'Xylophone "tuned" \\ ☂',
+      tags: ['a', 'b c'],
+      categoryId: categoryIds[1],
+      pricingModel: 'monthly',
+      priceMicros: 1_230_000n,
+    });
     const bare = listingOf({ name: 'Xylophone' });
     await seedListings(service, [whole, bare]);
     const shown = async () => (await search({ q: 'xylophone' })).items;
     const detail = async ({ id }: SeededListing) => listingView.parse(await service.ask(getListing, { ref: id }));
     expect(new Set(await shown())).toEqual(new Set([await detail(whole), await detail(bare)]));
-    await service.sql(`UPDATE listings SET description = 'Out of\ntune', price_micros = 1, logo_url = 'https://x.example/"', category_id = NULL WHERE id = $1`, [whole.id]);
+    await service.sql(
+      `UPDATE listings SET description = 'Out of\ntune', price_micros = 1, logo_url = 'https://x.example/"', category_id = NULL WHERE id = $1`,
+      [whole.id],
+    );
     expect(await shown()).toContainEqual(await detail(whole));
     await service.sql(`UPDATE listings SET status = 'draft' WHERE id = $1`, [whole.id]);
     expect(await shown()).toEqual([await detail(bare)]);
@@ -180,7 +230,10 @@ describe('search', () => {
   });
 
   it('meets inflected words by their stem, and misspelt ones by their resemblance', async () => {
-    const [translator, weather] = [listingOf({ name: 'Translation of contracts' }), listingOf({ name: 'Weather station' })];
+    const [translator, weather] = [
+      listingOf({ name: 'Translation of contracts' }),
+      listingOf({ name: 'Weather station' }),
+    ];
     await seedListings(service, [translator, weather]);
     const idsFor = async (q: string) => (await search({ q })).items.map(({ id }) => id);
     expect(await idsFor('translations')).toEqual([translator.id]);
@@ -210,8 +263,29 @@ describe('search', () => {
   });
 
   it('takes whatever punctuation for text', async () => {
-    const pieces = fc.constantFrom('-', '"', ' ', ' or ', 'fjord', '!', '(', ')', '&', '|', ':*', '<->', "'", '\\', '\u{1e900}', '\u0e01', '\n', '日');
-    const anyText = fc.array(pieces, { minLength: 1, maxLength: 200 }).map((parts) => [...parts.join('')].slice(0, 200).join(''));
+    const pieces = fc.constantFrom(
+      '-',
+      '"',
+      ' ',
+      ' or ',
+      'fjord',
+      '!',
+      '(',
+      ')',
+      '&',
+      '|',
+      ':*',
+      '<->',
+      "'",
+      '\\',
+      '\u{1e900}',
+      '\u0e01',
+      '\n',
+      '日',
+    );
+    const anyText = fc
+      .array(pieces, { minLength: 1, maxLength: 200 })
+      .map((parts) => [...parts.join('')].slice(0, 200).join(''));
     await fc.assert(
       fc.asyncProperty(anyText, async (q) => {
         await search({ q });
@@ -221,32 +295,45 @@ describe('search', () => {
   }, 60_000);
 
   it('finds for a misspelt word what the most similar words of the listings find, as pg_trgm compares them', async () => {
-    const misspelling = fc.tuple(word, fc.nat({ max: 20 }), fc.constantFrom('drop', 'swap', 'double', 'change')).map(([right, at, how]) => {
-      const letters = [...right];
-      const index = at % (letters.length - 1);
-      if (how === 'drop') letters.splice(index, 1);
-      else if (how === 'swap') letters.splice(index, 2, letters[index + 1]!, letters[index]!);
-      else letters.splice(index, how === 'change' ? 1 : 0, how === 'change' ? 'w' : letters[index]!);
-      return letters.join('');
-    });
+    const misspelling = fc
+      .tuple(word, fc.nat({ max: 20 }), fc.constantFrom('drop', 'swap', 'double', 'change'))
+      .map(([right, at, how]) => {
+        const letters = [...right];
+        const index = at % (letters.length - 1);
+        if (how === 'drop') letters.splice(index, 1);
+        else if (how === 'swap') letters.splice(index, 2, letters[index + 1]!, letters[index]!);
+        else letters.splice(index, how === 'change' ? 1 : 0, how === 'change' ? 'w' : letters[index]!);
+        return letters.join('');
+      });
     await fc.assert(
-      fc.asyncProperty(misspelling, fc.option(word), some('newest', 'price_low') as fc.Arbitrary<Search['sort']>, async (misspelt, beside, sort) => {
-        const asked: Search = { q: beside === null ? misspelt : `${misspelt} ${beside}`, sort, page: 1, limit: 100 };
-        const closest = await service.sql<{ word: string }>(
-          `WITH asked AS (SELECT trim(plainto_tsquery('pg_catalog.english', $1)::text, chr(39)) AS word),
+      fc.asyncProperty(
+        misspelling,
+        fc.option(word),
+        some('newest', 'price_low') as fc.Arbitrary<Search['sort']>,
+        async (misspelt, beside, sort) => {
+          const asked: Search = { q: beside === null ? misspelt : `${misspelt} ${beside}`, sort, page: 1, limit: 100 };
+          const closest = await service.sql<{ word: string }>(
+            `WITH asked AS (SELECT trim(plainto_tsquery('pg_catalog.english', $1)::text, chr(39)) AS word),
              words AS (SELECT DISTINCT lexeme AS word FROM listings, unnest(search) WHERE status = 'active'),
              candidates AS (SELECT words.word, similarity(words.word, asked.word) AS similarity FROM words, asked
                WHERE words.word ~ '[[:alpha:]]{3}' AND asked.word ~ '[[:alpha:]]{3}' AND asked.word NOT IN (SELECT word FROM words))
            SELECT word FROM asked WHERE word IN (SELECT word FROM words)
            UNION SELECT word FROM candidates WHERE similarity >= 0.3 AND similarity = (SELECT max(similarity) FROM candidates)`,
-          [misspelt],
-        );
-        // The closest are stems, which are shorter than their words here.
-        const meant = closest.map(({ word: stem }) => WORDS.find((known) => known.startsWith(stem))!);
-        const expected = meant.length === 0 ? { ids: [], total: 0 } : naiveSearch(all, { ...asked, q: meant.map((right) => (beside === null ? right : `${right} ${beside}`)).join(' or ') });
-        const found = await service.search(asked);
-        expect({ ids: found.items.map(({ id }) => id), total: found.total }).toEqual(expected);
-      }),
+            [misspelt],
+          );
+          // The closest are stems, which are shorter than their words here.
+          const meant = closest.map(({ word: stem }) => WORDS.find((known) => known.startsWith(stem))!);
+          const expected =
+            meant.length === 0
+              ? { ids: [], total: 0 }
+              : naiveSearch(all, {
+                  ...asked,
+                  q: meant.map((right) => (beside === null ? right : `${right} ${beside}`)).join(' or '),
+                });
+          const found = await service.search(asked);
+          expect({ ids: found.items.map(({ id }) => id), total: found.total }).toEqual(expected);
+        },
+      ),
       { numRuns: 150 },
     );
   }, 60_000);
@@ -289,13 +376,25 @@ describe('search', () => {
     });
 
     it('sorts by the newest price and the newest count', async () => {
-      const [a, b] = [krypton({ pricingModel: 'monthly', priceMicros: 5n, completedCalls: 1 }), krypton({ pricingModel: 'monthly', priceMicros: 7n, completedCalls: 2 })];
+      const [a, b] = [
+        krypton({ pricingModel: 'monthly', priceMicros: 5n, completedCalls: 1 }),
+        krypton({ pricingModel: 'monthly', priceMicros: 7n, completedCalls: 2 }),
+      ];
       await seedListings(service, [a, b]);
-      expect([(await found({ sort: 'price_low' })).ids, (await found({ sort: 'popular' })).ids]).toEqual([[a.id, b.id], [b.id, a.id]]);
+      expect([(await found({ sort: 'price_low' })).ids, (await found({ sort: 'popular' })).ids]).toEqual([
+        [a.id, b.id],
+        [b.id, a.id],
+      ]);
       await service.sql('UPDATE listings SET price_micros = 9 WHERE id = $1', [a.id]);
       await service.sql('UPDATE listing_popularity SET completed_calls = 3 WHERE listing_id = $1', [a.id]);
-      expect([(await found({ sort: 'price_low' })).ids, (await found({ sort: 'popular' })).ids]).toEqual([[b.id, a.id], [a.id, b.id]]);
-      expect([(await found({ minPriceMicros: '9' })).ids, (await found({ maxPriceMicros: '8' })).ids]).toEqual([[a.id], [b.id]]);
+      expect([(await found({ sort: 'price_low' })).ids, (await found({ sort: 'popular' })).ids]).toEqual([
+        [b.id, a.id],
+        [a.id, b.id],
+      ]);
+      expect([(await found({ minPriceMicros: '9' })).ids, (await found({ maxPriceMicros: '8' })).ids]).toEqual([
+        [a.id],
+        [b.id],
+      ]);
     });
 
     it('misses no transaction that began before others and ended after them', async () => {
@@ -320,7 +419,11 @@ describe('search', () => {
     it('counts every active listing once, however many sum them up', async () => {
       const expected = (await search({})).total + 20;
       const { search: postgres, close } = await searchWith({});
-      await Promise.all(Array.from({ length: 20 }, async (_, turn) => (turn % 2 === 0 ? seedListings(service, [krypton(), krypton()]) : postgres.sumUp())));
+      await Promise.all(
+        Array.from({ length: 20 }, async (_, turn) =>
+          turn % 2 === 0 ? seedListings(service, [krypton(), krypton()]) : postgres.sumUp(),
+        ),
+      );
       await postgres.sumUp();
       expect((await search({})).total).toBe(expected);
       expect(await service.sql('SELECT change::int FROM active_listings')).toEqual([{ change: expected }]);

@@ -1,16 +1,49 @@
-import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestContract, type RequestOf, type ServiceName } from '@market/contracts';
-import { listingChanged, listingRemoved, listingsOf, listingTouched, listingView, listingWorkSolved, searchListings, type ListingView } from '@market/contracts/catalog';
+import {
+  topology,
+  type EventContract,
+  type InputOf,
+  type OutputOf,
+  type PayloadOf,
+  type Principal,
+  type RequestContract,
+  type RequestOf,
+  type ServiceName,
+} from '@market/contracts';
+import {
+  listingChanged,
+  listingRemoved,
+  listingsOf,
+  listingTouched,
+  listingView,
+  listingWorkSolved,
+  searchListings,
+  type ListingView,
+} from '@market/contracts/catalog';
 import { provisionEndpoint } from '@market/contracts/gateway';
 import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { HandleRequest, inProcessTransport, MessageBus, newCall, type Call, type EventRecord, type Link, type Transport } from '@market/messaging';
+import {
+  HandleRequest,
+  inProcessTransport,
+  MessageBus,
+  newCall,
+  type Call,
+  type EventRecord,
+  type Link,
+  type Transport,
+} from '@market/messaging';
 import { runProcess } from '@market/runtime';
 import { createDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { catalog } from '../../src/service.js';
 
-export const LIMITS = { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null };
+export const LIMITS = {
+  max_request_bytes: 262_144,
+  max_response_bytes: 1_048_576,
+  max_concurrency: 32,
+  requests_per_minute: null,
+};
 
 export interface CatalogService {
   readonly databaseUrl: string;
@@ -21,9 +54,19 @@ export interface CatalogService {
   /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
   /** What the catalog told the others so far. */
-  readonly told: { changed: PayloadOf<typeof listingChanged>[]; removed: PayloadOf<typeof listingRemoved>[]; touched: PayloadOf<typeof listingTouched>[]; worked: PayloadOf<typeof listingWorkSolved>[] };
+  readonly told: {
+    changed: PayloadOf<typeof listingChanged>[];
+    removed: PayloadOf<typeof listingRemoved>[];
+    touched: PayloadOf<typeof listingTouched>[];
+    worked: PayloadOf<typeof listingWorkSolved>[];
+  };
   /** The gateway beside the catalog: replace `provision` to change its mind. */
-  readonly gateway: { provisioned: InputOf<typeof provisionEndpoint>[]; provision: (input: InputOf<typeof provisionEndpoint>) => OutputOf<typeof provisionEndpoint> | Promise<OutputOf<typeof provisionEndpoint>> };
+  readonly gateway: {
+    provisioned: InputOf<typeof provisionEndpoint>[];
+    provision: (
+      input: InputOf<typeof provisionEndpoint>,
+    ) => OutputOf<typeof provisionEndpoint> | Promise<OutputOf<typeof provisionEndpoint>>;
+  };
   readonly identity: { asked: string[] };
   /** One statement as the owner of the tables. */
   sql<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;
@@ -36,7 +79,14 @@ export interface CatalogService {
 export async function startCatalog(env: Record<string, string> = {}): Promise<CatalogService> {
   const url = await createDatabase();
   const transport = inProcessTransport();
-  const gateway: CatalogService['gateway'] = { provisioned: [], provision: () => ({ signingSecret: `whsec_${randomBytes(32).toString('base64')}`, status: 'unverified', limits: LIMITS }) };
+  const gateway: CatalogService['gateway'] = {
+    provisioned: [],
+    provision: () => ({
+      signingSecret: `whsec_${randomBytes(32).toString('base64')}`,
+      status: 'unverified',
+      limits: LIMITS,
+    }),
+  };
   const identity = { asked: [] as string[] };
   const links = {
     gateway: await neighbour(transport, 'gateway', new GatewayController(gateway)),
@@ -55,8 +105,15 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     ...env,
   });
   const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=catalog,public' });
-  const askers = [links['api-gateway'], links.gateway].map((link, index) => new MessageBus(link, topology[index === 0 ? 'api-gateway' : 'gateway']));
-  const ask: CatalogService['ask'] = (contract, input, as = {}) => askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(contract, input, newCall({ budgetMs: 60_000, ...as }));
+  const askers = [links['api-gateway'], links.gateway].map(
+    (link, index) => new MessageBus(link, topology[index === 0 ? 'api-gateway' : 'gateway']),
+  );
+  const ask: CatalogService['ask'] = (contract, input, as = {}) =>
+    askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(
+      contract,
+      input,
+      newCall({ budgetMs: 60_000, ...as }),
+    );
   return {
     databaseUrl: url,
     ask,
@@ -65,11 +122,19 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
       return { items: listingView.strict().array().parse(listingsOf(found)), total: found.total };
     },
     deliver: (contract, events) =>
-      links.gateway.publishEvents(events.map(({ id, payload }) => ({ id: id ?? newId(), subject: contract.subject, payload, requestId: newId() }))),
+      links.gateway.publishEvents(
+        events.map(({ id, payload }) => ({
+          id: id ?? newId(),
+          subject: contract.subject,
+          payload,
+          requestId: newId(),
+        })),
+      ),
     told,
     gateway,
     identity,
-    sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) => (await pool.query<Row>(statement, values)).rows,
+    sql: async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]) =>
+      (await pool.query<Row>(statement, values)).rows,
     async transaction() {
       const client = await pool.connect();
       await client.query('BEGIN');
@@ -90,7 +155,11 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
 
 async function listen(link: Link, told: CatalogService['told']): Promise<void> {
   const keep = <C extends EventContract>(contract: C, kept: PayloadOf<C>[]) =>
-    link.consumeEvents(contract.subject, async (events: EventRecord[]) => void kept.push(...events.map((event) => contract.payload.parse(event.payload) as PayloadOf<C>)));
+    link.consumeEvents(
+      contract.subject,
+      async (events: EventRecord[]) =>
+        void kept.push(...events.map((event) => contract.payload.parse(event.payload) as PayloadOf<C>)),
+    );
   await keep(listingChanged, told.changed);
   await keep(listingRemoved, told.removed);
   await keep(listingWorkSolved, told.worked);
@@ -128,11 +197,27 @@ class IdentityController {
   @HandleRequest(getAgents)
   async answer({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
     this.identity.asked.push(...ids);
-    return { agents: ids.map((id) => ({ id, display_name: `Agent ${id.slice(-4)}`, avatar_url: null, account_type: 'agent', is_verified: true })) };
+    return {
+      agents: ids.map((id) => ({
+        id,
+        display_name: `Agent ${id.slice(-4)}`,
+        avatar_url: null,
+        account_type: 'agent',
+        is_verified: true,
+      })),
+    };
   }
 }
 
 /** A caller as the edge would resolve it. */
 export function principal(values: Partial<Principal> = {}): Principal {
-  return { accountId: newId(), accountType: 'agent', role: 'both', displayName: 'Ada', keyId: newId(), scopes: ['read', 'write'], ...values };
+  return {
+    accountId: newId(),
+    accountType: 'agent',
+    role: 'both',
+    displayName: 'Ada',
+    keyId: newId(),
+    scopes: ['read', 'write'],
+    ...values,
+  };
 }

@@ -8,25 +8,48 @@ export type NewListing = RequestOf<typeof createListing>;
 
 export function solve(challenge: string, difficulty: number): string {
   for (let nonce = 0; ; nonce += 1) {
-    if (createHash('sha256').update(`${challenge}${nonce}`).digest('hex').startsWith('0'.repeat(difficulty))) return String(nonce);
+    if (createHash('sha256').update(`${challenge}${nonce}`).digest('hex').startsWith('0'.repeat(difficulty)))
+      return String(nonce);
   }
 }
 
 /** A challenge of the seller's, solved. */
-export async function proofOf(service: CatalogService, principal: Principal): Promise<{ challenge: string; pow_nonce: string }> {
+export async function proofOf(
+  service: CatalogService,
+  principal: Principal,
+): Promise<{ challenge: string; pow_nonce: string }> {
   const { challenge, difficulty } = await service.ask(createListingChallenge, {}, { principal });
   return { challenge, pow_nonce: solve(challenge, difficulty) };
 }
 
-export const plain: Omit<NewListing, 'pow_nonce'> = { name: 'Weather', description: 'Forecasts for any place on earth' };
-export const perCall: Omit<NewListing, 'pow_nonce'> = { ...plain, pricing_model: 'per_call', pricing_amount: 0.01, private_endpoint_url: 'https://seller.example/forecast' };
+export const plain: Omit<NewListing, 'pow_nonce'> = {
+  name: 'Weather',
+  description: 'Forecasts for any place on earth',
+};
+export const perCall: Omit<NewListing, 'pow_nonce'> = {
+  ...plain,
+  pricing_model: 'per_call',
+  pricing_amount: 0.01,
+  private_endpoint_url: 'https://seller.example/forecast',
+};
 
-export async function create(service: CatalogService, principal: Principal, values: Partial<NewListing> = {}, as: Partial<Call> = {}): Promise<OutputOf<typeof createListing>> {
-  return service.ask(createListing, { ...plain, ...(await proofOf(service, principal)), ...values }, { principal, ...as });
+export async function create(
+  service: CatalogService,
+  principal: Principal,
+  values: Partial<NewListing> = {},
+  as: Partial<Call> = {},
+): Promise<OutputOf<typeof createListing>> {
+  return service.ask(
+    createListing,
+    { ...plain, ...(await proofOf(service, principal)), ...values },
+    { principal, ...as },
+  );
 }
 
 /** What a request was refused for; fails when it was not. */
-export async function refusalOf(request: Promise<unknown>): Promise<{ reason: string; details: Record<string, unknown> }> {
+export async function refusalOf(
+  request: Promise<unknown>,
+): Promise<{ reason: string; details: Record<string, unknown> }> {
   const error = await request.then(
     (answer) => {
       throw new Error(`was not refused but answered ${JSON.stringify(answer)}`);

@@ -5,9 +5,23 @@ import type { SeededListing } from './seed-listings.js';
 type Search = RequestOf<typeof searchListings>;
 
 /** Words whose English stems differ from one another, and which resemble nothing else here. */
-export const WORDS = ['fjord', 'quilt', 'onyx', 'tundra', 'maple', 'zebra', 'copper', 'velvet', 'prism', 'gazebo', 'nectar', 'bishop'];
+export const WORDS = [
+  'fjord',
+  'quilt',
+  'onyx',
+  'tundra',
+  'maple',
+  'zebra',
+  'copper',
+  'velvet',
+  'prism',
+  'gazebo',
+  'nectar',
+  'bishop',
+];
 
-export const wordsOf = ({ name, tags, description, docs }: SeededListing): string[] => [name, ...tags, description, docs ?? ''].join(' ').split(/\s+/).filter(Boolean);
+export const wordsOf = ({ name, tags, description, docs }: SeededListing): string[] =>
+  [name, ...tags, description, docs ?? ''].join(' ').split(/\s+/).filter(Boolean);
 
 /** What a person who types `text` means: words ANDed, "phrases", OR between neighbours, a minus for not. */
 export function matches(text: string, listing: SeededListing): boolean {

@@ -43,7 +43,9 @@ export function listingOf(values: Partial<SeededListing> = {}): SeededListing {
 
 /** Writes listings as they are, past every rule: what search sees is rows. */
 export async function seedListings(service: CatalogService, listings: SeededListing[]): Promise<void> {
-  const rows = JSON.stringify(listings, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+  const rows = JSON.stringify(listings, (_key, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
   await service.sql(
     `INSERT INTO providers SELECT DISTINCT ("providerId")::uuid, 'Seller', NULL, 'agent', false FROM jsonb_to_recordset($1) AS seeded ("providerId" text) ON CONFLICT DO NOTHING`,
     [rows],
@@ -58,5 +60,8 @@ export async function seedListings(service: CatalogService, listings: SeededList
     [rows],
   );
   await service.sql('INSERT INTO listing_slugs SELECT slug, id FROM listings ON CONFLICT DO NOTHING');
-  await service.sql('UPDATE listing_popularity SET completed_calls = "completedCalls" FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint) WHERE listing_id = id', [rows]);
+  await service.sql(
+    'UPDATE listing_popularity SET completed_calls = "completedCalls" FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint) WHERE listing_id = id',
+    [rows],
+  );
 }

@@ -13,15 +13,35 @@ export function billableAnswer(requestId: string, money: CallMoney, statusCode: 
 }
 
 /** What binds a request to its payment and its key; a changed request has neither. */
-const BOUND_TO_REQUEST = ['X-Market-Relay-Request-Id', 'X-Market-Payment-Scheme', 'X-Market-Payment-Network', 'PAYMENT-SIGNATURE', 'Idempotency-Key'];
+const BOUND_TO_REQUEST = [
+  'X-Market-Relay-Request-Id',
+  'X-Market-Payment-Scheme',
+  'X-Market-Payment-Network',
+  'PAYMENT-SIGNATURE',
+  'Idempotency-Key',
+];
 
 /** A result that costs nothing, and says what to do next. `retryUntil`: until when the payment, if there is one, is good for the same request. */
 export function failedAnswer(requestId: string, outcome: SellerFailed, feeBps: number, retryUntil?: string): string {
   const recovery = isDefinite(outcome)
     ? { next_action: 'fix_request', keep: [], drop: BOUND_TO_REQUEST, use_new_idempotency_key: true }
-    : { next_action: retryUntil ? 'retry_same_request' : 'retry_after_delay', keep: retryUntil ? ['X-Market-Relay-Request-Id', 'Idempotency-Key'] : [], drop: [] };
-  const extra = { error: { reason: outcome.reason }, recovery: { ...recovery, ...(retryUntil ? { retry_until: retryUntil } : {}) } };
-  return resultJson({ requestId, billable: false, money: { ...NO_MONEY, feeBps }, statusCode: outcome.statusCode, sellerJson: outcome.json ?? 'null', extra });
+    : {
+        next_action: retryUntil ? 'retry_same_request' : 'retry_after_delay',
+        keep: retryUntil ? ['X-Market-Relay-Request-Id', 'Idempotency-Key'] : [],
+        drop: [],
+      };
+  const extra = {
+    error: { reason: outcome.reason },
+    recovery: { ...recovery, ...(retryUntil ? { retry_until: retryUntil } : {}) },
+  };
+  return resultJson({
+    requestId,
+    billable: false,
+    money: { ...NO_MONEY, feeBps },
+    statusCode: outcome.statusCode,
+    sellerJson: outcome.json ?? 'null',
+    extra,
+  });
 }
 
 interface Result {

@@ -8,7 +8,10 @@ const markSettled = batchSql(
   `UPDATE gateway_requests g SET settled_at = s.at, transaction_hash = coalesce(s.transaction_hash, g.transaction_hash)
    FROM unnest($1::uuid[], $2::timestamptz[], $3::text[]) AS s (id, at, transaction_hash) WHERE g.id = s.id AND g.settled_at IS NULL`,
 );
-const markRefunded = sql('gateway-requests.mark-refunded', `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`);
+const markRefunded = sql(
+  'gateway-requests.mark-refunded',
+  `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`,
+);
 const removeEndpoints = sql('endpoints.remove', 'DELETE FROM endpoints WHERE listing_id = ANY($1::uuid[])');
 
 /** What the ledger and the catalog decided, written into the history and the endpoints. */
@@ -16,7 +19,11 @@ const removeEndpoints = sql('endpoints.remove', 'DELETE FROM endpoints WHERE lis
 export class CallEvents {
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
-    await tx.query(markSettled, [events.map(({ payload }) => payload.gatewayRequestId), events.map(({ payload }) => payload.completedAt), events.map(({ payload }) => payload.transactionHash ?? null)]);
+    await tx.query(markSettled, [
+      events.map(({ payload }) => payload.gatewayRequestId),
+      events.map(({ payload }) => payload.completedAt),
+      events.map(({ payload }) => payload.transactionHash ?? null),
+    ]);
   }
 
   /** A surplus that is owed back says nothing of the call it came with. */

@@ -5,7 +5,10 @@ import { principalOf, refusePlatform, type Call } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-const find = sql('call-keys.find', `SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'`);
+const find = sql(
+  'call-keys.find',
+  `SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'`,
+);
 /** A key moves to a newer call for the same thing only while its call has no result. */
 const bind = sql(
   'call-keys.bind',
@@ -28,7 +31,10 @@ const take = sql(
    UNION ALL SELECT fingerprint, gateway_request_id FROM call_keys WHERE account_id = $1 AND key = $2 AND NOT EXISTS (SELECT 1 FROM mine)`,
 );
 
-const move = sql('call-keys.move', 'UPDATE call_keys SET gateway_request_id = $4 WHERE account_id = $1 AND key = $2 AND gateway_request_id = $3 RETURNING gateway_request_id');
+const move = sql(
+  'call-keys.move',
+  'UPDATE call_keys SET gateway_request_id = $4 WHERE account_id = $1 AND key = $2 AND gateway_request_id = $3 RETURNING gateway_request_id',
+);
 
 interface KeyRow {
   fingerprint: Buffer;
@@ -63,14 +69,24 @@ export class CallKeys {
    */
   async bind(call: Call, fingerprint: Buffer, gatewayRequestId: string | null): Promise<string | null> {
     if (!call.idempotency) return gatewayRequestId;
-    const bound = await this.database.query<KeyRow>(bind, [principalOf(call).accountId, call.idempotency.key, fingerprint, gatewayRequestId]);
+    const bound = await this.database.query<KeyRow>(bind, [
+      principalOf(call).accountId,
+      call.idempotency.key,
+      fingerprint,
+      gatewayRequestId,
+    ]);
     return bound.length > 0 ? gatewayRequestId : this.find(call, fingerprint);
   }
 
   /** Takes the key for a new call, unless it belongs to one. @returns the id of the call that has it. */
   async take(call: Call, fingerprint: Buffer, gatewayRequestId: string): Promise<string> {
     if (!call.idempotency) return gatewayRequestId;
-    const [row] = await this.database.query<KeyRow>(take, [principalOf(call).accountId, call.idempotency.key, fingerprint, gatewayRequestId]);
+    const [row] = await this.database.query<KeyRow>(take, [
+      principalOf(call).accountId,
+      call.idempotency.key,
+      fingerprint,
+      gatewayRequestId,
+    ]);
     if (!row) return this.take(call, fingerprint, gatewayRequestId);
     if (!row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
     return row.gateway_request_id ?? gatewayRequestId;

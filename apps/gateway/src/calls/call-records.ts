@@ -96,7 +96,10 @@ const markForwarding = sql(
   'gateway-requests.mark-forwarding',
   `UPDATE gateway_requests SET status = 'forwarding', fence = $2, transaction_hash = coalesce($3, transaction_hash) WHERE id = $1 AND billable IS NOT TRUE AND fence <= $2`,
 );
-const markPending = sql('gateway-requests.mark-pending', `UPDATE gateway_requests SET status = 'payment_pending' WHERE id = $1 AND status = 'payment_required'`);
+const markPending = sql(
+  'gateway-requests.mark-pending',
+  `UPDATE gateway_requests SET status = 'payment_pending' WHERE id = $1 AND status = 'payment_required'`,
+);
 const giveBack = sql(
   'gateway-requests.give-back',
   `UPDATE gateway_requests SET unused_claims = unused_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
@@ -114,9 +117,18 @@ const findResult = sql(
   'gateway-requests.find-result',
   'SELECT result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at FROM gateway_requests WHERE id = $1 AND billable AND result_json IS NOT NULL',
 );
-const findEarlier = sql('gateway-requests.find-earlier', 'SELECT billable, result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at, unused_claims FROM gateway_requests WHERE id = $1');
-const findRelayRequest = sql('gateway-requests.find-relay-request', 'SELECT relay_request_id FROM gateway_requests WHERE id = $1');
-const findListing = sql('gateway-requests.find-listing', 'SELECT listing_id FROM gateway_requests WHERE buyer_id = $1 AND relay_request_id = $2 AND listing_slug = $3 LIMIT 1');
+const findEarlier = sql(
+  'gateway-requests.find-earlier',
+  'SELECT billable, result_json, response_digest, seller_status_code, latency_ms, relay_request_id, settled_at, unused_claims FROM gateway_requests WHERE id = $1',
+);
+const findRelayRequest = sql(
+  'gateway-requests.find-relay-request',
+  'SELECT relay_request_id FROM gateway_requests WHERE id = $1',
+);
+const findListing = sql(
+  'gateway-requests.find-listing',
+  'SELECT listing_id FROM gateway_requests WHERE buyer_id = $1 AND relay_request_id = $2 AND listing_slug = $3 LIMIT 1',
+);
 
 interface ResultRow {
   result_json: string;
@@ -154,7 +166,10 @@ export class CallRecords {
   async storeDelivery(delivery: Delivery, call: Call): Promise<boolean> {
     const { isKept, recovers } = await this.deliveries.submit(delivery);
     // The next success tries again what this one did not manage.
-    if (recovers) await this.health.recovered(delivery.endpoint, call).catch((error: unknown) => this.logger.warn(`an endpoint stays as it was: ${String(error)}`));
+    if (recovers)
+      await this.health
+        .recovered(delivery.endpoint, call)
+        .catch((error: unknown) => this.logger.warn(`an endpoint stays as it was: ${String(error)}`));
     return isKept;
   }
 
@@ -162,7 +177,12 @@ export class CallRecords {
    * What was not delivered. A seller's refusal (4xx) is an answer, and may be the request's fault: it counts neither against
    * its endpoint nor against its reputation.
    */
-  async storeFailure(record: CallRecord & Pick<Delivery, 'payment' | 'money' | 'endpoint'>, outcome: SellerFailed, { attempt, fence }: { attempt: number; fence: number }, call: Call): Promise<void> {
+  async storeFailure(
+    record: CallRecord & Pick<Delivery, 'payment' | 'money' | 'endpoint'>,
+    outcome: SellerFailed,
+    { attempt, fence }: { attempt: number; fence: number },
+    call: Call,
+  ): Promise<void> {
     const { reason } = outcome;
     const isRefusal = reason === 'seller_refused';
     await this.database.transaction(async (tx) => {
@@ -272,29 +292,32 @@ export class CallRecords {
   private async writeDeliveries(group: Delivery[]): Promise<Stored[]> {
     // In one order, so that two processes that store the same calls wait for each other instead of deadlocking.
     const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const rows = await this.database.query<{ stored_id: string | null; recovering_id: string | null }>(storeDeliveries, [
-      deliveries.map(({ id }) => id),
-      deliveries.map(({ buyerId }) => buyerId),
-      deliveries.map(({ listing }) => listing.sellerId),
-      deliveries.map(({ listing }) => listing.listingId),
-      deliveries.map(({ listing }) => listing.name),
-      deliveries.map(({ listing }) => listing.slug),
-      deliveries.map(({ bodyDigest }) => bodyDigest),
-      deliveries.map(({ money }) => money.grossMicros),
-      deliveries.map(({ money }) => money.feeMicros),
-      deliveries.map(({ money }) => money.netMicros),
-      deliveries.map(({ money }) => money.feeBps),
-      deliveries.map(({ payment }) => payment?.paymentId ?? null),
-      deliveries.map(({ payment }) => payment?.relayRequestId ?? null),
-      deliveries.map(({ payment }) => payment?.transactionHash ?? null),
-      deliveries.map(({ payment }) => payment?.fence ?? 0),
-      deliveries.map(({ statusCode }) => statusCode),
-      deliveries.map(({ latencyMs }) => latencyMs),
-      deliveries.map(({ answer }) => answer),
-      deliveries.map(({ answerDigest }) => answerDigest),
-      deliveries.map(({ endpoint }) => endpoint.listingId),
-      deliveries.map(({ endpoint }) => endpoint.urlDigest),
-    ]);
+    const rows = await this.database.query<{ stored_id: string | null; recovering_id: string | null }>(
+      storeDeliveries,
+      [
+        deliveries.map(({ id }) => id),
+        deliveries.map(({ buyerId }) => buyerId),
+        deliveries.map(({ listing }) => listing.sellerId),
+        deliveries.map(({ listing }) => listing.listingId),
+        deliveries.map(({ listing }) => listing.name),
+        deliveries.map(({ listing }) => listing.slug),
+        deliveries.map(({ bodyDigest }) => bodyDigest),
+        deliveries.map(({ money }) => money.grossMicros),
+        deliveries.map(({ money }) => money.feeMicros),
+        deliveries.map(({ money }) => money.netMicros),
+        deliveries.map(({ money }) => money.feeBps),
+        deliveries.map(({ payment }) => payment?.paymentId ?? null),
+        deliveries.map(({ payment }) => payment?.relayRequestId ?? null),
+        deliveries.map(({ payment }) => payment?.transactionHash ?? null),
+        deliveries.map(({ payment }) => payment?.fence ?? 0),
+        deliveries.map(({ statusCode }) => statusCode),
+        deliveries.map(({ latencyMs }) => latencyMs),
+        deliveries.map(({ answer }) => answer),
+        deliveries.map(({ answerDigest }) => answerDigest),
+        deliveries.map(({ endpoint }) => endpoint.listingId),
+        deliveries.map(({ endpoint }) => endpoint.urlDigest),
+      ],
+    );
     const stored = new Set(rows.map((row) => row.stored_id));
     const recovering = new Set(rows.map((row) => row.recovering_id));
     return group.map(({ id, endpoint }) => ({ isKept: stored.has(id), recovers: recovering.has(endpoint.listingId) }));
@@ -302,5 +325,12 @@ export class CallRecords {
 }
 
 function toResult(row: ResultRow): StoredResult {
-  return { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms, relayRequestId: row.relay_request_id, isFinal: row.settled_at !== null };
+  return {
+    answer: row.result_json,
+    answerDigest: row.response_digest,
+    statusCode: row.seller_status_code,
+    latencyMs: row.latency_ms,
+    relayRequestId: row.relay_request_id,
+    isFinal: row.settled_at !== null,
+  };
 }

@@ -27,12 +27,18 @@ export class CallsMessageController {
 
   /** Quote: one hop to the ledger, and no statement anywhere. Paid: a hop more than with a key, which opens the payment, and a shared commit for its record. */
   @HandleRequest(executeKeylessCall)
-  executeKeylessCall(input: InputOf<typeof executeKeylessCall>, call: Call): Promise<OutputOf<typeof executeKeylessCall>> {
+  executeKeylessCall(
+    input: InputOf<typeof executeKeylessCall>,
+    call: Call,
+  ): Promise<OutputOf<typeof executeKeylessCall>> {
     return this.executeKeylessCallUseCase.execute(input, call);
   }
 
   @HandleRequest(listGatewayRequests)
-  listGatewayRequests(input: InputOf<typeof listGatewayRequests>, call: Call): Promise<OutputOf<typeof listGatewayRequests>> {
+  listGatewayRequests(
+    input: InputOf<typeof listGatewayRequests>,
+    call: Call,
+  ): Promise<OutputOf<typeof listGatewayRequests>> {
     return this.history.list(input, call);
   }
 

@@ -27,7 +27,10 @@ type Output = OutputOf<typeof executeCall>;
 type Transfer = Extract<Output, { outcome: 'answered' }>['transfer'];
 type Pending = Extract<Output, { outcome: 'pending' }>;
 type PaidInput = Input & { relayRequestId: string };
-type PaidResult = Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }> | Superseded | (CallEnd & { gatewayRequestId: string; hasKey?: boolean });
+type PaidResult =
+  | Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }>
+  | Superseded
+  | (CallEnd & { gatewayRequestId: string; hasKey?: boolean });
 
 /** Another call has the key, and may be charged. */
 interface Superseded {
@@ -52,7 +55,10 @@ interface Checked extends Listed {
   isReplay: boolean;
 }
 /** Why a payment is not good for its call. */
-export type NotPaid = Pick<Extract<Output, { outcome: 'payment_required' }>, 'reason' | 'received' | 'missing' | 'rejection'>;
+export type NotPaid = Pick<
+  Extract<Output, { outcome: 'payment_required' }>,
+  'reason' | 'received' | 'missing' | 'rejection'
+>;
 /** The payment buys nothing any more: a new offer is needed. */
 export interface Spent {
   outcome: 'spent';
@@ -102,7 +108,20 @@ export class ExecuteCall {
     if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, checked, {}, call);
     const permit = await this.capacity.acquire(target.endpoint);
     try {
-      return toOutput(await this.freeCall.execute(target, { buyerId: principalOf(call).accountId, listing: offering, bodyDigest: checked.digest, body: input.body, fingerprint: checked.fingerprint }, call), false);
+      return toOutput(
+        await this.freeCall.execute(
+          target,
+          {
+            buyerId: principalOf(call).accountId,
+            listing: offering,
+            bodyDigest: checked.digest,
+            body: input.body,
+            fingerprint: checked.fingerprint,
+          },
+          call,
+        ),
+        false,
+      );
     } finally {
       permit.release();
     }
@@ -111,10 +130,15 @@ export class ExecuteCall {
   /** As `execute`, for a payment that there is; offers nothing in its place. */
   async executeOpened(input: PaidInput, call: Call): Promise<Output | Spent> {
     const { kept, relayRequestId, ...checked } = await this.check(input, call);
-    return kept ?? this.executePaid({ ...input, relayRequestId: relayRequestId ?? input.relayRequestId }, checked, call);
+    return (
+      kept ?? this.executePaid({ ...input, relayRequestId: relayRequestId ?? input.relayRequestId }, checked, call)
+    );
   }
 
-  private async check(input: Input, call: Call): Promise<Checked & { kept: Output | null; relayRequestId: string | undefined }> {
+  private async check(
+    input: Input,
+    call: Call,
+  ): Promise<Checked & { kept: Output | null; relayRequestId: string | undefined }> {
     const listed = await this.findListed(input, call);
     const digest = digestOfBody(input.body);
     const fingerprint = this.keys.fingerprint(listed.listingId, digest, input);
@@ -142,7 +166,8 @@ export class ExecuteCall {
       const result = await (joined ? orNothing(joined, waitUntil) : this.lead(identity, input, checked, call));
       if (!result) return pending(relayRequestId, 1, 'call_in_progress');
       if ('answer' in result) {
-        if (result.answer === null && result.refused !== undefined) return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
+        if (result.answer === null && result.refused !== undefined)
+          return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
         const hasKey = checked.keyOf === result.gatewayRequestId || result.hasKey;
         if (result.answer !== null && !hasKey) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
@@ -154,9 +179,19 @@ export class ExecuteCall {
         case 'unpaid':
           return { outcome: 'payment_required', payment: result.offer, reason: 'unpaid' };
         case 'rejected':
-          return { outcome: 'payment_required', payment: result.offer, rejection: { reason: result.reason, at: 'verification' } };
+          return {
+            outcome: 'payment_required',
+            payment: result.offer,
+            rejection: { reason: result.reason, at: 'verification' },
+          };
         case 'underpaid':
-          return { outcome: 'payment_required', payment: result.offer, reason: 'underpaid', received: result.received, missing: result.missing };
+          return {
+            outcome: 'payment_required',
+            payment: result.offer,
+            reason: 'underpaid',
+            received: result.received,
+            missing: result.missing,
+          };
         case 'not_payable':
           return { outcome: 'spent', why: { reason: result.reason } };
         case 'superseded': {
@@ -167,7 +202,8 @@ export class ExecuteCall {
         }
         case 'in_flight':
           // Another process holds the claim: its result may be a moment away.
-          if (Date.now() + pause >= waitUntil) return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
+          if (Date.now() + pause >= waitUntil)
+            return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
           await delay(pause);
       }
     }
@@ -177,7 +213,11 @@ export class ExecuteCall {
   private async executeEarlier(id: string, input: PaidInput, checked: Checked, call: Call): Promise<Output | null> {
     const relayRequestId = await this.records.findRelayRequest(id);
     if (relayRequestId === null) return null;
-    const output = await this.executePaid({ ...input, relayRequestId, authorization: undefined }, { ...checked, keyOf: id }, call);
+    const output = await this.executePaid(
+      { ...input, relayRequestId, authorization: undefined },
+      { ...checked, keyOf: id },
+      call,
+    );
     return output.outcome === 'spent' || output.outcome === 'payment_required' ? null : output;
   }
 
@@ -192,16 +232,35 @@ export class ExecuteCall {
     const { listingId, digest } = checked;
     const target = await this.endpoints.find(listingId);
     const leaseMs = leaseMsFor(target, this.config);
-    const claim = await this.bus.request(claimPayment, { relayRequestId: input.relayRequestId, listingId, bodyDigest: digest.toString('hex'), leaseMs, holderId: this.heldClaims.holderId, authorization: input.authorization }, call);
+    const claim = await this.bus.request(
+      claimPayment,
+      {
+        relayRequestId: input.relayRequestId,
+        listingId,
+        bodyDigest: digest.toString('hex'),
+        leaseMs,
+        holderId: this.heldClaims.holderId,
+        authorization: input.authorization,
+      },
+      call,
+    );
     if (claim.outcome === 'completed') {
       const result = await this.records.findResult(claim.gatewayRequestId);
       if (!result) throw refuse(executeCall, 'result_not_kept', {});
       return { answer: result.answer, transfer: claim.transfer, gatewayRequestId: claim.gatewayRequestId };
     }
-    return claim.outcome === 'claimed' ? this.heldClaims.during(claim.paymentId, () => this.callClaimed(claim, target, input, checked, call)) : claim;
+    return claim.outcome === 'claimed'
+      ? this.heldClaims.during(claim.paymentId, () => this.callClaimed(claim, target, input, checked, call))
+      : claim;
   }
 
-  private async callClaimed(claim: Claimed, target: CallableEndpoint | null, input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
+  private async callClaimed(
+    claim: Claimed,
+    target: CallableEndpoint | null,
+    input: PaidInput,
+    checked: Checked,
+    call: Call,
+  ): Promise<PaidResult> {
     const { gatewayRequestId } = claim;
     const holder = await this.takeKey(claim, input, checked, call);
     if (holder !== gatewayRequestId) {
@@ -210,7 +269,17 @@ export class ExecuteCall {
     }
     const { permit, callable } = await this.acquirePermit(claim, checked, target, input, call);
     try {
-      const end = await this.paidCall.execute(claim, callable, { buyerId: principalOf(call).accountId, relayRequestId: input.relayRequestId, bodyDigest: checked.digest, body: input.body }, call);
+      const end = await this.paidCall.execute(
+        claim,
+        callable,
+        {
+          buyerId: principalOf(call).accountId,
+          relayRequestId: input.relayRequestId,
+          bodyDigest: checked.digest,
+          body: input.body,
+        },
+        call,
+      );
       return { ...end, gatewayRequestId, hasKey: input.authorization !== undefined };
     } finally {
       permit.release();
@@ -221,7 +290,12 @@ export class ExecuteCall {
    * A key that comes with a signature may belong to no offer: x402 clients that lose an answer ask for another offer and sign anew. So it
    * is taken before the seller is called. @returns the call that has it.
    */
-  private async takeKey(claim: Claimed, { authorization }: PaidInput, { fingerprint, keyOf }: Checked, call: Call): Promise<string> {
+  private async takeKey(
+    claim: Claimed,
+    { authorization }: PaidInput,
+    { fingerprint, keyOf }: Checked,
+    call: Call,
+  ): Promise<string> {
     if (authorization === undefined || keyOf === claim.gatewayRequestId) return claim.gatewayRequestId;
     try {
       return await this.keys.take(call, fingerprint, claim.gatewayRequestId);
@@ -232,10 +306,18 @@ export class ExecuteCall {
   }
 
   private giveBack(claim: Claimed, call: Call): Promise<unknown> {
-    return this.records.giveBack(claim.gatewayRequestId, claim.retryUntil).finally(() => this.paidCall.giveBack(claim, call));
+    return this.records
+      .giveBack(claim.gatewayRequestId, claim.retryUntil)
+      .finally(() => this.paidCall.giveBack(claim, call));
   }
 
-  private async acquirePermit(claim: Claimed, { offering, outage }: Listed, target: CallableEndpoint | null, input: Input, call: Call): Promise<{ permit: Permit; callable: CallableEndpoint }> {
+  private async acquirePermit(
+    claim: Claimed,
+    { offering, outage }: Listed,
+    target: CallableEndpoint | null,
+    input: Input,
+    call: Call,
+  ): Promise<{ permit: Permit; callable: CallableEndpoint }> {
     try {
       assertRoute(input, claim);
       if (outage) throw outage;
@@ -249,10 +331,19 @@ export class ExecuteCall {
     }
   }
 
-  private async quote(input: Input, offering: Offering, { digest, fingerprint }: Checked, notPaid: NotPaid, call: Call): Promise<Output> {
+  private async quote(
+    input: Input,
+    offering: Offering,
+    { digest, fingerprint }: Checked,
+    notPaid: NotPaid,
+    call: Call,
+  ): Promise<Output> {
     const { listingId, name, slug, sellerId, preferredCurrency } = offering;
     const listing = { listingId, name, slug, sellerId, preferredCurrency };
-    const wallet = input.originWalletId === undefined ? undefined : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call);
+    const wallet =
+      input.originWalletId === undefined
+        ? undefined
+        : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call);
     try {
       const { offer, money, gatewayRequestId } = await this.bus.request(
         createOffer,
@@ -268,10 +359,21 @@ export class ExecuteCall {
         call,
       );
       // Also of an offer that is not new: whoever made it may have died before it wrote this down.
-      await this.records.recordQuote({ id: gatewayRequestId, buyerId: principalOf(call).accountId, listing, bodyDigest: digest, offer, money });
+      await this.records.recordQuote({
+        id: gatewayRequestId,
+        buyerId: principalOf(call).accountId,
+        listing,
+        bodyDigest: digest,
+        offer,
+        money,
+      });
       if (wallet) assertSameChain(wallet.chainType, offer.requirements.network);
       // What was sent for an offer that is over says nothing of the one in its place.
-      if (notPaid.reason === undefined) assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network: offer.requirements.network });
+      if (notPaid.reason === undefined)
+        assertRoute(input, {
+          scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '',
+          network: offer.requirements.network,
+        });
       const keyOf = await this.keys.bind(call, fingerprint, gatewayRequestId);
       // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
       if (keyOf !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
@@ -283,14 +385,19 @@ export class ExecuteCall {
   }
 
   /** Everything that could make a payment useless is refused before one is asked for. */
-  private async assertCallable({ offering, outage }: Listed, input: Input, call: Call): Promise<{ offering: Offering; target: CallableEndpoint }> {
+  private async assertCallable(
+    { offering, outage }: Listed,
+    input: Input,
+    call: Call,
+  ): Promise<{ offering: Offering; target: CallableEndpoint }> {
     if (outage) throw outage;
     const own = offering?.sellerId === principalOf(call).accountId;
     if (!offering || (offering.status !== 'active' && !own)) throw refuse(executeCall, 'listing_not_found', {});
     if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
     if (own) throw refuse(executeCall, 'own_listing', {});
     const target = await this.endpoints.find(offering.listingId);
-    if (!target || !takesCalls(target.endpoint)) throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
+    if (!target || !takesCalls(target.endpoint))
+      throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
     return { offering, target: assertFits(target, input) };
   }
 
@@ -300,7 +407,10 @@ export class ExecuteCall {
       return { offering, listingId: offering?.listingId ?? listingIdOf(input), outage: null };
     } catch (error) {
       if (!(error instanceof Refusal) || error.declaration.kind !== 'unavailable') throw error;
-      const listingId = isUuid(input.listingRef) ? listingIdOf(input) : input.relayRequestId && (await this.records.findListing(principalOf(call).accountId, input.relayRequestId, input.listingRef));
+      const listingId = isUuid(input.listingRef)
+        ? listingIdOf(input)
+        : input.relayRequestId &&
+          (await this.records.findListing(principalOf(call).accountId, input.relayRequestId, input.listingRef));
       if (!listingId) throw error;
       return { offering: null, listingId, outage: error };
     }
@@ -308,32 +418,46 @@ export class ExecuteCall {
 }
 
 /** How long a claim of its payment may be held: the seller's time, and the settlement's after it. */
-export const leaseMsFor = (target: CallableEndpoint | null, { sellerTimeoutMs }: GatewayConfig): number => Math.min((target?.endpoint.timeoutMs ?? sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
+export const leaseMsFor = (target: CallableEndpoint | null, { sellerTimeoutMs }: GatewayConfig): number =>
+  Math.min((target?.endpoint.timeoutMs ?? sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
 
 function assertFits(target: CallableEndpoint, { body }: Input): CallableEndpoint {
   const { maxRequestBytes } = target.endpoint;
-  if (Buffer.byteLength(body) > maxRequestBytes) throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
+  if (Buffer.byteLength(body) > maxRequestBytes)
+    throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
   return target;
 }
 
 /** The retry headers are optional; where they are sent, they are those of the offer. */
-function assertRoute({ paymentScheme, paymentNetwork, authorization }: Input, { scheme, network }: Pick<Claimed, 'scheme' | 'network'>): void {
+function assertRoute(
+  { paymentScheme, paymentNetwork, authorization }: Input,
+  { scheme, network }: Pick<Claimed, 'scheme' | 'network'>,
+): void {
   const isSigned = authorization !== undefined && paymentScheme === 'exact';
-  if ((!isSigned && (paymentScheme ?? scheme) !== scheme) || (paymentNetwork ?? network) !== network) throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
+  if ((!isSigned && (paymentScheme ?? scheme) !== scheme) || (paymentNetwork ?? network) !== network)
+    throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
 }
 
 /** A wallet that names no route asks for one it can pay. */
-const currencyOf = (wallet: { chainType: string } | undefined, { originChainId }: Input): 'SOL' | undefined => (wallet?.chainType === 'solana' && originChainId === undefined ? 'SOL' : undefined);
+const currencyOf = (wallet: { chainType: string } | undefined, { originChainId }: Input): 'SOL' | undefined =>
+  wallet?.chainType === 'solana' && originChainId === undefined ? 'SOL' : undefined;
 
 function assertSameChain(chainType: string, network: string): void {
-  if (CHAIN_TYPES[network.split(':')[0]!] !== chainType) throw refuse(executeCall, 'wallet_chain_mismatch', { wallet_chain_type: chainType, network });
+  if (CHAIN_TYPES[network.split(':')[0]!] !== chainType)
+    throw refuse(executeCall, 'wallet_chain_mismatch', { wallet_chain_type: chainType, network });
 }
 
 /** A failing endpoint is tested again after an interval at most. */
 function postponed(target: CallableEndpoint | null, { probeIntervalMs }: GatewayConfig): Refusal {
   const { status, probeAt } = target?.endpoint ?? { status: 'removed', probeAt: null };
-  const seconds = status === 'failing' ? Math.min(probeIntervalMs, Math.max(0, probeAt!.getTime() - Date.now())) / 1_000 : PAUSED_RETRY_SECONDS;
-  return refuse(executeCall, 'delivery_postponed', { endpoint_status: status, retry_after_seconds: Math.max(1, Math.ceil(seconds)) });
+  const seconds =
+    status === 'failing'
+      ? Math.min(probeIntervalMs, Math.max(0, probeAt!.getTime() - Date.now())) / 1_000
+      : PAUSED_RETRY_SECONDS;
+  return refuse(executeCall, 'delivery_postponed', {
+    endpoint_status: status,
+    retry_after_seconds: Math.max(1, Math.ceil(seconds)),
+  });
 }
 
 /** @throws Refusal `request_body_invalid`. */
@@ -349,15 +473,41 @@ function listingIdOf({ listingRef }: Input): string {
   throw refuse(executeCall, 'listing_not_found', {});
 }
 
-const answered = (dataJson: string, idempotencyReplayed: boolean, transfer?: Transfer | null): Output => ({ outcome: 'answered', dataJson, idempotencyReplayed, ...(transfer ? { transfer } : {}) });
+const answered = (dataJson: string, idempotencyReplayed: boolean, transfer?: Transfer | null): Output => ({
+  outcome: 'answered',
+  dataJson,
+  idempotencyReplayed,
+  ...(transfer ? { transfer } : {}),
+});
 
-const pending = (relayRequestId: string | undefined, retryAfterSeconds: number, reason: Pending['reason']): Output => ({ outcome: 'pending', relayRequestId, retryAfterSeconds, reason });
+const pending = (relayRequestId: string | undefined, retryAfterSeconds: number, reason: Pending['reason']): Output => ({
+  outcome: 'pending',
+  relayRequestId,
+  retryAfterSeconds,
+  reason,
+});
 
-const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output => (end.answer === null ? pending(relayRequestId, 1, relayRequestId === undefined ? 'call_in_progress' : 'settlement_unknown') : answered(end.answer, isReplay, end.transfer));
+const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Output =>
+  end.answer === null
+    ? pending(relayRequestId, 1, relayRequestId === undefined ? 'call_in_progress' : 'settlement_unknown')
+    : answered(end.answer, isReplay, end.transfer);
 
 /** Another signature, key or route may have another outcome, of which the ledger decides. */
-function identityOf({ relayRequestId, authorization, paymentScheme, paymentNetwork }: PaidInput, { listingId, digest }: Checked, call: Call): string {
-  const parts = [relayRequestId, principalOf(call).accountId, listingId, digest.toString('hex'), call.idempotency?.key, paymentScheme, paymentNetwork, authorization];
+function identityOf(
+  { relayRequestId, authorization, paymentScheme, paymentNetwork }: PaidInput,
+  { listingId, digest }: Checked,
+  call: Call,
+): string {
+  const parts = [
+    relayRequestId,
+    principalOf(call).accountId,
+    listingId,
+    digest.toString('hex'),
+    call.idempotency?.key,
+    paymentScheme,
+    paymentNetwork,
+    authorization,
+  ];
   return hash('sha256', JSON.stringify(parts), 'base64');
 }
 

@@ -37,13 +37,37 @@ export class ExecuteKeylessCall {
     const digest = digestOfBody(body);
     const target = await this.endpoints.find(offering.listingId);
     const listing = soldOf(offering);
-    const opened = await this.bus.request(openKeylessPayment, { gatewayRequestId: newId(), listing, bodyDigest: digest.toString('hex'), leaseMs: leaseMsFor(target, this.config), authorization }, call);
-    if (opened.outcome === 'rejected') return this.ask(offering, { rejection: { reason: opened.reason, at: 'verification' } }, call);
+    const opened = await this.bus.request(
+      openKeylessPayment,
+      {
+        gatewayRequestId: newId(),
+        listing,
+        bodyDigest: digest.toString('hex'),
+        leaseMs: leaseMsFor(target, this.config),
+        authorization,
+      },
+      call,
+    );
+    if (opened.outcome === 'rejected')
+      return this.ask(offering, { rejection: { reason: opened.reason, at: 'verification' } }, call);
     const { buyerId, gatewayRequestId, offer, money } = opened;
     await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
     // No key of it is at work here: its account stands for one.
-    const asBuyer: Call = { ...call, principal: { accountId: buyerId, accountType: 'agent', role: 'both', displayName: '', keyId: buyerId, scopes: ['subscribe'] } };
-    const output = await this.executeCall.executeOpened({ listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization }, asBuyer);
+    const asBuyer: Call = {
+      ...call,
+      principal: {
+        accountId: buyerId,
+        accountType: 'agent',
+        role: 'both',
+        displayName: '',
+        keyId: buyerId,
+        scopes: ['subscribe'],
+      },
+    };
+    const output = await this.executeCall.executeOpened(
+      { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization },
+      asBuyer,
+    );
     if (output.outcome === 'spent') return this.ask(offering, output.why, call);
     return output.outcome === 'payment_required' ? this.ask(offering, output, call) : output;
   }
@@ -54,11 +78,31 @@ export class ExecuteKeylessCall {
     if (offering.pricingModel !== 'per_call') throw refuse(executeKeylessCall, 'listing_not_per_call', {});
     if (BigInt(offering.priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
     const target = await this.endpoints.find(offering.listingId);
-    if (!target || !takesCalls(target.endpoint)) throw refuse(executeKeylessCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
-    const { offers, signatures } = await this.bus.request(quoteKeyless, { listing: soldOf(offering), priceMicros: offering.priceMicros }, call);
+    if (!target || !takesCalls(target.endpoint))
+      throw refuse(executeKeylessCall, 'endpoint_unavailable', {
+        endpoint_status: target?.endpoint.status ?? 'removed',
+      });
+    const { offers, signatures } = await this.bus.request(
+      quoteKeyless,
+      { listing: soldOf(offering), priceMicros: offering.priceMicros },
+      call,
+    );
     if (offers.length === 0) throw refuse(executeKeylessCall, 'keyless_payment_unavailable', {});
-    return { outcome: 'payment_required', listing: { name: offering.name, slug: offering.slug }, offers, signatures, reason, rejection };
+    return {
+      outcome: 'payment_required',
+      listing: { name: offering.name, slug: offering.slug },
+      offers,
+      signatures,
+      reason,
+      rejection,
+    };
   }
 }
 
-const soldOf = ({ listingId, name, slug, sellerId, preferredCurrency }: Offering) => ({ listingId, name, slug, sellerId, preferredCurrency });
+const soldOf = ({ listingId, name, slug, sellerId, preferredCurrency }: Offering) => ({
+  listingId,
+  name,
+  slug,
+  sellerId,
+  preferredCurrency,
+});

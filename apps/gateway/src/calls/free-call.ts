@@ -47,17 +47,35 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.renew().catch((error: unknown) => this.logger.warn(`leases of free calls are not renewed: ${String(error)}`)), RENEW_EVERY_MS);
+    this.timer = setInterval(
+      () =>
+        void this.renew().catch((error: unknown) =>
+          this.logger.warn(`leases of free calls are not renewed: ${String(error)}`),
+        ),
+      RENEW_EVERY_MS,
+    );
   }
 
   onModuleDestroy(): void {
     clearInterval(this.timer);
   }
 
-  async execute(target: CallableEndpoint, request: Omit<CallRecord, 'id'> & { body: string; fingerprint: Buffer }, call: Call): Promise<CallEnd> {
+  async execute(
+    target: CallableEndpoint,
+    request: Omit<CallRecord, 'id'> & { body: string; fingerprint: Buffer },
+    call: Call,
+  ): Promise<CallEnd> {
     const { listing, buyerId, bodyDigest } = request;
     const id = await this.takeKey(request.fingerprint, call);
-    const [held] = await this.database.query<{ fence: number }>(lease, [id, buyerId, listing.sellerId, listing.listingId, listing.name, listing.slug, bodyDigest]);
+    const [held] = await this.database.query<{ fence: number }>(lease, [
+      id,
+      buyerId,
+      listing.sellerId,
+      listing.listingId,
+      listing.name,
+      listing.slug,
+      bodyDigest,
+    ]);
     if (!held) return { answer: (await this.records.findResult(id))?.answer ?? null };
     this.fences.set(id, held.fence);
     try {
@@ -67,16 +85,42 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  private async callSeller(target: CallableEndpoint, { id, buyerId, listing, bodyDigest, body }: CallRecord & { body: string }, fence: number, call: Call): Promise<CallEnd> {
-    const outcome = await this.sellerCall.execute(target, { requestId: id, buyerId, attempt: fence, fence, transactionHash: null, body }, call);
+  private async callSeller(
+    target: CallableEndpoint,
+    { id, buyerId, listing, bodyDigest, body }: CallRecord & { body: string },
+    fence: number,
+    call: Call,
+  ): Promise<CallEnd> {
+    const outcome = await this.sellerCall.execute(
+      target,
+      { requestId: id, buyerId, attempt: fence, fence, transactionHash: null, body },
+      call,
+    );
     const record: CallRecord = { id, buyerId, listing, bodyDigest };
     if (outcome.kind === 'failed') {
-      await this.records.storeFailure({ ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint }, outcome, { attempt: fence, fence }, call);
+      await this.records.storeFailure(
+        { ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint },
+        outcome,
+        { attempt: fence, fence },
+        call,
+      );
       return { answer: failedAnswer(id, outcome, 0) };
     }
     const answer = billableAnswer(id, NO_MONEY, outcome.statusCode, outcome.json);
     const answerDigest = createHash('sha256').update(outcome.json).digest();
-    const stored = await this.records.storeDelivery({ ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint, statusCode: outcome.statusCode, latencyMs: outcome.latencyMs, answer, answerDigest }, call);
+    const stored = await this.records.storeDelivery(
+      {
+        ...record,
+        payment: null,
+        money: NO_MONEY,
+        endpoint: target.endpoint,
+        statusCode: outcome.statusCode,
+        latencyMs: outcome.latencyMs,
+        answer,
+        answerDigest,
+      },
+      call,
+    );
     return { answer: stored ? answer : (await this.records.findResult(id))!.answer };
   }
 

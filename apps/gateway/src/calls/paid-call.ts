@@ -30,23 +30,62 @@ export class PaidCall {
     private readonly sellerCall: SellerCall,
   ) {}
 
-  async execute(claimed: Claimed, target: CallableEndpoint, buyer: { buyerId: string; relayRequestId: string; bodyDigest: Buffer; body: string }, call: Call): Promise<CallEnd> {
-    const record: CallRecord = { id: claimed.gatewayRequestId, buyerId: buyer.buyerId, listing: claimed.listing, bodyDigest: buyer.bodyDigest };
-    const payment = { paymentId: claimed.paymentId, relayRequestId: buyer.relayRequestId, transactionHash: claimed.transactionHash, fence: claimed.fence };
+  async execute(
+    claimed: Claimed,
+    target: CallableEndpoint,
+    buyer: { buyerId: string; relayRequestId: string; bodyDigest: Buffer; body: string },
+    call: Call,
+  ): Promise<CallEnd> {
+    const record: CallRecord = {
+      id: claimed.gatewayRequestId,
+      buyerId: buyer.buyerId,
+      listing: claimed.listing,
+      bodyDigest: buyer.bodyDigest,
+    };
+    const payment = {
+      paymentId: claimed.paymentId,
+      relayRequestId: buyer.relayRequestId,
+      transactionHash: claimed.transactionHash,
+      fence: claimed.fence,
+    };
     // Only a second claim can find what a first one left: a result that did not come to settle, or nothing tried at all.
     const earlier = claimed.fence > 1 ? await this.records.findEarlier(record.id) : { result: null, unusedClaims: 0 };
     if (earlier.result) return this.answer(claimed, earlier.result, buyer.bodyDigest, call);
 
     const attempt = claimed.fence - earlier.unusedClaims;
-    const outcome = await this.sellerCall.execute(target, { requestId: record.id, buyerId: buyer.buyerId, attempt, fence: claimed.fence, transactionHash: claimed.transactionHash, body: buyer.body }, call);
+    const outcome = await this.sellerCall.execute(
+      target,
+      {
+        requestId: record.id,
+        buyerId: buyer.buyerId,
+        attempt,
+        fence: claimed.fence,
+        transactionHash: claimed.transactionHash,
+        body: buyer.body,
+      },
+      call,
+    );
     if (outcome.kind === 'failed') {
       await this.giveBack(claimed, call);
-      await this.records.storeFailure({ ...record, payment, money: claimed.money, endpoint: target.endpoint }, outcome, { attempt, fence: claimed.fence }, call);
+      await this.records.storeFailure(
+        { ...record, payment, money: claimed.money, endpoint: target.endpoint },
+        outcome,
+        { attempt, fence: claimed.fence },
+        call,
+      );
       return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, claimed.retryUntil) };
     }
     const answer = billableAnswer(record.id, claimed.money, outcome.statusCode, outcome.json);
-    const result: Result = { answer, answerDigest: digestOf(outcome), statusCode: outcome.statusCode, latencyMs: outcome.latencyMs };
-    const stored = await this.records.storeDelivery({ ...record, payment, money: claimed.money, endpoint: target.endpoint, ...result }, call);
+    const result: Result = {
+      answer,
+      answerDigest: digestOf(outcome),
+      statusCode: outcome.statusCode,
+      latencyMs: outcome.latencyMs,
+    };
+    const stored = await this.records.storeDelivery(
+      { ...record, payment, money: claimed.money, endpoint: target.endpoint, ...result },
+      call,
+    );
     return this.answer(claimed, stored ? result : await this.records.findResult(record.id), buyer.bodyDigest, call);
   }
 
@@ -61,7 +100,12 @@ export class PaidCall {
    * @returns not charged when the ledger does not confirm it: the outcome is unknown, never undone, and the caller comes back;
    * or refused for good, when the payment's signed authorization could not be settled.
    */
-  async settle(claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>, result: Result, bodyDigest: Buffer, call: Call): Promise<Charge> {
+  async settle(
+    claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>,
+    result: Result,
+    bodyDigest: Buffer,
+    call: Call,
+  ): Promise<Charge> {
     try {
       const { transfer } = await this.bus.request(
         settlePayment,
@@ -78,7 +122,8 @@ export class PaidCall {
       );
       return { charged: true, transfer };
     } catch (error) {
-      if (isRefusal(error, settlePayment, 'settlement_refused')) return { charged: false, refused: error.details.reason as string };
+      if (isRefusal(error, settlePayment, 'settlement_refused'))
+        return { charged: false, refused: error.details.reason as string };
       if (error instanceof Refusal) return { charged: false };
       throw error;
     }

@@ -37,10 +37,19 @@ const unsettled = sql(
    FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
 );
-const markSettled = sql('gateway-requests.resumed', 'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL');
+const markSettled = sql(
+  'gateway-requests.resumed',
+  'UPDATE gateway_requests SET settled_at = now() WHERE id = $1 AND settled_at IS NULL',
+);
 /** There is nothing left to charge: it was refunded, or its signature could not be settled and nothing was ever paid. */
-const giveUp = sql('gateway-requests.give-up', `UPDATE gateway_requests SET status = CASE WHEN $2 IN ('refund_due', 'refunded') THEN 'refunded' ELSE 'payment_required' END, billable = false WHERE id = $1 AND settled_at IS NULL`);
-const dropStaleKeys = sql('call-keys.sweep', `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`);
+const giveUp = sql(
+  'gateway-requests.give-up',
+  `UPDATE gateway_requests SET status = CASE WHEN $2 IN ('refund_due', 'refunded') THEN 'refunded' ELSE 'payment_required' END, billable = false WHERE id = $1 AND settled_at IS NULL`,
+);
+const dropStaleKeys = sql(
+  'call-keys.sweep',
+  `DELETE FROM call_keys WHERE (account_id, key) IN (SELECT account_id, key FROM call_keys WHERE created_at < now() - interval '25 hours' LIMIT 10000)`,
+);
 
 /** Settles what was delivered and not charged because a process died in between. Several replicas doing it at once change nothing. */
 @Injectable()
@@ -60,32 +69,63 @@ export class ResumeCalls implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.jobs.every('resume-calls', this.config.resumeIntervalMs, () => this.run());
-    this.jobs.every('drop-stale-call-keys', DROP_KEYS_EVERY_MS, async () => void (await this.database.query(dropStaleKeys)));
+    this.jobs.every(
+      'drop-stale-call-keys',
+      DROP_KEYS_EVERY_MS,
+      async () => void (await this.database.query(dropStaleKeys)),
+    );
   }
 
   /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
   async run(): Promise<void> {
     const rows = await this.database.query<UnsettledRow>(unsettled, [this.after.completed, this.after.id, AT_ONCE]);
     this.after = rows.length < AT_ONCE ? START : rows.at(-1)!;
-    await Promise.all(rows.map((row) => this.resume(row).catch((error: unknown) => this.logger.warn(`call ${row.id} stays unsettled: ${error instanceof Error ? error.message : String(error)}`))));
+    await Promise.all(
+      rows.map((row) =>
+        this.resume(row).catch((error: unknown) =>
+          this.logger.warn(`call ${row.id} stays unsettled: ${error instanceof Error ? error.message : String(error)}`),
+        ),
+      ),
+    );
   }
 
   private async resume(row: UnsettledRow): Promise<void> {
-    const result = { answer: row.result_json, answerDigest: row.response_digest, statusCode: row.seller_status_code, latencyMs: row.latency_ms };
+    const result = {
+      answer: row.result_json,
+      answerDigest: row.response_digest,
+      statusCode: row.seller_status_code,
+      latencyMs: row.latency_ms,
+    };
     const call = newCall({ principal: onBehalfOf(row.buyer_id) });
     const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
-    if ((await this.paidCall.settle(held, result, row.body_digest, call)).charged) return void (await this.database.query(markSettled, [row.id]));
+    if ((await this.paidCall.settle(held, result, row.body_digest, call)).charged)
+      return void (await this.database.query(markSettled, [row.id]));
     const claim = await this.bus.request(
       claimPayment,
-      { relayRequestId: row.relay_request_id, listingId: row.listing_id, bodyDigest: row.body_digest.toString('hex'), leaseMs: 2 * SETTLE_BUDGET_MS, holderId: this.heldClaims.holderId },
+      {
+        relayRequestId: row.relay_request_id,
+        listingId: row.listing_id,
+        bodyDigest: row.body_digest.toString('hex'),
+        leaseMs: 2 * SETTLE_BUDGET_MS,
+        holderId: this.heldClaims.holderId,
+      },
       call,
     );
     if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id, claim.reason]);
     if (claim.outcome !== 'claimed') return;
-    const { charged } = await this.heldClaims.during(claim.paymentId, () => this.paidCall.settle(claim, result, row.body_digest, call));
+    const { charged } = await this.heldClaims.during(claim.paymentId, () =>
+      this.paidCall.settle(claim, result, row.body_digest, call),
+    );
     if (charged) await this.database.query(markSettled, [row.id]);
   }
 }
 
 /** A buyer whose call is finished without it asking. */
-const onBehalfOf = (accountId: string): Principal => ({ accountId, accountType: 'agent', role: 'both', displayName: '', keyId: accountId, scopes: [] });
+const onBehalfOf = (accountId: string): Principal => ({
+  accountId,
+  accountType: 'agent',
+  role: 'both',
+  displayName: '',
+  keyId: accountId,
+  scopes: [],
+});

@@ -29,11 +29,24 @@ export class SellerCall {
   async execute(target: CallableEndpoint, request: SellerCallRequest, call: Call): Promise<SellerOutcome> {
     let shown: Promise<void> | undefined;
     const show = setTimeout(() => {
-      shown = this.records.markForwarding(request.requestId, request.fence, request.transactionHash).catch(() => undefined);
+      shown = this.records
+        .markForwarding(request.requestId, request.fence, request.transactionHash)
+        .catch(() => undefined);
     }, SHOW_FORWARDING_AFTER_MS);
     try {
       const { requestId, buyerId, attempt, body } = request;
-      return await this.sellers.send(target, { requestId, event: 'gateway.call', buyerId, attempt, rawBody: body, timeoutMs: this.timeoutOf(target.endpoint.timeoutMs, call) }, call);
+      return await this.sellers.send(
+        target,
+        {
+          requestId,
+          event: 'gateway.call',
+          buyerId,
+          attempt,
+          rawBody: body,
+          timeoutMs: this.timeoutOf(target.endpoint.timeoutMs, call),
+        },
+        call,
+      );
     } finally {
       clearTimeout(show);
       // Or it would say "forwarding" after what comes next has said how it ended.

@@ -1,13 +1,21 @@
 import { MemoryLimits } from '@market/limits';
 import { SellerCapacity } from './seller-capacity.js';
 
-const endpoint = (changes: Partial<Parameters<SellerCapacity['acquire']>[0]> = {}) => ({ listingId: 'a', maxConcurrency: 2, requestsPerMinute: null, ...changes });
-const busy = (seconds: number) => expect.objectContaining({ reason: 'listing_busy', details: { retry_after_seconds: seconds } }) as unknown;
+const endpoint = (changes: Partial<Parameters<SellerCapacity['acquire']>[0]> = {}) => ({
+  listingId: 'a',
+  maxConcurrency: 2,
+  requestsPerMinute: null,
+  ...changes,
+});
+const busy = (seconds: number) =>
+  expect.objectContaining({ reason: 'listing_busy', details: { retry_after_seconds: seconds } }) as unknown;
 
 describe('SellerCapacity', () => {
   it("has as many permits as the seller allows, and none of another's", async () => {
     const capacity = new SellerCapacity(new MemoryLimits());
-    const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => capacity.acquire(endpoint({ requestsPerMinute: 100 }))));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 20 }, () => capacity.acquire(endpoint({ requestsPerMinute: 100 }))),
+    );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(2);
     await expect(capacity.acquire(endpoint())).rejects.toEqual(busy(1));
     (await capacity.acquire(endpoint({ listingId: 'b' }))).release();

@@ -19,13 +19,23 @@ export class SellerCapacity {
    * One round trip to Redis, where there is one. What gets no permit is not counted as a call.
    * @throws Refusal `listing_busy`.
    */
-  async acquire({ listingId, maxConcurrency, requestsPerMinute }: Pick<EndpointEntity, 'listingId' | 'maxConcurrency' | 'requestsPerMinute'>): Promise<Permit> {
-    const rule = requestsPerMinute === null ? null : { name: 'endpoint-calls', points: requestsPerMinute, perSeconds: 60 };
-    const [permit, rate] = await Promise.all([this.limits.acquire('endpoint-calls', listingId, maxConcurrency), rule && this.limits.consume(rule, listingId)]);
+  async acquire({
+    listingId,
+    maxConcurrency,
+    requestsPerMinute,
+  }: Pick<EndpointEntity, 'listingId' | 'maxConcurrency' | 'requestsPerMinute'>): Promise<Permit> {
+    const rule =
+      requestsPerMinute === null ? null : { name: 'endpoint-calls', points: requestsPerMinute, perSeconds: 60 };
+    const [permit, rate] = await Promise.all([
+      this.limits.acquire('endpoint-calls', listingId, maxConcurrency),
+      rule && this.limits.consume(rule, listingId),
+    ]);
     const isWithinRate = rate?.allowed !== false;
     if (permit && isWithinRate) return permit;
     permit?.release();
     if (rule && isWithinRate) this.limits.putBack(rule, listingId);
-    throw refuse(executeCall, 'listing_busy', { retry_after_seconds: isWithinRate ? BUSY_RETRY_SECONDS : rate.retryAfterSeconds });
+    throw refuse(executeCall, 'listing_busy', {
+      retry_after_seconds: isWithinRate ? BUSY_RETRY_SECONDS : rate.retryAfterSeconds,
+    });
   }
 }

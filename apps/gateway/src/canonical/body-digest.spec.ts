@@ -7,17 +7,30 @@ import { MAX_DEPTH, parseJson } from './parse-json.js';
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
 /** `__proto__` is a key like any other. */
-const key = fc.oneof({ weight: 9, arbitrary: fc.string({ unit: 'grapheme', maxLength: 6 }) }, { weight: 1, arbitrary: fc.constantFrom('__proto__', 'constructor', 'toJSON') });
-const object = fc
-  .array(fc.tuple(key, fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })), { maxLength: 6 })
-  .map((members) => JSON.parse(`{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join()}}`) as { [key: string]: Json });
+const key = fc.oneof(
+  { weight: 9, arbitrary: fc.string({ unit: 'grapheme', maxLength: 6 }) },
+  { weight: 1, arbitrary: fc.constantFrom('__proto__', 'constructor', 'toJSON') },
+);
+const object = fc.array(fc.tuple(key, fc.jsonValue({ maxDepth: 3, stringUnit: 'grapheme' })), { maxLength: 6 }).map(
+  (members) =>
+    JSON.parse(`{${members.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join()}}`) as {
+      [key: string]: Json;
+    },
+);
 
 /** Writes a value in one of its many spellings; `pick(n)` chooses among n. */
 function spell(value: Json, pick: (choices: number) => number): string {
   const space = (): string => ['', '', ' ', '\n\t ', '\r\n'][pick(5)]!;
   const word = (text: string): string =>
-    JSON.stringify(text).replace(/[\da-z]/g, (letter, at: number, whole: string) => (whole[at - 1] === '\\' || /\\u[0-9a-f]{0,3}$/.test(whole.slice(0, at)) || pick(4) > 0 ? letter : `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`));
-  const number = (amount: number): string => (Number.isInteger(amount) && Math.abs(amount) < 1e15 ? [`${amount}`, `${amount}.0`, `${amount}e0`][pick(3)]! : String(amount));
+    JSON.stringify(text).replace(/[\da-z]/g, (letter, at: number, whole: string) =>
+      whole[at - 1] === '\\' || /\\u[0-9a-f]{0,3}$/.test(whole.slice(0, at)) || pick(4) > 0
+        ? letter
+        : `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    );
+  const number = (amount: number): string =>
+    Number.isInteger(amount) && Math.abs(amount) < 1e15
+      ? [`${amount}`, `${amount}.0`, `${amount}e0`][pick(3)]!
+      : String(amount);
   const write = (part: Json): string => {
     if (typeof part === 'number') return number(part);
     if (typeof part === 'string') return word(part);
@@ -45,8 +58,10 @@ const zeroesAlike = (_key: string, value: unknown): unknown => (value === 0 ? 0 
 
 describe('bodyDigest', () => {
   it('is SHA-256 of the RFC 8785 form', () => {
-    const body = '{ "numbers": [333333333.3333333, 1E30, 4.50, 2e-3, 0.000000000000000000000000001], "literals": [null, true, false], "€": "\\u20ac$\\u000F\\u000aA\'\\u0042" }';
-    const canonical = '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"€":"€$\\u000f\\nA\'B"}';
+    const body =
+      '{ "numbers": [333333333.3333333, 1E30, 4.50, 2e-3, 0.000000000000000000000000001], "literals": [null, true, false], "€": "\\u20ac$\\u000F\\u000aA\'\\u0042" }';
+    const canonical =
+      '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"€":"€$\\u000f\\nA\'B"}';
     expect(digestOf(body)).toBe(createHash('sha256').update(canonical).digest('hex'));
   });
 
@@ -69,7 +84,9 @@ describe('bodyDigest', () => {
         const changed = original.slice(0, at) + character + original.slice(at + 1);
         const parsed = parseJson(changed);
         if ('problem' in parsed) return void expect(digestOf(changed)).toBe(parsed.problem);
-        expect(digestOf(changed) === digestOf(original)).toBe(isDeepStrictEqual(JSON.parse(changed, zeroesAlike), JSON.parse(original, zeroesAlike)));
+        expect(digestOf(changed) === digestOf(original)).toBe(
+          isDeepStrictEqual(JSON.parse(changed, zeroesAlike), JSON.parse(original, zeroesAlike)),
+        );
       }),
       { numRuns: 5_000 },
     );
@@ -98,9 +115,12 @@ describe('bodyDigest', () => {
     expect(digestOf(body)).toBe('not_an_object');
   });
 
-  it.each(['', ' \n', '\ufeff{}', '{} {}', "{'a':1}", '{"a":NaN}', '{"a":"\u0000"}', '{"a":1,}'])('refuses %j, which is not JSON', (body) => {
-    expect(digestOf(body)).toBe('invalid_json');
-  });
+  it.each(['', ' \n', '\ufeff{}', '{} {}', "{'a':1}", '{"a":NaN}', '{"a":"\u0000"}', '{"a":1,}'])(
+    'refuses %j, which is not JSON',
+    (body) => {
+      expect(digestOf(body)).toBe('invalid_json');
+    },
+  );
 });
 
 describe('the depth of a JSON text', () => {

@@ -26,15 +26,73 @@ const maxUrlLength = 2_048;
 
 /** Ports of services that understand enough of a POST to do harm, or that no seller's HTTP endpoint listens on. */
 const forbiddenPorts = new Set([
-  0, 1, 7, 9, 19, 21, 22, 23, 25, 53, 110, 111, 135, 139, 143, 389, 445, 465, 514, 587, 636, 993, 995, // system and mail
-  1433, 1521, 3306, 5432, 6379, 6380, 9042, 9200, 9300, 11211, 27017, // data stores
-  2049, 2375, 2376, 2379, 2380, 3389, 5900, 6443, 10250, // machines and their managers
-  4222, 5672, 6222, 8222, 9092, // buses
+  0,
+  1,
+  7,
+  9,
+  19,
+  21,
+  22,
+  23,
+  25,
+  53,
+  110,
+  111,
+  135,
+  139,
+  143,
+  389,
+  445,
+  465,
+  514,
+  587,
+  636,
+  993,
+  995, // system and mail
+  1433,
+  1521,
+  3306,
+  5432,
+  6379,
+  6380,
+  9042,
+  9200,
+  9300,
+  11211,
+  27017, // data stores
+  2049,
+  2375,
+  2376,
+  2379,
+  2380,
+  3389,
+  5900,
+  6443,
+  10250, // machines and their managers
+  4222,
+  5672,
+  6222,
+  8222,
+  9092, // buses
 ]);
 
 /** Last labels that never lead to the public internet. */
 const privateSuffixes = new Set([
-  'localhost', 'localdomain', 'local', 'internal', 'intranet', 'private', 'corp', 'home', 'lan', 'arpa', 'test', 'example', 'invalid', 'onion', 'alt',
+  'localhost',
+  'localdomain',
+  'local',
+  'internal',
+  'intranet',
+  'private',
+  'corp',
+  'home',
+  'lan',
+  'arpa',
+  'test',
+  'example',
+  'invalid',
+  'onion',
+  'alt',
 ]);
 
 /** Which URLs a seller may register and we may call. Names that pass here are still checked address by address when dialled. */
@@ -51,7 +109,8 @@ export class EndpointUrlPolicy {
     // Parsers drop or turn around blanks, controls and backslashes; what one reader sees is then not what another does.
     if (!/^[\x21-\x7e]+$/.test(raw) || raw.includes('\\')) return refused('invalid_url');
     const authority = /^https?:\/\/([^/?#]+)/i.exec(raw)?.[1];
-    if (authority === undefined) return refused(/^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(raw) ? 'scheme_not_allowed' : 'invalid_url');
+    if (authority === undefined)
+      return refused(/^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(raw) ? 'scheme_not_allowed' : 'invalid_url');
     if (authority.includes('@')) return refused('userinfo_not_allowed');
     if (raw.includes('#')) return refused('fragment_not_allowed');
     if (!URL.canParse(raw)) return refused('invalid_url');
@@ -63,7 +122,8 @@ export class EndpointUrlPolicy {
     if (url.hostname.endsWith('.')) url.hostname = url.hostname.slice(0, -1);
     const port = url.port === '' ? (url.protocol === 'https:' ? '443' : '80') : url.port;
     if (forbiddenPorts.has(Number(port))) return refused('port_not_allowed');
-    if (this.ownHosts.has(url.hostname) || this.ownHosts.has(local(`${url.hostname}:${port}`))) return refused('own_host');
+    if (this.ownHosts.has(url.hostname) || this.ownHosts.has(local(`${url.hostname}:${port}`)))
+      return refused('own_host');
     const literal = url.hostname.replace(/^\[(.*)\]$/, '$1');
     if (isIP(literal) === 0) return this.checkName(url);
     return this.options.allowPrivate || isPublicAddress(literal) ? { ok: true, url } : refused('host_not_public');
@@ -71,7 +131,8 @@ export class EndpointUrlPolicy {
 
   private checkName(url: URL): EndpointUrlCheck {
     const labels = url.hostname.split('.');
-    if (url.hostname.length > 253 || !labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label))) return refused('invalid_url');
+    if (url.hostname.length > 253 || !labels.every((label) => /^[a-z0-9_-]{1,63}$/.test(label)))
+      return refused('invalid_url');
     if (this.options.allowPrivate) return { ok: true, url };
     const isLocal = labels.length === 1 || privateSuffixes.has(labels[labels.length - 1]!);
     return isLocal ? refused('host_not_public') : { ok: true, url };
@@ -82,13 +143,19 @@ export class EndpointUrlPolicy {
 function local(host: string): string {
   const { name, port } = /^(?<name>\[.*\]|[^:]*)(?<port>:\d+)?$/.exec(host)?.groups ?? {};
   const literal = name?.replace(/^\[(.*)\]$/, '$1') ?? '';
-  const isLocal = isIP(literal) === 0 ? literal === 'localhost' || literal.endsWith('.localhost') || literal === hostname() : isOfThisMachine(literal);
+  const isLocal =
+    isIP(literal) === 0
+      ? literal === 'localhost' || literal.endsWith('.localhost') || literal === hostname()
+      : isOfThisMachine(literal);
   return isLocal ? `localhost${port ?? ''}` : host;
 }
 
 function isOfThisMachine(literal: string): boolean {
   const address = ipaddr.process(literal);
-  return ['loopback', 'unspecified'].includes(address.range()) || Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === address.toString()));
+  return (
+    ['loopback', 'unspecified'].includes(address.range()) ||
+    Object.values(networkInterfaces()).some((all) => all!.some((one) => one.address === address.toString()))
+  );
 }
 
 function refused(reason: EndpointUrlRefusal): EndpointUrlCheck {

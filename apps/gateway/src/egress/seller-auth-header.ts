@@ -12,8 +12,24 @@ const visible = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/;
 
 /** Names that frame the message, route it, or are ours to set. */
 const reservedNames = new Set([
-  'accept-encoding', 'connection', 'cookie', 'date', 'expect', 'forwarded', 'host', 'keep-alive', 'range', 'set-cookie', 'te',
-  'traceparent', 'tracestate', 'trailer', 'transfer-encoding', 'upgrade', 'user-agent', 'via',
+  'accept-encoding',
+  'connection',
+  'cookie',
+  'date',
+  'expect',
+  'forwarded',
+  'host',
+  'keep-alive',
+  'range',
+  'set-cookie',
+  'te',
+  'traceparent',
+  'tracestate',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+  'via',
 ]);
 const reservedPrefixes = ['x-market-', 'webhook-', 'content-', 'proxy-', 'x-forwarded-', 'sec-'];
 

@@ -36,7 +36,11 @@ class RawSeller {
 
   /** Resolves when the caller has closed every connection it made. */
   async allClosed(): Promise<void> {
-    await Promise.all(this.sockets.filter(({ closed }) => !closed).map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+    await Promise.all(
+      this.sockets
+        .filter(({ closed }) => !closed)
+        .map((socket) => new Promise((resolve) => socket.once('close', resolve))),
+    );
   }
 
   close(): void {
@@ -45,35 +49,61 @@ class RawSeller {
   }
 }
 
-const say = (text: string | Buffer): Behaviour => (socket) => void socket.write(text);
-const sayAndClose = (text: string | Buffer): Behaviour => (socket) => void socket.end(text);
+const say =
+  (text: string | Buffer): Behaviour =>
+  (socket) =>
+    void socket.write(text);
+const sayAndClose =
+  (text: string | Buffer): Behaviour =>
+  (socket) =>
+    void socket.end(text);
 const json = (body: string | Buffer, status = '200 OK', headers = ''): Buffer => {
   const bytes = Buffer.from(body);
-  return Buffer.concat([Buffer.from(`HTTP/1.1 ${status}\r\nContent-Type: application/json\r\n${headers}Content-Length: ${bytes.length}\r\n\r\n`), bytes]);
+  return Buffer.concat([
+    Buffer.from(
+      `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\n${headers}Content-Length: ${bytes.length}\r\n\r\n`,
+    ),
+    bytes,
+  ]);
 };
 const chunked = (chunks: string): string => `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`;
-const repeatedly = (first: string, next: string, everyMs: number): Behaviour => (socket) => {
-  socket.write(first);
-  const timer = setInterval(() => socket.write(next), everyMs);
-  socket.once('close', () => clearInterval(timer));
-};
-/** Writes as fast as the caller reads. */
-const flood = (first: string, next: string): Behaviour => (socket) => {
-  socket.write(first);
-  const pour = (): void => {
-    while (!socket.destroyed && socket.write(next));
+const repeatedly =
+  (first: string, next: string, everyMs: number): Behaviour =>
+  (socket) => {
+    socket.write(first);
+    const timer = setInterval(() => socket.write(next), everyMs);
+    socket.once('close', () => clearInterval(timer));
   };
-  socket.on('drain', pour);
-  pour();
-};
+/** Writes as fast as the caller reads. */
+const flood =
+  (first: string, next: string): Behaviour =>
+  (socket) => {
+    socket.write(first);
+    const pour = (): void => {
+      while (!socket.destroyed && socket.write(next));
+    };
+    socket.on('drain', pour);
+    pour();
+  };
 
 const connections = new SellerConnections({ allowPrivate: true });
 const client = new SellerClient(connections, new EndpointUrlPolicy({ allowPrivate: true, ownHosts: [] }));
 
-async function callTo(behaviour: Behaviour, options: Partial<SellerCall> = {}): Promise<{ outcome: SellerOutcome; seller: RawSeller }> {
+async function callTo(
+  behaviour: Behaviour,
+  options: Partial<SellerCall> = {},
+): Promise<{ outcome: SellerOutcome; seller: RawSeller }> {
   const seller = new RawSeller(behaviour);
   const url = await seller.listen();
-  const outcome = await client.call({ listingId: 'a listing', url, rawBody: '{"a":1}', headers: {}, timeoutMs: 4_000, maxResponseBytes: 10_000, ...options });
+  const outcome = await client.call({
+    listingId: 'a listing',
+    url,
+    rawBody: '{"a":1}',
+    headers: {},
+    timeoutMs: 4_000,
+    maxResponseBytes: 10_000,
+    ...options,
+  });
   return { outcome, seller };
 }
 
@@ -84,14 +114,29 @@ describe('SellerClient, answers', () => {
   it.each<[string, string | Buffer, number, string]>([
     ['an object', json('{"ok":true}'), 200, '{"ok":true}'],
     ['white space and odd spellings', json(' {"b" :1.0e0,"a":\t[ ]}\n'), 200, ' {"b" :1.0e0,"a":\t[ ]}\n'],
-    ['numbers beyond a double', json('{"n":123456789012345678901234567890.000,"m":1e400}'), 200, '{"n":123456789012345678901234567890.000,"m":1e400}'],
-    ['repeated and dangerous keys', json('{"a":1,"a":2,"__proto__":{"x":1}}'), 200, '{"a":1,"a":2,"__proto__":{"x":1}}'],
+    [
+      'numbers beyond a double',
+      json('{"n":123456789012345678901234567890.000,"m":1e400}'),
+      200,
+      '{"n":123456789012345678901234567890.000,"m":1e400}',
+    ],
+    [
+      'repeated and dangerous keys',
+      json('{"a":1,"a":2,"__proto__":{"x":1}}'),
+      200,
+      '{"a":1,"a":2,"__proto__":{"x":1}}',
+    ],
     ['escaped NUL and half a pair', json('["\\u0000","\\ud800"]'), 200, '["\\u0000","\\ud800"]'],
     ['every plane of Unicode', json('"é😀\u2028"'), 200, '"é😀\u2028"'],
     ['a scalar', json('null', '201 Created'), 201, 'null'],
     ['identity encoding', json('{}', '200 OK', 'Content-Encoding: Identity\r\n'), 200, '{}'],
     ['text/plain', 'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}', 200, '{}'],
-    ['chunks of one byte', chunked(`${[...'{"a":[1,2]}'].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`), 200, '{"a":[1,2]}'],
+    [
+      'chunks of one byte',
+      chunked(`${[...'{"a":[1,2]}'].map((byte) => `1\r\n${byte}\r\n`).join('')}0\r\n\r\n`),
+      200,
+      '{"a":[1,2]}',
+    ],
     ['an early hint before', `HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n${json('{}').toString()}`, 200, '{}'],
     ['exactly the size cap', json(`"${'x'.repeat(9_998)}"`), 200, `"${'x'.repeat(9_998)}"`],
     ['exactly the depth cap', json('['.repeat(64) + ']'.repeat(64)), 200, '['.repeat(64) + ']'.repeat(64)],
@@ -107,12 +152,19 @@ describe('SellerClient, answers', () => {
   });
 
   it('sends the raw body and the given headers, with nothing of its own but framing', async () => {
-    const { seller } = await callTo(say(json('{}')), { rawBody: Buffer.from('{"é": 1.0}'), headers: { 'X-One': '1', Authorization: 'Bearer seller' } });
+    const { seller } = await callTo(say(json('{}')), {
+      rawBody: Buffer.from('{"é": 1.0}'),
+      headers: { 'X-One': '1', Authorization: 'Bearer seller' },
+    });
     const [head, body] = seller.requests[0]!.toString().split('\r\n\r\n');
     const [line, ...headers] = head!.split('\r\n');
     expect(line).toBe('POST /call HTTP/1.1');
     expect(headers.map((header) => header.toLowerCase()).sort()).toEqual([
-      'authorization: bearer seller', 'connection: keep-alive', 'content-length: 11', expect.stringMatching(/^host: 127\.0\.0\.1:\d+$/), 'x-one: 1',
+      'authorization: bearer seller',
+      'connection: keep-alive',
+      'content-length: 11',
+      expect.stringMatching(/^host: 127\.0\.0\.1:\d+$/),
+      'x-one: 1',
     ]);
     expect(body).toBe('{"é": 1.0}');
   });
@@ -153,7 +205,12 @@ describe('SellerClient, failures', () => {
     ['a trickle of 1xx', repeatedly('', 'HTTP/1.1 102 Processing\r\n\r\n', 100), 'timeout', 504],
     ['a flood of 1xx', flood('', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(500)), 'protocol_error', 502],
     ['an unasked 100 Continue', say('HTTP/1.1 100 Continue\r\n\r\n'), 'protocol_error', 502],
-    ['an unasked upgrade', say('HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'), 'protocol_error', 502],
+    [
+      'an unasked upgrade',
+      say('HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'),
+      'protocol_error',
+      502,
+    ],
     ['headers without end', flood('HTTP/1.1 200 OK\r\n', `X-Long: ${'y'.repeat(1_000)}\r\n`), 'protocol_error', 502],
     ['one header without end', flood('HTTP/1.1 200 OK\r\nX-Long: ', 'y'.repeat(1_000)), 'protocol_error', 502],
     ['64 KB of headers', say(json('{}', '200 OK', `X-Big: ${'z'.repeat(65_536)}\r\n`)), 'protocol_error', 502],
@@ -168,13 +225,43 @@ describe('SellerClient, failures', () => {
     ['a gzip bomb', say(json(bomb, '200 OK', 'Content-Encoding: gzip\r\n')), 'not_json', 502],
     ['a gzipped answer', say(json(gzipSync('{}'), '200 OK', 'Content-Encoding: gzip\r\n')), 'not_json', 502],
     ['a brotli answer', say(json(brotliCompressSync('{}'), '200 OK', 'Content-Encoding: br\r\n')), 'not_json', 502],
-    ['a thousand encodings', say(json('{}', '200 OK', `Content-Encoding: ${'gzip,'.repeat(1_000)}gzip\r\n`)), 'not_json', 502],
-    ['encodings in two headers', say(json('{}', '200 OK', 'Content-Encoding: identity\r\nContent-Encoding: gzip\r\n')), 'not_json', 502],
-    ['a content length that cuts the body', say('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n{"a":1}'), 'not_json', 502],
-    ['a content length beyond the body', sayAndClose('HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}'), 'protocol_error', 502],
-    ['two content lengths', say('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'), 'protocol_error', 502],
+    [
+      'a thousand encodings',
+      say(json('{}', '200 OK', `Content-Encoding: ${'gzip,'.repeat(1_000)}gzip\r\n`)),
+      'not_json',
+      502,
+    ],
+    [
+      'encodings in two headers',
+      say(json('{}', '200 OK', 'Content-Encoding: identity\r\nContent-Encoding: gzip\r\n')),
+      'not_json',
+      502,
+    ],
+    [
+      'a content length that cuts the body',
+      say('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n{"a":1}'),
+      'not_json',
+      502,
+    ],
+    [
+      'a content length beyond the body',
+      sayAndClose('HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}'),
+      'protocol_error',
+      502,
+    ],
+    [
+      'two content lengths',
+      say('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}'),
+      'protocol_error',
+      502,
+    ],
     ['a negative content length', say('HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}'), 'protocol_error', 502],
-    ['length and chunks at once', say('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'), 'protocol_error', 502],
+    [
+      'length and chunks at once',
+      say('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n'),
+      'protocol_error',
+      502,
+    ],
     ['a chunk size that is no number', say(chunked('ZZ\r\n{}\r\n0\r\n\r\n')), 'protocol_error', 502],
     ['a chunk size beyond 64 bits', say(chunked(`${'F'.repeat(17)}\r\n{}\r\n`)), 'protocol_error', 502],
     ['a chunk longer than it says', say(chunked('1\r\n{}\r\n0\r\n\r\n')), 'protocol_error', 502],
@@ -184,7 +271,12 @@ describe('SellerClient, failures', () => {
     ['HTTP/2', say(Buffer.from('000012040000000000', 'hex')), 'protocol_error', 502],
     ['a TLS alert', say(Buffer.from('15030100020228', 'hex')), 'protocol_error', 502],
     ['an SSH banner', say('SSH-2.0-OpenSSH_9.2\r\n'), 'protocol_error', 502],
-    ['a reset in the body', (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{', () => socket.resetAndDestroy()), 'protocol_error', 502],
+    [
+      'a reset in the body',
+      (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{', () => socket.resetAndDestroy()),
+      'protocol_error',
+      502,
+    ],
     ['a close without a word', (socket) => void socket.end(), 'unreachable', 502],
     ['a reset without a word', (socket) => void socket.resetAndDestroy(), 'unreachable', 502],
   ];
@@ -209,7 +301,8 @@ describe('SellerClient, failures', () => {
   it.each([...broken, ...unfit])('calls %s a failure, in time', async (_name, behaviour, reason, statusCode) => {
     const timeoutMs = reason === 'timeout' ? 400 : 4_000;
     const { outcome } = await callTo(behaviour, { timeoutMs });
-    const contact = statusCode === 500 || ['timeout', 'unreachable', 'protocol_error'].includes(reason) ? 'broken' : 'answered';
+    const contact =
+      statusCode === 500 || ['timeout', 'unreachable', 'protocol_error'].includes(reason) ? 'broken' : 'answered';
     expect(outcome).toEqual({ kind: 'failed', reason, statusCode, contact, json: null, latencyMs: expect.any(Number) });
     expect(outcome.latencyMs).toBeLessThan(timeoutMs + 1_000);
   });
@@ -237,14 +330,26 @@ describe('SellerClient, failures', () => {
     ['599 Oops', 'seller_error'],
   ])('relays what JSON came with %s, which is no delivery', async (status, reason) => {
     const { outcome } = await callTo(say(json('{"why": 1.0}', status, 'Location: file:///etc/passwd\r\n')));
-    expect(outcome).toMatchObject({ kind: 'failed', reason, statusCode: Number.parseInt(status), json: '{"why": 1.0}' });
+    expect(outcome).toMatchObject({
+      kind: 'failed',
+      reason,
+      statusCode: Number.parseInt(status),
+      json: '{"why": 1.0}',
+    });
   });
 
   it('calls a port where nobody listens unreachable', async () => {
     const seller = new RawSeller(() => undefined);
     const url = await seller.listen();
     seller.close();
-    const outcome = await client.call({ listingId: 'a listing', url, rawBody: '{}', headers: {}, timeoutMs: 1_000, maxResponseBytes: 100 });
+    const outcome = await client.call({
+      listingId: 'a listing',
+      url,
+      rawBody: '{}',
+      headers: {},
+      timeoutMs: 1_000,
+      maxResponseBytes: 100,
+    });
     expect(outcome).toMatchObject({ kind: 'failed', reason: 'unreachable', statusCode: 502, contact: 'none' });
   });
 
@@ -255,7 +360,10 @@ describe('SellerClient, failures', () => {
     expect(untouched.sockets).toHaveLength(0);
 
     const leaving = new AbortController();
-    const { outcome: during, seller } = await callTo(() => leaving.abort(), { signal: leaving.signal, timeoutMs: 60_000 });
+    const { outcome: during, seller } = await callTo(() => leaving.abort(), {
+      signal: leaving.signal,
+      timeoutMs: 60_000,
+    });
     expect(during).toMatchObject({ reason: 'timeout', statusCode: 504 });
     await seller.allClosed();
   });
@@ -263,8 +371,22 @@ describe('SellerClient, failures', () => {
   it('refuses headers that would break out of the message, without calling', async () => {
     const seller = new RawSeller(say(json('{}')));
     const url = await seller.listen();
-    for (const [name, value] of [['X-A', 'a\r\nX-B: c'], ['X A', 'a'], ['Transfer-Encoding', 'chunked'], ['Expect', '100-continue']] as const) {
-      await expect(client.call({ listingId: 'a listing', url, rawBody: '{}', headers: { [name]: value }, timeoutMs: 500, maxResponseBytes: 100 })).rejects.toThrow();
+    for (const [name, value] of [
+      ['X-A', 'a\r\nX-B: c'],
+      ['X A', 'a'],
+      ['Transfer-Encoding', 'chunked'],
+      ['Expect', '100-continue'],
+    ] as const) {
+      await expect(
+        client.call({
+          listingId: 'a listing',
+          url,
+          rawBody: '{}',
+          headers: { [name]: value },
+          timeoutMs: 500,
+          maxResponseBytes: 100,
+        }),
+      ).rejects.toThrow();
     }
     expect(seller.requests).toHaveLength(0);
   });
@@ -278,7 +400,14 @@ describe('SellerClient, failures', () => {
 
   it('holds no connection once every call is over and idle ones have closed', async () => {
     const idle = new RawSeller(say(json('{}')));
-    await client.call({ listingId: 'a listing', url: await idle.listen(), rawBody: '{}', headers: {}, timeoutMs: 500, maxResponseBytes: 100 });
+    await client.call({
+      listingId: 'a listing',
+      url: await idle.listen(),
+      rawBody: '{}',
+      headers: {},
+      timeoutMs: 500,
+      maxResponseBytes: 100,
+    });
     await idle.allClosed();
     await new Promise(setImmediate);
     expect(connections.size).toBe(0);

@@ -49,6 +49,10 @@ export class SellerClient {
     const target = this.policy.check(url);
     if (!target.ok) return void exchange.fail('forbidden_address');
     const { origin, pathname, search } = target.url;
-    return this.connections.dispatch({ listingId, origin }, { method: 'POST', path: pathname + search, headers, body: rawBody }, exchange);
+    return this.connections.dispatch(
+      { listingId, origin },
+      { method: 'POST', path: pathname + search, headers, body: rawBody },
+      exchange,
+    );
   }
 }

@@ -39,7 +39,10 @@ async function listen(server: Server, address = '127.0.0.1'): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-function clientWith(options: Partial<SellerConnectionsOptions> = {}): { connections: SellerConnections; call: (url: string, timeoutMs?: number, options?: { listingId: string }) => Promise<SellerOutcome> } {
+function clientWith(options: Partial<SellerConnectionsOptions> = {}): {
+  connections: SellerConnections;
+  call: (url: string, timeoutMs?: number, options?: { listingId: string }) => Promise<SellerOutcome>;
+} {
   const connections = new SellerConnections({ allowPrivate: true, ...options });
   running.push(connections);
   const client = new SellerClient(connections, new EndpointUrlPolicy({ allowPrivate: true, ownHosts: [] }));
@@ -49,7 +52,12 @@ function clientWith(options: Partial<SellerConnectionsOptions> = {}): { connecti
 }
 
 /** A seller whose answers are given by the test, in its own time. */
-async function patientSeller(): Promise<{ url: string; pending: ServerResponse[]; arrived: () => Promise<unknown>; sockets: Set<Socket> }> {
+async function patientSeller(): Promise<{
+  url: string;
+  pending: ServerResponse[];
+  arrived: () => Promise<unknown>;
+  sockets: Set<Socket>;
+}> {
   const pending: ServerResponse[] = [];
   const sockets = new Set<Socket>();
   const server = createHttpServer((_request: IncomingMessage, response) => void pending.push(response));
@@ -61,7 +69,10 @@ async function patientSeller(): Promise<{ url: string; pending: ServerResponse[]
 describe('SellerConnections, connecting', () => {
   it('dials the address that was resolved and keeps the name in the request', async () => {
     const hosts: (string | undefined)[] = [];
-    const port = await listen(createHttpServer((request, response) => (hosts.push(request.headers.host), response.end('{}'))), '127.0.0.2');
+    const port = await listen(
+      createHttpServer((request, response) => (hosts.push(request.headers.host), response.end('{}'))),
+      '127.0.0.2',
+    );
     const asked: string[] = [];
     const { call } = clientWith({ lookup: (name) => (asked.push(name), Promise.resolve(['127.0.0.2'])) });
     expect(await call(`http://seller.example.com:${port}/`)).toMatchObject({ kind: 'answered' });
@@ -91,14 +102,21 @@ describe('SellerConnections, connecting', () => {
     const { connections, call } = clientWith({ connectTimeoutMs: 60_000 });
     const outcome = call(`https://127.0.0.1:${await listen(server)}/`, 200);
     const [socket] = await accepted;
-    const closed = new Promise((resolve) => socket.on('error', () => undefined).resume().once('close', resolve));
+    const closed = new Promise((resolve) =>
+      socket
+        .on('error', () => undefined)
+        .resume()
+        .once('close', resolve),
+    );
     expect(await outcome).toMatchObject({ reason: 'timeout', statusCode: 504, contact: 'none' });
     await closed;
     expect(connections.size).toBe(0);
   });
 
   it('blames no seller for a lack of sockets of its own', async () => {
-    const { connections, call } = clientWith({ lookup: () => Promise.reject(Object.assign(new Error('too many open files'), { code: 'EMFILE' })) });
+    const { connections, call } = clientWith({
+      lookup: () => Promise.reject(Object.assign(new Error('too many open files'), { code: 'EMFILE' })),
+    });
     await expect(call('https://seller.example.com/')).rejects.toThrow(UnavailableError);
     expect(connections.size).toBe(0);
   });
@@ -117,7 +135,9 @@ describe('SellerConnections, TLS', () => {
     const names: (string | false | null)[] = [];
     const server = createTlsServer(certificate, (socket) => {
       names.push(socket.servername);
-      socket.on('error', () => undefined).once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'));
+      socket
+        .on('error', () => undefined)
+        .once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'));
     });
     server.on('tlsClientError', () => undefined);
     return { port: await listen(server), names };
@@ -165,10 +185,16 @@ describe('SellerConnections, keeping connections', () => {
     const server = createHttpServer((request, response) => (request.url === '/hangs' ? undefined : response.end('{}')));
     const origin = `http://127.0.0.1:${await listen(server)}`;
     const { call } = clientWith();
-    const stuck = ['first', 'second'].flatMap((listingId) => Array.from({ length: 70 }, () => call(`${origin}/hangs`, 2_500, { listingId })));
-    const outcomes = await Promise.all(Array.from({ length: 20 }, () => call(`${origin}/`, 2_000, { listingId: 'healthy' })));
+    const stuck = ['first', 'second'].flatMap((listingId) =>
+      Array.from({ length: 70 }, () => call(`${origin}/hangs`, 2_500, { listingId })),
+    );
+    const outcomes = await Promise.all(
+      Array.from({ length: 20 }, () => call(`${origin}/`, 2_000, { listingId: 'healthy' })),
+    );
     expect(outcomes.map(({ kind }) => kind)).toEqual(outcomes.map(() => 'answered'));
-    expect((await Promise.all(stuck)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(stuck.map(() => 'timeout'));
+    expect((await Promise.all(stuck)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(
+      stuck.map(() => 'timeout'),
+    );
   });
 
   it('calls on a new connection when the seller has closed the idle one', async () => {
@@ -193,7 +219,10 @@ describe('SellerConnections, keeping connections', () => {
     await request;
     connections.close();
     calls.push(call(url));
-    expect((await Promise.all(calls)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual(['unreachable', 'unreachable']);
+    expect((await Promise.all(calls)).map((outcome) => outcome.kind === 'failed' && outcome.reason)).toEqual([
+      'unreachable',
+      'unreachable',
+    ]);
     expect(connections.size).toBe(0);
   });
 });

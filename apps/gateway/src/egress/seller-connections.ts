@@ -70,7 +70,10 @@ export class SellerConnections {
     const key = `${target.listingId} ${target.origin}`;
     const connection = this.idle.get(key)?.pop() ?? this.connect(key, target.origin);
     connection.client.dispatch(request, handler);
-    return { end: (reusable) => (reusable && connection.socket?.destroyed === false ? this.keep(key, connection) : this.discard(key, connection)) };
+    return {
+      end: (reusable) =>
+        reusable && connection.socket?.destroyed === false ? this.keep(key, connection) : this.discard(key, connection),
+    };
   }
 
   /** Connections made or being made. */

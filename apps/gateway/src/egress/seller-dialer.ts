@@ -34,7 +34,10 @@ export class SellerDialer {
    * Begins one connection and tells `done` how it went.
    * @returns the socket, to be destroyed to give up early; nothing when the address was refused without one.
    */
-  dial({ protocol, hostname, port, servername }: buildConnector.Options, done: buildConnector.Callback): Socket | undefined {
+  dial(
+    { protocol, hostname, port, servername }: buildConnector.Options,
+    done: buildConnector.Callback,
+  ): Socket | undefined {
     if (isIP(hostname) !== 0 && !this.admits([hostname])) {
       queueMicrotask(() => done(new ForbiddenAddress(), null));
       return undefined;
@@ -55,7 +58,10 @@ export class SellerDialer {
   }
 
   private report(socket: Socket, success: string, done: buildConnector.Callback): void {
-    const timer = setTimeout(() => socket.destroy(new Error('The connection was not made in time')), this.options.connectTimeoutMs);
+    const timer = setTimeout(
+      () => socket.destroy(new Error('The connection was not made in time')),
+      this.options.connectTimeoutMs,
+    );
     const failed = (error: Error): void => done(error, null);
     socket
       .setNoDelay(true)
@@ -71,8 +77,13 @@ export class SellerDialer {
   private readonly checkedLookup: LookupFunction = (hostname, _options, answer) => {
     this.options.lookup(hostname).then(
       (addresses) => {
-        if (addresses.length === 0 || addresses.length > maxAddresses || !this.admits(addresses)) answer(new ForbiddenAddress(), []);
-        else answer(null, addresses.map((address) => ({ address, family: isIP(address) })));
+        if (addresses.length === 0 || addresses.length > maxAddresses || !this.admits(addresses))
+          answer(new ForbiddenAddress(), []);
+        else
+          answer(
+            null,
+            addresses.map((address) => ({ address, family: isIP(address) })),
+          );
       },
       (error: NodeJS.ErrnoException) => answer(error, []),
     );

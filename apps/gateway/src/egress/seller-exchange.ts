@@ -43,7 +43,10 @@ export class SellerExchange implements SellerHandler {
   }
 
   fail(reason: SellerFailureReason, json: string | null = null, reusable = false): void {
-    this.conclude({ outcome: { kind: 'failed', reason, statusCode: this.failureStatus(reason), contact: this.contact(reason), json }, reusable });
+    this.conclude({
+      outcome: { kind: 'failed', reason, statusCode: this.failureStatus(reason), contact: this.contact(reason), json },
+      reusable,
+    });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -85,13 +88,15 @@ export class SellerExchange implements SellerHandler {
     const json = bytes.toString('utf8');
     const parsed = parseJson(json);
     if ('problem' in parsed) return this.refuse(parsed.problem === 'too_deep' ? 'too_deep' : 'not_json', true);
-    if (this.statusCode < 300) this.conclude({ outcome: { kind: 'answered', statusCode: this.statusCode, json }, reusable: true });
+    if (this.statusCode < 300)
+      this.conclude({ outcome: { kind: 'answered', statusCode: this.statusCode, json }, reusable: true });
     else this.fail(this.reasonOfStatus() ?? 'seller_error', json, true);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (error instanceof errors.InvalidArgumentError || error instanceof errors.NotSupportedError) this.reject(error);
-    else if (outOfSockets.has((error as NodeJS.ErrnoException).code ?? '')) this.reject(new UnavailableError('a socket of the gateway', { cause: error }));
+    else if (outOfSockets.has((error as NodeJS.ErrnoException).code ?? ''))
+      this.reject(new UnavailableError('a socket of the gateway', { cause: error }));
     else if (error instanceof ForbiddenAddress) this.fail('forbidden_address');
     else this.fail(this.started ? 'protocol_error' : 'unreachable');
   }

@@ -19,7 +19,9 @@ async function nameServer(zone: Zone): Promise<{ address: string; close: () => v
     const answers = zone(labels.join('.'), type);
     if (answers === 'silence') return;
     const header = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, answers.length, 0, 0, 0, 0]);
-    const records = answers.map((data) => Buffer.concat([Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]), data]));
+    const records = answers.map((data) =>
+      Buffer.concat([Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, 0, data.length]), data]),
+    );
     server.send(Buffer.concat([header, query.subarray(12, at + 5), ...records]), client.port, client.address);
   });
   server.bind(0, '127.0.0.1');
@@ -30,8 +32,14 @@ async function nameServer(zone: Zone): Promise<{ address: string; close: () => v
 describe('dnsLookup', () => {
   it('gives every address of both families', async () => {
     const loopback6 = Buffer.from('00000000000000000000000000000001', 'hex');
-    const server = await nameServer((_name, type) => (type === recordTypes.AAAA ? [loopback6] : [Buffer.from([93, 184, 215, 14]), Buffer.from([10, 0, 0, 1])]));
-    expect(await dnsLookup({ servers: [server.address] })('seller.example.com')).toEqual(['93.184.215.14', '10.0.0.1', '::1']);
+    const server = await nameServer((_name, type) =>
+      type === recordTypes.AAAA ? [loopback6] : [Buffer.from([93, 184, 215, 14]), Buffer.from([10, 0, 0, 1])],
+    );
+    expect(await dnsLookup({ servers: [server.address] })('seller.example.com')).toEqual([
+      '93.184.215.14',
+      '10.0.0.1',
+      '::1',
+    ]);
     server.close();
   });
 
@@ -43,16 +51,23 @@ describe('dnsLookup', () => {
 
   it('asks anew each time', async () => {
     let queries = 0;
-    const server = await nameServer((_name, type) => (type === recordTypes.A ? [Buffer.from([93, 184, 215, queries++])] : []));
+    const server = await nameServer((_name, type) =>
+      type === recordTypes.A ? [Buffer.from([93, 184, 215, queries++])] : [],
+    );
     const lookup = dnsLookup({ servers: [server.address] });
-    expect([await lookup('a.example.com'), await lookup('a.example.com')]).toEqual([['93.184.215.0'], ['93.184.215.1']]);
+    expect([await lookup('a.example.com'), await lookup('a.example.com')]).toEqual([
+      ['93.184.215.0'],
+      ['93.184.215.1'],
+    ]);
     server.close();
   });
 
   it('gives up on a name server that does not answer', async () => {
     const server = await nameServer(() => 'silence');
     const started = performance.now();
-    await expect(dnsLookup({ servers: [server.address], timeoutMs: 100, tries: 1 })('seller.example.com')).rejects.toThrow();
+    await expect(
+      dnsLookup({ servers: [server.address], timeoutMs: 100, tries: 1 })('seller.example.com'),
+    ).rejects.toThrow();
     expect(performance.now() - started).toBeLessThan(2_000);
     server.close();
   });

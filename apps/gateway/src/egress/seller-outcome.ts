@@ -39,4 +39,5 @@ export type SellerOutcome = SellerAnswered | SellerFailed;
 const LATER = [408, 425, 429];
 
 /** Whether the same request will be refused again: another one is needed. */
-export const isDefinite = ({ reason, statusCode }: SellerFailed): boolean => reason === 'seller_refused' && !LATER.includes(statusCode);
+export const isDefinite = ({ reason, statusCode }: SellerFailed): boolean =>
+  reason === 'seller_refused' && !LATER.includes(statusCode);

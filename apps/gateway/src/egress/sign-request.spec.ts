@@ -63,7 +63,9 @@ describe('signRequest', () => {
     fc.assert(
       fc.property(fc.json(), (rawBody) => {
         expect(verifies(secret.secret, rawBody, signRequest({ ...request, rawBody }))).toBe(true);
-        expect(verifies(secret.secret, Buffer.from(rawBody), signRequest({ ...request, rawBody: Buffer.from(rawBody) }))).toBe(true);
+        expect(
+          verifies(secret.secret, Buffer.from(rawBody), signRequest({ ...request, rawBody: Buffer.from(rawBody) })),
+        ).toBe(true);
       }),
     );
   });
@@ -78,10 +80,14 @@ describe('signRequest', () => {
       fc.property(fc.json(), fc.integer({ min: 1, max: 127 }), (text, flip) => {
         const headers = signRequest({ ...request, rawBody: text });
         const changed = (value: string): string[] =>
-          [...value].map((_, at) => value.slice(0, at) + String.fromCharCode(value.charCodeAt(at) ^ flip) + value.slice(at + 1));
+          [...value].map(
+            (_, at) => value.slice(0, at) + String.fromCharCode(value.charCodeAt(at) ^ flip) + value.slice(at + 1),
+          );
         expect(changed(text).filter((body) => verifies(secret.secret, body, headers))).toEqual([]);
         for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
-          expect(changed(headers[name]!).filter((value) => verifies(secret.secret, text, { ...headers, [name]: value }))).toEqual([]);
+          expect(
+            changed(headers[name]!).filter((value) => verifies(secret.secret, text, { ...headers, [name]: value })),
+          ).toEqual([]);
         }
       }),
       { numRuns: 40 },
@@ -101,8 +107,14 @@ describe('signRequest', () => {
     expect(verifies(secret.secret, request.rawBody, headers)).toBe(true);
   });
 
-  it.each(['', 'garbage', '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', '00-0af7-b7ad-01\r\nX-A: b', undefined])(
-    'leaves out the trace context %j', (traceparent) => expect(signRequest({ ...request, traceparent })).not.toHaveProperty('traceparent'),
+  it.each([
+    '',
+    'garbage',
+    '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01',
+    '00-0af7-b7ad-01\r\nX-A: b',
+    undefined,
+  ])('leaves out the trace context %j', (traceparent) =>
+    expect(signRequest({ ...request, traceparent })).not.toHaveProperty('traceparent'),
   );
 
   it('refuses an id that would make the signed text ambiguous', () => {

@@ -34,7 +34,9 @@ export function signRequest(request: RequestToSign): Record<string, string> {
   const { requestId, authHeader, traceparent } = request;
   if (requestId.includes('.')) throw new TypeError('A request id that holds "." cannot be signed unambiguously');
   const timestamp = String(request.timestampSeconds);
-  const signature = request.secrets.map((secret) => sign(secret, `${requestId}.${timestamp}.`, request.rawBody)).join(' ');
+  const signature = request.secrets
+    .map((secret) => sign(secret, `${requestId}.${timestamp}.`, request.rawBody))
+    .join(' ');
   return {
     ...(authHeader ? { [authHeader.name]: authHeader.value } : {}),
     'Content-Type': 'application/json',

@@ -24,9 +24,29 @@ export class SignedRequests {
     this.hop = hopOf(publicUrl);
   }
 
-  send({ endpoint, url, secrets, authHeader }: CallableEndpoint, { timeoutMs, signal, ...request }: SignedRequest, { traceparent }: Call): Promise<SellerOutcome> {
+  send(
+    { endpoint, url, secrets, authHeader }: CallableEndpoint,
+    { timeoutMs, signal, ...request }: SignedRequest,
+    { traceparent }: Call,
+  ): Promise<SellerOutcome> {
     const { listingId, maxResponseBytes } = endpoint;
-    const headers = signRequest({ ...request, secrets, authHeader, listingId, traceparent, hop: this.hop, timestampSeconds: Math.floor(Date.now() / 1_000) });
-    return this.sellers.call({ listingId, url, rawBody: request.rawBody, headers, timeoutMs, maxResponseBytes, signal });
+    const headers = signRequest({
+      ...request,
+      secrets,
+      authHeader,
+      listingId,
+      traceparent,
+      hop: this.hop,
+      timestampSeconds: Math.floor(Date.now() / 1_000),
+    });
+    return this.sellers.call({
+      listingId,
+      url,
+      rawBody: request.rawBody,
+      headers,
+      timeoutMs,
+      maxResponseBytes,
+      signal,
+    });
   }
 }

@@ -52,9 +52,20 @@ export class CallableEndpoints {
         }),
       ),
     ]);
-    const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({ keyId, secret: this.box.open(secretSealed, sealedFor.secret(keyId)) }));
+    const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({
+      keyId,
+      secret: this.box.open(secretSealed, sealedFor.secret(keyId)),
+    }));
     if (!endpoint || !current) return false;
-    const authHeader = endpoint.authHeaderSealed && { name: endpoint.authHeaderName!, value: this.box.open(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)) };
-    return { endpoint, url: this.box.open(endpoint.urlSealed, sealedFor.url(listingId)), authHeader, secrets: [current, ...previous] };
+    const authHeader = endpoint.authHeaderSealed && {
+      name: endpoint.authHeaderName!,
+      value: this.box.open(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)),
+    };
+    return {
+      endpoint,
+      url: this.box.open(endpoint.urlSealed, sealedFor.url(listingId)),
+      authHeader,
+      secrets: [current, ...previous],
+    };
   }
 }

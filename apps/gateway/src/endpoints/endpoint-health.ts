@@ -99,21 +99,48 @@ export class EndpointHealth {
   ) {}
 
   /** A call was not billable; counted with what is written down of it. */
-  async failed(tx: Tx, { listingId, urlDigest }: CalledEndpoint, { id, buyerId, contact }: FailedCall, call: Call): Promise<void> {
+  async failed(
+    tx: Tx,
+    { listingId, urlDigest }: CalledEndpoint,
+    { id, buyerId, contact }: FailedCall,
+    call: Call,
+  ): Promise<void> {
     const { failingAfter, probeIntervalMs } = this.config;
-    await this.tell(tx, await tx.query<HealthRow>(countFailure, [listingId, urlDigest, id, buyerId, contact !== 'none', failingAfter, probeIntervalMs]), call);
+    await this.tell(
+      tx,
+      await tx.query<HealthRow>(countFailure, [
+        listingId,
+        urlDigest,
+        id,
+        buyerId,
+        contact !== 'none',
+        failingAfter,
+        probeIntervalMs,
+      ]),
+      call,
+    );
   }
 
   /** A call was billable, and the endpoint not `active`. One statement in a transaction of its own. */
   async recovered({ listingId, urlDigest }: CalledEndpoint, call: Call): Promise<void> {
-    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), call));
+    await this.database.transaction(async (tx) =>
+      this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), call),
+    );
   }
 
   /** What came of a test, unless the URL changed meanwhile. Whatever a seller answers below 500 shows that it is there; only a 2xx answer verifies a new one. */
   async tested({ listingId, urlDigest }: CalledEndpoint, outcome: SellerOutcome, call: Call): Promise<void> {
     const ok = outcome.kind === 'answered';
     const isAlive = ok || outcome.contact === 'answered';
-    const values = [listingId, urlDigest, ok, isAlive, outcome.statusCode, outcome.latencyMs, this.config.probeIntervalMs];
+    const values = [
+      listingId,
+      urlDigest,
+      ok,
+      isAlive,
+      outcome.statusCode,
+      outcome.latencyMs,
+      this.config.probeIntervalMs,
+    ];
     await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recordTest, values), call));
   }
 
@@ -124,8 +151,24 @@ export class EndpointHealth {
 
   private async tell(tx: Tx, [row]: HealthRow[], call: Call): Promise<void> {
     if (!row?.changed) return;
-    const limits = { max_request_bytes: row.max_request_bytes, max_response_bytes: row.max_response_bytes, max_concurrency: row.max_concurrency, requests_per_minute: row.requests_per_minute };
-    await this.outbox.add(tx, endpointChanged, { listingId: row.listing_id, version: row.version, status: row.status, limits, changedAt: row.updated_at.toISOString() }, call);
+    const limits = {
+      max_request_bytes: row.max_request_bytes,
+      max_response_bytes: row.max_response_bytes,
+      max_concurrency: row.max_concurrency,
+      requests_per_minute: row.requests_per_minute,
+    };
+    await this.outbox.add(
+      tx,
+      endpointChanged,
+      {
+        listingId: row.listing_id,
+        version: row.version,
+        status: row.status,
+        limits,
+        changedAt: row.updated_at.toISOString(),
+      },
+      call,
+    );
     tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: row.listing_id }));
   }
 }

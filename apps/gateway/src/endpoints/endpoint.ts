@@ -11,13 +11,23 @@ import type { z } from 'zod';
 export type EndpointLimits = z.output<typeof gatewayLimits>;
 export type EndpointView = OutputOf<typeof getEndpoint> & z.output<typeof endpointView>;
 
-export const DEFAULT_LIMITS = { maxRequestBytes: 262_144, maxResponseBytes: 1_048_576, maxConcurrency: 32, requestsPerMinute: null };
+export const DEFAULT_LIMITS = {
+  maxRequestBytes: 262_144,
+  maxResponseBytes: 1_048_576,
+  maxConcurrency: 32,
+  requestsPerMinute: null,
+};
 
 /** Whether calls may be sold; an endpoint that was never tested may. */
-export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean => status === 'active' || status === 'unverified';
+export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean =>
+  status === 'active' || status === 'unverified';
 
 /** A URL as it is stored. */
-export const urlColumns = (listingId: string, url: string, box: SealedBox): Pick<EndpointEntity, 'urlSealed' | 'urlDigest' | 'urlHost'> => ({
+export const urlColumns = (
+  listingId: string,
+  url: string,
+  box: SealedBox,
+): Pick<EndpointEntity, 'urlSealed' | 'urlDigest' | 'urlHost'> => ({
   urlSealed: box.seal(url, sealedFor.url(listingId)),
   urlDigest: createHash('sha256').update(`${listingId} ${url}`).digest(),
   urlHost: new URL(url).host,
@@ -27,7 +37,13 @@ export const urlColumns = (listingId: string, url: string, box: SealedBox): Pick
 export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, box: SealedBox): void {
   const columns = urlColumns(endpoint.listingId, url, box);
   if (endpoint.urlDigest.equals(columns.urlDigest)) return;
-  Object.assign(endpoint, { ...columns, failedCalls: [], failedBuyers: [], health: 'unverified', probeAt } satisfies Partial<EndpointEntity>);
+  Object.assign(endpoint, {
+    ...columns,
+    failedCalls: [],
+    failedBuyers: [],
+    health: 'unverified',
+    probeAt,
+  } satisfies Partial<EndpointEntity>);
 }
 
 /** Time for a first call, which spares a new URL the test. */
@@ -43,7 +59,9 @@ export const limitsOf = (endpoint: EndpointEntity): EndpointLimits => ({
 /** What a seller may see of its endpoint: not the path of the URL, no credential, no secret. */
 export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]): EndpointView {
   const current = secrets.find((secret) => secret.expiresAt === null)!;
-  const previous = secrets.filter((secret) => secret.expiresAt !== null).sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())[0];
+  const previous = secrets
+    .filter((secret) => secret.expiresAt !== null)
+    .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())[0];
   return {
     listing_id: endpoint.listingId,
     status: endpoint.status,

@@ -1,4 +1,10 @@
-import { getEndpoint, provisionEndpoint, rotateEndpointSecret, testEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import {
+  getEndpoint,
+  provisionEndpoint,
+  rotateEndpointSecret,
+  testEndpoint,
+  updateEndpoint,
+} from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Database } from '@market/persistence';
@@ -28,7 +34,9 @@ export class EndpointsMessageController {
 
   @HandleRequest(getEndpoint)
   async getEndpoint({ listingId }: InputOf<typeof getEndpoint>, call: Call): Promise<OutputOf<typeof getEndpoint>> {
-    return this.database.read(async (manager) => toView(await this.owned.find(manager, listingId, call), await this.owned.secretsOf(manager, listingId)));
+    return this.database.read(async (manager) =>
+      toView(await this.owned.find(manager, listingId, call), await this.owned.secretsOf(manager, listingId)),
+    );
   }
 
   @HandleRequest(updateEndpoint)
@@ -42,7 +50,10 @@ export class EndpointsMessageController {
   }
 
   @HandleRequest(rotateEndpointSecret)
-  rotateEndpointSecret(input: InputOf<typeof rotateEndpointSecret>, call: Call): Promise<OutputOf<typeof rotateEndpointSecret>> {
+  rotateEndpointSecret(
+    input: InputOf<typeof rotateEndpointSecret>,
+    call: Call,
+  ): Promise<OutputOf<typeof rotateEndpointSecret>> {
     return this.rotateUseCase.execute(input, call);
   }
 }

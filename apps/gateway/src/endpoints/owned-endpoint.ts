@@ -17,7 +17,10 @@ export class OwnedEndpoint {
 
   /** @throws Refusal `endpoint_not_found`, also for the endpoint of another seller. */
   async find(manager: EntityManager, listingId: string, call: Call, lock = false): Promise<EndpointEntity> {
-    const endpoint = await manager.findOne(EndpointEntity, { where: { listingId }, ...(lock ? { lock: { mode: 'pessimistic_write' } } : {}) });
+    const endpoint = await manager.findOne(EndpointEntity, {
+      where: { listingId },
+      ...(lock ? { lock: { mode: 'pessimistic_write' } } : {}),
+    });
     if (endpoint?.sellerId !== principalOf(call).accountId) throw refuse(getEndpoint, 'endpoint_not_found', {});
     return endpoint;
   }
@@ -33,7 +36,13 @@ export class OwnedEndpoint {
     await this.outbox.add(
       tx,
       endpointChanged,
-      { listingId: saved.listingId, version: saved.version, status: saved.status, limits: limitsOf(saved), changedAt: saved.updatedAt.toISOString() },
+      {
+        listingId: saved.listingId,
+        version: saved.version,
+        status: saved.status,
+        limits: limitsOf(saved),
+        changedAt: saved.updatedAt.toISOString(),
+      },
       call,
     );
     tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: saved.listingId }));

@@ -37,7 +37,9 @@ export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     for (const endpoint of await this.health.takeDue(MAX_AT_ONCE - this.running.size)) {
       const probe = this.testEndpoint
         .test(endpoint, newCall({ budgetMs: PROBE_BUDGET_MS }), this.leaving.signal)
-        .catch((error: unknown) => this.logger.warn(`the endpoint of ${endpoint.listingId} was not probed: ${String(error)}`))
+        .catch((error: unknown) =>
+          this.logger.warn(`the endpoint of ${endpoint.listingId} was not probed: ${String(error)}`),
+        )
         .finally(() => this.running.delete(probe));
       this.running.add(probe);
     }

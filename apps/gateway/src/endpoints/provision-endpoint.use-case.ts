@@ -23,29 +23,59 @@ export class ProvisionEndpoint {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute({ listingId, sellerId, url }: InputOf<typeof provisionEndpoint>, call: Call): Promise<OutputOf<typeof provisionEndpoint>> {
+  async execute(
+    { listingId, sellerId, url }: InputOf<typeof provisionEndpoint>,
+    call: Call,
+  ): Promise<OutputOf<typeof provisionEndpoint>> {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(provisionEndpoint, 'endpoint_url_refused', { problem: checked.reason });
     return this.database.transaction(async (tx) => {
       const isNew = await this.create(tx, listingId, sellerId, checked.url.href);
-      const endpoint = await tx.manager.findOneOrFail(EndpointEntity, { where: { listingId }, lock: { mode: 'pessimistic_write' } });
+      const endpoint = await tx.manager.findOneOrFail(EndpointEntity, {
+        where: { listingId },
+        lock: { mode: 'pessimistic_write' },
+      });
       invariant(endpoint.sellerId === sellerId, `the endpoint of ${listingId} belongs to the seller of the listing`);
       moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.box);
       const saved = await this.owned.save(tx, endpoint, call);
-      return { signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined, status: saved.status, limits: limitsOf(saved) };
+      return {
+        signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined,
+        status: saved.status,
+        limits: limitsOf(saved),
+      };
     });
   }
 
   /** @returns false when the listing has an endpoint, also one that another process is just making. */
   private async create(tx: Tx, listingId: string, sellerId: string, url: string): Promise<boolean> {
-    const values = { ...DEFAULT_LIMITS, listingId, sellerId, ...urlColumns(listingId, url, this.box), timeoutMs: this.config.sellerTimeoutMs, probeAt: firstProbeAt(this.config.probeIntervalMs), version: 0 };
-    const inserted = await tx.manager.createQueryBuilder().insert().into(EndpointEntity).values(values).orIgnore().returning('listing_id').execute();
+    const values = {
+      ...DEFAULT_LIMITS,
+      listingId,
+      sellerId,
+      ...urlColumns(listingId, url, this.box),
+      timeoutMs: this.config.sellerTimeoutMs,
+      probeAt: firstProbeAt(this.config.probeIntervalMs),
+      version: 0,
+    };
+    const inserted = await tx.manager
+      .createQueryBuilder()
+      .insert()
+      .into(EndpointEntity)
+      .values(values)
+      .orIgnore()
+      .returning('listing_id')
+      .execute();
     return (inserted.raw as unknown[]).length > 0;
   }
 
   private async addSecret(tx: Tx, listingId: string): Promise<string> {
     const { keyId, secret } = newSigningSecret();
-    await tx.manager.insert(EndpointSecretEntity, { keyId, listingId, secretSealed: this.box.seal(secret, sealedFor.secret(keyId)), expiresAt: null });
+    await tx.manager.insert(EndpointSecretEntity, {
+      keyId,
+      listingId,
+      secretSealed: this.box.seal(secret, sealedFor.secret(keyId)),
+      expiresAt: null,
+    });
     return secret;
   }
 }

@@ -19,7 +19,10 @@ export class RotateEndpointSecret {
     private readonly bus: MessageBus,
   ) {}
 
-  async execute({ listingId, overlapSeconds }: InputOf<typeof rotateEndpointSecret>, call: Call): Promise<OutputOf<typeof rotateEndpointSecret>> {
+  async execute(
+    { listingId, overlapSeconds }: InputOf<typeof rotateEndpointSecret>,
+    call: Call,
+  ): Promise<OutputOf<typeof rotateEndpointSecret>> {
     return this.database.transaction(async (tx) => {
       await this.owned.find(tx.manager, listingId, call, true);
       const previous = await tx.manager.findOneByOrFail(EndpointSecretEntity, { listingId, expiresAt: IsNull() });
@@ -28,9 +31,19 @@ export class RotateEndpointSecret {
       // Only two sign at a time: an older one that still overlapped ends here.
       await tx.manager.delete(EndpointSecretEntity, { listingId, expiresAt: Not(IsNull()) });
       await tx.manager.update(EndpointSecretEntity, { keyId: previous.keyId }, { expiresAt });
-      await tx.manager.insert(EndpointSecretEntity, { keyId: secret.keyId, listingId, secretSealed: this.box.seal(secret.secret, sealedFor.secret(secret.keyId)), expiresAt: null });
+      await tx.manager.insert(EndpointSecretEntity, {
+        keyId: secret.keyId,
+        listingId,
+        secretSealed: this.box.seal(secret.secret, sealedFor.secret(secret.keyId)),
+        expiresAt: null,
+      });
       tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId }));
-      return { gateway_signing_secret: secret.secret, key_id: secret.keyId, previous_key_id: previous.keyId, previous_secret_expires_at: expiresAt.toISOString() };
+      return {
+        gateway_signing_secret: secret.secret,
+        key_id: secret.keyId,
+        previous_key_id: previous.keyId,
+        previous_secret_expires_at: expiresAt.toISOString(),
+      };
     });
   }
 }

@@ -45,7 +45,11 @@ export class TestEndpoint {
   }
 
   /** Decides the endpoint's health, too. @returns nothing for a listing without an endpoint. */
-  async test({ listingId, sellerId }: { listingId: string; sellerId: string }, call: Call, signal?: AbortSignal): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
+  async test(
+    { listingId, sellerId }: { listingId: string; sellerId: string },
+    call: Call,
+    signal?: AbortSignal,
+  ): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
     // What is tested is what was last configured, not what calls may use for another second.
     this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
@@ -53,7 +57,11 @@ export class TestEndpoint {
     const requestId = newId();
     const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
     const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000));
-    const outcome = await this.sellers.send(target, { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs, signal }, call);
+    const outcome = await this.sellers.send(
+      target,
+      { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs, signal },
+      call,
+    );
     // A test that was broken off says nothing of the seller.
     if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, call);
     return { requestId, outcome };
@@ -68,12 +76,30 @@ export class TestEndpoint {
 function checksOf(outcome: SellerOutcome, success: boolean): Output['checks'] {
   const failed = outcome.kind === 'failed' ? outcome.reason : null;
   const reached = failed !== 'unreachable' && failed !== 'forbidden_address';
-  const checks = [{ name: 'reachable', ok: reached, message: reached ? 'The endpoint was reached' : 'The endpoint could not be reached' }];
+  const checks = [
+    {
+      name: 'reachable',
+      ok: reached,
+      message: reached ? 'The endpoint was reached' : 'The endpoint could not be reached',
+    },
+  ];
   if (!reached) return checks;
-  checks.push({ name: 'in_time', ok: failed !== 'timeout', message: failed === 'timeout' ? 'No complete answer came within timeout_ms' : `Answered in ${outcome.latencyMs} ms` });
+  checks.push({
+    name: 'in_time',
+    ok: failed !== 'timeout',
+    message: failed === 'timeout' ? 'No complete answer came within timeout_ms' : `Answered in ${outcome.latencyMs} ms`,
+  });
   if (failed === 'timeout') return checks;
   const isJson = outcome.json !== null;
-  checks.push({ name: 'json', ok: isJson, message: isJson ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}` });
-  checks.push({ name: 'status', ok: success, message: success ? 'The answer has a 2xx status' : 'The answer does not have a 2xx status' });
+  checks.push({
+    name: 'json',
+    ok: isJson,
+    message: isJson ? 'The answer is JSON within the limits' : `The answer is not usable: ${failed}`,
+  });
+  checks.push({
+    name: 'status',
+    ok: success,
+    message: success ? 'The answer has a 2xx status' : 'The answer does not have a 2xx status',
+  });
   return checks;
 }

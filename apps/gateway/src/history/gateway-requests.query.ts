@@ -46,7 +46,10 @@ const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.
 const SIDES = { buyer: ['buyer'], seller: ['seller'], all: ['buyer', 'seller'] } as const;
 type Side = 'buyer' | 'seller';
 
-const find = sql('gateway-requests.find-own', `SELECT ${columns} FROM gateway_requests g WHERE g.id = $2 AND (g.buyer_id = $1 OR g.seller_id = $1)`);
+const find = sql(
+  'gateway-requests.find-own',
+  `SELECT ${columns} FROM gateway_requests g WHERE g.id = $2 AND (g.buyer_id = $1 OR g.seller_id = $1)`,
+);
 
 interface Asked {
   name: string;
@@ -55,23 +58,46 @@ interface Asked {
 }
 
 /** Only what is asked for becomes a condition, so that a page is cut, and a total counted, from an index alone where it can be. */
-function conditionsOf(accountId: string, { role, status, listingId, from, to, cursor }: InputOf<typeof listGatewayRequests>): Asked {
-  const conditions = { status: [status, (n: number) => `${statusNow} = $${n}`], listing: [listingId, (n: number) => `g.listing_id = $${n}`], from: [from, (n: number) => `g.created_at >= $${n}`], to: [to, (n: number) => `g.created_at < $${n}`], behind: [cursor, (n: number) => `(g.created_at, g.id) < (SELECT created_at, id FROM gateway_requests WHERE id = $${n})`] } as const;
+function conditionsOf(
+  accountId: string,
+  { role, status, listingId, from, to, cursor }: InputOf<typeof listGatewayRequests>,
+): Asked {
+  const conditions = {
+    status: [status, (n: number) => `${statusNow} = $${n}`],
+    listing: [listingId, (n: number) => `g.listing_id = $${n}`],
+    from: [from, (n: number) => `g.created_at >= $${n}`],
+    to: [to, (n: number) => `g.created_at < $${n}`],
+    behind: [
+      cursor,
+      (n: number) => `(g.created_at, g.id) < (SELECT created_at, id FROM gateway_requests WHERE id = $${n})`,
+    ],
+  } as const;
   const given = Object.entries(conditions).filter(([, [value]]) => value !== undefined);
   const filters = given.map(([, [, condition]], index) => ` AND ${condition(index + 2)}`).join('');
-  return { name: [role, ...given.map(([name]) => name)].join('-'), where: (side) => `g.${side}_id = $1${filters}`, values: [accountId, ...given.map(([, [value]]) => value)] };
+  return {
+    name: [role, ...given.map(([name]) => name)].join('-'),
+    where: (side) => `g.${side}_id = $1${filters}`,
+    values: [accountId, ...given.map(([, [value]]) => value)],
+  };
 }
 
 /** Nobody is both sides of one call, so what one side counts the other does not. */
 const countOf = (role: View['role'] | 'all', { name, where }: Asked) =>
-  sql(`gateway-requests.count-${name}`, `SELECT ${SIDES[role].map((side) => `(SELECT count(*) FROM gateway_requests g WHERE ${where(side)})`).join(' + ')} AS total`);
+  sql(
+    `gateway-requests.count-${name}`,
+    `SELECT ${SIDES[role].map((side) => `(SELECT count(*) FROM gateway_requests g WHERE ${where(side)})`).join(' + ')} AS total`,
+  );
 
 /** The rows of a page are found by their ids first: those before it are skipped in the index, and never read. */
 function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
   const [limit, offset] = [`$${values.length + 1}::int + 1`, `$${values.length + 2}::int`];
-  const newestOf = (side: Side): string => `(SELECT g.id, g.created_at FROM gateway_requests g WHERE ${where(side)} ORDER BY g.created_at DESC, g.id DESC LIMIT ${limit} + ${offset})`;
+  const newestOf = (side: Side): string =>
+    `(SELECT g.id, g.created_at FROM gateway_requests g WHERE ${where(side)} ORDER BY g.created_at DESC, g.id DESC LIMIT ${limit} + ${offset})`;
   const ids = `SELECT id FROM (${SIDES[role].map(newestOf).join(' UNION ALL ')}) newest ORDER BY created_at DESC, id DESC LIMIT ${limit} OFFSET ${offset}`;
-  return sql(`gateway-requests.list-${name}`, `SELECT ${columns} FROM gateway_requests g WHERE g.id IN (${ids}) ORDER BY g.created_at DESC, g.id DESC`);
+  return sql(
+    `gateway-requests.list-${name}`,
+    `SELECT ${columns} FROM gateway_requests g WHERE g.id IN (${ids}) ORDER BY g.created_at DESC, g.id DESC`,
+  );
 }
 
 /** The history of calls, seen from the side the caller was on. `from` is inclusive, `to` exclusive. Two statements a page, one beyond the end. */
@@ -87,7 +113,10 @@ export class GatewayRequestsQuery {
     const total = Number(counted!.total);
     const asked = conditionsOf(accountId, input);
     const offset = cursor === undefined ? (input.page - 1) * input.limit : 0;
-    const found = offset < total ? await this.database.query<RequestRow>(pageOf(input.role, asked), [...asked.values, input.limit, offset]) : [];
+    const found =
+      offset < total
+        ? await this.database.query<RequestRow>(pageOf(input.role, asked), [...asked.values, input.limit, offset])
+        : [];
     const { rows, nextCursor } = pageOfRows(found, input.limit);
     return { items: rows.map((row) => toView(row, accountId)), total, nextCursor };
   }
@@ -114,7 +143,11 @@ function toView(row: RequestRow, viewerId: string): View {
     status: row.status,
     billable: row.billable,
     charged_amount: { amount_cents: cents(row.gross_micros), currency: 'USD' },
-    fees: { fee_rate: feeRateNumber(row.fee_bps), fee_amount_cents: cents(row.fee_micros), seller_receives_cents: cents(row.net_micros) },
+    fees: {
+      fee_rate: feeRateNumber(row.fee_bps),
+      fee_amount_cents: cents(row.fee_micros),
+      seller_receives_cents: cents(row.net_micros),
+    },
     payment:
       row.relay_request_id === null
         ? null

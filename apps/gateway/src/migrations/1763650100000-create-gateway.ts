@@ -31,7 +31,9 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         CHECK ((auth_header_name IS NULL) = (auth_header_sealed IS NULL)),
         CHECK (health <> 'failing' OR probe_at IS NOT NULL)
       )`);
-    await runner.query('CREATE INDEX endpoints_probed ON endpoints (probe_at) WHERE probe_at IS NOT NULL AND NOT paused');
+    await runner.query(
+      'CREATE INDEX endpoints_probed ON endpoints (probe_at) WHERE probe_at IS NOT NULL AND NOT paused',
+    );
     await runner.query(`
       CREATE TABLE endpoint_secrets (
         key_id text PRIMARY KEY,
@@ -41,7 +43,9 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         expires_at timestamptz
       )`);
     await runner.query('CREATE INDEX endpoint_secrets_listing ON endpoint_secrets (listing_id)');
-    await runner.query('CREATE UNIQUE INDEX endpoint_secrets_one_current ON endpoint_secrets (listing_id) WHERE expires_at IS NULL');
+    await runner.query(
+      'CREATE UNIQUE INDEX endpoint_secrets_one_current ON endpoint_secrets (listing_id) WHERE expires_at IS NULL',
+    );
     await runner.query(`
       CREATE TABLE gateway_requests (
         id uuid PRIMARY KEY,
@@ -77,9 +81,15 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         settled_at timestamptz
       )`);
     await runner.query('CREATE INDEX gateway_requests_buyer ON gateway_requests (buyer_id, created_at DESC, id DESC)');
-    await runner.query('CREATE INDEX gateway_requests_seller ON gateway_requests (seller_id, created_at DESC, id DESC)');
-    await runner.query('CREATE INDEX gateway_requests_unsettled ON gateway_requests (completed_at) WHERE billable AND settled_at IS NULL');
-    await runner.query('CREATE INDEX gateway_requests_kept_results ON gateway_requests (completed_at) WHERE result_json IS NOT NULL');
+    await runner.query(
+      'CREATE INDEX gateway_requests_seller ON gateway_requests (seller_id, created_at DESC, id DESC)',
+    );
+    await runner.query(
+      'CREATE INDEX gateway_requests_unsettled ON gateway_requests (completed_at) WHERE billable AND settled_at IS NULL',
+    );
+    await runner.query(
+      'CREATE INDEX gateway_requests_kept_results ON gateway_requests (completed_at) WHERE result_json IS NOT NULL',
+    );
     await runner.query(`
       CREATE TABLE call_keys (
         account_id uuid NOT NULL,

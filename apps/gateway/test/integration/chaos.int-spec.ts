@@ -28,13 +28,30 @@ interface Retry {
   behaviour: number;
   pauseMs: number;
 }
-const plans = fc.array(fc.array(fc.record({ behaviour: fc.nat(BEHAVIOURS.length - 1), pauseMs: fc.nat(40) }), { minLength: RETRIES, maxLength: RETRIES }), { minLength: IDS, maxLength: IDS });
-const losses = fc.array(fc.record({ contract: fc.constantFrom(claimPayment, settlePayment, releasePayment), loss: fc.constantFrom('request' as const, 'answer' as const), forMs: fc.integer({ min: 1, max: 30 }), afterMs: fc.nat(30) }), { minLength: 12, maxLength: 12 });
+const plans = fc.array(
+  fc.array(fc.record({ behaviour: fc.nat(BEHAVIOURS.length - 1), pauseMs: fc.nat(40) }), {
+    minLength: RETRIES,
+    maxLength: RETRIES,
+  }),
+  { minLength: IDS, maxLength: IDS },
+);
+const losses = fc.array(
+  fc.record({
+    contract: fc.constantFrom(claimPayment, settlePayment, releasePayment),
+    loss: fc.constantFrom('request' as const, 'answer' as const),
+    forMs: fc.integer({ min: 1, max: 30 }),
+    afterMs: fc.nat(30),
+  }),
+  { minLength: 12, maxLength: 12 },
+);
 
 describe('paid calls with two processes, sellers of every kind and a bus that loses messages', () => {
   let world: GatewayWorld;
   beforeAll(async () => {
-    world = await startGateway({ replicas: 2, env: { GATEWAY_RESUME_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '100' } });
+    world = await startGateway({
+      replicas: 2,
+      env: { GATEWAY_RESUME_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '100' },
+    });
   });
   afterAll(() => world.stop());
 
@@ -54,7 +71,11 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
         heal();
       }
     })();
-    await Promise.all(calls.flatMap(({ buyer, shop, retries, relayRequestId, answers }) => retries.map((retry) => attempt(buyer, shop, relayRequestId, retry, answers))));
+    await Promise.all(
+      calls.flatMap(({ buyer, shop, retries, relayRequestId, answers }) =>
+        retries.map((retry) => attempt(buyer, shop, relayRequestId, retry, answers)),
+      ),
+    );
     await trouble;
 
     // The world heals: leases run out, sellers work, every buyer tries until it is answered.
@@ -62,7 +83,10 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
       shop.seller.behave(BEHAVIOURS[0]!);
       const final = await eventually(
         async () => {
-          await world.ledger.inspect("UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1 AND state = 'in_flight'", [relayRequestId]);
+          await world.ledger.inspect(
+            "UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1 AND state = 'in_flight'",
+            [relayRequestId],
+          );
           return world.answer(buyer, shop, BODY, { relayRequestId });
         },
         { withinMs: 10_000 },
@@ -71,20 +95,30 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
       expect(result.billable).toBe(true);
       expect(new Set([...answers, final.dataJson]).size).toBe(1);
       expect(await world.chargesOf(relayRequestId)).toBe(1);
-      expect(new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId))).toEqual(new Set([result.request_id]));
+      expect(
+        new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId)),
+      ).toEqual(new Set([result.request_id]));
       const attempts = shop.seller.requests.map(({ headers }) => Number(headers['x-market-attempt']));
       expect(new Set(attempts).size).toBe(attempts.length);
     }
   });
 
   /** Keeps what was answered as billable. Told to come back, or that a part is out of reach, is a right answer too. */
-  const attempt = async (buyer: string, shop: Shop, relayRequestId: string, { behaviour, pauseMs }: Retry, answers: string[]): Promise<void> => {
+  const attempt = async (
+    buyer: string,
+    shop: Shop,
+    relayRequestId: string,
+    { behaviour, pauseMs }: Retry,
+    answers: string[],
+  ): Promise<void> => {
     await delay(pauseMs);
     shop.seller.behave(BEHAVIOURS[behaviour]!);
-    const outcome: Outcome | Refusal = await world.call(buyer, shop, BODY, { relayRequestId }).catch((error: unknown) => {
-      if (error instanceof Refusal && error.reason === 'dependency_unavailable') return error;
-      throw error;
-    });
+    const outcome: Outcome | Refusal = await world
+      .call(buyer, shop, BODY, { relayRequestId })
+      .catch((error: unknown) => {
+        if (error instanceof Refusal && error.reason === 'dependency_unavailable') return error;
+        throw error;
+      });
     if (outcome instanceof Refusal || outcome.outcome === 'pending') return;
     if (outcome.outcome !== 'answered') throw new Error(`a paid call was answered with ${JSON.stringify(outcome)}`);
     if (resultOf(outcome).billable) answers.push(outcome.dataJson);

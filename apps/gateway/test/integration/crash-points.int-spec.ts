@@ -3,7 +3,15 @@ import { claimPayment, createOffer, releasePayment, settlePayment } from '@marke
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk';
 import { eventually } from '@market/testing';
-import { BODY, expectOutcome, reasonOf, resultOf, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import {
+  BODY,
+  expectOutcome,
+  reasonOf,
+  resultOf,
+  startGateway,
+  type GatewayWorld,
+  type Shop,
+} from '../support/gateway-world.js';
 import { answer, held } from '../support/test-seller.js';
 
 interface Unsettled {
@@ -20,36 +28,60 @@ describe('a paid call that was cut off', () => {
   });
   afterAll(() => world.stop());
 
-  const bought = async (): Promise<{ buyer: string; shop: Shop; relayRequestId: string; retry: () => ReturnType<GatewayWorld['call']> }> => {
+  const bought = async (): Promise<{
+    buyer: string;
+    shop: Shop;
+    relayRequestId: string;
+    retry: () => ReturnType<GatewayWorld['call']>;
+  }> => {
     const [buyer, shop] = [newId(), await world.open(undefined, async () => `{"drawn":"${newId()}"}`)];
     const relayRequestId = await world.buy(buyer, shop);
     return { buyer, shop, relayRequestId, retry: () => world.call(buyer, shop, BODY, { relayRequestId }) };
   };
-  const endLease = (relayRequestId: string): Promise<unknown> => world.ledger.inspect("UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1", [relayRequestId]);
+  const endLease = (relayRequestId: string): Promise<unknown> =>
+    world.ledger.inspect(
+      "UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1",
+      [relayRequestId],
+    );
   const storedOf = async (relayRequestId: string): Promise<string | undefined> =>
-    (await world.db.inspect<{ result_json: string }>('SELECT result_json FROM gateway.gateway_requests WHERE relay_request_id = $1 AND billable', [relayRequestId]))[0]?.result_json;
+    (
+      await world.db.inspect<{ result_json: string }>(
+        'SELECT result_json FROM gateway.gateway_requests WHERE relay_request_id = $1 AND billable',
+        [relayRequestId],
+      )
+    )[0]?.result_json;
 
-  it.each([1, 16])('between the stored result and its settlement is settled by a retry after the lease, with %i retries at once and no second call of the seller', async (copies) => {
-    const { shop, relayRequestId, retry } = await bought();
-    const heal = world.transport.lose(settlePayment, 'request');
-    expect(expectOutcome(await retry(), 'pending').relayRequestId).toBe(relayRequestId);
-    const stored = await storedOf(relayRequestId);
-    expect(stored).toContain('drawn');
-    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual(['in_flight', 0]);
-    heal();
-    expect((await retry()).outcome).toBe('pending');
-    await endLease(relayRequestId);
-    const outcomes = await Promise.all(Array.from({ length: copies }, retry));
-    for (const outcome of outcomes) if (outcome.outcome !== 'pending') expect(expectOutcome(outcome, 'answered').dataJson).toBe(stored);
-    expect(expectOutcome(await retry(), 'answered').dataJson).toBe(stored);
-    expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
-  });
+  it.each([1, 16])(
+    'between the stored result and its settlement is settled by a retry after the lease, with %i retries at once and no second call of the seller',
+    async (copies) => {
+      const { shop, relayRequestId, retry } = await bought();
+      const heal = world.transport.lose(settlePayment, 'request');
+      expect(expectOutcome(await retry(), 'pending').relayRequestId).toBe(relayRequestId);
+      const stored = await storedOf(relayRequestId);
+      expect(stored).toContain('drawn');
+      expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual([
+        'in_flight',
+        0,
+      ]);
+      heal();
+      expect((await retry()).outcome).toBe('pending');
+      await endLease(relayRequestId);
+      const outcomes = await Promise.all(Array.from({ length: copies }, retry));
+      for (const outcome of outcomes)
+        if (outcome.outcome !== 'pending') expect(expectOutcome(outcome, 'answered').dataJson).toBe(stored);
+      expect(expectOutcome(await retry(), 'answered').dataJson).toBe(stored);
+      expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
+    },
+  );
 
   it('between the settlement and its answer is answered from the stored result', async () => {
     const { shop, relayRequestId, retry } = await bought();
     const heal = world.transport.lose(settlePayment, 'answer');
     expect((await retry()).outcome).toBe('pending');
-    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual(['completed', 1]);
+    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual([
+      'completed',
+      1,
+    ]);
     heal();
     expect(expectOutcome(await retry(), 'answered').dataJson).toBe(await storedOf(relayRequestId));
     expect([shop.seller.requests.length, await world.chargesOf(relayRequestId)]).toEqual([1, 1]);
@@ -76,18 +108,23 @@ describe('a paid call that was cut off', () => {
     expectOutcome(await retry(), 'answered');
   });
 
-  it.each(['request', 'answer'] as const)('between a failed call and its release (%s lost) is good for another attempt, at the latest after the lease', async (loss) => {
-    const { shop, relayRequestId, retry } = await bought();
-    shop.seller.behave(answer(500, '{}'));
-    const heal = world.transport.lose(releasePayment, loss);
-    expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: false });
-    heal();
-    expect((await world.paymentOf(relayRequestId)).state).toBe(loss === 'request' ? 'in_flight' : 'verified');
-    shop.seller.behave(() => '{"ok":true}');
-    await endLease(relayRequestId);
-    expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: true });
-    expect(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).attempt)).toEqual([1, 2]);
-  });
+  it.each(['request', 'answer'] as const)(
+    'between a failed call and its release (%s lost) is good for another attempt, at the latest after the lease',
+    async (loss) => {
+      const { shop, relayRequestId, retry } = await bought();
+      shop.seller.behave(answer(500, '{}'));
+      const heal = world.transport.lose(releasePayment, loss);
+      expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: false });
+      heal();
+      expect((await world.paymentOf(relayRequestId)).state).toBe(loss === 'request' ? 'in_flight' : 'verified');
+      shop.seller.behave(() => '{"ok":true}');
+      await endLease(relayRequestId);
+      expect(resultOf(expectOutcome(await retry(), 'answered'))).toMatchObject({ billable: true });
+      expect(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).attempt)).toEqual(
+        [1, 2],
+      );
+    },
+  );
 
   it('while quoted gets the same offer again, and its call is in the history from then on', async () => {
     const [buyer, shop] = [newId(), await world.open()];
@@ -95,9 +132,13 @@ describe('a paid call that was cut off', () => {
     expect(await reasonOf(world.call(buyer, shop))).toBe('dependency_unavailable');
     heal();
     const relayRequestId = await world.buy(buyer, shop);
-    expect((await world.history(buyer)).items).toMatchObject([{ status: 'payment_required', payment: { provider: 'sandbox', relay_request_id: relayRequestId } }]);
+    expect((await world.history(buyer)).items).toMatchObject([
+      { status: 'payment_required', payment: { provider: 'sandbox', relay_request_id: relayRequestId } },
+    ]);
     await world.answer(buyer, shop, BODY, { relayRequestId });
-    expect((await world.history(buyer)).items).toMatchObject([{ status: 'succeeded', payment: { relay_request_id: relayRequestId } }]);
+    expect((await world.history(buyer)).items).toMatchObject([
+      { status: 'succeeded', payment: { relay_request_id: relayRequestId } },
+    ]);
     const rows = await world.ledger.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer]);
     expect(rows).toHaveLength(1);
   });
@@ -130,7 +171,9 @@ describe('a paid call that was cut off', () => {
     expect(late.outcome === 'pending' || (late.outcome === 'answered' && late.dataJson === second.dataJson)).toBe(true);
     expect(resultOf(second).seller_response).toEqual({ attempt: 2 });
     expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(second.dataJson);
-    expect(new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId)).size).toBe(1);
+    expect(
+      new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId)).size,
+    ).toBe(1);
     expect(await world.chargesOf(relayRequestId)).toBe(1);
   });
 
@@ -139,7 +182,8 @@ describe('a paid call that was cut off', () => {
     const buyer = newId();
     const shops = await Promise.all(gates.map(({ behaviour }) => world.open(undefined, behaviour)));
     const relayRequestIds = await Promise.all(shops.map((shop) => world.buy(buyer, shop)));
-    const call = (n: number): Promise<unknown> => world.call(buyer, shops[n]!, BODY, { relayRequestId: relayRequestIds[n] });
+    const call = (n: number): Promise<unknown> =>
+      world.call(buyer, shops[n]!, BODY, { relayRequestId: relayRequestIds[n] });
     // The processes take turns: each has one of the two calls, and is asked for the other's.
     const firsts = Promise.all([call(0), call(1)]);
     const retryAll = (): Promise<unknown> => Promise.all([call(1), call(0)]);
@@ -147,10 +191,13 @@ describe('a paid call that was cut off', () => {
     const unmute = world.transport.mute(claimsHeld, 'gateway', 1);
     shops.forEach(({ seller }) => seller.behave(() => '{"attempt":2}'));
     const attempts = (): number[] => shops.map(({ seller }) => seller.requests.length).sort();
-    await eventually(async () => {
-      await retryAll();
-      expect(attempts()).toEqual([1, 2]);
-    }, { withinMs: 8_000 });
+    await eventually(
+      async () => {
+        await retryAll();
+        expect(attempts()).toEqual([1, 2]);
+      },
+      { withinMs: 8_000 },
+    );
     await retryAll();
     unmute();
     gates.forEach(({ letGo }) => letGo());
@@ -167,7 +214,15 @@ describe('a paid call that was cut off', () => {
 describe('the resume job', () => {
   let world: GatewayWorld;
   beforeAll(async () => {
-    world = await startGateway({ replicas: 2, env: { GATEWAY_RESUME_INTERVAL_MS: '50', PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '200' } });
+    world = await startGateway({
+      replicas: 2,
+      env: {
+        GATEWAY_RESUME_INTERVAL_MS: '50',
+        PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50',
+        PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '50',
+        GATEWAY_WAIT_FOR_RESULT_MS: '200',
+      },
+    });
   });
   afterAll(() => world.stop());
 
@@ -185,9 +240,22 @@ describe('the resume job', () => {
     heal();
     return calls;
   };
-  const age = (relayRequestIds: string[]): Promise<unknown> => world.db.inspect("UPDATE gateway.gateway_requests SET completed_at = now() - interval '3 seconds' WHERE relay_request_id = ANY($1)", [relayRequestIds]);
-  const payments = (change: string, relayRequestIds: string[]): Promise<unknown> => world.ledger.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE relay_request_id = ANY($1)`, [relayRequestIds]);
-  const settledAt = async (relayRequestId: string): Promise<Date | null> => (await world.db.inspect<{ settled_at: Date | null }>('SELECT settled_at FROM gateway.gateway_requests WHERE relay_request_id = $1', [relayRequestId]))[0]!.settled_at;
+  const age = (relayRequestIds: string[]): Promise<unknown> =>
+    world.db.inspect(
+      "UPDATE gateway.gateway_requests SET completed_at = now() - interval '3 seconds' WHERE relay_request_id = ANY($1)",
+      [relayRequestIds],
+    );
+  const payments = (change: string, relayRequestIds: string[]): Promise<unknown> =>
+    world.ledger.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE relay_request_id = ANY($1)`, [
+      relayRequestIds,
+    ]);
+  const settledAt = async (relayRequestId: string): Promise<Date | null> =>
+    (
+      await world.db.inspect<{ settled_at: Date | null }>(
+        'SELECT settled_at FROM gateway.gateway_requests WHERE relay_request_id = $1',
+        [relayRequestId],
+      )
+    )[0]!.settled_at;
 
   it.each<[string, string | null]>([
     ['whose lease still runs', null],
@@ -198,7 +266,11 @@ describe('the resume job', () => {
     const ids = calls.map(({ relayRequestId }) => relayRequestId);
     if (change) await payments(change, ids);
     await age(ids);
-    await eventually(async () => expect(new Set(await Promise.all(ids.map(async (id) => (await world.paymentOf(id)).state)))).toEqual(new Set(['completed'])));
+    await eventually(async () =>
+      expect(new Set(await Promise.all(ids.map(async (id) => (await world.paymentOf(id)).state)))).toEqual(
+        new Set(['completed']),
+      ),
+    );
     expect(await Promise.all(ids.map((id) => world.chargesOf(id)))).toEqual(ids.map(() => 1));
     await eventually(async () => expect(await Promise.all(ids.map(settledAt))).not.toContain(null));
     for (const { buyer, shop, relayRequestId } of calls) {
@@ -209,7 +281,10 @@ describe('the resume job', () => {
 
   it('is not stopped by a call that cannot be settled', async () => {
     const [bad, good] = (await unsettled(2)) as [Unsettled, Unsettled];
-    await world.db.inspect('UPDATE gateway.gateway_requests SET payment_id = $2, listing_id = $2 WHERE relay_request_id = $1', [bad.relayRequestId, newId()]);
+    await world.db.inspect(
+      'UPDATE gateway.gateway_requests SET payment_id = $2, listing_id = $2 WHERE relay_request_id = $1',
+      [bad.relayRequestId, newId()],
+    );
     await age([bad.relayRequestId, good.relayRequestId]);
     await eventually(async () => expect((await world.paymentOf(good.relayRequestId)).state).toBe('completed'));
     expect((await world.paymentOf(bad.relayRequestId)).state).toBe('in_flight');
@@ -218,8 +293,14 @@ describe('the resume job', () => {
 
   it('lets a call be that was refunded before it could be charged, and the buyer buys anew', async () => {
     const [{ buyer, shop, relayRequestId }] = (await unsettled(1)) as [Unsettled];
-    await payments("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [relayRequestId]);
-    await eventually(async () => expect((await world.history(buyer)).items).toMatchObject([{ status: 'refunded', billable: false, charged_amount: { amount_cents: 0 } }]));
+    await payments("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [
+      relayRequestId,
+    ]);
+    await eventually(async () =>
+      expect((await world.history(buyer)).items).toMatchObject([
+        { status: 'refunded', billable: false, charged_amount: { amount_cents: 0 } },
+      ]),
+    );
     expect(await world.chargesOf(relayRequestId)).toBe(0);
     const outcome = expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
     expect([outcome.reason, outcome.payment.relay_request_id === relayRequestId]).toEqual(['refund_due', false]);
@@ -227,12 +308,23 @@ describe('the resume job', () => {
 
   it('shows a call whose signature could not be settled as expired, since nothing was paid', async () => {
     const [{ buyer, relayRequestId }] = (await unsettled(1)) as [Unsettled];
-    await world.ledger.inspect('DELETE FROM payments_ledger.sandbox_transfers WHERE payment_id = (SELECT id FROM payments_ledger.payments WHERE relay_request_id = $1)', [relayRequestId]);
-    await world.db.inspect('UPDATE gateway.gateway_requests SET offer_expires_at = now() WHERE relay_request_id = $1', [relayRequestId]);
+    await world.ledger.inspect(
+      'DELETE FROM payments_ledger.sandbox_transfers WHERE payment_id = (SELECT id FROM payments_ledger.payments WHERE relay_request_id = $1)',
+      [relayRequestId],
+    );
+    await world.db.inspect('UPDATE gateway.gateway_requests SET offer_expires_at = now() WHERE relay_request_id = $1', [
+      relayRequestId,
+    ]);
     await payments("state = 'indeterminate', lease_until = NULL", [relayRequestId]);
-    await payments("state = 'expired', received_base_units = 0, transaction_hash = NULL, expires_at = now()", [relayRequestId]);
+    await payments("state = 'expired', received_base_units = 0, transaction_hash = NULL, expires_at = now()", [
+      relayRequestId,
+    ]);
     await age([relayRequestId]);
-    await eventually(async () => expect((await world.history(buyer)).items).toMatchObject([{ status: 'expired', billable: false, charged_amount: { amount_cents: 0 } }]));
+    await eventually(async () =>
+      expect((await world.history(buyer)).items).toMatchObject([
+        { status: 'expired', billable: false, charged_amount: { amount_cents: 0 } },
+      ]),
+    );
   });
 
   it('leaves an answer that came after the refund unstored and uncharged', async () => {
@@ -241,12 +333,16 @@ describe('the resume job', () => {
     const relayRequestId = await world.buy(buyer, shop);
     const call = world.call(buyer, shop, BODY, { relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
-    await payments("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [relayRequestId]);
+    await payments("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [
+      relayRequestId,
+    ]);
     await eventually(async () => expect((await world.history(buyer)).items).toMatchObject([{ status: 'refunded' }]));
     gate.letGo();
     expectOutcome(await call, 'pending');
     expect((await world.history(buyer)).items).toMatchObject([{ status: 'refunded', billable: false }]);
-    expect(expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required').reason).toBe('refund_due');
+    expect(expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required').reason).toBe(
+      'refund_due',
+    );
     expect(await world.chargesOf(relayRequestId)).toBe(0);
   });
 });

@@ -4,7 +4,16 @@ import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import * as fc from 'fast-check';
 import { setTimeout as delay } from 'node:timers/promises';
-import { as, reasonOf, refusalOf, resultOf, startGateway, type Answered, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import {
+  as,
+  reasonOf,
+  refusalOf,
+  resultOf,
+  startGateway,
+  type Answered,
+  type GatewayWorld,
+  type Shop,
+} from '../support/gateway-world.js';
 import { answer, held, startSeller } from '../support/test-seller.js';
 
 const FAILING_AFTER = 3;
@@ -23,29 +32,44 @@ describe('the health of an endpoint', () => {
   });
   afterAll(() => Promise.all([world.stop(), quick.stop()]));
 
-  const view = ({ offering }: Shop, at = world): Promise<OutputOf<typeof getEndpoint>> => at.edge.request(getEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
+  const view = ({ offering }: Shop, at = world): Promise<OutputOf<typeof getEndpoint>> =>
+    at.edge.request(getEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
   const healthOf = async (shop: Shop, at = world): Promise<[string, number]> => {
     const { status, consecutive_failures } = await view(shop, at);
     return [status, consecutive_failures];
   };
-  const test = ({ offering }: Shop, at = world): Promise<OutputOf<typeof testEndpoint>> => at.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
+  const test = ({ offering }: Shop, at = world): Promise<OutputOf<typeof testEndpoint>> =>
+    at.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
   const told = async ({ offering }: Shop, at = world): Promise<string[]> => {
-    const rows = await at.db.inspect<{ payload: unknown }>('SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id', [endpointChanged.subject]);
-    const events = rows.map(({ payload }) => endpointChanged.payload.parse(payload)).filter(({ listingId }) => listingId === offering.listingId);
+    const rows = await at.db.inspect<{ payload: unknown }>(
+      'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
+      [endpointChanged.subject],
+    );
+    const events = rows
+      .map(({ payload }) => endpointChanged.payload.parse(payload))
+      .filter(({ listingId }) => listingId === offering.listingId);
     expect(events.map(({ version }) => version)).toEqual(events.map((_, index) => index + 1));
     return events.map(({ status }) => status);
   };
   /** A purchase that can be repeated until it is delivered. */
-  const purchase = async (shop: Shop, buyer = newId(), body = `{"id":"${newId()}"}`, at = world): Promise<() => Promise<Answered>> => {
+  const purchase = async (
+    shop: Shop,
+    buyer = newId(),
+    body = `{"id":"${newId()}"}`,
+    at = world,
+  ): Promise<() => Promise<Answered>> => {
     const relayRequestId = await at.buy(buyer, shop, body);
     return () => at.answer(buyer, shop, body, { relayRequestId });
   };
-  const tests = ({ seller }: Shop): number => seller.requests.filter(({ headers }) => headers['x-market-event'] === 'endpoint.test').length;
+  const tests = ({ seller }: Shop): number =>
+    seller.requests.filter(({ headers }) => headers['x-market-event'] === 'endpoint.test').length;
   const calls = ({ seller }: Shop): number => seller.requests.length - tests({ seller } as Shop);
   /** A shop whose endpoint is failing for all that two buyers know, with purchases that were paid before it began to. */
   const failing = async (purchases = 1, at = world): Promise<{ shop: Shop; bought: (() => Promise<Answered>)[] }> => {
     const shop = await at.open();
-    const bought = await Promise.all(Array.from({ length: purchases + FAILING_AFTER }, () => purchase(shop, newId(), undefined, at)));
+    const bought = await Promise.all(
+      Array.from({ length: purchases + FAILING_AFTER }, () => purchase(shop, newId(), undefined, at)),
+    );
     shop.seller.behave(broken);
     await Promise.all(bought.slice(purchases).map((deliver) => deliver()));
     expect((await healthOf(shop, at))[0]).toBe('failing');
@@ -59,7 +83,9 @@ describe('the health of an endpoint', () => {
     const bought = await Promise.all(Array.from({ length: 8 }, () => purchase(shop)));
     await Promise.all(bought.map((deliver) => deliver()));
     expect(await healthOf(shop)).toEqual(['active', 0]);
-    await (await purchase(shop))();
+    await (
+      await purchase(shop)
+    )();
     expect(await told(shop)).toEqual(['unverified', 'active']);
   });
 
@@ -73,7 +99,11 @@ describe('the health of an endpoint', () => {
     await later!();
     expect(await healthOf(shop)).toEqual(['active', 0]);
     shop.seller.behave(broken);
-    for (const [index, expected] of [['active', 1], ['active', 2], ['failing', 3]].entries()) {
+    for (const [index, expected] of [
+      ['active', 1],
+      ['active', 2],
+      ['failing', 3],
+    ].entries()) {
       await [one!, ...others][index]!();
       expect(await healthOf(shop)).toEqual(expected);
     }
@@ -99,7 +129,9 @@ describe('the health of an endpoint', () => {
   it('is taken down by no single buyer: what repeats counts once, and its calls bring only a test of ours, once over all processes', async () => {
     const shop = await world.open();
     const [buyer, body] = [newId(), '{"break":true}'];
-    shop.seller.behave((request, response) => (request.rawBody.includes('break') ? broken(request, response) : working(request, response)));
+    shop.seller.behave((request, response) =>
+      request.rawBody.includes('break') ? broken(request, response) : working(request, response),
+    );
     const deliver = await purchase(shop, buyer, body);
     for (let repeat = 1; repeat <= 3 * FAILING_AFTER; repeat += 1) await deliver();
     expect([await healthOf(shop), tests(shop)]).toEqual([['unverified', 1], 0]);
@@ -131,7 +163,9 @@ describe('the health of an endpoint', () => {
     ['working', working, 'active', true],
   ] as const)('is told soon after it was set to be %s, without any call', async (_name, behaviour, expected, ok) => {
     const shop = await quick.open(undefined, behaviour);
-    await eventually(async () => expect(await view(shop, quick)).toMatchObject({ status: expected, last_test: { ok } }));
+    await eventually(async () =>
+      expect(await view(shop, quick)).toMatchObject({ status: expected, last_test: { ok } }),
+    );
     await quick.configure(shop, { status: 'paused', privateEndpointUrl: `${shop.seller.url}/moved` });
     const before = tests(shop);
     await delay(4 * PROBE_INTERVAL_MS);
@@ -145,7 +179,9 @@ describe('the health of an endpoint', () => {
     await eventually(() => expect(tests(shop)).toBeGreaterThanOrEqual(3));
     expect(Date.now() - since).toBeGreaterThan(2 * PROBE_INTERVAL_MS);
     const refused = await Promise.all(bought.map((deliver) => refusalOf(deliver())));
-    expect(refused.map(({ reason, declaration, details }) => [reason, declaration.kind, details])).toEqual(bought.map(() => ['delivery_postponed', 'unavailable', { endpoint_status: 'failing', retry_after_seconds: 1 }]));
+    expect(refused.map(({ reason, declaration, details }) => [reason, declaration.kind, details])).toEqual(
+      bought.map(() => ['delivery_postponed', 'unavailable', { endpoint_status: 'failing', retry_after_seconds: 1 }]),
+    );
     expect(calls(shop)).toBe(before);
     // Not an answer that a buyer could use, but an answer.
     shop.seller.behave(answer(422, 'what?'));
@@ -160,10 +196,18 @@ describe('the health of an endpoint', () => {
   it("is active again with a passing test of its owner's, and failing with another", async () => {
     const { shop } = await failing();
     expect((await test(shop)).success).toBe(false);
-    expect(await view(shop)).toMatchObject({ status: 'failing', consecutive_failures: FAILING_AFTER, last_test: { ok: false, status_code: 500 } });
+    expect(await view(shop)).toMatchObject({
+      status: 'failing',
+      consecutive_failures: FAILING_AFTER,
+      last_test: { ok: false, status_code: 500 },
+    });
     shop.seller.behave(working);
     await test(shop);
-    expect(await view(shop)).toMatchObject({ status: 'active', consecutive_failures: 0, last_test: { ok: true, status_code: 200 } });
+    expect(await view(shop)).toMatchObject({
+      status: 'active',
+      consecutive_failures: 0,
+      last_test: { ok: true, status_code: 200 },
+    });
     shop.seller.behave(broken);
     await test(shop);
     expect(await healthOf(shop)).toEqual(['failing', 0]);
@@ -198,7 +242,20 @@ describe('the health of an endpoint', () => {
 
   it('follows its rules through any run of calls, tests, pauses and moves', async () => {
     type Action = 'success' | 'failure' | 'passing test' | 'failing test' | 'pause' | 'resume' | 'move';
-    const actions = fc.array(fc.constantFrom<Action>('success', 'failure', 'failure', 'failure', 'passing test', 'failing test', 'pause', 'resume', 'move'), { minLength: 1, maxLength: 14 });
+    const actions = fc.array(
+      fc.constantFrom<Action>(
+        'success',
+        'failure',
+        'failure',
+        'failure',
+        'passing test',
+        'failing test',
+        'pause',
+        'resume',
+        'move',
+      ),
+      { minLength: 1, maxLength: 14 },
+    );
     await fc.assert(
       fc.asyncProperty(actions, async (run) => {
         const shop = await world.open();
@@ -208,7 +265,8 @@ describe('the health of an endpoint', () => {
         for (const [step, action] of run.entries()) {
           if (action === 'success' || action === 'failure') {
             shop.seller.behave(action === 'success' ? working : broken);
-            if (model.paused || model.health === 'failing') expect(await reasonOf(deliver[step]!())).toBe('delivery_postponed');
+            if (model.paused || model.health === 'failing')
+              expect(await reasonOf(deliver[step]!())).toBe('delivery_postponed');
             else await deliver[step]!();
             if (model.paused || model.health === 'failing') continue;
             model.failures = action === 'success' ? 0 : model.failures + 1;

@@ -2,7 +2,15 @@ import { getGatewayRequest, listGatewayRequests } from '@market/contracts/gatewa
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
-import { as, BODY, reasonOf, startGateway, type GatewayWorld, type HistoryEntry, type Shop } from '../support/gateway-world.js';
+import {
+  as,
+  BODY,
+  reasonOf,
+  startGateway,
+  type GatewayWorld,
+  type HistoryEntry,
+  type Shop,
+} from '../support/gateway-world.js';
 import { answer } from '../support/test-seller.js';
 
 const SECRET_BODY = '{"question":"secret of the buyer"}';
@@ -18,7 +26,10 @@ describe('the history of calls', () => {
   beforeAll(async () => {
     world = await startGateway();
     shop = await world.open({ sellerId: bob }, () => SECRET_ANSWER);
-    const failing = await world.open({ sellerId: bob, name: 'Broken' }, answer(500, '{"trace":"secret of the seller"}'));
+    const failing = await world.open(
+      { sellerId: bob, name: 'Broken' },
+      answer(500, '{"trace":"secret of the seller"}'),
+    );
     const adas = await world.open({ sellerId: ada });
     await world.answer(ada, shop, SECRET_BODY, { relayRequestId: await world.buy(ada, shop, SECRET_BODY) });
     await world.answer(ada, failing, SECRET_BODY, { relayRequestId: await world.buy(ada, failing, SECRET_BODY) });
@@ -29,38 +40,79 @@ describe('the history of calls', () => {
     await world.pay(ada, unpaid.payment.relay_request_id, 'pending');
     await world.call(ada, shop, '{"n":2}', { relayRequestId: unpaid.payment.relay_request_id });
     const over = await world.quote(ada, shop, '{"n":3}');
-    await world.db.inspect("UPDATE gateway.gateway_requests SET offer_expires_at = now() - interval '1 second' WHERE relay_request_id = $1", [over.payment.relay_request_id]);
+    await world.db.inspect(
+      "UPDATE gateway.gateway_requests SET offer_expires_at = now() - interval '1 second' WHERE relay_request_id = $1",
+      [over.payment.relay_request_id],
+    );
     // Payments are marked settled by the ledger's events.
-    await eventually(async () => expect(await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL')).toEqual([]));
+    await eventually(async () =>
+      expect(
+        await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL'),
+      ).toEqual([]),
+    );
   });
   afterAll(() => world.stop());
 
-  const brief = ({ items }: { items: HistoryEntry[] }): string[] => items.map(({ role, status }) => `${role} ${status}`);
+  const brief = ({ items }: { items: HistoryEntry[] }): string[] =>
+    items.map(({ role, status }) => `${role} ${status}`);
 
   it('shows what one bought and what one sold, newest first', async () => {
     const mine = await world.history(ada);
-    expect(brief(mine)).toEqual(['buyer expired', 'buyer payment_pending', 'buyer payment_required', 'seller succeeded', 'buyer seller_failed', 'buyer succeeded']);
+    expect(brief(mine)).toEqual([
+      'buyer expired',
+      'buyer payment_pending',
+      'buyer payment_required',
+      'seller succeeded',
+      'buyer seller_failed',
+      'buyer succeeded',
+    ]);
     expect(mine.total).toBe(6);
     expect(listGatewayRequests.output.safeParse(mine).error).toBeUndefined();
-    expect(brief(await world.history(bob))).toEqual(['seller expired', 'seller payment_pending', 'seller payment_required', 'seller payment_required', 'buyer succeeded', 'seller seller_failed', 'seller succeeded']);
+    expect(brief(await world.history(bob))).toEqual([
+      'seller expired',
+      'seller payment_pending',
+      'seller payment_required',
+      'seller payment_required',
+      'buyer succeeded',
+      'seller seller_failed',
+      'seller succeeded',
+    ]);
   });
 
   it("tells a seller no transaction of a buyer's wallet that did not pay for a call", async () => {
-    const failedFor = async (who: string): Promise<HistoryEntry> => (await world.history(who, { status: 'seller_failed' })).items[0]!;
-    expect((await failedFor(ada)).payment).toMatchObject({ relay_request_id: expect.stringMatching(/^0x/) as string, transaction_hash: expect.stringMatching(/^0x/) as string });
+    const failedFor = async (who: string): Promise<HistoryEntry> =>
+      (await world.history(who, { status: 'seller_failed' })).items[0]!;
+    expect((await failedFor(ada)).payment).toMatchObject({
+      relay_request_id: expect.stringMatching(/^0x/) as string,
+      transaction_hash: expect.stringMatching(/^0x/) as string,
+    });
     expect((await failedFor(bob)).payment).toMatchObject({ relay_request_id: null, transaction_hash: null });
   });
 
   it('shows a seller no digest of a body that it was never sent', async () => {
-    const digests = (who: string, status: HistoryEntry['status']) => world.history(who, { status }).then(({ items }) => items.map(({ request_digest }) => request_digest));
-    for (const status of ['payment_required', 'payment_pending', 'expired'] as const) expect(new Set(await digests(bob, status))).toEqual(new Set([null]));
-    expect([await digests(ada, 'payment_required'), await digests(ada, 'payment_pending')]).toEqual([[digestOf('{"n":1}')], [digestOf('{"n":2}')]]);
+    const digests = (who: string, status: HistoryEntry['status']) =>
+      world.history(who, { status }).then(({ items }) => items.map(({ request_digest }) => request_digest));
+    for (const status of ['payment_required', 'payment_pending', 'expired'] as const)
+      expect(new Set(await digests(bob, status))).toEqual(new Set([null]));
+    expect([await digests(ada, 'payment_required'), await digests(ada, 'payment_pending')]).toEqual([
+      [digestOf('{"n":1}')],
+      [digestOf('{"n":2}')],
+    ]);
     expect(await digests(bob, 'seller_failed')).toEqual([digestOf(SECRET_BODY)]);
   });
 
   it('shows a buyer no digest of an answer that is not settled', async () => {
-    const digests = async () => (await Promise.all([ada, bob].map((who) => world.history(who, { status: 'succeeded', listingId: shop.offering.listingId })))).map(({ items }) => items[0]!.response_digest);
-    const settle = (at: string) => world.db.inspect(`UPDATE gateway.gateway_requests SET settled_at = ${at} WHERE buyer_id = $1 AND listing_id = $2 AND billable`, [ada, shop.offering.listingId]);
+    const digests = async () =>
+      (
+        await Promise.all(
+          [ada, bob].map((who) => world.history(who, { status: 'succeeded', listingId: shop.offering.listingId })),
+        )
+      ).map(({ items }) => items[0]!.response_digest);
+    const settle = (at: string) =>
+      world.db.inspect(
+        `UPDATE gateway.gateway_requests SET settled_at = ${at} WHERE buyer_id = $1 AND listing_id = $2 AND billable`,
+        [ada, shop.offering.listingId],
+      );
     await settle('NULL');
     expect(await digests()).toEqual([null, digestOf(SECRET_ANSWER)]);
     await settle('now()');
@@ -83,7 +135,13 @@ describe('the history of calls', () => {
       billable: true,
       charged_amount: { amount_cents: 25, currency: 'USD' },
       fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
-      payment: { provider: 'sandbox', scheme: 'deposit', network: 'eip155:84532', relay_request_id: expect.stringMatching(/^0x/) as string, transaction_hash: expect.stringMatching(/^0x/) as string },
+      payment: {
+        provider: 'sandbox',
+        scheme: 'deposit',
+        network: 'eip155:84532',
+        relay_request_id: expect.stringMatching(/^0x/) as string,
+        transaction_hash: expect.stringMatching(/^0x/) as string,
+      },
       seller_status_code: 200,
       latency_ms: expect.any(Number) as number,
       error_code: null,
@@ -97,8 +155,15 @@ describe('the history of calls', () => {
   });
 
   it('charges nothing for what was not delivered', async () => {
-    for (const entry of (await world.history(ada, { role: 'buyer' })).items.filter(({ status }) => status !== 'succeeded')) {
-      expect([entry.billable === true, entry.charged_amount.amount_cents, entry.fees.fee_amount_cents, entry.fees.seller_receives_cents]).toEqual([false, 0, 0, 0]);
+    for (const entry of (await world.history(ada, { role: 'buyer' })).items.filter(
+      ({ status }) => status !== 'succeeded',
+    )) {
+      expect([
+        entry.billable === true,
+        entry.charged_amount.amount_cents,
+        entry.fees.fee_amount_cents,
+        entry.fees.seller_receives_cents,
+      ]).toEqual([false, 0, 0, 0]);
     }
   });
 
@@ -125,7 +190,12 @@ describe('the history of calls', () => {
 
   it('is cut into pages that add up, and is empty beyond the end', async () => {
     const pages = await Promise.all([1, 2, 3, 1_000_000_000].map((page) => world.history(ada, { page, limit: 4 })));
-    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([[4, 6], [2, 6], [0, 6], [0, 6]]);
+    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([
+      [4, 6],
+      [2, 6],
+      [0, 6],
+      [0, 6],
+    ]);
     expect(pages.flatMap(({ items }) => items)).toEqual((await world.history(ada)).items);
   });
 
@@ -138,22 +208,40 @@ describe('the history of calls', () => {
        FROM generate_series(1, 40000) n`,
       [busy, shop.offering.listingId],
     );
-    await eventually(async () => {
-      await world.db.inspect('VACUUM ANALYZE gateway.gateway_requests');
-      expect(await world.db.inspect("SELECT 1 FROM pg_class WHERE oid = 'gateway.gateway_requests'::regclass AND relallvisible > relpages / 2")).toHaveLength(1);
-      // An older snapshot in the same database holds the visibility map back until it ends.
-    }, { withinMs: 20_000 });
+    await eventually(
+      async () => {
+        await world.db.inspect('VACUUM ANALYZE gateway.gateway_requests');
+        expect(
+          await world.db.inspect(
+            "SELECT 1 FROM pg_class WHERE oid = 'gateway.gateway_requests'::regclass AND relallvisible > relpages / 2",
+          ),
+        ).toHaveLength(1);
+        // An older snapshot in the same database holds the visibility map back until it ends.
+      },
+      { withinMs: 20_000 },
+    );
     const last = await world.history(busy, { page: 40, limit: 100 });
     expect([last.total, last.items.length]).toEqual([4_000, 100]);
-    expect(last.items.map(({ created_at }) => created_at)).toEqual(last.items.map(({ created_at }) => created_at).toSorted().reverse());
+    expect(last.items.map(({ created_at }) => created_at)).toEqual(
+      last.items
+        .map(({ created_at }) => created_at)
+        .toSorted()
+        .reverse(),
+    );
     expect((await world.history(busy, { role: 'seller', status: 'seller_failed' })).total).toBe(0);
     expect((await world.history(busy, { role: 'buyer', status: 'seller_failed' })).total).toBe(1_000);
-    expect((await world.history(busy, { from: new Date(Date.now() - 60 * 60_000 - 30_000).toISOString() })).total).toBe(6);
+    expect((await world.history(busy, { from: new Date(Date.now() - 60 * 60_000 - 30_000).toISOString() })).total).toBe(
+      6,
+    );
     const plans = await Promise.all(
       [
         `SELECT count(*) FROM gateway.gateway_requests g WHERE g.buyer_id = '${busy}'`,
         `SELECT g.id, g.created_at FROM gateway.gateway_requests g WHERE g.seller_id = '${busy}' ORDER BY g.created_at DESC, g.id DESC LIMIT 100 + 5000`,
-      ].map(async (statement) => (await world.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`)).map((line) => line['QUERY PLAN']).join('\n')),
+      ].map(async (statement) =>
+        (await world.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`))
+          .map((line) => line['QUERY PLAN'])
+          .join('\n'),
+      ),
     );
     for (const plan of plans) expect(plan).toMatch(/Index Only Scan using gateway_requests_(buyer|seller)/);
   });
@@ -161,9 +249,17 @@ describe('the history of calls', () => {
   it('shows a single call to its two sides and to nobody else', async () => {
     const [entry] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
     expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);
-    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({ ...entry, role: 'seller', payment: { ...entry!.payment, relay_request_id: null } });
-    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(stranger)))).toBe('gateway_request_not_found');
-    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: newId() }, as(ada)))).toBe('gateway_request_not_found');
+    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({
+      ...entry,
+      role: 'seller',
+      payment: { ...entry!.payment, relay_request_id: null },
+    });
+    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(stranger)))).toBe(
+      'gateway_request_not_found',
+    );
+    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: newId() }, as(ada)))).toBe(
+      'gateway_request_not_found',
+    );
     expect((await world.history(newId())).total).toBe(0);
   });
 });

@@ -1,7 +1,15 @@
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
-import { BODY, expectOutcome, reasonOf, resultOf, startGateway, type Answered, type GatewayWorld } from '../support/gateway-world.js';
+import {
+  BODY,
+  expectOutcome,
+  reasonOf,
+  resultOf,
+  startGateway,
+  type Answered,
+  type GatewayWorld,
+} from '../support/gateway-world.js';
 import { answer, held } from '../support/test-seller.js';
 
 const OTHER_BODY = '{"city":"Bern"}';
@@ -19,8 +27,12 @@ describe('an Idempotency-Key on the paid call', () => {
     expect((await world.quote(buyer, shop, BODY, { key })).payment.relay_request_id).toBe(relayRequestId);
     const first = await world.answer(buyer, shop, BODY, { key, relayRequestId });
     expect(first.idempotencyReplayed).toBe(false);
-    for (let repeat = 0; repeat < 3; repeat += 1) expect(await world.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
-    expect(await world.answer(buyer, shop, BODY, { key, relayRequestId })).toEqual({ ...first, idempotencyReplayed: true });
+    for (let repeat = 0; repeat < 3; repeat += 1)
+      expect(await world.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
+    expect(await world.answer(buyer, shop, BODY, { key, relayRequestId })).toEqual({
+      ...first,
+      idempotencyReplayed: true,
+    });
     expect(shop.seller.requests).toHaveLength(1);
     expect(await world.chargesOf(relayRequestId)).toBe(1);
   });
@@ -60,31 +72,53 @@ describe('an Idempotency-Key on the paid call', () => {
       const entries = Object.entries(value);
       return `{${(variant % 2 ? entries.toReversed() : entries).map(([name, inner]) => `${' '.repeat(variant)}${JSON.stringify(name)}: ${JSON.stringify(inner)}`).join(' ,')}}`;
     };
-    const bodies = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(fc.integer(), fc.string({ maxLength: 5 })), { maxKeys: 4 });
+    const bodies = fc.dictionary(fc.string({ maxLength: 5 }), fc.oneof(fc.integer(), fc.string({ maxLength: 5 })), {
+      maxKeys: 4,
+    });
     await fc.assert(
       fc.asyncProperty(bodies, fc.nat(3), async (body, variant) => {
         const key = newId();
         const { dataJson } = await world.answer(buyer, shop, spell(body, 0), { key });
-        expect(await world.answer(buyer, shop, spell(body, variant), { key })).toEqual({ outcome: 'answered', dataJson, idempotencyReplayed: true });
-        expect(await reasonOf(world.call(buyer, shop, spell({ ...body, another: 1 }, variant), { key }))).toBe('idempotency_key_reused');
+        expect(await world.answer(buyer, shop, spell(body, variant), { key })).toEqual({
+          outcome: 'answered',
+          dataJson,
+          idempotencyReplayed: true,
+        });
+        expect(await reasonOf(world.call(buyer, shop, spell({ ...body, another: 1 }, variant), { key }))).toBe(
+          'idempotency_key_reused',
+        );
       }),
       { numRuns: 40 },
     );
   });
 
   it("is its account's own: the same key of another buyer is another call", async () => {
-    const [shop, key] = [await world.open(undefined, ({ headers }) => `{"for":"${String(headers['x-market-buyer-id'])}"}`), newId()];
+    const [shop, key] = [
+      await world.open(undefined, ({ headers }) => `{"for":"${String(headers['x-market-buyer-id'])}"}`),
+      newId(),
+    ];
     const buyers = Array.from({ length: 5 }, () => newId());
-    const answers = await Promise.all(buyers.map(async (buyer) => world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) })));
-    expect(answers.map((outcome) => resultOf(outcome).seller_response)).toEqual(buyers.map((buyer) => ({ for: buyer })));
-    expect(await Promise.all(buyers.map(async (buyer) => (await world.answer(buyer, shop, BODY, { key })).dataJson))).toEqual(answers.map(({ dataJson }) => dataJson));
+    const answers = await Promise.all(
+      buyers.map(async (buyer) =>
+        world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) }),
+      ),
+    );
+    expect(answers.map((outcome) => resultOf(outcome).seller_response)).toEqual(
+      buyers.map((buyer) => ({ for: buyer })),
+    );
+    expect(
+      await Promise.all(buyers.map(async (buyer) => (await world.answer(buyer, shop, BODY, { key })).dataJson)),
+    ).toEqual(answers.map(({ dataJson }) => dataJson));
     await expect(world.quote(newId(), shop, BODY, { key })).resolves.toBeDefined();
   });
 
   it('keeps no failure: the seller is called again for the same key', async () => {
     const [buyer, shop, key] = [newId(), await world.open(undefined, answer(503, '{}')), newId()];
     const relayRequestId = await world.buy(buyer, shop, BODY, { key });
-    for (let attempt = 1; attempt <= 2; attempt += 1) expect(resultOf(await world.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({ billable: false });
+    for (let attempt = 1; attempt <= 2; attempt += 1)
+      expect(resultOf(await world.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({
+        billable: false,
+      });
     shop.seller.behave(() => '{"ok":true}');
     expect(resultOf(await world.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({ billable: true });
     expect(shop.seller.requests).toHaveLength(3);
@@ -92,9 +126,15 @@ describe('an Idempotency-Key on the paid call', () => {
 
   it('buys one call, whatever other payment it is sent with later', async () => {
     const [buyer, shop, key] = [newId(), await world.open(), newId()];
-    const first = await world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) });
+    const first = await world.answer(buyer, shop, BODY, {
+      key,
+      relayRequestId: await world.buy(buyer, shop, BODY, { key }),
+    });
     const second = await world.buy(buyer, shop);
-    expect(await world.answer(buyer, shop, BODY, { key, relayRequestId: second })).toEqual({ ...first, idempotencyReplayed: true });
+    expect(await world.answer(buyer, shop, BODY, { key, relayRequestId: second })).toEqual({
+      ...first,
+      idempotencyReplayed: true,
+    });
     expect((await world.paymentOf(second)).state).toBe('verified');
     expect((await world.answer(buyer, shop, BODY, { relayRequestId: second })).dataJson).not.toBe(first.dataJson);
   });
@@ -119,7 +159,10 @@ describe('an Idempotency-Key on the paid call', () => {
 
   it('replays what was delivered when the listing is gone', async () => {
     const [buyer, shop, key] = [newId(), await world.open(), newId()];
-    const first = await world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) });
+    const first = await world.answer(buyer, shop, BODY, {
+      key,
+      relayRequestId: await world.buy(buyer, shop, BODY, { key }),
+    });
     world.catalog.remove(shop.offering);
     await eventually(async () => expect(await reasonOf(world.call(buyer, shop, OTHER_BODY))).toBe('listing_not_found'));
     expect(await world.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
@@ -127,16 +170,25 @@ describe('an Idempotency-Key on the paid call', () => {
 
   it('remembers a refused route, so that the next route comes with a new key', async () => {
     const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '1000' }), newId()];
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe('payment_route_minimum_not_met');
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe('payment_route_minimum_not_met');
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'SOL' }))).toBe('idempotency_key_reused');
+    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe(
+      'payment_route_minimum_not_met',
+    );
+    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe(
+      'payment_route_minimum_not_met',
+    );
+    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'SOL' }))).toBe(
+      'idempotency_key_reused',
+    );
     await world.quote(buyer, shop, BODY, { key: newId(), originCurrency: 'SOL' });
   });
 
   it('is forgotten after a day', async () => {
     const [buyer, shop, key] = [newId(), await world.open(), newId()];
     await world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) });
-    await world.db.inspect("UPDATE gateway.call_keys SET created_at = now() - interval '24 hours 1 second' WHERE key = $1", [key]);
+    await world.db.inspect(
+      "UPDATE gateway.call_keys SET created_at = now() - interval '24 hours 1 second' WHERE key = $1",
+      [key],
+    );
     const fresh = await world.quote(buyer, shop, OTHER_BODY, { key });
     expect(fresh.payment.status).toBe('pending');
     expect(await reasonOf(world.call(buyer, shop, BODY, { key }))).toBe('idempotency_key_reused');
@@ -145,7 +197,11 @@ describe('an Idempotency-Key on the paid call', () => {
   describe('on a listing of price 0', () => {
     it('calls the seller for one answer, also for 32 at once; without a key each request is a call', async () => {
       let calls = 0;
-      const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, () => `{"call":${(calls += 1)}}`), newId()];
+      const [buyer, shop, key] = [
+        newId(),
+        await world.open({ priceMicros: '0' }, () => `{"call":${(calls += 1)}}`),
+        newId(),
+      ];
       const settled = await Promise.all(Array.from({ length: 32 }, () => world.call(buyer, shop, BODY, { key })));
       const answers = settled.filter((outcome): outcome is Answered => outcome.outcome === 'answered');
       expect(answers.length).toBeGreaterThan(0);
@@ -154,12 +210,21 @@ describe('an Idempotency-Key on the paid call', () => {
       expect(replay.idempotencyReplayed).toBe(true);
       expect(new Set([...answers, replay].map(({ dataJson }) => dataJson)).size).toBe(1);
       expect(shop.seller.requests).toHaveLength(1);
-      expect(resultOf(replay)).toMatchObject({ billable: true, charged_amount: { amount_cents: 0 }, fees: { fee_rate: 0, fee_amount_cents: 0, seller_receives_cents: 0 }, seller_response: { call: 1 } });
+      expect(resultOf(replay)).toMatchObject({
+        billable: true,
+        charged_amount: { amount_cents: 0 },
+        fees: { fee_rate: 0, fee_amount_cents: 0, seller_receives_cents: 0 },
+        seller_response: { call: 1 },
+      });
 
       await world.answer(buyer, shop, BODY, {});
       await world.answer(buyer, shop, BODY, {});
       expect(shop.seller.requests).toHaveLength(3);
-      expect((await world.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([['succeeded', null], ['succeeded', null], ['succeeded', null]]);
+      expect((await world.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([
+        ['succeeded', null],
+        ['succeeded', null],
+        ['succeeded', null],
+      ]);
     });
 
     it('is held by a lease that its process renews, and is free within three seconds of its death', async () => {
@@ -168,16 +233,30 @@ describe('an Idempotency-Key on the paid call', () => {
       const first = world.call(buyer, shop, BODY, { key });
       const id = await eventually(async () => {
         expect(shop.seller.requests).toHaveLength(1);
-        return (await world.db.inspect<{ id: string }>('SELECT id FROM gateway.gateway_requests WHERE buyer_id = $1', [buyer]))[0]!.id;
+        return (
+          await world.db.inspect<{ id: string }>('SELECT id FROM gateway.gateway_requests WHERE buyer_id = $1', [buyer])
+        )[0]!.id;
       });
-      const secondsLeft = async (): Promise<number> => Number((await world.db.inspect<{ left: string }>('SELECT extract(epoch FROM lease_until - now()) AS left FROM gateway.gateway_requests WHERE id = $1', [id]))[0]!.left);
+      const secondsLeft = async (): Promise<number> =>
+        Number(
+          (
+            await world.db.inspect<{ left: string }>(
+              'SELECT extract(epoch FROM lease_until - now()) AS left FROM gateway.gateway_requests WHERE id = $1',
+              [id],
+            )
+          )[0]!.left,
+        );
       const firstEnd = Date.now() + 1_000 * (await secondsLeft());
-      await eventually(async () => expect([Date.now() > firstEnd, (await secondsLeft()) > 0]).toEqual([true, true]), { withinMs: 10_000 });
+      await eventually(async () => expect([Date.now() > firstEnd, (await secondsLeft()) > 0]).toEqual([true, true]), {
+        withinMs: 10_000,
+      });
       expect(await secondsLeft()).toBeLessThan(3);
       expect(await world.call(buyer, shop, BODY, { key })).toMatchObject({ outcome: 'pending' });
       // As after a crash: the process has the call no more. Its own fence is old then, and its lease is renewed no longer.
       await world.db.inspect('UPDATE gateway.gateway_requests SET fence = fence + 1 WHERE id = $1', [id]);
-      const second = eventually(async () => expectOutcome(await world.call(buyer, shop, BODY, { key }), 'answered'), { withinMs: 10_000 });
+      const second = eventually(async () => expectOutcome(await world.call(buyer, shop, BODY, { key }), 'answered'), {
+        withinMs: 10_000,
+      });
       await eventually(() => expect(shop.seller.requests).toHaveLength(2), { withinMs: 4_000 });
       hanging.letGo();
       expect((await second).dataJson).toBe(expectOutcome(await first, 'answered').dataJson);
@@ -189,13 +268,19 @@ describe('an Idempotency-Key on the paid call', () => {
       world.catalog.offer({ ...shop.offering, priceMicros: '0' });
       await eventually(async () => expect((await world.call(newId(), shop)).outcome).toBe('answered'));
       shop.seller.requests.length = 0;
-      const [free, ...others] = await Promise.all(Array.from({ length: 8 }, () => eventually(() => world.answer(buyer, shop, BODY, { key }))));
+      const [free, ...others] = await Promise.all(
+        Array.from({ length: 8 }, () => eventually(() => world.answer(buyer, shop, BODY, { key }))),
+      );
       expect(new Set(others.map(({ dataJson }) => dataJson))).toEqual(new Set([free!.dataJson]));
       expect([resultOf(free!).charged_amount.amount_cents, shop.seller.requests.length]).toEqual([0, 1]);
 
       await world.pay(buyer, payment.relay_request_id);
       const paid = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id }));
-      expect([paid.charged_amount.amount_cents, await world.chargesOf(payment.relay_request_id), shop.seller.requests.length]).toEqual([25, 1, 2]);
+      expect([
+        paid.charged_amount.amount_cents,
+        await world.chargesOf(payment.relay_request_id),
+        shop.seller.requests.length,
+      ]).toEqual([25, 1, 2]);
       expect(paid.request_id).not.toBe(resultOf(free!).request_id);
       expect((await world.answer(buyer, shop, BODY, { key })).dataJson).toBe(free!.dataJson);
     });
@@ -205,19 +290,34 @@ describe('an Idempotency-Key on the paid call', () => {
       const failed = resultOf(await world.answer(buyer, shop, BODY, { key }));
       expect(failed).toMatchObject({ billable: false, recovery: { next_action: 'retry_after_delay' } });
       shop.seller.behave(answer(404, '{}'));
-      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: false, seller_status_code: 404, recovery: { next_action: 'fix_request' } });
+      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({
+        billable: false,
+        seller_status_code: 404,
+        recovery: { next_action: 'fix_request' },
+      });
       shop.seller.behave(() => '{"ok":true}');
-      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: true, request_id: failed.request_id });
+      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({
+        billable: true,
+        request_id: failed.request_id,
+      });
       expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '2', '3']);
     });
 
     it('takes a call over whose process died with it', async () => {
       const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
       await world.answer(buyer, shop, BODY, { key });
-      const lease = (until: string): Promise<unknown> => world.db.inspect(`UPDATE gateway.gateway_requests SET status = 'forwarding', lease_until = now() + interval '${until}' WHERE buyer_id = $1`, [buyer]);
+      const lease = (until: string): Promise<unknown> =>
+        world.db.inspect(
+          `UPDATE gateway.gateway_requests SET status = 'forwarding', lease_until = now() + interval '${until}' WHERE buyer_id = $1`,
+          [buyer],
+        );
       shop.seller.behave(() => '{"ok":true}');
       await lease('1 minute');
-      expect(await world.call(buyer, shop, BODY, { key })).toEqual({ outcome: 'pending', retryAfterSeconds: 1, reason: 'call_in_progress' });
+      expect(await world.call(buyer, shop, BODY, { key })).toEqual({
+        outcome: 'pending',
+        retryAfterSeconds: 1,
+        reason: 'call_in_progress',
+      });
       expect((await world.history(buyer)).items).toMatchObject([{ status: 'forwarding' }]);
       await lease('-1 second');
       expect((await world.history(buyer)).items).toMatchObject([{ status: 'seller_failed' }]);

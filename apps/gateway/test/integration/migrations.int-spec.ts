@@ -10,6 +10,8 @@ describe('the schema of gateway', () => {
 
   it('has the columns that the entities say', async () => {
     const pending = await db.database.dataSource.driver.createSchemaBuilder().log();
-    expect(pending.upQueries.map(({ query }) => query).filter((query) => /COLUMN|CREATE TABLE|DROP TABLE/.test(query))).toEqual([]);
+    expect(
+      pending.upQueries.map(({ query }) => query).filter((query) => /COLUMN|CREATE TABLE|DROP TABLE/.test(query)),
+    ).toEqual([]);
   });
 });

@@ -6,7 +6,18 @@ import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { as, BODY, expectOutcome, reasonOf, refusalOf, resultOf, startGateway, type CallOptions, type GatewayWorld, type Outcome } from '../support/gateway-world.js';
+import {
+  as,
+  BODY,
+  expectOutcome,
+  reasonOf,
+  refusalOf,
+  resultOf,
+  startGateway,
+  type CallOptions,
+  type GatewayWorld,
+  type Outcome,
+} from '../support/gateway-world.js';
 import { answer, held } from '../support/test-seller.js';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -31,7 +42,11 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     expect([payment.status, payment.fees.gross_amount, reason]).toEqual(['pending', 0.25, undefined]);
     expect(shop.seller.requests).toEqual([]);
     const relayRequestId = payment.relay_request_id;
-    expect(await world.call(buyer, shop, BODY, { relayRequestId })).toEqual({ outcome: 'payment_required', payment, reason: 'unpaid' });
+    expect(await world.call(buyer, shop, BODY, { relayRequestId })).toEqual({
+      outcome: 'payment_required',
+      payment,
+      reason: 'unpaid',
+    });
 
     await world.pay(buyer, relayRequestId);
     const first = await world.answer(buyer, shop, BODY, { relayRequestId, traceparent: TRACEPARENT });
@@ -39,24 +54,42 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     expect(first.dataJson).toBe(
       `{"request_id":"${result.request_id}","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},"fees":{"fee_rate":0.05,"fee_amount_cents":1.25,"seller_receives_cents":23.75},"seller_status_code":200,"seller_response":{"weather":"Föhn","temperature":21.50}}`,
     );
-    for (let repeat = 0; repeat < 5; repeat += 1) expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(first.dataJson);
+    for (let repeat = 0; repeat < 5; repeat += 1)
+      expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(first.dataJson);
     expect(shop.seller.requests).toHaveLength(1);
     expect(await world.chargesOf(relayRequestId)).toBe(1);
 
     const [request] = shop.seller.requests;
     expect(request!.rawBody).toBe(BODY);
-    expect(verifyRequest({ ...request!, secret: shop.secret })).toEqual({ requestId: result.request_id, timestamp: expect.any(Date) as Date, event: 'gateway.call', listingId: shop.offering.listingId, buyerId: buyer, attempt: 1 });
+    expect(verifyRequest({ ...request!, secret: shop.secret })).toEqual({
+      requestId: result.request_id,
+      timestamp: expect.any(Date) as Date,
+      event: 'gateway.call',
+      listingId: shop.offering.listingId,
+      buyerId: buyer,
+      attempt: 1,
+    });
     expect(request!.headers.traceparent).toBe(TRACEPARENT);
-    expect(Object.keys(request!.headers).filter((name) => /authorization|cookie|relay|idempotency/.test(name))).toEqual([]);
+    expect(Object.keys(request!.headers).filter((name) => /authorization|cookie|relay|idempotency/.test(name))).toEqual(
+      [],
+    );
 
-    const receipts = await Promise.all([buyer, shop.offering.sellerId].map((who) => world.edge.request(listReceipts, { page: 1, limit: 10 }, as(who))));
-    expect(receipts.map(({ items }) => items.map(({ recipient_type, gross_amount, net_amount }) => [recipient_type, gross_amount, net_amount]))).toEqual([[['buyer', 0.25, 0.2375]], [['seller', 0.25, 0.2375]]]);
+    const receipts = await Promise.all(
+      [buyer, shop.offering.sellerId].map((who) => world.edge.request(listReceipts, { page: 1, limit: 10 }, as(who))),
+    );
+    expect(
+      receipts.map(({ items }) =>
+        items.map(({ recipient_type, gross_amount, net_amount }) => [recipient_type, gross_amount, net_amount]),
+      ),
+    ).toEqual([[['buyer', 0.25, 0.2375]], [['seller', 0.25, 0.2375]]]);
   });
 
   it('calls the seller once and charges once for 64 retries at once, and gives all who are answered equal bytes', async () => {
     const [buyer, shop] = [newId(), await world.open(undefined, async () => `{"drawn":"${newId()}"}`)];
     const relayRequestId = await world.buy(buyer, shop);
-    const outcomes = await Promise.all(Array.from({ length: 64 }, () => world.call(buyer, shop, BODY, { relayRequestId })));
+    const outcomes = await Promise.all(
+      Array.from({ length: 64 }, () => world.call(buyer, shop, BODY, { relayRequestId })),
+    );
     const bytes = outcomes.map((outcome) => expectOutcome(outcome, 'answered').dataJson);
     expect(new Set(bytes).size).toBe(1);
     expect(shop.seller.requests).toHaveLength(1);
@@ -70,11 +103,15 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     const first = world.call(buyer, shop, BODY, { relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     // Its own deadline is what ends the wait here: one second before it, whoever waits is told to come back.
-    const impatient = await Promise.all([1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })));
+    const impatient = await Promise.all(
+      [1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })),
+    );
     for (const outcome of impatient) expect(expectOutcome(outcome, 'pending').relayRequestId).toBe(relayRequestId);
     const patient = [1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId }));
     seller.letGo();
-    const bytes = (await Promise.all([first, ...patient])).map((outcome) => expectOutcome(outcome, 'answered').dataJson);
+    const bytes = (await Promise.all([first, ...patient])).map(
+      (outcome) => expectOutcome(outcome, 'answered').dataJson,
+    );
     expect(new Set(bytes).size).toBe(1);
     expect(shop.seller.requests).toHaveLength(1);
   });
@@ -84,9 +121,17 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     const relayRequestId = await world.buy(buyer, shop);
     const before = await world.paymentOf(relayRequestId);
     expect(await reasonOf(world.call(newId(), shop, BODY, { relayRequestId }))).toBe('payment_not_found');
-    expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe('payment_not_found');
+    expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe(
+      'payment_not_found',
+    );
     expect(await reasonOf(world.call(buyer, other, BODY, { relayRequestId }))).toBe('listing_mismatch');
-    for (const body of ['{"city":"Zürich","days":4}', '{"city":"Zürich"}', '{"city":"Zürich","days":3,"x":null}', '{"city":"Zu\u0308rich","days":3}', '{"days":"3","city":"Zürich"}']) {
+    for (const body of [
+      '{"city":"Zürich","days":4}',
+      '{"city":"Zürich"}',
+      '{"city":"Zürich","days":3,"x":null}',
+      '{"city":"Zu\u0308rich","days":3}',
+      '{"days":"3","city":"Zürich"}',
+    ]) {
       expect(await reasonOf(world.call(buyer, shop, body, { relayRequestId }))).toBe('request_body_mismatch');
     }
     expect(await world.paymentOf(relayRequestId)).toEqual(before);
@@ -101,7 +146,9 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     const [buyer, shop] = [newId(), await world.open()];
     const relayRequestId = await world.buy(buyer, shop, BODY, { ref: shop.offering.slug });
     const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
-    expect((await world.answer(buyer, shop, BODY, { relayRequestId, ref: shop.offering.slug })).dataJson).toBe(dataJson);
+    expect((await world.answer(buyer, shop, BODY, { relayRequestId, ref: shop.offering.slug })).dataJson).toBe(
+      dataJson,
+    );
   });
 
   it('gives the same offer to 32 unpaid calls at once, and one history entry', async () => {
@@ -121,7 +168,10 @@ describe('the paid call', () => {
   afterAll(() => world.stop());
 
   it.each([
-    ['numbers no double holds', '{"n":123456789012345678901234567890,"f":0.1000000000000000055511151231257827,"e":1E+400,"z":-0.0}'],
+    [
+      'numbers no double holds',
+      '{"n":123456789012345678901234567890,"f":0.1000000000000000055511151231257827,"e":1E+400,"z":-0.0}',
+    ],
     ['spelling, order and spaces', '{ "b" : 1 , "a":[ 1,2 ],"\\u0061":"\\/" }\n'],
     ['repeated keys', '{"a":1,"a":2}'],
     ['a bare value', '"just text"'],
@@ -141,7 +191,13 @@ describe('the paid call', () => {
     const relayRequestId = payment.relay_request_id;
     await world.pay(buyer, relayRequestId, 'underpaid');
     const outcome = expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
-    expect(outcome).toEqual({ outcome: 'payment_required', reason: 'underpaid', received: '0.125', missing: '0.125', payment: { ...payment, status: 'underpaid', x402: null } });
+    expect(outcome).toEqual({
+      outcome: 'payment_required',
+      reason: 'underpaid',
+      received: '0.125',
+      missing: '0.125',
+      payment: { ...payment, status: 'underpaid', x402: null },
+    });
     await world.pay(buyer, relayRequestId);
     await world.answer(buyer, shop, BODY, { relayRequestId });
   });
@@ -149,35 +205,63 @@ describe('the paid call', () => {
   it.each([
     ['has failed', 'failed', 'payment_failed'],
     ['came late', 'late', 'refund_due'],
-  ] as const)('asks for a fresh payment after one that %s, all at once for one and the same', async (_name, outcome, reason) => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const { payment } = await world.quote(buyer, shop);
-    await world.pay(buyer, payment.relay_request_id, outcome);
-    const again = await Promise.all(Array.from({ length: 16 }, () => world.quote(buyer, shop, BODY, { relayRequestId: payment.relay_request_id })));
-    expect(new Set(again.map((quote) => quote.reason))).toEqual(new Set([reason]));
-    expect(new Set(again.map((quote) => quote.payment.relay_request_id)).size).toBe(1);
-    expect(again[0]!.payment.relay_request_id).not.toBe(payment.relay_request_id);
-  });
+  ] as const)(
+    'asks for a fresh payment after one that %s, all at once for one and the same',
+    async (_name, outcome, reason) => {
+      const [buyer, shop] = [newId(), await world.open()];
+      const { payment } = await world.quote(buyer, shop);
+      await world.pay(buyer, payment.relay_request_id, outcome);
+      const again = await Promise.all(
+        Array.from({ length: 16 }, () => world.quote(buyer, shop, BODY, { relayRequestId: payment.relay_request_id })),
+      );
+      expect(new Set(again.map((quote) => quote.reason))).toEqual(new Set([reason]));
+      expect(new Set(again.map((quote) => quote.payment.relay_request_id)).size).toBe(1);
+      expect(again[0]!.payment.relay_request_id).not.toBe(payment.relay_request_id);
+    },
+  );
 
   it('is judged by its own signature, key and route, whoever else tries the same offer at the same time', async () => {
     const [buyer, shop] = [newId(), await world.open()];
     const { payment } = await world.quote(buyer, shop);
     const relayRequestId = payment.relay_request_id;
-    const badSignature = JSON.stringify({ x402Version: 2, accepted: payment.x402, payload: { signature: `0x${'11'.repeat(65)}`, authorization: { from: `0x${'22'.repeat(20)}`, to: payment.x402!.payTo, value: payment.x402!.amount, validAfter: '0', validBefore: '99999999999', nonce: `0x${'33'.repeat(32)}` } } });
+    const badSignature = JSON.stringify({
+      x402Version: 2,
+      accepted: payment.x402,
+      payload: {
+        signature: `0x${'11'.repeat(65)}`,
+        authorization: {
+          from: `0x${'22'.repeat(20)}`,
+          to: payment.x402!.payTo,
+          value: payment.x402!.amount,
+          validAfter: '0',
+          validBefore: '99999999999',
+          nonce: `0x${'33'.repeat(32)}`,
+        },
+      },
+    });
     const together = async (...attempts: CallOptions[]): Promise<PromiseSettledResult<Outcome>[]> => {
       const before = world.transport.sent(claimPayment);
       const release = world.transport.hold(claimPayment);
-      const outcomes = Promise.allSettled(attempts.map((attempt) => world.call(buyer, shop, BODY, { relayRequestId, ...attempt })));
+      const outcomes = Promise.allSettled(
+        attempts.map((attempt) => world.call(buyer, shop, BODY, { relayRequestId, ...attempt })),
+      );
       await eventually(() => expect(world.transport.sent(claimPayment)).toBe(before + attempts.length));
       release();
       return outcomes;
     };
     const unpaid = await together({ authorization: '{}' }, { authorization: badSignature }, {});
-    expect(unpaid).toMatchObject([{ value: { rejection: { reason: 'invalid_payload' } } }, { value: { rejection: { reason: 'invalid_exact_evm_signature' } } }, { value: { reason: 'unpaid' } }]);
+    expect(unpaid).toMatchObject([
+      { value: { rejection: { reason: 'invalid_payload' } } },
+      { value: { rejection: { reason: 'invalid_exact_evm_signature' } } },
+      { value: { reason: 'unpaid' } },
+    ]);
 
     await world.pay(buyer, relayRequestId);
     const [astray, paid] = await together({ paymentNetwork: 'eip155:1' }, {});
-    expect([astray, paid]).toMatchObject([{ reason: { reason: 'payment_route_mismatch' } }, { value: { outcome: 'answered' } }]);
+    expect([astray, paid]).toMatchObject([
+      { reason: { reason: 'payment_route_mismatch' } },
+      { value: { outcome: 'answered' } },
+    ]);
   });
 
   it('holds no answer for those who waited with it once they have it', async () => {
@@ -204,21 +288,31 @@ describe('the paid call', () => {
     await eventually(async () => expect((await world.quote(buyer, shop)).payment.fees.gross_amount).toBe(9));
   });
 
-  it.each<['draft' | 'suspended' | 'removed']>([['draft'], ['suspended'], ['removed']])('is refused while its listing is %s after payment, and delivered when it is back', async (status) => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
-    if (status === 'removed') world.catalog.remove(shop.offering);
-    else world.catalog.offer({ ...shop.offering, status });
-    await eventually(async () => expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId }))).toBe('listing_unavailable'));
-    expect(shop.seller.requests).toEqual([]);
-    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
-    expect(await reasonOf(world.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
-    // It is paid, so it does not expire with its offer.
-    const { retry_until } = await world.paymentOf(relayRequestId);
-    expect(await world.db.inspect('SELECT offer_expires_at AS until FROM gateway.gateway_requests WHERE relay_request_id = $1', [relayRequestId])).toEqual([{ until: retry_until }]);
-    world.catalog.offer(shop.offering);
-    await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
-  });
+  it.each<['draft' | 'suspended' | 'removed']>([['draft'], ['suspended'], ['removed']])(
+    'is refused while its listing is %s after payment, and delivered when it is back',
+    async (status) => {
+      const [buyer, shop] = [newId(), await world.open()];
+      const relayRequestId = await world.buy(buyer, shop);
+      if (status === 'removed') world.catalog.remove(shop.offering);
+      else world.catalog.offer({ ...shop.offering, status });
+      await eventually(async () =>
+        expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId }))).toBe('listing_unavailable'),
+      );
+      expect(shop.seller.requests).toEqual([]);
+      expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+      expect(await reasonOf(world.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
+      // It is paid, so it does not expire with its offer.
+      const { retry_until } = await world.paymentOf(relayRequestId);
+      expect(
+        await world.db.inspect(
+          'SELECT offer_expires_at AS until FROM gateway.gateway_requests WHERE relay_request_id = $1',
+          [relayRequestId],
+        ),
+      ).toEqual([{ until: retry_until }]);
+      world.catalog.offer(shop.offering);
+      await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
+    },
+  );
 
   it('answers what was delivered even when the listing is gone', async () => {
     const [buyer, shop] = [newId(), await world.open()];
@@ -234,7 +328,10 @@ describe('the paid call', () => {
     const relayRequestId = await world.buy(buyer, shop);
     await world.configure(shop, { status: 'paused' });
     const refused = await eventually(() => refusalOf(world.call(buyer, shop, BODY, { relayRequestId })));
-    expect([refused.reason, refused.details]).toEqual(['delivery_postponed', { endpoint_status: 'paused', retry_after_seconds: 60 }]);
+    expect([refused.reason, refused.details]).toEqual([
+      'delivery_postponed',
+      { endpoint_status: 'paused', retry_after_seconds: 60 },
+    ]);
     const unsold = await refusalOf(world.call(buyer, shop, '{}'));
     expect([unsold.reason, unsold.details]).toEqual(['endpoint_unavailable', { endpoint_status: 'paused' }]);
     expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
@@ -291,10 +388,15 @@ describe('the paid call', () => {
     const heal = world.transport.lose(getOffering, 'request');
     world.catalog.offer(shop.offering);
     await eventually(async () => expect(await reasonOf(world.call(newId(), shop))).toBe('dependency_unavailable'));
-    for (const ref of [shop.offering.listingId, shop.offering.slug]) expect((await world.answer(buyer, shop, BODY, { relayRequestId: delivered, ref })).dataJson).toBe(dataJson);
+    for (const ref of [shop.offering.listingId, shop.offering.slug])
+      expect((await world.answer(buyer, shop, BODY, { relayRequestId: delivered, ref })).dataJson).toBe(dataJson);
     expect((await world.answer(buyer, shop, BODY, { key: 'kept' })).dataJson).toBe(dataJson);
-    expect(await reasonOf(world.call(buyer, shop, '{"n":2}', { relayRequestId: undelivered }))).toBe('dependency_unavailable');
-    expect(await reasonOf(world.call(newId(), shop, BODY, { relayRequestId: delivered, ref: shop.offering.slug }))).toBe('dependency_unavailable');
+    expect(await reasonOf(world.call(buyer, shop, '{"n":2}', { relayRequestId: undelivered }))).toBe(
+      'dependency_unavailable',
+    );
+    expect(
+      await reasonOf(world.call(newId(), shop, BODY, { relayRequestId: delivered, ref: shop.offering.slug })),
+    ).toBe('dependency_unavailable');
     expect((await world.paymentOf(undelivered)).state).toBe('verified');
     heal();
     await world.answer(buyer, shop, '{"n":2}', { relayRequestId: undelivered });
@@ -304,11 +406,23 @@ describe('the paid call', () => {
   it('takes the retry headers of its own offer, and no others', async () => {
     const [buyer, shop] = [newId(), await world.open()];
     const { payment } = await world.quote(buyer, shop);
-    const own = { paymentScheme: payment.retry_headers['X-Market-Payment-Scheme'], paymentNetwork: payment.retry_headers['X-Market-Payment-Network'] };
+    const own = {
+      paymentScheme: payment.retry_headers['X-Market-Payment-Scheme'],
+      paymentNetwork: payment.retry_headers['X-Market-Payment-Network'],
+    };
     await world.pay(buyer, payment.relay_request_id);
-    for (const other of [{ paymentScheme: 'exact' }, { paymentNetwork: 'eip155:1' }, { ...own, paymentNetwork: 'solana:mainnet' }]) {
-      const refused = await refusalOf(world.call(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...other }));
-      expect([refused.reason, refused.details]).toEqual(['payment_route_mismatch', { scheme: own.paymentScheme, network: own.paymentNetwork }]);
+    for (const other of [
+      { paymentScheme: 'exact' },
+      { paymentNetwork: 'eip155:1' },
+      { ...own, paymentNetwork: 'solana:mainnet' },
+    ]) {
+      const refused = await refusalOf(
+        world.call(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...other }),
+      );
+      expect([refused.reason, refused.details]).toEqual([
+        'payment_route_mismatch',
+        { scheme: own.paymentScheme, network: own.paymentNetwork },
+      ]);
       expect(await reasonOf(world.call(buyer, shop, '{"unpaid":true}', other))).toBe('payment_route_mismatch');
     }
     expect((await world.paymentOf(payment.relay_request_id)).state).toBe('verified');
@@ -344,15 +458,23 @@ describe('the paid call', () => {
       const [buyer, shop] = [newId(), await world.open()];
       await world.configure(shop, { limits: { max_request_bytes: 1024 } });
       const sized = (bytes: number): string => `{"a":"${'x'.repeat(bytes - 8)}"}`;
-      await eventually(async () => expect((await refusalOf(world.call(newId(), shop, sized(1025)))).details).toEqual({ max_request_bytes: 1024 }));
+      await eventually(async () =>
+        expect((await refusalOf(world.call(newId(), shop, sized(1025)))).details).toEqual({ max_request_bytes: 1024 }),
+      );
       const relayRequestId = await world.buy(buyer, shop, sized(1024));
-      expect(await reasonOf(world.call(buyer, shop, `${sized(1024)} `, { relayRequestId }))).toBe('request_body_too_large');
+      expect(await reasonOf(world.call(buyer, shop, `${sized(1024)} `, { relayRequestId }))).toBe(
+        'request_body_too_large',
+      );
       expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
       await world.answer(buyer, shop, sized(1024), { relayRequestId });
     });
 
     it("refuses unknown listings, others' drafts, what is not sold per call, and one's own", async () => {
-      const [shop, draft, free] = [await world.open(), await world.open({ status: 'draft' }), await world.open({ pricingModel: 'free', priceMicros: '0' })];
+      const [shop, draft, free] = [
+        await world.open(),
+        await world.open({ status: 'draft' }),
+        await world.open({ pricingModel: 'free', priceMicros: '0' }),
+      ];
       expect(await reasonOf(world.call(newId(), shop, BODY, { ref: newId() }))).toBe('listing_not_found');
       expect(await reasonOf(world.call(newId(), shop, BODY, { ref: 'no-such-slug' }))).toBe('listing_not_found');
       expect(await reasonOf(world.call(newId(), draft))).toBe('listing_not_found');
@@ -364,9 +486,14 @@ describe('the paid call', () => {
     it('refuses a route below its minimum without calling the seller, and quotes another', async () => {
       const [buyer, shop] = [newId(), await world.open({ priceMicros: '1000' })];
       const refused = await refusalOf(world.call(buyer, shop, BODY, { originCurrency: 'USDC' }));
-      expect([refused.reason, refused.details.seller_endpoint_called]).toEqual(['payment_route_minimum_not_met', false]);
+      expect([refused.reason, refused.details.seller_endpoint_called]).toEqual([
+        'payment_route_minimum_not_met',
+        false,
+      ]);
       expect((await world.quote(buyer, shop)).payment.requirements.currency).toBe('SOL');
-      expect(await reasonOf(world.call(buyer, shop, BODY, { originChainId: 'eip155:1' }))).toBe('payment_route_unavailable');
+      expect(await reasonOf(world.call(buyer, shop, BODY, { originChainId: 'eip155:1' }))).toBe(
+        'payment_route_unavailable',
+      );
       expect(shop.seller.requests).toEqual([]);
     });
   });

@@ -6,7 +6,9 @@ import { as, BODY, reasonOf, refusalOf, resultOf, startGateway, type GatewayWorl
 describe('what is kept of calls', () => {
   let world: GatewayWorld;
   beforeAll(async () => {
-    world = await startGateway({ env: { GATEWAY_PRUNE_INTERVAL_MS: '50', GATEWAY_RESULTS_KEPT_DAYS: '30', GATEWAY_HISTORY_KEPT_DAYS: '90' } });
+    world = await startGateway({
+      env: { GATEWAY_PRUNE_INTERVAL_MS: '50', GATEWAY_RESULTS_KEPT_DAYS: '30', GATEWAY_HISTORY_KEPT_DAYS: '90' },
+    });
   });
   afterAll(() => world.stop());
 
@@ -16,16 +18,31 @@ describe('what is kept of calls', () => {
     const { request_id: id } = resultOf(await world.answer(buyer, shop, body, { relayRequestId }));
     return { buyer, shop, relayRequestId, id, repeat: () => world.call(buyer, shop, body, { relayRequestId }) };
   };
-  const isSettled = (id: string): Promise<void> => eventually(async () => expect(await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE id = $1 AND settled_at IS NOT NULL', [id])).toHaveLength(1));
-  const completedDaysAgo = (id: string, days: number): Promise<unknown> => world.db.inspect(`UPDATE gateway.gateway_requests SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`, [id, days]);
+  const isSettled = (id: string): Promise<void> =>
+    eventually(async () =>
+      expect(
+        await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE id = $1 AND settled_at IS NOT NULL', [id]),
+      ).toHaveLength(1),
+    );
+  const completedDaysAgo = (id: string, days: number): Promise<unknown> =>
+    world.db.inspect(`UPDATE gateway.gateway_requests SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`, [
+      id,
+      days,
+    ]);
   /** An id begins with the milliseconds of its time. */
   const madeDaysAgo = async (id: string, days: number): Promise<string> => {
-    const aged = `${(Date.now() - days * 86_400_000).toString(16).padStart(12, '0').replace(/(.{8})/, '$1-')}${id.slice(13)}`;
+    const aged = `${(Date.now() - days * 86_400_000)
+      .toString(16)
+      .padStart(12, '0')
+      .replace(/(.{8})/, '$1-')}${id.slice(13)}`;
     await world.db.inspect('UPDATE gateway.gateway_requests SET id = $2 WHERE id = $1', [id, aged]);
     return aged;
   };
   const kept = async (id: string): Promise<{ row: boolean; result: boolean }> => {
-    const [found] = await world.db.inspect<{ result_json: string | null }>('SELECT result_json FROM gateway.gateway_requests WHERE id = $1', [id]);
+    const [found] = await world.db.inspect<{ result_json: string | null }>(
+      'SELECT result_json FROM gateway.gateway_requests WHERE id = $1',
+      [id],
+    );
     return { row: found !== undefined, result: typeof found?.result_json === 'string' };
   };
 
@@ -37,32 +54,53 @@ describe('what is kept of calls', () => {
     await eventually(async () => expect(await kept(old.id)).toEqual({ row: true, result: false }));
     expect((await young.repeat()).outcome).toBe('answered');
     const refused = await refusalOf(old.repeat());
-    expect([refused.reason, refused.declaration.kind, refused.declaration.recovery?.drop]).toEqual(['result_not_kept', 'not-found', ['X-Market-Relay-Request-Id', 'Idempotency-Key']]);
+    expect([refused.reason, refused.declaration.kind, refused.declaration.recovery?.drop]).toEqual([
+      'result_not_kept',
+      'not-found',
+      ['X-Market-Relay-Request-Id', 'Idempotency-Key'],
+    ]);
     expect(old.shop.seller.requests).toHaveLength(1);
     expect(await world.chargesOf(old.relayRequestId)).toBe(1);
     const entry = await world.edge.request(getGatewayRequest, { requestId: old.id }, as(old.buyer));
-    expect(entry).toMatchObject({ status: 'succeeded', billable: true, charged_amount: { amount_cents: 25 }, response_digest: expect.stringMatching(/^[0-9a-f]{64}$/) as string });
+    expect(entry).toMatchObject({
+      status: 'succeeded',
+      billable: true,
+      charged_amount: { amount_cents: 25 },
+      response_digest: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    });
   });
 
   it('is the call for three months, delivered or not', async () => {
     const call = await delivered();
     await isSettled(call.id);
     await completedDaysAgo(call.id, 89);
-    const [young, [unpaidOld, unpaidYoung]] = [await madeDaysAgo(call.id, 89), await Promise.all([delivered('{"n":1}'), delivered('{"n":2}')])];
-    for (const { id } of [unpaidOld, unpaidYoung]) await world.db.inspect(`UPDATE gateway.gateway_requests SET status = 'payment_required', billable = NULL, result_json = NULL WHERE id = $1`, [id]);
+    const [young, [unpaidOld, unpaidYoung]] = [
+      await madeDaysAgo(call.id, 89),
+      await Promise.all([delivered('{"n":1}'), delivered('{"n":2}')]),
+    ];
+    for (const { id } of [unpaidOld, unpaidYoung])
+      await world.db.inspect(
+        `UPDATE gateway.gateway_requests SET status = 'payment_required', billable = NULL, result_json = NULL WHERE id = $1`,
+        [id],
+      );
     const [gone, stays] = [await madeDaysAgo(unpaidOld.id, 91), await madeDaysAgo(unpaidYoung.id, 89)];
     await eventually(async () => expect(await kept(gone)).toEqual({ row: false, result: false }));
     expect(await kept(stays)).toEqual({ row: true, result: false });
     expect(await kept(young)).toEqual({ row: true, result: false });
     const older = await madeDaysAgo(young, 91);
     await eventually(async () => expect((await kept(older)).row).toBe(false));
-    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: older }, as(call.buyer)))).toBe('gateway_request_not_found');
+    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: older }, as(call.buyer)))).toBe(
+      'gateway_request_not_found',
+    );
   });
 
   it('is no longer the result of a call that was refunded, once its month is over', async () => {
     const call = await delivered();
     await isSettled(call.id);
-    await world.db.inspect(`UPDATE gateway.gateway_requests SET status = 'refunded', billable = false, settled_at = NULL WHERE id = $1`, [call.id]);
+    await world.db.inspect(
+      `UPDATE gateway.gateway_requests SET status = 'refunded', billable = false, settled_at = NULL WHERE id = $1`,
+      [call.id],
+    );
     await completedDaysAgo(call.id, 31);
     await eventually(async () => expect(await kept(call.id)).toEqual({ row: true, result: false }));
   });

@@ -34,35 +34,67 @@ describe('a call that the seller failed', () => {
     ['answers too deep', answer(200, deep(65)), 502, 'too_deep', null],
     ['answers deep enough to break a stack', answer(200, deep(2_000)), 502, 'too_deep', null],
     ['answers compressed', answer(200, 'x', { ...json, 'content-encoding': 'gzip' }), 502, 'not_json', null],
-    ['redirects', answer(307, '{"moved":true}', { ...json, location: 'http://127.0.0.1:1/' }), 307, 'redirect', { moved: true }],
-  ])('costs nothing where it %s, and is delivered by a retry as the second attempt at the same request', async (_name, behaviour, statusCode, reason, sellerResponse) => {
-    const [buyer, shop] = [newId(), await world.open(undefined, behaviour)];
-    await world.configure(shop, { limits: { max_response_bytes: 4096 } });
-    const relayRequestId = await world.buy(buyer, shop);
-    const failed = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
-    const { retry_until } = await world.paymentOf(relayRequestId);
-    expect(failed).toEqual({
-      request_id: failed.request_id,
-      billable: false,
-      charged_amount: { amount_cents: 0, currency: 'USD' },
-      fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
-      seller_status_code: statusCode,
-      seller_response: sellerResponse,
-      error: { reason },
-      recovery: { next_action: 'retry_same_request', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'], drop: [], retry_until: retry_until!.toISOString() },
-    });
-    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
-    expect(await world.chargesOf(relayRequestId)).toBe(0);
-    const [entry] = (await world.history(buyer)).items;
-    expect(entry).toMatchObject({ id: failed.request_id, status: 'seller_failed', billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: statusCode, error_code: reason, response_digest: null });
+    [
+      'redirects',
+      answer(307, '{"moved":true}', { ...json, location: 'http://127.0.0.1:1/' }),
+      307,
+      'redirect',
+      { moved: true },
+    ],
+  ])(
+    'costs nothing where it %s, and is delivered by a retry as the second attempt at the same request',
+    async (_name, behaviour, statusCode, reason, sellerResponse) => {
+      const [buyer, shop] = [newId(), await world.open(undefined, behaviour)];
+      await world.configure(shop, { limits: { max_response_bytes: 4096 } });
+      const relayRequestId = await world.buy(buyer, shop);
+      const failed = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+      const { retry_until } = await world.paymentOf(relayRequestId);
+      expect(failed).toEqual({
+        request_id: failed.request_id,
+        billable: false,
+        charged_amount: { amount_cents: 0, currency: 'USD' },
+        fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
+        seller_status_code: statusCode,
+        seller_response: sellerResponse,
+        error: { reason },
+        recovery: {
+          next_action: 'retry_same_request',
+          keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'],
+          drop: [],
+          retry_until: retry_until!.toISOString(),
+        },
+      });
+      expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+      expect(await world.chargesOf(relayRequestId)).toBe(0);
+      const [entry] = (await world.history(buyer)).items;
+      expect(entry).toMatchObject({
+        id: failed.request_id,
+        status: 'seller_failed',
+        billable: false,
+        charged_amount: { amount_cents: 0 },
+        seller_status_code: statusCode,
+        error_code: reason,
+        response_digest: null,
+      });
 
-    shop.seller.behave(() => '{"ok":true}');
-    const delivered = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
-    expect(delivered).toMatchObject({ request_id: failed.request_id, billable: true, charged_amount: { amount_cents: 25 }, seller_response: { ok: true } });
-    const attempts = shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }));
-    expect(attempts.map(({ requestId, attempt }) => [requestId, attempt])).toEqual([[failed.request_id, 1], [failed.request_id, 2]]);
-    expect((await world.history(buyer)).items).toMatchObject([{ id: failed.request_id, status: 'succeeded', billable: true, seller_status_code: 200, error_code: null }]);
-  });
+      shop.seller.behave(() => '{"ok":true}');
+      const delivered = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+      expect(delivered).toMatchObject({
+        request_id: failed.request_id,
+        billable: true,
+        charged_amount: { amount_cents: 25 },
+        seller_response: { ok: true },
+      });
+      const attempts = shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }));
+      expect(attempts.map(({ requestId, attempt }) => [requestId, attempt])).toEqual([
+        [failed.request_id, 1],
+        [failed.request_id, 2],
+      ]);
+      expect((await world.history(buyer)).items).toMatchObject([
+        { id: failed.request_id, status: 'succeeded', billable: true, seller_status_code: 200, error_code: null },
+      ]);
+    },
+  );
 
   it.each<[number, string, unknown, string]>([
     [400, '{"error":"no such city"}', { error: 'no such city' }, 'fix_request'],
@@ -72,30 +104,63 @@ describe('a call that the seller failed', () => {
     [422, 'null', null, 'fix_request'],
     [408, '{}', {}, 'retry_same_request'],
     [429, '{"wait":1}', { wait: 1 }, 'retry_same_request'],
-  ])('costs nothing where it refuses with %i, which says nothing against its endpoint; the payment stays good for the same request', async (status, json, sellerResponse, nextAction) => {
-    const [buyer, shop] = [newId(), await world.open(undefined, answer(status, json))];
-    const relayRequestId = await world.buy(buyer, shop);
-    for (let attempt = 1; attempt <= 6; attempt += 1) {
-      const refused = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
-      expect(refused).toMatchObject({ billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: status, error: { reason: 'seller_refused' }, recovery: { next_action: nextAction, retry_until: expect.any(String) as string } });
-      expect(refused.seller_response).toEqual(sellerResponse);
-    }
-    expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual(['verified', 0]);
-    for (const who of [buyer, shop.offering.sellerId]) expect((await world.history(who)).items).toMatchObject([{ status: 'seller_refused', billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: status, error_code: 'seller_refused' }]);
-    expect((await world.history(buyer, { status: 'seller_failed' })).total).toBe(0);
-    expect(await world.db.inspect('SELECT health, failed_calls FROM gateway.endpoints WHERE listing_id = $1', [shop.offering.listingId])).toEqual([{ health: 'unverified', failed_calls: [] }]);
-    expect(await eventsOf(shop)).toEqual([]);
+  ])(
+    'costs nothing where it refuses with %i, which says nothing against its endpoint; the payment stays good for the same request',
+    async (status, json, sellerResponse, nextAction) => {
+      const [buyer, shop] = [newId(), await world.open(undefined, answer(status, json))];
+      const relayRequestId = await world.buy(buyer, shop);
+      for (let attempt = 1; attempt <= 6; attempt += 1) {
+        const refused = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+        expect(refused).toMatchObject({
+          billable: false,
+          charged_amount: { amount_cents: 0 },
+          seller_status_code: status,
+          error: { reason: 'seller_refused' },
+          recovery: { next_action: nextAction, retry_until: expect.any(String) as string },
+        });
+        expect(refused.seller_response).toEqual(sellerResponse);
+      }
+      expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual([
+        'verified',
+        0,
+      ]);
+      for (const who of [buyer, shop.offering.sellerId])
+        expect((await world.history(who)).items).toMatchObject([
+          {
+            status: 'seller_refused',
+            billable: false,
+            charged_amount: { amount_cents: 0 },
+            seller_status_code: status,
+            error_code: 'seller_refused',
+          },
+        ]);
+      expect((await world.history(buyer, { status: 'seller_failed' })).total).toBe(0);
+      expect(
+        await world.db.inspect('SELECT health, failed_calls FROM gateway.endpoints WHERE listing_id = $1', [
+          shop.offering.listingId,
+        ]),
+      ).toEqual([{ health: 'unverified', failed_calls: [] }]);
+      expect(await eventsOf(shop)).toEqual([]);
 
-    shop.seller.behave(answer(201, '{"ok":true}'));
-    expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({ billable: true, seller_status_code: 201, charged_amount: { amount_cents: 25 } });
-    expect(await world.chargesOf(relayRequestId)).toBe(1);
-  });
+      shop.seller.behave(answer(201, '{"ok":true}'));
+      expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
+        billable: true,
+        seller_status_code: 201,
+        charged_amount: { amount_cents: 25 },
+      });
+      expect(await world.chargesOf(relayRequestId)).toBe(1);
+    },
+  );
 
   it('costs nothing where nobody listens', async () => {
     const [buyer, shop] = [newId(), await world.open()];
     const relayRequestId = await world.buy(buyer, shop);
     await shop.seller.stop();
-    expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({ billable: false, seller_status_code: 502, error: { reason: 'unreachable' } });
+    expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
+      billable: false,
+      seller_status_code: 502,
+      error: { reason: 'unreachable' },
+    });
     shop.seller.stop = () => Promise.resolve();
   });
 
@@ -106,9 +171,16 @@ describe('a call that the seller failed', () => {
     const relayRequestId = await world.buy(buyer, shop);
     const call = world.answer(buyer, shop, BODY, { relayRequestId });
     await eventually(async () => {
-      for (const who of [buyer, shop.offering.sellerId]) expect((await world.history(who)).items).toMatchObject([{ status: 'forwarding', billable: null, completed_at: null }]);
+      for (const who of [buyer, shop.offering.sellerId])
+        expect((await world.history(who)).items).toMatchObject([
+          { status: 'forwarding', billable: null, completed_at: null },
+        ]);
     });
-    expect(resultOf(await call)).toMatchObject({ billable: false, seller_status_code: 504, error: { reason: 'timeout' } });
+    expect(resultOf(await call)).toMatchObject({
+      billable: false,
+      seller_status_code: 504,
+      error: { reason: 'timeout' },
+    });
     expect((await world.history(buyer)).items).toMatchObject([{ status: 'seller_failed', error_code: 'timeout' }]);
     expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
     silent.letGo();
@@ -116,13 +188,21 @@ describe('a call that the seller failed', () => {
 
   it('counts once against the endpoint until one call succeeds, and is told of in one event an attempt', async () => {
     const [buyer, shop] = [newId(), await world.open(undefined, answer(500, '{}'))];
-    const failures = async (): Promise<number> => (await world.db.inspect<{ n: number }>('SELECT cardinality(failed_calls) AS n FROM gateway.endpoints WHERE listing_id = $1', [shop.offering.listingId]))[0]!.n;
+    const failures = async (): Promise<number> =>
+      (
+        await world.db.inspect<{ n: number }>(
+          'SELECT cardinality(failed_calls) AS n FROM gateway.endpoints WHERE listing_id = $1',
+          [shop.offering.listingId],
+        )
+      )[0]!.n;
     const relayRequestId = await world.buy(buyer, shop);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       await world.answer(buyer, shop, BODY, { relayRequestId });
       expect(await failures()).toBe(1);
     }
-    expect((await eventsOf(shop)).map(({ attempt, reason, sellerStatusCode }) => [attempt, reason, sellerStatusCode])).toEqual([1, 2, 3].map((attempt) => [attempt, 'seller_error', 500]));
+    expect(
+      (await eventsOf(shop)).map(({ attempt, reason, sellerStatusCode }) => [attempt, reason, sellerStatusCode]),
+    ).toEqual([1, 2, 3].map((attempt) => [attempt, 'seller_error', 500]));
     // The next call looks at an endpoint that is at most a second old.
     await eventually(async () => {
       shop.seller.behave(() => '{"ok":true}');
@@ -142,7 +222,9 @@ describe('a call that the seller failed', () => {
     shop.seller.behave(() => '{"ok":true}');
     gate.letGo();
     const outcomes = await Promise.all(waiting);
-    const bytes = outcomes.filter(({ outcome }) => outcome === 'answered').map((outcome) => (outcome.outcome === 'answered' ? outcome.dataJson : ''));
+    const bytes = outcomes
+      .filter(({ outcome }) => outcome === 'answered')
+      .map((outcome) => (outcome.outcome === 'answered' ? outcome.dataJson : ''));
     expect(new Set(bytes).size).toBeLessThanOrEqual(2);
     await world.answer(buyer, shop, BODY, { relayRequestId });
     expect(await world.chargesOf(relayRequestId)).toBe(1);
@@ -150,7 +232,12 @@ describe('a call that the seller failed', () => {
   });
 
   const eventsOf = async ({ offering }: Shop) => {
-    const rows = await world.db.inspect<{ payload: unknown }>('SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id', [callFailed.subject]);
-    return rows.map(({ payload }) => callFailed.payload.parse(payload)).filter(({ listingId }) => listingId === offering.listingId);
+    const rows = await world.db.inspect<{ payload: unknown }>(
+      'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
+      [callFailed.subject],
+    );
+    return rows
+      .map(({ payload }) => callFailed.payload.parse(payload))
+      .filter(({ listingId }) => listingId === offering.listingId);
   };
 });

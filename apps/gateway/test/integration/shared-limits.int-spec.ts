@@ -25,7 +25,9 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
         return { buyer, relayRequestId: await world.buy(buyer, shop) };
       }),
     );
-    const outcomes = await Promise.allSettled(bought.map(({ buyer, relayRequestId }) => world.answer(buyer, shop, BODY, { relayRequestId })));
+    const outcomes = await Promise.allSettled(
+      bought.map(({ buyer, relayRequestId }) => world.answer(buyer, shop, BODY, { relayRequestId })),
+    );
     return outcomes.filter(({ status }) => status === 'fulfilled').length;
   };
 
@@ -56,7 +58,9 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
 
   it('let through ten tests a minute', async () => {
     const { offering, seller } = await world.open();
-    const tests = Array.from({ length: 20 }, () => world.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)));
+    const tests = Array.from({ length: 20 }, () =>
+      world.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)),
+    );
     const outcomes = await Promise.allSettled(tests);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
     expect(seller.requests).toHaveLength(10);

@@ -35,7 +35,10 @@ export async function startFakeCatalog(transport: Transport): Promise<FakeCatalo
   @Module({ controllers: [OffersController], providers: [{ provide: Offers, useValue: offers }] })
   class CatalogModule {}
   const link = await transport.connect('catalog', topology.catalog);
-  const app = await NestFactory.createMicroservice<MicroserviceOptions>(CatalogModule, { strategy: link.server, logger: false });
+  const app = await NestFactory.createMicroservice<MicroserviceOptions>(CatalogModule, {
+    strategy: link.server,
+    logger: false,
+  });
   await app.listen();
   const bus = new MessageBus(link, topology.catalog);
   const touch = ({ listingId, slug }: Offering): void => bus.signal(listingTouched, { listingId, slugs: [slug] });

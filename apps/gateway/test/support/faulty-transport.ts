@@ -23,15 +23,17 @@ export function faultyTransport(inner: Transport): FaultyTransport {
   const connected = new Map<ServiceName, number>();
   const muted = new Set<string>();
 
-  const requestOver = (link: Link): Link['request'] => async (subject, message, withinMs) => {
-    counts.set(subject, (counts.get(subject) ?? 0) + 1);
-    const loss = losses.get(subject);
-    if (loss === 'request') throw new Error(`${subject} was lost`);
-    await held.get(subject);
-    const reply = await link.request(subject, message, withinMs);
-    if (loss === 'answer') throw new Error(`the answer of ${subject} was lost`);
-    return reply;
-  };
+  const requestOver =
+    (link: Link): Link['request'] =>
+    async (subject, message, withinMs) => {
+      counts.set(subject, (counts.get(subject) ?? 0) + 1);
+      const loss = losses.get(subject);
+      if (loss === 'request') throw new Error(`${subject} was lost`);
+      await held.get(subject);
+      const reply = await link.request(subject, message, withinMs);
+      if (loss === 'answer') throw new Error(`the answer of ${subject} was lost`);
+      return reply;
+    };
 
   return {
     async connect(service: ServiceName, topology: ServiceTopology): Promise<Link> {
@@ -40,7 +42,8 @@ export function faultyTransport(inner: Transport): FaultyTransport {
       connected.set(service, process);
       const faulty: Partial<Link> = {
         request: requestOver(link),
-        signal: (subject, payload) => (muted.has([subject, service, process].join()) ? undefined : link.signal(subject, payload)),
+        signal: (subject, payload) =>
+          muted.has([subject, service, process].join()) ? undefined : link.signal(subject, payload),
       };
       return new Proxy(link, { get: (target, property) => Reflect.get(faulty, property) ?? bound(target, property) });
     },
@@ -70,4 +73,3 @@ function bound(target: object, property: string | symbol): unknown {
   const value: unknown = Reflect.get(target, property);
   return typeof value === 'function' ? (value as (...args: unknown[]) => unknown).bind(target) : value;
 }
-

@@ -1,6 +1,12 @@
 import { topology, type InputOf, type OutputOf, type Principal, type RequestOf } from '@market/contracts';
 import type { Offering } from '@market/contracts/catalog';
-import { executeCall, getGatewayRequest, listGatewayRequests, provisionEndpoint, updateEndpoint } from '@market/contracts/gateway';
+import {
+  executeCall,
+  getGatewayRequest,
+  listGatewayRequests,
+  provisionEndpoint,
+  updateEndpoint,
+} from '@market/contracts/gateway';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call } from '@market/messaging';
@@ -20,7 +26,12 @@ export type Outcome = OutputOf<typeof executeCall>;
 export type Answered = Extract<Outcome, { outcome: 'answered' }>;
 export type PaymentRequired = Extract<Outcome, { outcome: 'payment_required' }>;
 export type HistoryEntry = OutputOf<typeof getGatewayRequest>;
-export type CallOptions = Partial<Omit<InputOf<typeof executeCall>, 'listingRef' | 'body'>> & { ref?: string; key?: string; budgetMs?: number; traceparent?: string };
+export type CallOptions = Partial<Omit<InputOf<typeof executeCall>, 'listingRef' | 'body'>> & {
+  ref?: string;
+  key?: string;
+  budgetMs?: number;
+  traceparent?: string;
+};
 
 /** A listing with its seller's endpoint. */
 export interface Shop {
@@ -57,8 +68,13 @@ export interface GatewayWorld {
   buy(buyer: string, shop: Shop, body?: string, options?: CallOptions): Promise<string>;
   answer(buyer: string, shop: Shop, body: string | undefined, options: CallOptions): Promise<Answered>;
   configure(shop: Shop, changes: Omit<RequestOf<typeof updateEndpoint>, 'listingId'>): Promise<void>;
-  history(who: string, filter?: Partial<RequestOf<typeof listGatewayRequests>>): Promise<OutputOf<typeof listGatewayRequests>>;
-  paymentOf(relayRequestId: string): Promise<{ state: string; fence: number; lease_until: Date | null; retry_until: Date | null }>;
+  history(
+    who: string,
+    filter?: Partial<RequestOf<typeof listGatewayRequests>>,
+  ): Promise<OutputOf<typeof listGatewayRequests>>;
+  paymentOf(
+    relayRequestId: string,
+  ): Promise<{ state: string; fence: number; lease_until: Date | null; retry_until: Date | null }>;
   /** Charges of one payment. */
   chargesOf(relayRequestId: string): Promise<number>;
   stop(): Promise<void>;
@@ -90,7 +106,8 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     ...env,
   };
   const processes = [await runProcess([paymentsLedger], transport, environment)];
-  for (let replica = 0; replica < replicas; replica += 1) processes.push(await runProcess([gateway], transport, environment));
+  for (let replica = 0; replica < replicas; replica += 1)
+    processes.push(await runProcess([gateway], transport, environment));
   const catalog = await startFakeCatalog(transport);
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
   const sellers: TestSeller[] = [];
@@ -105,13 +122,32 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       const seller = await startSeller(behaviour);
       sellers.push(seller);
       const listingId = newId();
-      const sold: Offering = { listingId, slug: `shop-${listingId.slice(-12)}`, name: 'Weather', sellerId: newId(), status: 'active', pricingModel: 'per_call', priceMicros: '250000', preferredCurrency: 'USDC', category: null, ...offering };
+      const sold: Offering = {
+        listingId,
+        slug: `shop-${listingId.slice(-12)}`,
+        name: 'Weather',
+        sellerId: newId(),
+        status: 'active',
+        pricingModel: 'per_call',
+        priceMicros: '250000',
+        preferredCurrency: 'USDC',
+        category: null,
+        ...offering,
+      };
       catalog.offer(sold);
-      const { signingSecret } = await catalog.bus.request(provisionEndpoint, { listingId, sellerId: sold.sellerId, url: seller.url }, newCall());
+      const { signingSecret } = await catalog.bus.request(
+        provisionEndpoint,
+        { listingId, sellerId: sold.sellerId, url: seller.url },
+        newCall(),
+      );
       return { offering: sold, seller, secret: signingSecret! };
     },
     call: (buyer, shop, body = BODY, { ref = shop.offering.listingId, key, budgetMs, traceparent, ...input } = {}) =>
-      edge.request(executeCall, { listingRef: ref, body, ...input }, as(buyer, { idempotency: key === undefined ? undefined : { key, fingerprint: '' }, budgetMs, traceparent })),
+      edge.request(
+        executeCall,
+        { listingRef: ref, body, ...input },
+        as(buyer, { idempotency: key === undefined ? undefined : { key, fingerprint: '' }, budgetMs, traceparent }),
+      ),
     async quote(buyer, shop, body, options) {
       return expectOutcome(await world.call(buyer, shop, body, options), 'payment_required');
     },
@@ -131,11 +167,21 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
     },
     history: (who, filter) => edge.request(listGatewayRequests, { page: 1, limit: 20, ...filter }, as(who)),
     async paymentOf(relayRequestId) {
-      const [row] = await ledger.inspect<{ state: string; fence: number; lease_until: Date | null; retry_until: Date | null }>('SELECT state, fence, lease_until, retry_until FROM payments_ledger.payments WHERE relay_request_id = $1', [relayRequestId]);
+      const [row] = await ledger.inspect<{
+        state: string;
+        fence: number;
+        lease_until: Date | null;
+        retry_until: Date | null;
+      }>('SELECT state, fence, lease_until, retry_until FROM payments_ledger.payments WHERE relay_request_id = $1', [
+        relayRequestId,
+      ]);
       return row!;
     },
     async chargesOf(relayRequestId) {
-      const rows = await ledger.inspect("SELECT 1 FROM payments_ledger.journal_transactions t JOIN payments_ledger.payments p ON p.id = t.payment_id WHERE p.relay_request_id = $1 AND t.reason = 'call_completed'", [relayRequestId]);
+      const rows = await ledger.inspect(
+        "SELECT 1 FROM payments_ledger.journal_transactions t JOIN payments_ledger.payments p ON p.id = t.payment_id WHERE p.relay_request_id = $1 AND t.reason = 'call_completed'",
+        [relayRequestId],
+      );
       return rows.length;
     },
     /** What was left behind must add up, whatever the tests did. */
@@ -154,11 +200,21 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
 }
 
 export function as(accountId: string, values: Partial<Call> & { budgetMs?: number } = {}): Call {
-  const principal: Principal = { accountId, accountType: 'agent', role: 'both', displayName: 'Ada', keyId: accountId, scopes: ['read', 'write', 'subscribe'] };
+  const principal: Principal = {
+    accountId,
+    accountType: 'agent',
+    role: 'both',
+    displayName: 'Ada',
+    keyId: accountId,
+    scopes: ['read', 'write', 'subscribe'],
+  };
   return newCall({ principal, ...values, budgetMs: values.budgetMs ?? 60_000 });
 }
 
-export function expectOutcome<O extends Outcome['outcome']>(outcome: Outcome, expected: O): Extract<Outcome, { outcome: O }> {
+export function expectOutcome<O extends Outcome['outcome']>(
+  outcome: Outcome,
+  expected: O,
+): Extract<Outcome, { outcome: O }> {
   if (outcome.outcome !== expected) throw new Error(`expected ${expected} and got ${JSON.stringify(outcome)}`);
   return outcome as Extract<Outcome, { outcome: O }>;
 }

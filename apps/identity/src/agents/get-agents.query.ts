@@ -3,7 +3,10 @@ import type { getAgents, PublicProfile } from '@market/contracts/identity';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-const findPublic = sql('agents.find-public', 'SELECT id, display_name, avatar_url, account_type, is_verified FROM accounts WHERE id = ANY($1::uuid[])');
+const findPublic = sql(
+  'agents.find-public',
+  'SELECT id, display_name, avatar_url, account_type, is_verified FROM accounts WHERE id = ANY($1::uuid[])',
+);
 
 @Injectable()
 export class GetAgents {

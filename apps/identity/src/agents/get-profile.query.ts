@@ -8,7 +8,10 @@ type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
 /** A row a wallet; the account is the same in all of them. */
-type Row = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets'> & { created_at: Date } & Omit<WalletSummary, 'id' | 'created_at'> & { wallet_id: string; wallet_created_at: Date };
+type Row = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets'> & { created_at: Date } & Omit<
+    WalletSummary,
+    'id' | 'created_at'
+  > & { wallet_id: string; wallet_created_at: Date };
 
 const findProfile = sql(
   'agents.find-profile',

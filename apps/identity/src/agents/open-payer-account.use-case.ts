@@ -6,7 +6,10 @@ import { Database, Outbox, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { parseWalletAddress, shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
 
-const findHolder = sql('accounts.find-holder', `SELECT a.id, a.account_type AS "accountType", w.status = 'active' AND 'payer' = ANY(w.capabilities) AS "mayPay" FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1`);
+const findHolder = sql(
+  'accounts.find-holder',
+  `SELECT a.id, a.account_type AS "accountType", w.status = 'active' AND 'payer' = ANY(w.capabilities) AS "mayPay" FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1`,
+);
 
 // Its references are checked when the statement is done, so that the wallet can say whether there is an account to open.
 const open = sql(
@@ -37,7 +40,10 @@ export class OpenPayerAccount {
     private readonly outbox: Outbox,
   ) {}
 
-  async execute({ walletAddress }: InputOf<typeof openPayerAccount>, call: Call): Promise<OutputOf<typeof openPayerAccount>> {
+  async execute(
+    { walletAddress }: InputOf<typeof openPayerAccount>,
+    call: Call,
+  ): Promise<OutputOf<typeof openPayerAccount>> {
     const wallet = parseWalletAddress(walletAddress);
     if (!wallet) throw refuse(openPayerAccount, 'wallet_invalid', {});
     const holder = (await this.findHolder(wallet.address)) ?? (await this.open(wallet, call));
@@ -53,8 +59,20 @@ export class OpenPayerAccount {
   /** Of two first payments at once one opens it. */
   private async open(wallet: WalletAddress, call: Call): Promise<Holder> {
     const opened = await this.database.transaction(async (tx) => {
-      const [account] = await tx.query<Holder & { createdAt: Date }>(open, [newId(), newId(), wallet.chainType, wallet.address, `Agent ${shortAddress(wallet)}`]);
-      if (account) await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() }, call);
+      const [account] = await tx.query<Holder & { createdAt: Date }>(open, [
+        newId(),
+        newId(),
+        wallet.chainType,
+        wallet.address,
+        `Agent ${shortAddress(wallet)}`,
+      ]);
+      if (account)
+        await this.outbox.add(
+          tx,
+          walletLinked,
+          { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() },
+          call,
+        );
       return account;
     });
     return opened ?? (await this.findHolder(wallet.address))!;

@@ -48,9 +48,23 @@ export class Recover {
       const recovering = (await this.wallets.findAll(tx, accountId)).find(({ address }) => address === wallet.address);
       if (!recovering || !mayRecover(recovering)) throw refuse(recover, 'wallet_cannot_recover', {});
       const revoked = input.revokeExisting ? await this.revokeAll(tx, accountId) : 0;
-      const { key } = await this.apiKeys.issue(tx, { accountId, name: 'Recovery key', scopes: ['read', 'write', 'subscribe'], expiresAt: null });
-      tx.afterCommit(() => this.logger.log(`account ${accountId} recovered by wallet ${wallet.address}, ${revoked} keys revoked`));
-      return { user_id: accountId, wallet_address: wallet.address, account_type: 'agent' as const, api_key: key, authorization_header: `Bearer ${key}`, revoked_keys: revoked };
+      const { key } = await this.apiKeys.issue(tx, {
+        accountId,
+        name: 'Recovery key',
+        scopes: ['read', 'write', 'subscribe'],
+        expiresAt: null,
+      });
+      tx.afterCommit(() =>
+        this.logger.log(`account ${accountId} recovered by wallet ${wallet.address}, ${revoked} keys revoked`),
+      );
+      return {
+        user_id: accountId,
+        wallet_address: wallet.address,
+        account_type: 'agent' as const,
+        api_key: key,
+        authorization_header: `Bearer ${key}`,
+        revoked_keys: revoked,
+      };
     });
   }
 

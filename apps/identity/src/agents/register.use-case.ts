@@ -37,29 +37,62 @@ export class Register {
   ) {}
 
   async execute(input: InputOf<typeof register>, call: Call): Promise<OutputOf<typeof register>> {
-    if (input.displayName !== undefined && !isPrintable(input.displayName, DISPLAY_NAME_LENGTH)) throw refuse(register, 'display_name_invalid', {});
+    if (input.displayName !== undefined && !isPrintable(input.displayName, DISPLAY_NAME_LENGTH))
+      throw refuse(register, 'display_name_invalid', {});
     const { wallet, work } = await this.proofs.proveWithWork(register, 'registration', input);
     return this.database.transaction(async (tx) => {
-      const account = (await this.registerPayer(tx, wallet, input.displayName)) ?? (await this.open(tx, wallet, input.displayName));
-      const { key } = await this.apiKeys.issue(tx, { accountId: account.id, name: 'Registration key', scopes: ['read', 'write', 'subscribe'], expiresAt: null });
-      const agent = { id: account.id, display_name: account.displayName, avatar_url: null, account_type: 'agent' as const, is_verified: false };
+      const account =
+        (await this.registerPayer(tx, wallet, input.displayName)) ?? (await this.open(tx, wallet, input.displayName));
+      const { key } = await this.apiKeys.issue(tx, {
+        accountId: account.id,
+        name: 'Registration key',
+        scopes: ['read', 'write', 'subscribe'],
+        expiresAt: null,
+      });
+      const agent = {
+        id: account.id,
+        display_name: account.displayName,
+        avatar_url: null,
+        account_type: 'agent' as const,
+        is_verified: false,
+      };
       const registeredAt = account.registeredAt.toISOString();
       await this.outbox.add(tx, agentRegistered, { agent, registeredAt }, call);
       await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, call);
       await this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, call);
-      return { user_id: account.id, wallet_address: wallet.address, account_type: 'agent' as const, api_key: key, authorization_header: `Bearer ${key}` };
+      return {
+        user_id: account.id,
+        wallet_address: wallet.address,
+        account_type: 'agent' as const,
+        api_key: key,
+        authorization_header: `Bearer ${key}`,
+      };
     });
   }
 
   private async open(tx: Tx, wallet: WalletAddress, displayName: string | undefined): Promise<Registered> {
-    const account = tx.manager.create(AccountEntity, { id: newId(), accountType: 'agent', role: 'both', displayName: displayName ?? `Agent ${shortAddress(wallet)}` });
+    const account = tx.manager.create(AccountEntity, {
+      id: newId(),
+      accountType: 'agent',
+      role: 'both',
+      displayName: displayName ?? `Agent ${shortAddress(wallet)}`,
+    });
     await tx.manager.insert(AccountEntity, account);
-    if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(register, (await this.wallets.isAHumans(tx, wallet)) ? 'wallet_is_a_humans' : 'wallet_already_registered', {});
+    if (!(await this.wallets.addFirst(tx, account.id, wallet)))
+      throw refuse(
+        register,
+        (await this.wallets.isAHumans(tx, wallet)) ? 'wallet_is_a_humans' : 'wallet_already_registered',
+        {},
+      );
     return { id: account.id, displayName: account.displayName, registeredAt: account.createdAt };
   }
 
   /** The account that a payment of this wallet has opened, if one has. */
-  private async registerPayer(tx: Tx, wallet: WalletAddress, displayName: string | undefined): Promise<Registered | undefined> {
+  private async registerPayer(
+    tx: Tx,
+    wallet: WalletAddress,
+    displayName: string | undefined,
+  ): Promise<Registered | undefined> {
     const [account] = await tx.query<Registered>(registerPayer, [wallet.address, displayName ?? null]);
     return account;
   }

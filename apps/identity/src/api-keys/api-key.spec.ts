@@ -10,9 +10,13 @@ describe('API key', () => {
 
   it('draws every digit equally often', () => {
     const counts = new Map<string, number>();
-    for (let round = 0; round < 2000; round += 1) for (const digit of generateApiKey().slice(5, 48)) counts.set(digit, (counts.get(digit) ?? 0) + 1);
+    for (let round = 0; round < 2000; round += 1)
+      for (const digit of generateApiKey().slice(5, 48)) counts.set(digit, (counts.get(digit) ?? 0) + 1);
     const expected = (2000 * 43) / BASE62.length;
-    const chiSquare = [...BASE62].reduce((sum, digit) => sum + ((counts.get(digit) ?? 0) - expected) ** 2 / expected, 0);
+    const chiSquare = [...BASE62].reduce(
+      (sum, digit) => sum + ((counts.get(digit) ?? 0) - expected) ** 2 / expected,
+      0,
+    );
     // With 61 degrees of freedom once in 5 million runs above 135; the bias of byte % 62 would give about 500.
     expect(chiSquare).toBeLessThan(135);
   });

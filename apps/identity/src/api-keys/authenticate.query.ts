@@ -29,7 +29,9 @@ export class Authenticate {
   ) {}
 
   async execute({ keyHash, kind }: InputOf<typeof authenticate>): Promise<Principal> {
-    const [principal] = await this.database.query<Principal>(kind === 'session' ? findBySession : findByKey, [Buffer.from(keyHash, 'hex')]);
+    const [principal] = await this.database.query<Principal>(kind === 'session' ? findBySession : findByKey, [
+      Buffer.from(keyHash, 'hex'),
+    ]);
     if (!principal) throw refuse(authenticate, 'key_invalid', {});
     if (kind === 'api_key') this.keyUse.note(principal.keyId);
     return principal;

@@ -23,7 +23,10 @@ const lockCreator = sql(
    WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
 
-const countActive = sql('api-keys.count-active', 'SELECT count(*)::int AS count FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())');
+const countActive = sql(
+  'api-keys.count-active',
+  'SELECT count(*)::int AS count FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())',
+);
 
 interface Creator {
   scopes: Scope[];
@@ -44,11 +47,16 @@ export class CreateApiKey {
 
   async execute(input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
     if (!isPrintable(input.name, NAME_LENGTH)) throw refuse(createApiKey, 'name_invalid', {});
-    if (input.expiresAt !== undefined && !instant.safeParse(input.expiresAt).success) throw refuse(createApiKey, 'expiry_invalid', {});
+    if (input.expiresAt !== undefined && !instant.safeParse(input.expiresAt).success)
+      throw refuse(createApiKey, 'expiry_invalid', {});
     return this.idempotency.run(createApiKey, call, (tx) => this.create(tx, input, call));
   }
 
-  private async create(tx: Tx, input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
+  private async create(
+    tx: Tx,
+    input: InputOf<typeof createApiKey>,
+    call: Call,
+  ): Promise<OutputOf<typeof createApiKey>> {
     const { keyId, accountId } = principalOf(call);
     const wanted = input.expiresAt === undefined ? null : new Date(input.expiresAt);
     const [creator] = await tx.query<Creator>(lockCreator, [keyId, accountId, wanted]);
@@ -56,9 +64,11 @@ export class CreateApiKey {
     const missing = scopesBeyond(input.scopes, creator.scopes);
     if (missing.length > 0) throw refuse(createApiKey, 'scope_not_held', { missing_scopes: missing });
     if (creator.expiresLater === false) throw refuse(createApiKey, 'expiry_invalid', {});
-    if (creator.outlives) throw refuse(createApiKey, 'expiry_beyond_own', { latest_expires_at: creator.expiresAt!.toISOString() });
+    if (creator.outlives)
+      throw refuse(createApiKey, 'expiry_beyond_own', { latest_expires_at: creator.expiresAt!.toISOString() });
     const [{ count }] = (await tx.query<{ count: number }>(countActive, [accountId])) as [{ count: number }];
-    if (count >= this.config.maxApiKeys) throw refuse(createApiKey, 'too_many_keys', { maximum: this.config.maxApiKeys });
+    if (count >= this.config.maxApiKeys)
+      throw refuse(createApiKey, 'too_many_keys', { maximum: this.config.maxApiKeys });
     const expiresAt = wanted ?? creator.expiresAt;
     const { key, row } = await this.apiKeys.issue(tx, { accountId, name: input.name, scopes: input.scopes, expiresAt });
     return {

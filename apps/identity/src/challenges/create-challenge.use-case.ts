@@ -20,7 +20,10 @@ export class CreateChallenge {
     @Inject(platformConfig.token) private readonly platform: { publicUrl: string },
   ) {}
 
-  async execute(input: InputOf<typeof createChallenge>, { principal }: Call): Promise<OutputOf<typeof createChallenge>> {
+  async execute(
+    input: InputOf<typeof createChallenge>,
+    { principal }: Call,
+  ): Promise<OutputOf<typeof createChallenge>> {
     const { challengeTtlSeconds, maxOpenChallenges, powDifficulty } = this.config;
     const wallet = parseWalletAddress(input.walletAddress);
     if (!wallet) throw refuse(createChallenge, 'wallet_address_invalid', {});
@@ -43,7 +46,10 @@ export class CreateChallenge {
 }
 
 /** Whom the signature will be about. Managing wallets is about the account that asks for the challenge, if it says who it is. */
-function accountsOf({ purpose, agentId }: InputOf<typeof createChallenge>, principal: Principal | undefined): { agentId: string | null; humanId: string | null } {
+function accountsOf(
+  { purpose, agentId }: InputOf<typeof createChallenge>,
+  principal: Principal | undefined,
+): { agentId: string | null; humanId: string | null } {
   if (purpose === 'claim') {
     if (agentId === undefined) throw refuse(createChallenge, 'claim_needs_agent', {});
     if (principal?.accountType !== 'human') throw refuse(createChallenge, 'claim_needs_session', {});

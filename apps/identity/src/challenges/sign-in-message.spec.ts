@@ -37,11 +37,20 @@ describe('signInMessage', () => {
         resources: agent ? [`urn:uuid:${agent}`] : undefined,
       }),
     );
-    expect(fields).toMatchObject({ statement: expect.stringContaining('registration') as string, issuedAt: request.issuedAt, expirationTime: request.expiresAt });
+    expect(fields).toMatchObject({
+      statement: expect.stringContaining('registration') as string,
+      issuedAt: request.issuedAt,
+      expirationTime: request.expiresAt,
+    });
   });
 
   it('has the same form for Solana', () => {
-    expect(signInMessage({ ...request, wallet: { chainType: 'solana', address: '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T' } })).toBe(
+    expect(
+      signInMessage({
+        ...request,
+        wallet: { chainType: 'solana', address: '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T' },
+      }),
+    ).toBe(
       [
         'market.example wants you to sign in with your Solana account:',
         '4Nd1mBQtrMJVYVfKf2PJy9NZUZdTAsp7D4xWLs4gDB4T',

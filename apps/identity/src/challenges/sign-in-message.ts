@@ -32,7 +32,8 @@ const ACCOUNT: Record<ChainType, string> = { evm: 'Ethereum', solana: 'Solana' }
 const MAIN_NETWORK: Record<ChainType, string> = { evm: '1', solana: 'mainnet' };
 
 /** The chain a message names, as text. */
-export const chainIdOf = ({ wallet, chainId }: Pick<SignInRequest, 'wallet' | 'chainId'>): string => chainId ?? MAIN_NETWORK[wallet.chainType];
+export const chainIdOf = ({ wallet, chainId }: Pick<SignInRequest, 'wallet' | 'chainId'>): string =>
+  chainId ?? MAIN_NETWORK[wallet.chainType];
 
 /** The text of EIP-4361; for Solana the same form, as Sign-In With Solana writes it. */
 export function signInMessage(request: SignInRequest): string {

@@ -22,7 +22,11 @@ export interface ChallengeAnswer {
 type ProvingContract = RequestContract<z.ZodType, z.ZodType, typeof walletProofRefusals>;
 type WorkProvingContract = RequestContract<z.ZodType, z.ZodType, typeof workProofRefusals>;
 /** Where the challenge says which wallet. */
-type JudgingContract = RequestContract<z.ZodType, z.ZodType, Omit<typeof walletProofRefusals, 'wallet_address_invalid'>>;
+type JudgingContract = RequestContract<
+  z.ZodType,
+  z.ZodType,
+  Omit<typeof walletProofRefusals, 'wallet_address_invalid'>
+>;
 
 /** Work that was done, as events tell it. */
 export interface SolvedWork {
@@ -49,9 +53,15 @@ export class WalletProofs {
   }
 
   /** The same for an account's own doings: a challenge that names an account is good for that one alone. */
-  async proveFor(accountId: string, contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
+  async proveFor(
+    accountId: string,
+    contract: ProvingContract,
+    purpose: ChallengePurpose,
+    answer: ChallengeAnswer,
+  ): Promise<Challenge> {
     const challenge = await this.find(contract, purpose, answer);
-    if (challenge.agentId !== null && challenge.agentId !== accountId) throw refuse(contract, 'challenge_invalid', { wallet_address: challenge.wallet.address });
+    if (challenge.agentId !== null && challenge.agentId !== accountId)
+      throw refuse(contract, 'challenge_invalid', { wallet_address: challenge.wallet.address });
     await this.judge(contract, challenge, answer.signature);
     return challenge;
   }
@@ -61,10 +71,15 @@ export class WalletProofs {
    * the expensive one, so that each signature anyone wants checked costs them a proof of work.
    * @throws Refusal of `workProofRefusals`.
    */
-  async proveWithWork(contract: WorkProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer & { powNonce: string }): Promise<{ wallet: WalletAddress; work: SolvedWork }> {
+  async proveWithWork(
+    contract: WorkProvingContract,
+    purpose: ChallengePurpose,
+    answer: ChallengeAnswer & { powNonce: string },
+  ): Promise<{ wallet: WalletAddress; work: SolvedWork }> {
     const challenge = await this.find(contract, purpose, answer);
     const { difficulty } = challenge.pow;
-    if (!solvesProofOfWork(challenge.pow.challenge, answer.powNonce, difficulty)) throw refuse(contract, 'proof_of_work_invalid', { difficulty });
+    if (!solvesProofOfWork(challenge.pow.challenge, answer.powNonce, difficulty))
+      throw refuse(contract, 'proof_of_work_invalid', { difficulty });
     const { solveMs, solvedAt } = await this.judge(contract, challenge, answer.signature);
     return { wallet: challenge.wallet, work: { difficulty, solveMs, solvedAt: solvedAt.toISOString() } };
   }
@@ -81,11 +96,16 @@ export class WalletProofs {
     const { wallet } = challenge;
     const consumed = await this.challenges.consume(challenge);
     if (!consumed) throw refuse(contract, 'challenge_invalid', { wallet_address: wallet.address });
-    if (!(await this.isSigned(contract, challenge, signature))) throw refuse(contract, 'signature_invalid', { wallet_address: wallet.address });
+    if (!(await this.isSigned(contract, challenge, signature)))
+      throw refuse(contract, 'signature_invalid', { wallet_address: wallet.address });
     return consumed;
   }
 
-  private async find(contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
+  private async find(
+    contract: ProvingContract,
+    purpose: ChallengePurpose,
+    answer: ChallengeAnswer,
+  ): Promise<Challenge> {
     const wallet = parseWalletAddress(answer.walletAddress);
     if (!wallet) throw refuse(contract, 'wallet_address_invalid', {});
     const challenge = isNonce(answer.nonce) ? await this.challenges.findOpen(answer.nonce, wallet, purpose) : null;
@@ -99,8 +119,12 @@ export class WalletProofs {
     const message = signInMessage({ ...challenge, publicUrl: this.platform.publicUrl });
     if (await verifyWalletProof(wallet, message, signature)) return true;
     if (wallet.chainType !== 'evm') return false;
-    return this.contractWallets.verify(chainIdOf(challenge), wallet.address, message, signature).catch((error: unknown) => {
-      throw error instanceof ChainUnreachableError ? refuse(contract, 'contract_wallet_unverifiable', { retry_after_seconds: 5 }) : error;
-    });
+    return this.contractWallets
+      .verify(chainIdOf(challenge), wallet.address, message, signature)
+      .catch((error: unknown) => {
+        throw error instanceof ChainUnreachableError
+          ? refuse(contract, 'contract_wallet_unverifiable', { retry_after_seconds: 5 })
+          : error;
+      });
   }
 }

@@ -12,7 +12,10 @@ const findAgent = sql(
           array(SELECT w.address FROM wallets w WHERE w.account_id = a.id AND w.status = 'active' AND 'login' = ANY (w.capabilities)) AS wallets
    FROM accounts a WHERE a.id = $1 AND a.account_type = 'agent'`,
 );
-const insert = sql('claims.insert', 'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at AS "claimedAt"');
+const insert = sql(
+  'claims.insert',
+  'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at AS "claimedAt"',
+);
 
 /** Puts an agent into the hands of the human its wallet agreed to. */
 @Injectable()
@@ -25,7 +28,11 @@ export class ClaimAgent {
     private readonly proofs: WalletProofs,
   ) {}
 
-  async execute({ agentId, nonce, signature }: InputOf<typeof claimAgent>, humanId: string, call: Call): Promise<OutputOf<typeof claimAgent>> {
+  async execute(
+    { agentId, nonce, signature }: InputOf<typeof claimAgent>,
+    humanId: string,
+    call: Call,
+  ): Promise<OutputOf<typeof claimAgent>> {
     const [agent] = await this.database.query<{ claimed: boolean; wallets: string[] }>(findAgent, [agentId]);
     if (!agent) throw refuse(claimAgent, 'agent_not_found', {});
     if (agent.claimed) throw refuse(claimAgent, 'agent_already_claimed', {});
@@ -38,7 +45,9 @@ export class ClaimAgent {
       const [claim] = await tx.query<{ claimedAt: Date }>(insert, [agentId, humanId]);
       if (!claim) throw refuse(claimAgent, 'agent_already_claimed', {});
       await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimedAt.toISOString() }, call);
-      tx.afterCommit(() => this.logger.log(`agent ${agentId} claimed by ${humanId} through wallet ${challenge.wallet.address}`));
+      tx.afterCommit(() =>
+        this.logger.log(`agent ${agentId} claimed by ${humanId} through wallet ${challenge.wallet.address}`),
+      );
       return { agent_id: agentId, claimed_by: humanId, status: 'claimed' as const };
     });
   }

@@ -34,7 +34,9 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
     await runner.query('CREATE INDEX wallets_account_id ON wallets (account_id)');
     await runner.query('CREATE UNIQUE INDEX wallets_one_primary ON wallets (account_id) WHERE is_primary');
     await runner.query('CREATE UNIQUE INDEX wallets_one_default_payer ON wallets (account_id) WHERE is_default_payer');
-    await runner.query('CREATE UNIQUE INDEX wallets_one_default_payout ON wallets (account_id) WHERE is_default_payout');
+    await runner.query(
+      'CREATE UNIQUE INDEX wallets_one_default_payout ON wallets (account_id) WHERE is_default_payout',
+    );
     await runner.query(`
       CREATE TABLE api_keys (
         id uuid PRIMARY KEY,

@@ -4,7 +4,10 @@ import { MessageBus } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-const end = sql('sessions.end', `DELETE FROM sessions WHERE id = $1 AND account_id = $2 RETURNING encode(token_hash, 'hex') AS "keyHash"`);
+const end = sql(
+  'sessions.end',
+  `DELETE FROM sessions WHERE id = $1 AND account_id = $2 RETURNING encode(token_hash, 'hex') AS "keyHash"`,
+);
 
 /** Ends the session that is presented; one that ended in the same moment is ended all the same. */
 @Injectable()

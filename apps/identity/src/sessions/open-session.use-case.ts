@@ -1,5 +1,11 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { hashSessionToken, openSession, sessionTokenOf, walletLinked, type PublicProfile } from '@market/contracts/identity';
+import {
+  hashSessionToken,
+  openSession,
+  sessionTokenOf,
+  walletLinked,
+  type PublicProfile,
+} from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { refuse, type Call } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
@@ -42,17 +48,42 @@ export class OpenSession {
       const account = holder ?? (await this.openAccount(tx, wallet, call));
       if (account.account_type === 'agent') throw refuse(openSession, 'wallet_is_an_agents', {});
       const token = sessionTokenOf(newCredentialSecret());
-      const [session] = await tx.query<{ expiresAt: Date }>(insert, [newId(), account.id, Buffer.from(hashSessionToken(token)!, 'hex'), this.config.sessionTtlSeconds]);
-      return { session_token: token, account: { ...account, wallet_address: wallet.address }, expires_at: session!.expiresAt.toISOString() };
+      const [session] = await tx.query<{ expiresAt: Date }>(insert, [
+        newId(),
+        account.id,
+        Buffer.from(hashSessionToken(token)!, 'hex'),
+        this.config.sessionTtlSeconds,
+      ]);
+      return {
+        session_token: token,
+        account: { ...account, wallet_address: wallet.address },
+        expires_at: session!.expiresAt.toISOString(),
+      };
     });
   }
 
   private async openAccount(tx: Tx, wallet: WalletAddress, call: Call): Promise<PublicProfile> {
-    const account = tx.manager.create(AccountEntity, { id: newId(), accountType: 'human', role: 'both', displayName: `Operator ${shortAddress(wallet)}` });
+    const account = tx.manager.create(AccountEntity, {
+      id: newId(),
+      accountType: 'human',
+      role: 'both',
+      displayName: `Operator ${shortAddress(wallet)}`,
+    });
     await tx.manager.insert(AccountEntity, account);
     // Between the look and the insert, only a registration can have taken the wallet.
     if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(openSession, 'wallet_is_an_agents', {});
-    await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() }, call);
-    return { id: account.id, display_name: account.displayName, avatar_url: null, account_type: 'human', is_verified: false };
+    await this.outbox.add(
+      tx,
+      walletLinked,
+      { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() },
+      call,
+    );
+    return {
+      id: account.id,
+      display_name: account.displayName,
+      avatar_url: null,
+      account_type: 'human',
+      is_verified: false,
+    };
   }
 }

@@ -5,7 +5,10 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 const EVERY_MS = 60_000;
 const BATCH = 5_000;
 
-const deleteExpired = sql('sessions.delete-expired', 'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id');
+const deleteExpired = sql(
+  'sessions.delete-expired',
+  'DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id',
+);
 
 /** Expired sessions open nothing; this only clears them away. */
 @Injectable()

@@ -52,7 +52,11 @@ export class ContractWallets {
     const parts = partsOf(signature);
     if (url === undefined || !parts) return false;
     // One deadline for all that is asked, whatever viem allows each single request.
-    const transport = http(url, { retryCount: 0, timeout: WITHIN_MS, fetchOptions: { signal: AbortSignal.timeout(WITHIN_MS) } });
+    const transport = http(url, {
+      retryCount: 0,
+      timeout: WITHIN_MS,
+      fetchOptions: { signal: AbortSignal.timeout(WITHIN_MS) },
+    });
     try {
       return await isSignatureOf(createPublicClient({ transport }), address, hashMessage(message), parts);
     } catch (error) {
@@ -81,14 +85,26 @@ function partsOf(signature: string): Parts | null {
 
 const isBytes = (text: string): text is Hex => /^0x(?:[0-9a-fA-F]{2})+$/.test(text);
 
-async function isSignatureOf(chain: PublicClient, address: Address, hash: Hex, { own, wrapped }: Parts): Promise<boolean> {
+async function isSignatureOf(
+  chain: PublicClient,
+  address: Address,
+  hash: Hex,
+  { own, wrapped }: Parts,
+): Promise<boolean> {
   if (await chain.getCode({ address })) {
-    const { data } = await chain.call({ to: address, data: encodeFunctionData({ abi: EIP_1271, functionName: 'isValidSignature', args: [hash, own] }) });
+    const { data } = await chain.call({
+      to: address,
+      data: encodeFunctionData({ abi: EIP_1271, functionName: 'isValidSignature', args: [hash, own] }),
+    });
     return data === VALID;
   }
   if (!wrapped) return false;
   // Runs as the constructor of a contract that is never created: deploys the wallet, asks it, and leaves nothing.
-  const data = encodeDeployData({ abi: erc6492SignatureValidatorAbi, bytecode: erc6492SignatureValidatorByteCode, args: [address, hash, wrapped] });
+  const data = encodeDeployData({
+    abi: erc6492SignatureValidatorAbi,
+    bytecode: erc6492SignatureValidatorByteCode,
+    args: [address, hash, wrapped],
+  });
   return (await chain.call({ data })).data === VALID_BEFORE_DEPLOYMENT;
 }
 

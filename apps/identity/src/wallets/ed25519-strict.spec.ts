@@ -15,7 +15,9 @@ const torsion = ED25519_TORSION_SUBGROUP.map((hex) => ed25519.ExtendedPoint.from
 /** Signatures under public keys of small order, made without any private key. */
 function forgeries(): { publicKey: Uint8Array; signature: Uint8Array }[] {
   const multiplesOfOrder = Array.from({ length: 8 }, (_, factor) => numberToBytesLE(BigInt(factor) * L, 32));
-  return weakPoints.flatMap((publicKey) => weakPoints.flatMap((r) => multiplesOfOrder.map((s) => ({ publicKey, signature: Buffer.concat([r, s]) }))));
+  return weakPoints.flatMap((publicKey) =>
+    weakPoints.flatMap((r) => multiplesOfOrder.map((s) => ({ publicKey, signature: Buffer.concat([r, s]) }))),
+  );
 }
 
 function plainNodeVerify(publicKey: Uint8Array, signature: Uint8Array): boolean {
@@ -47,7 +49,9 @@ describe('verifyEd25519', () => {
     expect(all.filter(({ publicKey, signature }) => verifyEd25519(publicKey, message, signature))).toEqual([]);
     expect(all.some(({ publicKey, signature }) => plainNodeVerify(publicKey, signature))).toBe(true);
     const withZeroS = all.filter(({ signature }) => signature.subarray(32).every((byte) => byte === 0));
-    expect(withZeroS.some(({ publicKey, signature }) => nacl.sign.detached.verify(message, signature, publicKey))).toBe(true);
+    expect(withZeroS.some(({ publicKey, signature }) => nacl.sign.detached.verify(message, signature, publicKey))).toBe(
+      true,
+    );
   });
 
   it('refuses S + L, which tweetnacl accepts', () => {
@@ -96,7 +100,11 @@ describe('verifyEd25519', () => {
   });
 
   it('answers false to arbitrary bytes of arbitrary length and never throws', () => {
-    const bytes = fc.oneof(fc.uint8Array({ maxLength: 130 }), fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.uint8Array({ minLength: 64, maxLength: 64 }));
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 130 }),
+      fc.uint8Array({ minLength: 32, maxLength: 32 }),
+      fc.uint8Array({ minLength: 64, maxLength: 64 }),
+    );
     fc.assert(
       fc.property(bytes, bytes, bytes, (publicKey, text, signature) => {
         expect(verifyEd25519(publicKey, text, signature)).toBe(false);
@@ -119,7 +127,10 @@ describe('isEd25519PublicKey', () => {
   it('refuses a key to which a point of small order was added', () => {
     for (let round = 0; round < 20; round += 1) {
       const point = ed25519.ExtendedPoint.fromHex(newEd25519Wallet().publicKey);
-      expect(torsion.map((weak) => isEd25519PublicKey(point.add(weak).toRawBytes()))).toEqual([true, ...Array<boolean>(7).fill(false)]);
+      expect(torsion.map((weak) => isEd25519PublicKey(point.add(weak).toRawBytes()))).toEqual([
+        true,
+        ...Array<boolean>(7).fill(false),
+      ]);
     }
   });
 

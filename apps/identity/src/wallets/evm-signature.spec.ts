@@ -17,7 +17,8 @@ const split = (signature: Hex): Parts => ({
   s: BigInt(`0x${signature.slice(66, 130)}`),
   v: Number(`0x${signature.slice(130)}`),
 });
-const join = ({ r, s, v }: Parts): Hex => `${toHex(r, { size: 32 })}${toHex(s, { size: 32 }).slice(2)}${toHex(v, { size: 1 }).slice(2)}`;
+const join = ({ r, s, v }: Parts): Hex =>
+  `${toHex(r, { size: 32 })}${toHex(s, { size: 32 }).slice(2)}${toHex(v, { size: 1 }).slice(2)}`;
 
 describe('verifyPersonalSign', () => {
   it('accepts what a wallet signs, for that wallet and that text only', async () => {
@@ -38,7 +39,9 @@ describe('verifyPersonalSign', () => {
       { r, s: N - s, v: 55 - v },
       { r, s: N - s, v: 28 - v },
     ].map(join);
-    const accepted = await Promise.all(spellings.map((signature) => verifyPersonalSign(account.address, message, signature)));
+    const accepted = await Promise.all(
+      spellings.map((signature) => verifyPersonalSign(account.address, message, signature)),
+    );
     const byViem = await Promise.all(spellings.map((signature) => recoverMessageAddress({ message, signature })));
     expect(byViem).toEqual([account.address, account.address, account.address, account.address]);
     expect(accepted).toEqual([true, false, false, false]);
@@ -72,12 +75,25 @@ describe('verifyPersonalSign', () => {
       expect(await verifyPersonalSign(account.address, message, join({ r: bad, s, v }))).toBe(false);
       expect(await verifyPersonalSign(account.address, message, join({ r, s: bad, v }))).toBe(false);
     }
-    for (let small = 1n; small < 20n; small++) expect(await verifyPersonalSign(account.address, message, join({ r: small, s, v }))).toBe(false);
+    for (let small = 1n; small < 20n; small++)
+      expect(await verifyPersonalSign(account.address, message, join({ r: small, s, v }))).toBe(false);
   });
 
   it('answers false to malformed text and never throws', async () => {
     const signature = await account.signMessage({ message });
-    const malformed = ['', '0x', signature.slice(2), `0X${signature.slice(2)}`, `${signature}00`, signature.slice(0, -2), ` ${signature}`, `${signature}\n`, `0x${'zz'.repeat(65)}`, `0x${'00'.repeat(65)}`, `0x${'ff'.repeat(65)}`];
+    const malformed = [
+      '',
+      '0x',
+      signature.slice(2),
+      `0X${signature.slice(2)}`,
+      `${signature}00`,
+      signature.slice(0, -2),
+      ` ${signature}`,
+      `${signature}\n`,
+      `0x${'zz'.repeat(65)}`,
+      `0x${'00'.repeat(65)}`,
+      `0x${'ff'.repeat(65)}`,
+    ];
     for (const text of malformed) expect(await verifyPersonalSign(account.address, message, text)).toBe(false);
     const hex = fc.stringMatching(/^0x[0-9a-f]{130}$/);
     await fc.assert(

@@ -33,9 +33,20 @@ export class LinkWallet {
       const prover = wallets.find(({ address }) => address === existing.wallet.address);
       if (!prover || !mayRecover(prover)) throw refuse(linkWallet, 'proof_not_sufficient', {});
       if (wallets.length >= MAX_WALLETS) throw refuse(linkWallet, 'too_many_wallets', { maximum: MAX_WALLETS });
-      const row = await this.wallets.addLinked(tx, accountId, added.wallet, label ?? null, normalizeCapabilities(input.capabilities));
+      const row = await this.wallets.addLinked(
+        tx,
+        accountId,
+        added.wallet,
+        label ?? null,
+        normalizeCapabilities(input.capabilities),
+      );
       if (!row) throw refuse(linkWallet, 'wallet_already_linked', {});
-      await this.outbox.add(tx, walletLinked, { accountId, ...added.wallet, linkedAt: row.createdAt.toISOString() }, call);
+      await this.outbox.add(
+        tx,
+        walletLinked,
+        { accountId, ...added.wallet, linkedAt: row.createdAt.toISOString() },
+        call,
+      );
       return toLinkedWallet(row);
     });
   }

@@ -16,4 +16,5 @@ export const toLinkedWallet = (row: WalletRow): LinkedWallet => ({
 });
 
 /** The same set without repetitions, in one order. */
-export const normalizeCapabilities = (capabilities: readonly WalletCapability[]): WalletCapability[] => walletCapability.options.filter((known) => capabilities.includes(known));
+export const normalizeCapabilities = (capabilities: readonly WalletCapability[]): WalletCapability[] =>
+  walletCapability.options.filter((known) => capabilities.includes(known));

@@ -18,7 +18,11 @@ export class ReadWallets {
   /** The primary one first, then the oldest. */
   async list(accountId: string): Promise<OutputOf<typeof listWallets>> {
     const rows = await this.wallets.findAll(this.database, accountId);
-    return { wallets: [...rows.filter(({ isPrimary }) => isPrimary), ...rows.filter(({ isPrimary }) => !isPrimary)].map(toLinkedWallet) };
+    return {
+      wallets: [...rows.filter(({ isPrimary }) => isPrimary), ...rows.filter(({ isPrimary }) => !isPrimary)].map(
+        toLinkedWallet,
+      ),
+    };
   }
 
   async get(walletId: string, accountId: string): Promise<OutputOf<typeof getWallet>> {
@@ -34,14 +38,22 @@ export class ReadWallets {
   }
 
   /** Two statements. */
-  async findForSettlement({ payerChainType, payerWalletId, sellerId, payoutChainType }: InputOf<typeof findSettlementWallets>, accountId: string): Promise<OutputOf<typeof findSettlementWallets>> {
-    const [own, sellers] = await Promise.all([this.wallets.findAll(this.database, accountId), this.wallets.findAll(this.database, sellerId)]);
+  async findForSettlement(
+    { payerChainType, payerWalletId, sellerId, payoutChainType }: InputOf<typeof findSettlementWallets>,
+    accountId: string,
+  ): Promise<OutputOf<typeof findSettlementWallets>> {
+    const [own, sellers] = await Promise.all([
+      this.wallets.findAll(this.database, accountId),
+      this.wallets.findAll(this.database, sellerId),
+    ]);
     const payers = own.filter((wallet) => mayPay(wallet) && wallet.chainType === payerChainType);
     const payouts = sellers.filter((wallet) => mayBePaidTo(wallet) && wallet.chainType === payoutChainType);
-    const payer = payerWalletId === undefined ? defaultOf(payers, 'isDefaultPayer') : payers.find(({ id }) => id === payerWalletId);
+    const payer =
+      payerWalletId === undefined ? defaultOf(payers, 'isDefaultPayer') : payers.find(({ id }) => id === payerWalletId);
     return { payer: payer?.address ?? null, payout: defaultOf(payouts, 'isDefaultPayout')?.address ?? null };
   }
 }
 
 /** Else the oldest. */
-const defaultOf = (wallets: WalletRow[], role: 'isDefaultPayer' | 'isDefaultPayout'): WalletRow | undefined => wallets.find((wallet) => wallet[role]) ?? wallets[0];
+const defaultOf = (wallets: WalletRow[], role: 'isDefaultPayer' | 'isDefaultPayout'): WalletRow | undefined =>
+  wallets.find((wallet) => wallet[role]) ?? wallets[0];

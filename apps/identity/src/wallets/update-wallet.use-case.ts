@@ -20,16 +20,23 @@ export class UpdateWallet {
     private readonly wallets: Wallets,
   ) {}
 
-  async execute({ walletId, proof, ...changes }: InputOf<typeof updateWallet>, accountId: string): Promise<OutputOf<typeof updateWallet>> {
+  async execute(
+    { walletId, proof, ...changes }: InputOf<typeof updateWallet>,
+    accountId: string,
+  ): Promise<OutputOf<typeof updateWallet>> {
     const { label, capabilities } = changes;
-    if (!(await this.wallets.findOne(this.database, accountId, walletId))) throw refuse(updateWallet, 'wallet_not_found', {});
+    if (!(await this.wallets.findOne(this.database, accountId, walletId)))
+      throw refuse(updateWallet, 'wallet_not_found', {});
     if (typeof label === 'string' && !isPrintable(label, LABEL_LENGTH)) throw refuse(updateWallet, 'label_invalid', {});
     const { wallet } = await this.proofs.proveFor(accountId, updateWallet, 'wallet_update', proof);
     return this.database.transaction(async (tx) => {
       const before = await this.wallets.lockAll(tx, accountId);
       const prover = before.find(({ address }) => address === wallet.address);
       if (!prover || !mayRecover(prover)) throw refuse(updateWallet, 'proof_not_sufficient', {});
-      const after = changeWallet(before, walletId, { ...changes, capabilities: capabilities && normalizeCapabilities(capabilities) });
+      const after = changeWallet(before, walletId, {
+        ...changes,
+        capabilities: capabilities && normalizeCapabilities(capabilities),
+      });
       if (isDenial(after)) throw refusalOf(after);
       await this.wallets.store(tx, accountId, after);
       return toLinkedWallet((await this.wallets.findOne(tx, accountId, walletId)) as WalletRow);
@@ -39,4 +46,7 @@ export class UpdateWallet {
 
 const isDenial = (result: readonly WalletState[] | Denial): result is Denial => 'reason' in result;
 
-const refusalOf = (denial: Denial): Error => (denial.reason === 'wallet_not_eligible' ? refuse(updateWallet, denial.reason, { field: denial.field }) : refuse(updateWallet, denial.reason, {}));
+const refusalOf = (denial: Denial): Error =>
+  denial.reason === 'wallet_not_eligible'
+    ? refuse(updateWallet, denial.reason, { field: denial.field })
+    : refuse(updateWallet, denial.reason, {});

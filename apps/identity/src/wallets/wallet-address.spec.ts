@@ -11,29 +11,60 @@ const solana = bs58.encode(newEd25519Wallet().publicKey);
 
 /** The EVM wallet with the letters cased by the bits of `pattern`. */
 function recased(pattern: Uint8Array): string {
-  const letters = [...evm.slice(2)].map((letter, index) => ((pattern[index >> 3]! >> (index & 7)) & 1 ? letter.toUpperCase() : letter.toLowerCase()));
+  const letters = [...evm.slice(2)].map((letter, index) =>
+    (pattern[index >> 3]! >> (index & 7)) & 1 ? letter.toUpperCase() : letter.toLowerCase(),
+  );
   return `0x${letters.join('')}`;
 }
 
 describe('parseWalletAddress', () => {
   it('reads 200 spellings of one wallet as one address or as none', () => {
     const plain = [evm, evm.toLowerCase(), `0x${evm.slice(2).toUpperCase()}`];
-    const decorated = plain.flatMap((text) => [` ${text}`, `${text} `, `${text}\n`, `\t${text}`, `${text}\0`, `0X${text.slice(2)}`, text.slice(2), `0x0${text.slice(2)}`, `0x00${text.slice(2)}`, `eip155:1:${text}`, `ethereum:${text}`, `${text}.eth`, `\u200b${text}`, `${text}00`, text.slice(0, -1)]);
+    const decorated = plain.flatMap((text) => [
+      ` ${text}`,
+      `${text} `,
+      `${text}\n`,
+      `\t${text}`,
+      `${text}\0`,
+      `0X${text.slice(2)}`,
+      text.slice(2),
+      `0x0${text.slice(2)}`,
+      `0x00${text.slice(2)}`,
+      `eip155:1:${text}`,
+      `ethereum:${text}`,
+      `${text}.eth`,
+      `\u200b${text}`,
+      `${text}00`,
+      text.slice(0, -1),
+    ]);
     const spellings = [...plain, ...decorated, ...Array.from({ length: 160 }, () => recased(randomBytes(5)))];
     expect(spellings.length).toBeGreaterThanOrEqual(200);
     const read = spellings.map((text) => parseWalletAddress(text));
-    expect(read.slice(0, 3)).toEqual([{ chainType: 'evm', address: evm }, { chainType: 'evm', address: evm }, { chainType: 'evm', address: evm }]);
+    expect(read.slice(0, 3)).toEqual([
+      { chainType: 'evm', address: evm },
+      { chainType: 'evm', address: evm },
+      { chainType: 'evm', address: evm },
+    ]);
     expect(new Set(read.filter((wallet) => wallet !== null).map((wallet) => wallet.address))).toEqual(new Set([evm]));
     expect(read.slice(3, 3 + decorated.length).every((wallet) => wallet === null)).toBe(true);
   });
 
   it('refuses mixed case with a wrong checksum', () => {
-    for (const wrong of ['0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD', '0xffffffffffffffffffffffffffffffffffffffFf']) {
+    for (const wrong of [
+      '0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+      '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD',
+      '0xffffffffffffffffffffffffffffffffffffffFf',
+    ]) {
       expect(parseWalletAddress(wrong)).toBeNull();
     }
   });
 
-  it.each(['0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed', '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359', '0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB', '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb'])('writes %s as EIP-55 does', (address) => {
+  it.each([
+    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+    '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
+    '0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB',
+    '0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb',
+  ])('writes %s as EIP-55 does', (address) => {
     expect(parseWalletAddress(address.toLowerCase())).toEqual({ chainType: 'evm', address });
   });
 
@@ -46,7 +77,18 @@ describe('parseWalletAddress', () => {
 
   it('refuses other spellings of a Solana key', () => {
     const bytes = Buffer.from(bs58.decode(solana));
-    const spellings = [` ${solana}`, `${solana} `, `${solana}\n`, `1${solana}`, `11${solana}`, `${solana}1`, `solana:${solana}`, bytes.toString('hex'), `0x${bytes.toString('hex')}`, bytes.toString('base64')];
+    const spellings = [
+      ` ${solana}`,
+      `${solana} `,
+      `${solana}\n`,
+      `1${solana}`,
+      `11${solana}`,
+      `${solana}1`,
+      `solana:${solana}`,
+      bytes.toString('hex'),
+      `0x${bytes.toString('hex')}`,
+      bytes.toString('base64'),
+    ];
     expect(spellings.filter((text) => parseWalletAddress(text) !== null)).toEqual([]);
   });
 
@@ -65,7 +107,14 @@ describe('parseWalletAddress', () => {
   });
 
   it('refuses arbitrary text without throwing', () => {
-    fc.assert(fc.property(fc.oneof(fc.string(), fc.stringMatching(/^0x[0-9a-fA-FxX]{38,42}$/)), (text) => void parseWalletAddress(text)), { numRuns: 1000 });
-    for (const text of ['', '0x', 'vitalik.eth', '0x'.repeat(60), '1'.repeat(1e6)]) expect(parseWalletAddress(text)).toBeNull();
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.string(), fc.stringMatching(/^0x[0-9a-fA-FxX]{38,42}$/)),
+        (text) => void parseWalletAddress(text),
+      ),
+      { numRuns: 1000 },
+    );
+    for (const text of ['', '0x', 'vitalik.eth', '0x'.repeat(60), '1'.repeat(1e6)])
+      expect(parseWalletAddress(text)).toBeNull();
   });
 });

@@ -31,12 +31,31 @@ describe('verifyWalletProof', () => {
 
   it('answers false to every malformed Solana signature and never throws', async () => {
     const lengths = [0, 1, 32, 63, 65, 66, 128].map((length) => new Uint8Array(length).fill(9));
-    const malformed = [...lengths.map((bytes) => bs58.encode(bytes)), ...lengths.map((bytes) => Buffer.from(bytes).toString('base64')), ` ${base58}`, `${base58}\n`, `1${base58}`, base64.slice(0, -2), base64.replaceAll('/', '_'), `${base64}=`, Buffer.from(solanaSignature).toString('hex'), `0x${Buffer.from(solanaSignature).toString('hex')}`];
-    for (const signature of malformed) if (signature !== base64) expect(await verifyWalletProof(solana, message, signature)).toBe(false);
+    const malformed = [
+      ...lengths.map((bytes) => bs58.encode(bytes)),
+      ...lengths.map((bytes) => Buffer.from(bytes).toString('base64')),
+      ` ${base58}`,
+      `${base58}\n`,
+      `1${base58}`,
+      base64.slice(0, -2),
+      base64.replaceAll('/', '_'),
+      `${base64}=`,
+      Buffer.from(solanaSignature).toString('hex'),
+      `0x${Buffer.from(solanaSignature).toString('hex')}`,
+    ];
+    for (const signature of malformed)
+      if (signature !== base64) expect(await verifyWalletProof(solana, message, signature)).toBe(false);
     await fc.assert(
-      fc.asyncProperty(fc.oneof(fc.string(), fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{86,88}$/), fc.base64String({ minLength: 88, maxLength: 88 })), async (signature) => {
-        expect(await verifyWalletProof(solana, message, signature)).toBe(false);
-      }),
+      fc.asyncProperty(
+        fc.oneof(
+          fc.string(),
+          fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{86,88}$/),
+          fc.base64String({ minLength: 88, maxLength: 88 }),
+        ),
+        async (signature) => {
+          expect(await verifyWalletProof(solana, message, signature)).toBe(false);
+        },
+      ),
       { numRuns: 500 },
     );
   });

@@ -3,8 +3,23 @@ import fc from 'fast-check';
 import { changeWallet, mayRecover, type WalletChanges, type WalletState } from './wallet-set.js';
 
 const everything = walletCapability.options;
-const first: WalletState = { id: 'a', label: null, isPrimary: true, isDefaultPayer: true, isDefaultPayout: true, capabilities: everything, status: 'active' };
-const linked = (id: string, capabilities: WalletCapability[] = ['login', 'payer', 'payout']): WalletState => ({ ...first, id, isPrimary: false, isDefaultPayer: false, isDefaultPayout: false, capabilities });
+const first: WalletState = {
+  id: 'a',
+  label: null,
+  isPrimary: true,
+  isDefaultPayer: true,
+  isDefaultPayout: true,
+  capabilities: everything,
+  status: 'active',
+};
+const linked = (id: string, capabilities: WalletCapability[] = ['login', 'payer', 'payout']): WalletState => ({
+  ...first,
+  id,
+  isPrimary: false,
+  isDefaultPayer: false,
+  isDefaultPayout: false,
+  capabilities,
+});
 
 function after(wallets: readonly WalletState[], id: string, changes: WalletChanges): readonly WalletState[] {
   const result = changeWallet(wallets, id, changes);
@@ -12,34 +27,89 @@ function after(wallets: readonly WalletState[], id: string, changes: WalletChang
   return result;
 }
 
-const holderOf = (wallets: readonly WalletState[], flag: 'isPrimary' | 'isDefaultPayer' | 'isDefaultPayout') => wallets.filter((wallet) => wallet[flag]).map(({ id }) => id);
+const holderOf = (wallets: readonly WalletState[], flag: 'isPrimary' | 'isDefaultPayer' | 'isDefaultPayout') =>
+  wallets.filter((wallet) => wallet[flag]).map(({ id }) => id);
 
 describe('the wallets of an account', () => {
   it('pass primary and defaults from one to another', () => {
     const wallets = after([first, linked('b')], 'b', { isPrimary: true, isDefaultPayout: true });
-    expect([holderOf(wallets, 'isPrimary'), holderOf(wallets, 'isDefaultPayer'), holderOf(wallets, 'isDefaultPayout')]).toEqual([['b'], ['a'], ['b']]);
+    expect([
+      holderOf(wallets, 'isPrimary'),
+      holderOf(wallets, 'isDefaultPayer'),
+      holderOf(wallets, 'isDefaultPayout'),
+    ]).toEqual([['b'], ['a'], ['b']]);
   });
 
   it.each<[string, WalletState[], string, WalletChanges, object]>([
-    ['the only recovery wallet is not disabled', [first, linked('b')], 'a', { status: 'disabled' }, { reason: 'would_remove_last_recovery_wallet' }],
-    ['nor does it lose that capability', [first, linked('b')], 'a', { capabilities: ['login', 'payer', 'payout'] }, { reason: 'would_remove_last_recovery_wallet' }],
-    ['a disabled wallet that could recover does not count', [first, { ...linked('b', ['recovery']), status: 'disabled' }], 'a', { status: 'disabled' }, { reason: 'would_remove_last_recovery_wallet' }],
-    ['there is always a primary one', [first, linked('b')], 'a', { isPrimary: false }, { reason: 'primary_wallet_required' }],
-    ['a disabled one does not become primary', [first, { ...linked('b'), status: 'disabled' }], 'b', { isPrimary: true }, { reason: 'wallet_not_eligible', field: 'is_primary' }],
-    ['one that may not pay does not become default payer', [first, linked('b', ['payout'])], 'b', { isDefaultPayer: true }, { reason: 'wallet_not_eligible', field: 'is_default_payer' }],
-    ['nor one that stops being able to', [first, linked('b')], 'b', { isDefaultPayout: true, capabilities: ['payer'] }, { reason: 'wallet_not_eligible', field: 'is_default_payout' }],
+    [
+      'the only recovery wallet is not disabled',
+      [first, linked('b')],
+      'a',
+      { status: 'disabled' },
+      { reason: 'would_remove_last_recovery_wallet' },
+    ],
+    [
+      'nor does it lose that capability',
+      [first, linked('b')],
+      'a',
+      { capabilities: ['login', 'payer', 'payout'] },
+      { reason: 'would_remove_last_recovery_wallet' },
+    ],
+    [
+      'a disabled wallet that could recover does not count',
+      [first, { ...linked('b', ['recovery']), status: 'disabled' }],
+      'a',
+      { status: 'disabled' },
+      { reason: 'would_remove_last_recovery_wallet' },
+    ],
+    [
+      'there is always a primary one',
+      [first, linked('b')],
+      'a',
+      { isPrimary: false },
+      { reason: 'primary_wallet_required' },
+    ],
+    [
+      'a disabled one does not become primary',
+      [first, { ...linked('b'), status: 'disabled' }],
+      'b',
+      { isPrimary: true },
+      { reason: 'wallet_not_eligible', field: 'is_primary' },
+    ],
+    [
+      'one that may not pay does not become default payer',
+      [first, linked('b', ['payout'])],
+      'b',
+      { isDefaultPayer: true },
+      { reason: 'wallet_not_eligible', field: 'is_default_payer' },
+    ],
+    [
+      'nor one that stops being able to',
+      [first, linked('b')],
+      'b',
+      { isDefaultPayout: true, capabilities: ['payer'] },
+      { reason: 'wallet_not_eligible', field: 'is_default_payout' },
+    ],
   ])('%s', (_rule, wallets, id, changes, denial) => {
     expect(changeWallet(wallets, id, changes)).toEqual(denial);
   });
 
   it('leave what a disabled one was to the oldest that can be it, or to none', () => {
-    const wallets = after([first, linked('b', ['payout']), linked('c', ['recovery', 'payout'])], 'a', { status: 'disabled' });
-    expect([holderOf(wallets, 'isPrimary'), holderOf(wallets, 'isDefaultPayer'), holderOf(wallets, 'isDefaultPayout')]).toEqual([['b'], [], ['b']]);
+    const wallets = after([first, linked('b', ['payout']), linked('c', ['recovery', 'payout'])], 'a', {
+      status: 'disabled',
+    });
+    expect([
+      holderOf(wallets, 'isPrimary'),
+      holderOf(wallets, 'isDefaultPayer'),
+      holderOf(wallets, 'isDefaultPayout'),
+    ]).toEqual([['b'], [], ['b']]);
   });
 
   it('do without a default that is given up', () => {
     expect(holderOf(after([first, linked('b')], 'a', { isDefaultPayer: false }), 'isDefaultPayer')).toEqual([]);
-    expect(holderOf(after([first, linked('b')], 'b', { isDefaultPayer: false, isPrimary: false }), 'isDefaultPayer')).toEqual(['a']);
+    expect(
+      holderOf(after([first, linked('b')], 'b', { isDefaultPayer: false, isPrimary: false }), 'isDefaultPayer'),
+    ).toEqual(['a']);
   });
 
   it('keep their rules through any sequence of changes, and change nothing but what was asked and what follows from it', () => {
@@ -52,32 +122,50 @@ describe('the wallets of an account', () => {
       capabilities: fc.option(fc.subarray(everything, { minLength: 1 }), { nil: undefined }),
       status: fc.option(fc.constantFrom(...walletStatus.options), { nil: undefined }),
     });
-    const others = fc.array(fc.subarray(everything, { minLength: 1 }), { maxLength: 3 }).map((sets) => sets.map((capabilities, index) => linked('bcd'[index]!, capabilities)));
+    const others = fc
+      .array(fc.subarray(everything, { minLength: 1 }), { maxLength: 3 })
+      .map((sets) => sets.map((capabilities, index) => linked('bcd'[index]!, capabilities)));
     fc.assert(
-      fc.property(others, fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), changes), { maxLength: 12 }), (rest, steps) => {
-        let wallets: readonly WalletState[] = [first, ...rest];
-        for (const [id, change] of steps) {
-          const target = wallets.find((wallet) => wallet.id === id);
-          if (!target) continue;
-          const next = changeWallet(wallets, id, change);
-          if ('reason' in next) continue;
-          expect(next.some(mayRecover)).toBe(true);
-          const primary = next.filter(({ isPrimary }) => isPrimary);
-          expect(primary.map(({ status }) => status)).toEqual(['active']);
-          for (const [name, capability] of [['isDefaultPayer', 'payer'], ['isDefaultPayout', 'payout']] as const) {
-            const holders = next.filter((wallet) => wallet[name]);
-            expect(holders.length).toBeLessThanOrEqual(1);
-            for (const holder of holders) expect([holder.status, holder.capabilities.includes(capability)]).toEqual(['active', true]);
+      fc.property(
+        others,
+        fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), changes), { maxLength: 12 }),
+        (rest, steps) => {
+          let wallets: readonly WalletState[] = [first, ...rest];
+          for (const [id, change] of steps) {
+            const target = wallets.find((wallet) => wallet.id === id);
+            if (!target) continue;
+            const next = changeWallet(wallets, id, change);
+            if ('reason' in next) continue;
+            expect(next.some(mayRecover)).toBe(true);
+            const primary = next.filter(({ isPrimary }) => isPrimary);
+            expect(primary.map(({ status }) => status)).toEqual(['active']);
+            for (const [name, capability] of [
+              ['isDefaultPayer', 'payer'],
+              ['isDefaultPayout', 'payout'],
+            ] as const) {
+              const holders = next.filter((wallet) => wallet[name]);
+              expect(holders.length).toBeLessThanOrEqual(1);
+              for (const holder of holders)
+                expect([holder.status, holder.capabilities.includes(capability)]).toEqual(['active', true]);
+            }
+            for (const name of ['isPrimary', 'isDefaultPayer', 'isDefaultPayout'] as const)
+              if (change[name] !== undefined) expect(next.find((wallet) => wallet.id === id)![name]).toBe(change[name]);
+            next.forEach((wallet, index) => {
+              const before = wallets[index]!;
+              const { label, capabilities, status } =
+                wallet.id === id
+                  ? {
+                      label: change.label ?? before.label,
+                      capabilities: change.capabilities ?? before.capabilities,
+                      status: change.status ?? before.status,
+                    }
+                  : before;
+              expect(wallet).toMatchObject({ id: before.id, label, capabilities, status });
+            });
+            wallets = next;
           }
-          for (const name of ['isPrimary', 'isDefaultPayer', 'isDefaultPayout'] as const) if (change[name] !== undefined) expect(next.find((wallet) => wallet.id === id)![name]).toBe(change[name]);
-          next.forEach((wallet, index) => {
-            const before = wallets[index]!;
-            const { label, capabilities, status } = wallet.id === id ? { label: change.label ?? before.label, capabilities: change.capabilities ?? before.capabilities, status: change.status ?? before.status } : before;
-            expect(wallet).toMatchObject({ id: before.id, label, capabilities, status });
-          });
-          wallets = next;
-        }
-      }),
+        },
+      ),
       { numRuns: 2_000 },
     );
   });

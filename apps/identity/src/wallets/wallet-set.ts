@@ -13,7 +13,9 @@ export interface WalletState {
 
 export type WalletChanges = Partial<Omit<WalletState, 'id'>>;
 
-export type Denial = { reason: 'would_remove_last_recovery_wallet' | 'primary_wallet_required' } | { reason: 'wallet_not_eligible'; field: 'is_primary' | 'is_default_payer' | 'is_default_payout' };
+export type Denial =
+  | { reason: 'would_remove_last_recovery_wallet' | 'primary_wallet_required' }
+  | { reason: 'wallet_not_eligible'; field: 'is_primary' | 'is_default_payer' | 'is_default_payout' };
 
 interface Role {
   flag: 'isPrimary' | 'isDefaultPayer' | 'isDefaultPayout';
@@ -24,7 +26,10 @@ interface Role {
 type Ability = Pick<WalletState, 'status' | 'capabilities'>;
 
 const isActive = ({ status }: Ability): boolean => status === 'active';
-const may = (capability: WalletCapability) => (wallet: Ability): boolean => isActive(wallet) && wallet.capabilities.includes(capability);
+const may =
+  (capability: WalletCapability) =>
+  (wallet: Ability): boolean =>
+    isActive(wallet) && wallet.capabilities.includes(capability);
 
 /** Whether a wallet can issue a fresh key and manage the wallets of its account. */
 export const mayRecover = may('recovery');
@@ -43,10 +48,21 @@ const ROLES: readonly Role[] = [
  * wallet that can recover the account, exactly one primary wallet, at most one default payer and one default payout, and
  * each of them is able to be that.
  */
-export function changeWallet(wallets: readonly WalletState[], id: string, changes: WalletChanges): readonly WalletState[] | Denial {
+export function changeWallet(
+  wallets: readonly WalletState[],
+  id: string,
+  changes: WalletChanges,
+): readonly WalletState[] | Denial {
   const { label, capabilities, status } = changes;
   let changed = wallets.map((wallet) =>
-    wallet.id === id ? { ...wallet, label: label === undefined ? wallet.label : label, capabilities: capabilities ?? wallet.capabilities, status: status ?? wallet.status } : wallet,
+    wallet.id === id
+      ? {
+          ...wallet,
+          label: label === undefined ? wallet.label : label,
+          capabilities: capabilities ?? wallet.capabilities,
+          status: status ?? wallet.status,
+        }
+      : wallet,
   );
   if (!changed.some(mayRecover)) return { reason: 'would_remove_last_recovery_wallet' };
   for (const role of ROLES) {
@@ -58,9 +74,18 @@ export function changeWallet(wallets: readonly WalletState[], id: string, change
 }
 
 /** The id of the wallet that has the role; undefined when none has. */
-function holderAfter(wallets: readonly WalletState[], { flag, field, isEligible }: Role, id: string, wanted: boolean | undefined): string | undefined | Denial {
+function holderAfter(
+  wallets: readonly WalletState[],
+  { flag, field, isEligible }: Role,
+  id: string,
+  wanted: boolean | undefined,
+): string | undefined | Denial {
   const holder = wallets.find((wallet) => wallet[flag]);
-  if (wanted === true) return wallets.some((wallet) => wallet.id === id && isEligible(wallet)) ? id : { reason: 'wallet_not_eligible', field };
-  if (wanted === false && holder?.id === id) return flag === 'isPrimary' ? { reason: 'primary_wallet_required' } : undefined;
+  if (wanted === true)
+    return wallets.some((wallet) => wallet.id === id && isEligible(wallet))
+      ? id
+      : { reason: 'wallet_not_eligible', field };
+  if (wanted === false && holder?.id === id)
+    return flag === 'isPrimary' ? { reason: 'primary_wallet_required' } : undefined;
   return holder && !isEligible(holder) ? wallets.find(isEligible)?.id : holder?.id;
 }

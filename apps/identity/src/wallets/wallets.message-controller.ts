@@ -1,5 +1,12 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { findPayerWallet, findSettlementWallets, getWallet, linkWallet, listWallets, updateWallet } from '@market/contracts/identity';
+import {
+  findPayerWallet,
+  findSettlementWallets,
+  getWallet,
+  linkWallet,
+  listWallets,
+  updateWallet,
+} from '@market/contracts/identity';
 import { HandleRequest, principalOf, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { LinkWallet } from './link-wallet.use-case.js';
@@ -35,12 +42,18 @@ export class WalletsMessageController {
   }
 
   @HandleRequest(findPayerWallet)
-  findPayerWallet({ walletId }: InputOf<typeof findPayerWallet>, call: Call): Promise<OutputOf<typeof findPayerWallet>> {
+  findPayerWallet(
+    { walletId }: InputOf<typeof findPayerWallet>,
+    call: Call,
+  ): Promise<OutputOf<typeof findPayerWallet>> {
     return this.readWallets.findPayer(walletId, principalOf(call).accountId);
   }
 
   @HandleRequest(findSettlementWallets)
-  findSettlementWallets(input: InputOf<typeof findSettlementWallets>, call: Call): Promise<OutputOf<typeof findSettlementWallets>> {
+  findSettlementWallets(
+    input: InputOf<typeof findSettlementWallets>,
+    call: Call,
+  ): Promise<OutputOf<typeof findSettlementWallets>> {
     return this.readWallets.findForSettlement(input, principalOf(call).accountId);
   }
 }

@@ -22,14 +22,20 @@ const insertLinked = sql(
   `INSERT INTO wallets (id, account_id, chain_type, address, label, capabilities, status) VALUES ($1, $2, $3, $4, $5, $6, 'active')
    ON CONFLICT (address) DO NOTHING RETURNING ${COLUMNS}`,
 );
-const findHuman = sql('wallets.find-human', "SELECT a.id FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 AND a.account_type = 'human'");
+const findHuman = sql(
+  'wallets.find-human',
+  "SELECT a.id FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 AND a.account_type = 'human'",
+);
 // Ids are made in the order of time, so the oldest wallet is the one with the smallest.
 const findAll = sql('wallets.find-all', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 ORDER BY id`);
 const findOne = sql('wallets.find-one', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 AND id = $2`);
 // Not FOR UPDATE: what else refers to the account meanwhile has nothing to do with its wallets.
 const lockAccount = sql('wallets.lock-account', 'SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE');
 // A unique index is checked row by row: what moves between wallets is first taken from all of them.
-const takeRoles = sql('wallets.take-roles', 'UPDATE wallets SET is_primary = false, is_default_payer = false, is_default_payout = false WHERE account_id = $1');
+const takeRoles = sql(
+  'wallets.take-roles',
+  'UPDATE wallets SET is_primary = false, is_default_payer = false, is_default_payout = false WHERE account_id = $1',
+);
 const store = sql(
   'wallets.store',
   'UPDATE wallets SET label = $2, is_primary = $3, is_default_payer = $4, is_default_payout = $5, capabilities = $6, status = $7 WHERE id = $1',
@@ -49,8 +55,21 @@ export class Wallets {
   }
 
   /** Null when the wallet belongs to an account already. */
-  async addLinked(tx: Tx, accountId: string, wallet: WalletAddress, label: string | null, capabilities: readonly WalletCapability[]): Promise<WalletRow | null> {
-    const [row] = await tx.query<WalletRow>(insertLinked, [newId(), accountId, wallet.chainType, wallet.address, label, capabilities]);
+  async addLinked(
+    tx: Tx,
+    accountId: string,
+    wallet: WalletAddress,
+    label: string | null,
+    capabilities: readonly WalletCapability[],
+  ): Promise<WalletRow | null> {
+    const [row] = await tx.query<WalletRow>(insertLinked, [
+      newId(),
+      accountId,
+      wallet.chainType,
+      wallet.address,
+      label,
+      capabilities,
+    ]);
     return row ?? null;
   }
 
@@ -59,7 +78,11 @@ export class Wallets {
     return from.query<WalletRow>(findAll, [accountId]);
   }
 
-  async findOne(from: Pick<Database | Tx, 'query'>, accountId: string, walletId: string): Promise<WalletRow | undefined> {
+  async findOne(
+    from: Pick<Database | Tx, 'query'>,
+    accountId: string,
+    walletId: string,
+  ): Promise<WalletRow | undefined> {
     const [row] = await from.query<WalletRow>(findOne, [accountId, walletId]);
     return row;
   }
@@ -72,6 +95,7 @@ export class Wallets {
 
   async store(tx: Tx, accountId: string, wallets: readonly WalletState[]): Promise<void> {
     await tx.query(takeRoles, [accountId]);
-    for (const { id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status } of wallets) await tx.query(store, [id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status]);
+    for (const { id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status } of wallets)
+      await tx.query(store, [id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status]);
   }
 }

@@ -1,5 +1,13 @@
 import type { Scope } from '@market/contracts';
-import { apiKeyRevoked, apiKeyView, authenticate, createApiKey, hashApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
+import {
+  apiKeyRevoked,
+  apiKeyView,
+  authenticate,
+  createApiKey,
+  hashApiKey,
+  listApiKeys,
+  revokeApiKey,
+} from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { newCall, type Call } from '@market/messaging';
 import { Jobs } from '@market/runtime';
@@ -22,7 +30,8 @@ describe('API keys', () => {
   });
 
   const newAgent = async (): Promise<Call> => world.callWith((await world.register(evmTestWallet())).api_key);
-  const create = (values: { scopes?: Scope[]; name?: string; expiresAt?: string } = {}, as: Call = call) => world.bus.request(createApiKey, { name: 'Second', scopes: everything, ...values }, as);
+  const create = (values: { scopes?: Scope[]; name?: string; expiresAt?: string } = {}, as: Call = call) =>
+    world.bus.request(createApiKey, { name: 'Second', scopes: everything, ...values }, as);
   const list = async (as: Call = call) => (await world.bus.request(listApiKeys, {}, as)).keys;
   const authenticates = (key: string): Promise<boolean> =>
     world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()).then(
@@ -32,13 +41,28 @@ describe('API keys', () => {
   const withKey = (values: Partial<Call>): Call => ({ ...newCall(), principal: call.principal, ...values });
 
   it('lists the keys of the caller without any secret, the newest first', async () => {
-    const { key, ...created } = await create({ name: 'Reader', scopes: ['read', 'read'], expiresAt: '2100-01-02T03:04:05+02:00' });
+    const { key, ...created } = await create({
+      name: 'Reader',
+      scopes: ['read', 'read'],
+      expiresAt: '2100-01-02T03:04:05+02:00',
+    });
     const keys = await list();
     expect(keys).toEqual([
       { ...created, last_used_at: null },
-      expect.objectContaining({ name: 'Registration key', scopes: everything, is_active: true, expires_at: null }) as unknown,
+      expect.objectContaining({
+        name: 'Registration key',
+        scopes: everything,
+        is_active: true,
+        expires_at: null,
+      }) as unknown,
     ]);
-    expect(created).toMatchObject({ name: 'Reader', key_prefix: key.slice(0, 12), scopes: ['read'], is_active: true, expires_at: '2100-01-02T01:04:05.000Z' });
+    expect(created).toMatchObject({
+      name: 'Reader',
+      key_prefix: key.slice(0, 12),
+      scopes: ['read'],
+      is_active: true,
+      expires_at: '2100-01-02T01:04:05.000Z',
+    });
     expect(JSON.stringify(keys)).not.toContain(key.slice(12));
     for (const view of keys) expect(apiKeyView.safeParse(view).error).toBeUndefined();
     expect(await list(await newAgent())).toHaveLength(1);
@@ -46,13 +70,20 @@ describe('API keys', () => {
 
   it('creates a key that authenticates with its own scopes', async () => {
     const { id, key } = await create({ scopes: ['write', 'read'] });
-    expect((await world.callWith(key)).principal).toMatchObject({ accountId: call.principal!.accountId, keyId: id, scopes: ['read', 'write'] });
+    expect((await world.callWith(key)).principal).toMatchObject({
+      accountId: call.principal!.accountId,
+      keyId: id,
+      scopes: ['read', 'write'],
+    });
   });
 
   it('has so many keys that work and no more, also where they are made at once; a revoked one makes room', async () => {
     const made = await Promise.allSettled(Array.from({ length: 16 }, () => create()));
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(7);
-    expect(await create().catch((reason: unknown) => reason)).toMatchObject({ reason: 'too_many_keys', details: { maximum: 8 } });
+    expect(await create().catch((reason: unknown) => reason)).toMatchObject({
+      reason: 'too_many_keys',
+      details: { maximum: 8 },
+    });
     await world.bus.request(revokeApiKey, { keyId: (await list())[0]!.id }, call);
     await create();
     expect((await list()).filter((key) => key.is_active)).toHaveLength(8);
@@ -64,7 +95,11 @@ describe('API keys', () => {
     const error: unknown = await create({ scopes: everything }, limited).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ reason: 'scope_not_held', details: { missing_scopes: ['read'] } });
     // Not even when the edge's copy of the principal says otherwise.
-    expect(await reasonOf(create({ scopes: ['read'] }, { ...limited, principal: { ...limited.principal!, scopes: everything } }))).toBe('scope_not_held');
+    expect(
+      await reasonOf(
+        create({ scopes: ['read'] }, { ...limited, principal: { ...limited.principal!, scopes: everything } }),
+      ),
+    ).toBe('scope_not_held');
     expect((await create({ scopes: ['write'] }, limited)).scopes).toEqual(['write']);
     expect(await list()).toHaveLength(3);
   });
@@ -78,15 +113,22 @@ describe('API keys', () => {
     expect((await create({ expiresAt: end }, mortal)).expires_at).toBe(end);
     expect((await create({ expiresAt: sooner }, mortal)).expires_at).toBe(sooner);
     const error: unknown = await create({ expiresAt: later }, mortal).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ reason: 'expiry_beyond_own', details: { latest_expires_at: end }, declaration: { kind: 'forbidden' } });
+    expect(error).toMatchObject({
+      reason: 'expiry_beyond_own',
+      details: { latest_expires_at: end },
+      declaration: { kind: 'forbidden' },
+    });
     const grandchild = await world.callWith((await create({}, mortal)).key);
     expect((await create({}, grandchild)).expires_at).toBe(end);
     expect((await create()).expires_at).toBeNull();
   });
 
-  it.each(['soon', '', '2100-01-01', '2100-02-30T00:00:00Z', '2100-01-01T00:00:00', '2000-01-01T00:00:00Z', '\0'])('refuses the expiry %j', async (expiresAt) => {
-    expect(await reasonOf(create({ expiresAt }))).toBe('expiry_invalid');
-  });
+  it.each(['soon', '', '2100-01-01', '2100-02-30T00:00:00Z', '2100-01-01T00:00:00', '2000-01-01T00:00:00Z', '\0'])(
+    'refuses the expiry %j',
+    async (expiresAt) => {
+      expect(await reasonOf(create({ expiresAt }))).toBe('expiry_invalid');
+    },
+  );
 
   it.each(['', ' ', 'a\0b', 'x'.repeat(101)])('refuses the name %j', async (name) => {
     expect(await reasonOf(create({ name }))).toBe('name_invalid');
@@ -103,22 +145,39 @@ describe('API keys', () => {
     expect(await world.bus.request(revokeApiKey, { keyId: id }, call)).toEqual({ id, revoked: true });
     expect(await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id])).toEqual([revokedAt]);
     await eventually(() => expect(heard).toEqual([{ keyHash: hashApiKey(key) }, { keyHash: hashApiKey(key) }]));
-    expect((await list()).map((view) => [view.name, view.is_active])).toEqual([['Registration key', true], ['Second', false]]);
+    expect((await list()).map((view) => [view.name, view.is_active])).toEqual([
+      ['Registration key', true],
+      ['Second', false],
+    ]);
   });
 
   it("hides other accounts' keys from a revocation", async () => {
     const stranger = await newAgent();
-    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, call))).toBe('api_key_not_found');
+    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, call))).toBe(
+      'api_key_not_found',
+    );
     expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: newId() }, call))).toBe('api_key_not_found');
     expect(await list(stranger)).toMatchObject([{ is_active: true }]);
   });
 
   it('refuses unknown, revoked and expired keys in the same words', async () => {
     const [expired, revoked] = [await create({ expiresAt: '2100-01-01T00:00:00Z' }), await create()];
-    await world.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 ms' WHERE id = $1", [expired.id]);
+    await world.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 ms' WHERE id = $1", [
+      expired.id,
+    ]);
     await world.bus.request(revokeApiKey, { keyId: revoked.id }, call);
     const hashes = [hashApiKey(expired.key)!, hashApiKey(revoked.key)!, '0'.repeat(64)];
-    const refusals = await Promise.all(hashes.map((keyHash) => world.bus.request(authenticate, { keyHash }, newCall()).catch((error: { reason: string; message: string; details: unknown }) => [error.reason, error.message, error.details])));
+    const refusals = await Promise.all(
+      hashes.map((keyHash) =>
+        world.bus
+          .request(authenticate, { keyHash }, newCall())
+          .catch((error: { reason: string; message: string; details: unknown }) => [
+            error.reason,
+            error.message,
+            error.details,
+          ]),
+      ),
+    );
     expect(refusals[0]).toEqual(['key_invalid', expect.any(String), {}]);
     expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
     expect((await list()).filter((view) => view.is_active)).toHaveLength(1);
@@ -126,7 +185,10 @@ describe('API keys', () => {
 
   it('lets a revoked key create nothing, even while an edge still knows it', async () => {
     const doomed = await world.callWith((await create()).key);
-    const race = await Promise.allSettled([...Array.from({ length: 8 }, () => create({ name: 'Heir' }, doomed)), world.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, call)]);
+    const race = await Promise.allSettled([
+      ...Array.from({ length: 8 }, () => create({ name: 'Heir' }, doomed)),
+      world.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, call),
+    ]);
     expect(race.at(-1)!.status).toBe('fulfilled');
     expect(await reasonOf(create({}, doomed))).toBe('key_invalid');
     const [late] = await world.db.inspect<{ n: number }>(
@@ -143,7 +205,9 @@ describe('API keys', () => {
     const again = withKey({ idempotency });
     expect(await create({}, again)).toEqual(created);
     expect([first.reply.idempotencyReplayed, again.reply.idempotencyReplayed]).toEqual([undefined, true]);
-    expect(await reasonOf(create({}, withKey({ idempotency: { ...idempotency, fingerprint: 'b'.repeat(64) } })))).toBe('idempotency_key_reused');
+    expect(await reasonOf(create({}, withKey({ idempotency: { ...idempotency, fingerprint: 'b'.repeat(64) } })))).toBe(
+      'idempotency_key_reused',
+    );
     expect(await list()).toHaveLength(2);
 
     const other = await newAgent();
@@ -155,7 +219,9 @@ describe('API keys', () => {
     const idempotency = { key: 'create-in-parallel', fingerprint: 'a'.repeat(64) };
     const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => create({}, withKey({ idempotency }))));
     const keys = outcomes.filter((outcome) => outcome.status === 'fulfilled').map((outcome) => outcome.value.key);
-    const reasons = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => (outcome.reason as { reason: string }).reason);
+    const reasons = outcomes
+      .filter((outcome) => outcome.status === 'rejected')
+      .map((outcome) => (outcome.reason as { reason: string }).reason);
     expect(new Set(keys).size).toBe(1);
     expect(reasons.filter((reason) => reason !== 'idempotency_in_progress')).toEqual([]);
     expect(await list()).toHaveLength(2);
@@ -169,8 +235,14 @@ describe('API keys', () => {
 
   it('stores no raw key and no session token anywhere, not even in a kept answer', async () => {
     const idempotency = { key: 'canary', fingerprint: 'a'.repeat(64) };
-    const canaries = [(await world.register(evmTestWallet())).api_key, (await create({}, withKey({ idempotency }))).key, (await world.human()).credential];
-    const tables = await world.db.inspect<{ name: string }>("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'identity'");
+    const canaries = [
+      (await world.register(evmTestWallet())).api_key,
+      (await create({}, withKey({ idempotency }))).key,
+      (await world.human()).credential,
+    ];
+    const tables = await world.db.inspect<{ name: string }>(
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'identity'",
+    );
     expect(tables.length).toBeGreaterThan(6);
     for (const { name } of tables) {
       const rows = await world.db.inspect<{ row: string }>(`SELECT t::text AS row FROM identity.${name} t`);
@@ -185,7 +257,13 @@ describe('API keys', () => {
   it('writes the last use of a key once a minute, however often it is used', async () => {
     const keyUse = new RecordKeyUse(world.db.database, new Jobs());
     const { keyId } = call.principal!;
-    const version = async () => (await world.db.inspect<{ xmin: string; at: Date | null }>('SELECT xmin::text, last_used_at AS at FROM identity.api_keys WHERE id = $1', [keyId]))[0]!;
+    const version = async () =>
+      (
+        await world.db.inspect<{ xmin: string; at: Date | null }>(
+          'SELECT xmin::text, last_used_at AS at FROM identity.api_keys WHERE id = $1',
+          [keyId],
+        )
+      )[0]!;
     const use = async () => {
       keyUse.note(keyId);
       keyUse.note(keyId);
@@ -196,7 +274,10 @@ describe('API keys', () => {
     expect(first.at).toBeInstanceOf(Date);
     await use();
     expect(await version()).toEqual(first);
-    await world.db.inspect("UPDATE identity.api_keys SET last_used_at = last_used_at - interval '61 seconds' WHERE id = $1", [keyId]);
+    await world.db.inspect(
+      "UPDATE identity.api_keys SET last_used_at = last_used_at - interval '61 seconds' WHERE id = $1",
+      [keyId],
+    );
     await use();
     expect((await version()).at!.getTime()).toBeGreaterThanOrEqual(first.at!.getTime());
   });
@@ -206,6 +287,8 @@ it('keeps the last uses that were not yet written when the service stops', async
   const world = await startIdentity();
   const { principal } = await world.callWith((await world.register(evmTestWallet())).api_key);
   await world.running.stop();
-  expect(await world.db.inspect('SELECT last_used_at FROM identity.api_keys WHERE id = $1', [principal!.keyId])).toEqual([{ last_used_at: expect.any(Date) as Date }]);
+  expect(
+    await world.db.inspect('SELECT last_used_at FROM identity.api_keys WHERE id = $1', [principal!.keyId]),
+  ).toEqual([{ last_used_at: expect.any(Date) as Date }]);
   await world.db.drop();
 });

@@ -13,7 +13,10 @@ describe('claims', () => {
   beforeAll(async () => {
     world = await startIdentity();
     human = await world.human();
-    await world.link.consumeEvents(agentClaimed.subject, async (events) => void heard.push(...events.map((event) => event.payload as PayloadOf<typeof agentClaimed>)));
+    await world.link.consumeEvents(
+      agentClaimed.subject,
+      async (events) => void heard.push(...events.map((event) => event.payload as PayloadOf<typeof agentClaimed>)),
+    );
   });
   afterAll(() => world.stop());
   beforeEach(async () => {
@@ -24,16 +27,26 @@ describe('claims', () => {
     const { nonce, signature } = await world.prove(wallet, 'claim', { agentId, by: claimer });
     return { nonce, signature };
   };
-  const claim = (claimer: Known, proof: { nonce: string; signature: string }, agentId = agent.id) => world.bus.request(claimAgent, { agentId, ...proof }, claimer.call);
-  const claimed = () => world.db.inspect<{ human_id: string }>('SELECT human_id FROM identity.claims WHERE agent_id = $1', [agent.id]);
+  const claim = (claimer: Known, proof: { nonce: string; signature: string }, agentId = agent.id) =>
+    world.bus.request(claimAgent, { agentId, ...proof }, claimer.call);
+  const claimed = () =>
+    world.db.inspect<{ human_id: string }>('SELECT human_id FROM identity.claims WHERE agent_id = $1', [agent.id]);
 
   it.each([
     ['EVM', evmTestWallet],
     ['Solana', solanaTestWallet],
   ])("are made with the agent's %s wallet, told of once, and verify nobody", async (_chain, newWallet) => {
     agent = await world.agent(newWallet());
-    expect(await claim(human, await proofFor(human))).toEqual({ agent_id: agent.id, claimed_by: human.id, status: 'claimed' });
-    await eventually(() => expect(heard.filter(({ agentId }) => agentId === agent.id)).toEqual([{ agentId: agent.id, humanId: human.id, claimedAt: expect.stringMatching(/Z$/) as string }]));
+    expect(await claim(human, await proofFor(human))).toEqual({
+      agent_id: agent.id,
+      claimed_by: human.id,
+      status: 'claimed',
+    });
+    await eventually(() =>
+      expect(heard.filter(({ agentId }) => agentId === agent.id)).toEqual([
+        { agentId: agent.id, humanId: human.id, claimedAt: expect.stringMatching(/Z$/) as string },
+      ]),
+    );
     expect((await world.bus.request(getProfile, {}, agent.call)).is_verified).toBe(false);
   });
 
@@ -41,7 +54,12 @@ describe('claims', () => {
     const other = await world.human();
     const [first, second, third] = [await proofFor(human), await proofFor(other), await proofFor(human)];
     await claim(human, first);
-    for (const [claimer, proof] of [[other, second], [human, third], [human, first]] as const) expect(await reasonOf(claim(claimer, proof))).toBe('agent_already_claimed');
+    for (const [claimer, proof] of [
+      [other, second],
+      [human, third],
+      [human, first],
+    ] as const)
+      expect(await reasonOf(claim(claimer, proof))).toBe('agent_already_claimed');
     expect(await claimed()).toEqual([{ human_id: human.id }]);
   });
 
@@ -52,22 +70,45 @@ describe('claims', () => {
     const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [humans[index]!.id] : []));
     expect(won).toHaveLength(1);
     expect(await claimed()).toEqual([{ human_id: won[0] }]);
-    expect(new Set(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [])))).toEqual(new Set(['agent_already_claimed']));
+    expect(
+      new Set(
+        outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [],
+        ),
+      ),
+    ).toEqual(new Set(['agent_already_claimed']));
   });
 
   it('are for the agent and the human that the wallet agreed to', async () => {
     const [other, otherAgent] = [await world.human(), await world.agent()];
     expect(await reasonOf(claim(other, await proofFor(human)))).toBe('claim_of_another_human');
-    expect(await reasonOf(claim(human, await proofFor(human, otherAgent.wallet, otherAgent.id)))).toBe('claim_of_another_agent');
-    expect(await reasonOf(claim(human, await proofFor(human, agent.wallet, otherAgent.id)))).toBe('claim_of_another_agent');
+    expect(await reasonOf(claim(human, await proofFor(human, otherAgent.wallet, otherAgent.id)))).toBe(
+      'claim_of_another_agent',
+    );
+    expect(await reasonOf(claim(human, await proofFor(human, agent.wallet, otherAgent.id)))).toBe(
+      'claim_of_another_agent',
+    );
     expect(await claimed()).toEqual([]);
   });
 
   it('need a wallet of the agent that may sign in', async () => {
     const linked = evmTestWallet();
-    const { id: walletId } = await world.bus.request(linkWallet, { existingWallet: await world.prove(agent.wallet, 'wallet_link'), newWallet: await world.prove(linked, 'wallet_link') }, agent.call);
-    const set = async (changes: object) => world.bus.request(updateWallet, { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), ...changes }, agent.call);
-    for (const wallet of [evmTestWallet(), human.wallet, (await world.agent()).wallet]) expect(await reasonOf(claim(human, await proofFor(human, wallet)))).toBe('wallet_not_of_agent');
+    const { id: walletId } = await world.bus.request(
+      linkWallet,
+      {
+        existingWallet: await world.prove(agent.wallet, 'wallet_link'),
+        newWallet: await world.prove(linked, 'wallet_link'),
+      },
+      agent.call,
+    );
+    const set = async (changes: object) =>
+      world.bus.request(
+        updateWallet,
+        { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), ...changes },
+        agent.call,
+      );
+    for (const wallet of [evmTestWallet(), human.wallet, (await world.agent()).wallet])
+      expect(await reasonOf(claim(human, await proofFor(human, wallet)))).toBe('wallet_not_of_agent');
     await set({ capabilities: ['recovery', 'payer', 'payout'] });
     expect(await reasonOf(claim(human, await proofFor(human, linked)))).toBe('wallet_not_of_agent');
     await set({ capabilities: ['login'], status: 'disabled' });
@@ -76,15 +117,18 @@ describe('claims', () => {
     expect(await claim(human, await proofFor(human, linked))).toMatchObject({ status: 'claimed' });
   });
 
-  it('are forbidden where the signature is not the wallet\'s, and use up the challenge', async () => {
+  it("are forbidden where the signature is not the wallet's, and use up the challenge", async () => {
     const proof = await proofFor(human);
-    const error: unknown = await claim(human, { ...proof, signature: await evmTestWallet().sign('anything') }).catch((reason: unknown) => reason);
+    const error: unknown = await claim(human, { ...proof, signature: await evmTestWallet().sign('anything') }).catch(
+      (reason: unknown) => reason,
+    );
     expect(error).toMatchObject({ reason: 'signature_invalid', declaration: { kind: 'forbidden' } });
     expect(await reasonOf(claim(human, proof))).toBe('challenge_invalid');
     expect(await reasonOf(claim(human, { ...proof, nonce: 'never-issued' }))).toBe('challenge_invalid');
   });
 
   it('are of agents that exist', async () => {
-    for (const id of [newId(), human.id]) expect(await reasonOf(claim(human, await proofFor(human), id))).toBe('agent_not_found');
+    for (const id of [newId(), human.id])
+      expect(await reasonOf(claim(human, await proofFor(human), id))).toBe('agent_not_found');
   });
 });

@@ -27,7 +27,9 @@ describe('contract wallets', () => {
     accounts = await startSmartAccounts(CHAIN);
     const hung = await listen(createServer(() => undefined));
     const broken = await listen(createServer((_request, response) => void response.writeHead(500).end('oops')));
-    world = await startIdentity({ IDENTITY_EVM_RPC_URLS: `${CHAIN}=${accounts.node.url}, ${HUNG}=${hung},${DEAD}=http://127.0.0.1:${await freePort()},${BROKEN}=${broken}` });
+    world = await startIdentity({
+      IDENTITY_EVM_RPC_URLS: `${CHAIN}=${accounts.node.url}, ${HUNG}=${hung},${DEAD}=http://127.0.0.1:${await freePort()},${BROKEN}=${broken}`,
+    });
   });
   afterAll(async () => {
     for (const server of servers) {
@@ -38,18 +40,35 @@ describe('contract wallets', () => {
     await accounts.stop();
   });
 
-  const registerOn = async (chainId: number | undefined, wallet: TestWallet, signer = wallet) => world.register(wallet, await world.prove({ address: wallet.address, sign: signer.sign }, 'registration', { chainId }));
+  const registerOn = async (chainId: number | undefined, wallet: TestWallet, signer = wallet) =>
+    world.register(
+      wallet,
+      await world.prove({ address: wallet.address, sign: signer.sign }, 'registration', { chainId }),
+    );
   const blockNumber = () => accounts.node.request<string>('eth_blockNumber');
 
   it('that are deployed register, recover and manage wallets by what their contract says (EIP-1271)', async () => {
     const wallet = await accounts.deployed();
     const { api_key, wallet_address } = await registerOn(CHAIN, wallet);
     expect(wallet_address).toBe(wallet.address);
-    const recovery = await world.bus.request(recover, await world.prove(wallet, 'recovery', { chainId: CHAIN }), newCall());
+    const recovery = await world.bus.request(
+      recover,
+      await world.prove(wallet, 'recovery', { chainId: CHAIN }),
+      newCall(),
+    );
     expect(recovery.wallet_address).toBe(wallet.address);
     const call = await world.callWith(api_key);
-    const [{ id: walletId }] = await world.db.inspect<{ id: string }>('SELECT id FROM identity.wallets WHERE address = $1', [wallet.address]) as [{ id: string }];
-    expect(await world.bus.request(updateWallet, { walletId, proof: await world.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' }, call)).toMatchObject({ label: 'safe' });
+    const [{ id: walletId }] = (await world.db.inspect<{ id: string }>(
+      'SELECT id FROM identity.wallets WHERE address = $1',
+      [wallet.address],
+    )) as [{ id: string }];
+    expect(
+      await world.bus.request(
+        updateWallet,
+        { walletId, proof: await world.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' },
+        call,
+      ),
+    ).toMatchObject({ label: 'safe' });
   });
 
   it('that are yet to be deployed register with the deployment in their signature (EIP-6492), and nothing is deployed', async () => {
@@ -59,7 +78,11 @@ describe('contract wallets', () => {
     expect(await accounts.node.request('eth_getCode', [wallet.address, 'latest'])).toBe('0x');
     expect(await blockNumber()).toBe(before);
     await wallet.deploy();
-    const recovery = await world.bus.request(recover, await world.prove(wallet, 'recovery', { chainId: CHAIN }), newCall());
+    const recovery = await world.bus.request(
+      recover,
+      await world.prove(wallet, 'recovery', { chainId: CHAIN }),
+      newCall(),
+    );
     expect(recovery.wallet_address).toBe(wallet.address);
   });
 
@@ -70,7 +93,11 @@ describe('contract wallets', () => {
     const proof = await world.prove(wallet, 'recovery', { chainId: CHAIN });
     await wallet.handOver(next.address);
     expect(await reasonOf(world.bus.request(recover, proof, newCall()))).toBe('signature_invalid');
-    const nextProof = await world.prove({ address: wallet.address, sign: (message) => next.signMessage({ message }) }, 'recovery', { chainId: CHAIN });
+    const nextProof = await world.prove(
+      { address: wallet.address, sign: (message) => next.signMessage({ message }) },
+      'recovery',
+      { chainId: CHAIN },
+    );
     expect((await world.bus.request(recover, nextProof, newCall())).wallet_address).toBe(wallet.address);
   });
 
@@ -92,7 +119,10 @@ describe('contract wallets', () => {
     ['the longest text', () => `0x${'f'.repeat(16_382)}`],
     ['no hex', () => 'signed, a contract'],
   ])('refuse %s for a signature, deployed or not', async (_name, signature) => {
-    for (const wallet of [await accounts.deployed(), await accounts.counterfactual()]) expect(await reasonOf(registerOn(CHAIN, wallet, { ...wallet, sign: async () => signature() }))).toBe('signature_invalid');
+    for (const wallet of [await accounts.deployed(), await accounts.counterfactual()])
+      expect(await reasonOf(registerOn(CHAIN, wallet, { ...wallet, sign: async () => signature() }))).toBe(
+        'signature_invalid',
+      );
   });
 
   it('are no precompiles, no plain accounts and no contracts that answer something else', async () => {
@@ -101,8 +131,14 @@ describe('contract wallets', () => {
     const precompiles = Array.from({ length: 10 }, (_, index) => `0x${(index + 1).toString(16).padStart(40, '0')}`);
     const others = [await accounts.deploy('DirtyWallet'), '0x000000000000000000000000000000000000dEaD'];
     for (const address of [...precompiles, ...others]) {
-      expect([address, await reasonOf(registerOn(CHAIN, { address, sign: signer.sign }))]).toEqual([address, 'signature_invalid']);
-      expect([address, await reasonOf(registerOn(CHAIN, { address, sign: wrapped }))]).toEqual([address, 'signature_invalid']);
+      expect([address, await reasonOf(registerOn(CHAIN, { address, sign: signer.sign }))]).toEqual([
+        address,
+        'signature_invalid',
+      ]);
+      expect([address, await reasonOf(registerOn(CHAIN, { address, sign: wrapped }))]).toEqual([
+        address,
+        'signature_invalid',
+      ]);
     }
   });
 
@@ -126,9 +162,17 @@ describe('contract wallets', () => {
     const proof = await world.prove(wallet, 'registration', { chainId });
     const startedAt = performance.now();
     const error: unknown = await world.register(wallet, proof).catch((reason: unknown) => reason);
-    expect(error).toMatchObject({ reason: 'contract_wallet_unverifiable', details: { retry_after_seconds: 5 }, declaration: { kind: 'unavailable', recovery: { nextAction: 'request_new_challenge' } } });
+    expect(error).toMatchObject({
+      reason: 'contract_wallet_unverifiable',
+      details: { retry_after_seconds: 5 },
+      declaration: { kind: 'unavailable', recovery: { nextAction: 'request_new_challenge' } },
+    });
     expect(performance.now() - startedAt).toBeLessThan(3_000);
-    const failure: unknown = await new ContractWallets({ evmRpcUrls: new Map([['1', `http://127.0.0.1:1/secret-key`]]) }).verify('1', '0x000000000000000000000000000000000000dEaD', 'm', '0x00').catch((reason: unknown) => reason);
+    const failure: unknown = await new ContractWallets({
+      evmRpcUrls: new Map([['1', `http://127.0.0.1:1/secret-key`]]),
+    })
+      .verify('1', '0x000000000000000000000000000000000000dEaD', 'm', '0x00')
+      .catch((reason: unknown) => reason);
     expect(String((failure as Error).stack)).not.toContain('secret-key');
     expect((failure as Error).cause).toBeUndefined();
   });
@@ -154,8 +198,11 @@ describe('contract wallets', () => {
   });
 });
 
-it.each(['8453', '8453=ftp://x', 'base=http://x', '0=http://x', '1=http://a,1=http://b', '1=http://secret key'])('does not start with IDENTITY_EVM_RPC_URLS=%s, and does not repeat it', async (value) => {
-  const error: unknown = await startIdentity({ IDENTITY_EVM_RPC_URLS: value }).catch((reason: unknown) => reason);
-  expect((error as Error).message).toMatch(/IDENTITY_EVM_RPC_URLS: .*(pair 1 is not|given twice)/);
-  expect((error as Error).message).not.toContain('secret');
-});
+it.each(['8453', '8453=ftp://x', 'base=http://x', '0=http://x', '1=http://a,1=http://b', '1=http://secret key'])(
+  'does not start with IDENTITY_EVM_RPC_URLS=%s, and does not repeat it',
+  async (value) => {
+    const error: unknown = await startIdentity({ IDENTITY_EVM_RPC_URLS: value }).catch((reason: unknown) => reason);
+    expect((error as Error).message).toMatch(/IDENTITY_EVM_RPC_URLS: .*(pair 1 is not|given twice)/);
+    expect((error as Error).message).not.toContain('secret');
+  },
+);

@@ -11,7 +11,11 @@ const LIMIT = 5;
 describe('createChallenge', () => {
   let world: IdentityWorld;
   beforeAll(async () => {
-    world = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: String(LIMIT), IDENTITY_CHALLENGE_TTL_SECONDS: '120', REGISTRATION_POW_DIFFICULTY: '2' });
+    world = await startIdentity({
+      IDENTITY_MAX_OPEN_CHALLENGES: String(LIMIT),
+      IDENTITY_CHALLENGE_TTL_SECONDS: '120',
+      REGISTRATION_POW_DIFFICULTY: '2',
+    });
   });
   afterAll(() => world.stop());
 
@@ -19,7 +23,11 @@ describe('createChallenge', () => {
     const { address } = evmTestWallet();
     const agentId = '018f6d1e-0000-7000-8000-000000000001';
     const human = await world.human();
-    const challenge = await world.challenge({ address: address.toLowerCase() }, 'claim', { chainId: 8453, agentId, by: human });
+    const challenge = await world.challenge({ address: address.toLowerCase() }, 'claim', {
+      chainId: 8453,
+      agentId,
+      by: human,
+    });
     expect(challenge).toEqual({
       message: expect.any(String) as string,
       nonce: expect.stringMatching(/^[0-9a-f]{32}$/) as string,
@@ -27,7 +35,15 @@ describe('createChallenge', () => {
       pow: { challenge: expect.stringMatching(/^[0-9a-f]{64}$/) as string, difficulty: 2, algorithm: 'sha256' },
     });
     const fields = parseSiweMessage(challenge.message);
-    expect(fields).toMatchObject({ address, chainId: 8453, domain: 'market.example', uri: 'https://market.example', version: '1', nonce: challenge.nonce, resources: [`urn:uuid:${agentId}`, `urn:uuid:${human.id}`] });
+    expect(fields).toMatchObject({
+      address,
+      chainId: 8453,
+      domain: 'market.example',
+      uri: 'https://market.example',
+      version: '1',
+      nonce: challenge.nonce,
+      resources: [`urn:uuid:${agentId}`, `urn:uuid:${human.id}`],
+    });
     expect(fields.statement).toContain('claim');
     expect(fields.expirationTime!.getTime() - fields.issuedAt!.getTime()).toBe(120_000);
   });
@@ -57,31 +73,45 @@ describe('createChallenge', () => {
     const [agent, human] = [await world.agent(), await world.human()];
     expect(await reasonOf(world.challenge(agent.wallet, 'claim', { by: human }))).toBe('claim_needs_agent');
     expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id }))).toBe('claim_needs_session');
-    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id, by: agent }))).toBe('claim_needs_session');
+    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id, by: agent }))).toBe(
+      'claim_needs_session',
+    );
   });
 
   it('is always given: of the unused ones of a wallet, the oldest makes room, so that no stranger locks it out', async () => {
     const wallet = evmTestWallet();
     const first = await world.challenge(wallet);
     const kept = [await world.challenge(wallet)];
-    for (let count = 2; count < LIMIT; count += 1) kept.push(await world.challenge({ address: wallet.address.toLowerCase() }));
+    for (let count = 2; count < LIMIT; count += 1)
+      kept.push(await world.challenge({ address: wallet.address.toLowerCase() }));
     kept.push(await world.challenge(wallet, 'recovery'));
-    const open = await world.db.inspect<{ nonce: string }>('SELECT nonce FROM identity.challenges WHERE address = $1 ORDER BY issued_at', [wallet.address]);
+    const open = await world.db.inspect<{ nonce: string }>(
+      'SELECT nonce FROM identity.challenges WHERE address = $1 ORDER BY issued_at',
+      [wallet.address],
+    );
     expect(open.map(({ nonce }) => nonce)).toEqual(kept.map(({ nonce }) => nonce));
 
-    const answer = async ({ nonce, message, pow }: Challenge) => ({ nonce, powNonce: solve(pow), signature: await wallet.sign(message) });
+    const answer = async ({ nonce, message, pow }: Challenge) => ({
+      nonce,
+      powNonce: solve(pow),
+      signature: await wallet.sign(message),
+    });
     expect(await reasonOf(world.register(wallet, await answer(first)))).toBe('challenge_invalid');
     await world.register(wallet, await answer(kept.at(-2)!));
     // A used one counts no more, and is not what makes room.
     await world.challenge(wallet);
-    expect(await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address])).toHaveLength(LIMIT + 1);
+    expect(
+      await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),
+    ).toHaveLength(LIMIT + 1);
   });
 
   it('does not fill the table, however many ask at once', async () => {
     const wallet = evmTestWallet();
     await Promise.all(Array.from({ length: 40 }, () => world.challenge(wallet)));
     await world.challenge(wallet);
-    expect(await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address])).toHaveLength(LIMIT);
+    expect(
+      await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),
+    ).toHaveLength(LIMIT);
 
     const total = 1_200;
     await world.db.inspect(
@@ -89,19 +119,34 @@ describe('createChallenge', () => {
        SELECT 'flood ' || n, 'session', 'evm', 'flood ' || n, '', 1, now() + n * interval '1 second' FROM generate_series(1, $1::int) n`,
       [total],
     );
-    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), { maxStoredChallenges: 1_000 }).run();
+    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), {
+      maxStoredChallenges: 1_000,
+    }).run();
     const left = await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.challenges');
     expect(left).toEqual([{ n: 1_000 }]);
-    expect(await world.db.inspect("DELETE FROM identity.challenges WHERE nonce LIKE 'flood %' RETURNING nonce")).toContainEqual({ nonce: `flood ${total}` });
+    expect(
+      await world.db.inspect("DELETE FROM identity.challenges WHERE nonce LIKE 'flood %' RETURNING nonce"),
+    ).toContainEqual({ nonce: `flood ${total}` });
   });
 
   it('leaves nothing behind once it is expired, used or not, and loses nothing before', async () => {
     const wallet = evmTestWallet();
-    const [open, expired, used] = [await world.challenge(wallet), await world.challenge(wallet), await world.challenge(wallet)];
-    await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 second' WHERE nonce = ANY($1)", [[expired.nonce, used.nonce]]);
+    const [open, expired, used] = [
+      await world.challenge(wallet),
+      await world.challenge(wallet),
+      await world.challenge(wallet),
+    ];
+    await world.db.inspect(
+      "UPDATE identity.challenges SET expires_at = now() - interval '1 second' WHERE nonce = ANY($1)",
+      [[expired.nonce, used.nonce]],
+    );
     await world.db.inspect('UPDATE identity.challenges SET consumed_at = issued_at WHERE nonce = $1', [used.nonce]);
-    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), { maxStoredChallenges: 1_000 }).run();
-    const left = await world.db.inspect<{ nonce: string }>('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]);
+    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), {
+      maxStoredChallenges: 1_000,
+    }).run();
+    const left = await world.db.inspect<{ nonce: string }>('SELECT nonce FROM identity.challenges WHERE address = $1', [
+      wallet.address,
+    ]);
     expect(left).toEqual([{ nonce: open.nonce }]);
   });
 });

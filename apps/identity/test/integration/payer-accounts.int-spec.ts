@@ -10,11 +10,22 @@ describe('accounts of payers', () => {
   });
   afterAll(() => world.stop());
 
-  const open = async (walletAddress: string): Promise<string> => (await world.ledgerBus.request(openPayerAccount, { walletAddress }, newCall())).accountId;
+  const open = async (walletAddress: string): Promise<string> =>
+    (await world.ledgerBus.request(openPayerAccount, { walletAddress }, newCall())).accountId;
   const eventsOf = async (accountId: string): Promise<string[]> =>
-    (await world.db.inspect<{ subject: string }>('SELECT subject FROM identity.outbox WHERE payload::text LIKE $1 ORDER BY id', [`%${accountId}%`])).map(({ subject }) => subject);
+    (
+      await world.db.inspect<{ subject: string }>(
+        'SELECT subject FROM identity.outbox WHERE payload::text LIKE $1 ORDER BY id',
+        [`%${accountId}%`],
+      )
+    ).map(({ subject }) => subject);
   const accountsOf = async (address: string): Promise<number> =>
-    (await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.wallets w JOIN identity.accounts a ON a.id = w.account_id WHERE w.address = $1', [address]))[0]!.n;
+    (
+      await world.db.inspect<{ n: number }>(
+        'SELECT count(*)::int AS n FROM identity.wallets w JOIN identity.accounts a ON a.id = w.account_id WHERE w.address = $1',
+        [address],
+      )
+    )[0]!.n;
 
   it.each([
     ['EVM', evmTestWallet],
@@ -25,7 +36,11 @@ describe('accounts of payers', () => {
     expect(new Set(ids).size).toBe(1);
     expect(await open(address)).toBe(ids[0]);
     expect(await accountsOf(address)).toBe(1);
-    expect(await world.db.inspect('SELECT 1 FROM identity.accounts a WHERE NOT EXISTS (SELECT 1 FROM identity.wallets w WHERE w.account_id = a.id)')).toEqual([]);
+    expect(
+      await world.db.inspect(
+        'SELECT 1 FROM identity.accounts a WHERE NOT EXISTS (SELECT 1 FROM identity.wallets w WHERE w.account_id = a.id)',
+      ),
+    ).toEqual([]);
     expect(await eventsOf(ids[0]!)).toEqual([walletLinked.subject]);
   });
 
@@ -36,7 +51,12 @@ describe('accounts of payers', () => {
       await world.db.inspect(`UPDATE identity.wallets SET ${change} WHERE address = $1`, [address]);
       return (await world.ledgerBus.request(openPayerAccount, { walletAddress: address }, newCall())).mayPay;
     };
-    expect([await mayPayAfter("status = 'active'"), await mayPayAfter("capabilities = ARRAY['login']"), await mayPayAfter("capabilities = ARRAY['payer']"), await mayPayAfter("is_primary = false, is_default_payer = false, is_default_payout = false, status = 'disabled'")]).toEqual([true, false, true, false]);
+    expect([
+      await mayPayAfter("status = 'active'"),
+      await mayPayAfter("capabilities = ARRAY['login']"),
+      await mayPayAfter("capabilities = ARRAY['payer']"),
+      await mayPayAfter("is_primary = false, is_default_payer = false, is_default_payout = false, status = 'disabled'"),
+    ]).toEqual([true, false, true, false]);
   });
 
   it('know a wallet however its address is spelled', async () => {
@@ -49,7 +69,11 @@ describe('accounts of payers', () => {
     const accountId = await open(wallet.address);
     const registration = await world.register(wallet, { displayName: 'Ada' });
     expect(registration.user_id).toBe(accountId);
-    expect(await world.bus.request(getProfile, {}, await world.callWith(registration.api_key))).toMatchObject({ id: accountId, display_name: 'Ada', wallet_address: wallet.address });
+    expect(await world.bus.request(getProfile, {}, await world.callWith(registration.api_key))).toMatchObject({
+      id: accountId,
+      display_name: 'Ada',
+      wallet_address: wallet.address,
+    });
     expect((await eventsOf(accountId)).filter((subject) => subject === agentRegistered.subject)).toHaveLength(1);
     expect(await open(wallet.address)).toBe(accountId);
     expect(await reasonOf(world.register(wallet))).toBe('wallet_already_registered');
@@ -59,7 +83,9 @@ describe('accounts of payers', () => {
     const wallet = evmTestWallet();
     await open(wallet.address);
     const { api_key: key } = await world.register(wallet);
-    expect((await world.callWith(key)).principal?.displayName).toBe(`Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`);
+    expect((await world.callWith(key)).principal?.displayName).toBe(
+      `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`,
+    );
   });
 
   it('are registered once of many at a time', async () => {
@@ -72,7 +98,9 @@ describe('accounts of payers', () => {
   it('have no key to recover before', async () => {
     const wallet = evmTestWallet();
     await open(wallet.address);
-    expect(await reasonOf(world.prove(wallet, 'recovery').then((proof) => world.bus.request(recover, proof, newCall())))).toBe('wallet_not_registered');
+    expect(
+      await reasonOf(world.prove(wallet, 'recovery').then((proof) => world.bus.request(recover, proof, newCall()))),
+    ).toBe('wallet_not_registered');
   });
 
   it('are those of agents that have the wallet already', async () => {

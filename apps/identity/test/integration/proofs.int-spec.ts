@@ -1,4 +1,14 @@
-import { apiKeyRevoked, challengePurpose, claimAgent, linkWallet, openSession, recover, register, updateWallet, type ChallengePurpose } from '@market/contracts/identity';
+import {
+  apiKeyRevoked,
+  challengePurpose,
+  claimAgent,
+  linkWallet,
+  openSession,
+  recover,
+  register,
+  updateWallet,
+  type ChallengePurpose,
+} from '@market/contracts/identity';
 import { newCall } from '@market/messaging';
 import { reasonOf, startIdentity, type IdentityWorld, type Known, type Proof } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
@@ -24,38 +34,72 @@ describe('wallet proofs', () => {
   });
 
   const usesOf = async (newWallet: () => TestWallet): Promise<Use[]> => {
-    const { id: walletId } = (await world.db.inspect<{ id: string }>('SELECT id FROM identity.wallets WHERE account_id = $1', [agent.id]))[0]!;
+    const { id: walletId } = (
+      await world.db.inspect<{ id: string }>('SELECT id FROM identity.wallets WHERE account_id = $1', [agent.id])
+    )[0]!;
     const added = newWallet();
     return [
-      { purpose: 'registration', wallet: newWallet(), submit: (proof) => world.bus.request(register, proof, newCall()) },
+      {
+        purpose: 'registration',
+        wallet: newWallet(),
+        submit: (proof) => world.bus.request(register, proof, newCall()),
+      },
       { purpose: 'recovery', wallet: agent.wallet, submit: (proof) => world.bus.request(recover, proof, newCall()) },
       { purpose: 'session', wallet: newWallet(), submit: (proof) => world.bus.request(openSession, proof, newCall()) },
-      { purpose: 'claim', wallet: agent.wallet, submit: ({ nonce, signature }) => world.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.call) },
-      { purpose: 'wallet_update', wallet: agent.wallet, submit: (proof) => world.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.call) },
+      {
+        purpose: 'claim',
+        wallet: agent.wallet,
+        submit: ({ nonce, signature }) =>
+          world.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.call),
+      },
+      {
+        purpose: 'wallet_update',
+        wallet: agent.wallet,
+        submit: (proof) => world.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.call),
+      },
       {
         purpose: 'wallet_link',
         wallet: agent.wallet,
-        submit: async (proof) => world.bus.request(linkWallet, { existingWallet: proof, newWallet: await world.prove(added, 'wallet_link') }, agent.call),
+        submit: async (proof) =>
+          world.bus.request(
+            linkWallet,
+            { existingWallet: proof, newWallet: await world.prove(added, 'wallet_link') },
+            agent.call,
+          ),
       },
       {
         purpose: 'wallet_link',
         wallet: newWallet(),
-        submit: async (proof) => world.bus.request(linkWallet, { existingWallet: await world.prove(agent.wallet, 'wallet_link'), newWallet: proof }, agent.call),
+        submit: async (proof) =>
+          world.bus.request(
+            linkWallet,
+            { existingWallet: await world.prove(agent.wallet, 'wallet_link'), newWallet: proof },
+            agent.call,
+          ),
       },
     ];
   };
-  const prove = (wallet: TestWallet, purpose: ChallengePurpose) => world.prove(wallet, purpose, { agentId: agent.id, by: human });
+  const prove = (wallet: TestWallet, purpose: ChallengePurpose) =>
+    world.prove(wallet, purpose, { agentId: agent.id, by: human });
 
   it('of one purpose are good for no other, in any of the ordered pairs', async () => {
     let pairs = 0;
     for (const use of await usesOf(evmTestWallet)) {
       for (const purpose of challengePurpose.options.filter((option) => option !== use.purpose)) {
-        expect([use.purpose, purpose, await reasonOf(use.submit(await prove(use.wallet, purpose)))]).toEqual([use.purpose, purpose, 'challenge_invalid']);
+        expect([use.purpose, purpose, await reasonOf(use.submit(await prove(use.wallet, purpose)))]).toEqual([
+          use.purpose,
+          purpose,
+          'challenge_invalid',
+        ]);
         pairs += 1;
       }
     }
     expect(pairs).toBe(7 * 5);
-    expect(await world.db.inspect("SELECT 1 FROM identity.challenges WHERE consumed_at IS NOT NULL AND purpose NOT IN ('registration', 'wallet_link', 'session')")).toEqual([]);
+    expect(
+      await world.db.inspect(
+        "SELECT 1 FROM identity.challenges WHERE consumed_at IS NOT NULL AND purpose NOT IN ('registration', 'wallet_link', 'session')",
+      ),
+    ).toEqual([]);
   });
 
   it('of one purpose do not become those of another by taking its nonce, or the other way round', async () => {
@@ -70,36 +114,56 @@ describe('wallet proofs', () => {
   it.each([
     ['EVM', evmTestWallet],
     ['Solana', solanaTestWallet],
-  ])('of %s wallets are consumed once, whoever of 32 at the same time comes first, for every purpose', async (_chain, newWallet) => {
-    agent = await world.agent(newWallet());
-    for (const use of await usesOf(newWallet)) {
-      const proof = await prove(use.wallet, use.purpose);
-      const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => use.submit(proof)));
-      const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : []));
-      expect([use.purpose, refused.length]).toEqual([use.purpose, 31]);
-      expect(refused.filter((reason) => reason !== 'challenge_invalid' && reason !== 'agent_already_claimed')).toEqual([]);
-      expect(['challenge_invalid', 'agent_already_claimed']).toContain(await reasonOf(use.submit(proof)));
-    }
-  });
+  ])(
+    'of %s wallets are consumed once, whoever of 32 at the same time comes first, for every purpose',
+    async (_chain, newWallet) => {
+      agent = await world.agent(newWallet());
+      for (const use of await usesOf(newWallet)) {
+        const proof = await prove(use.wallet, use.purpose);
+        const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => use.submit(proof)));
+        const refused = outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [],
+        );
+        expect([use.purpose, refused.length]).toEqual([use.purpose, 31]);
+        expect(
+          refused.filter((reason) => reason !== 'challenge_invalid' && reason !== 'agent_already_claimed'),
+        ).toEqual([]);
+        expect(['challenge_invalid', 'agent_already_claimed']).toContain(await reasonOf(use.submit(proof)));
+      }
+    },
+  );
 
   it('ask for work where nothing else was shown before: to register and to recover, and nowhere else', async () => {
     for (const use of await usesOf(evmTestWallet)) {
       const proof = { ...(await prove(use.wallet, use.purpose)), powNonce: '-' };
-      if (use.purpose === 'registration' || use.purpose === 'recovery') expect(await reasonOf(use.submit(proof))).toBe('proof_of_work_invalid');
+      if (use.purpose === 'registration' || use.purpose === 'recovery')
+        expect(await reasonOf(use.submit(proof))).toBe('proof_of_work_invalid');
       else await use.submit(proof);
     }
   });
 
   it('say which of two wallets they are about', async () => {
     const added = evmTestWallet();
-    const [existingWallet, newWallet] = [await world.prove(agent.wallet, 'wallet_link'), await world.prove(added, 'wallet_link')];
-    const outcome: unknown = await world.bus.request(linkWallet, { existingWallet, newWallet: { ...newWallet, signature: existingWallet.signature } }, agent.call).catch((error: unknown) => error);
+    const [existingWallet, newWallet] = [
+      await world.prove(agent.wallet, 'wallet_link'),
+      await world.prove(added, 'wallet_link'),
+    ];
+    const outcome: unknown = await world.bus
+      .request(
+        linkWallet,
+        { existingWallet, newWallet: { ...newWallet, signature: existingWallet.signature } },
+        agent.call,
+      )
+      .catch((error: unknown) => error);
     expect(outcome).toMatchObject({ reason: 'signature_invalid', details: { wallet_address: added.address } });
   });
 
   it("that name an account are good for no other account's wallets", async () => {
     const other = await world.agent();
-    const named = { existingWallet: await world.prove(agent.wallet, 'wallet_link', { by: agent }), newWallet: await world.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }) };
+    const named = {
+      existingWallet: await world.prove(agent.wallet, 'wallet_link', { by: agent }),
+      newWallet: await world.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }),
+    };
     expect(await reasonOf(world.bus.request(linkWallet, named, agent.call))).toBe('challenge_invalid');
   });
 
@@ -107,7 +171,9 @@ describe('wallet proofs', () => {
     const heard: unknown[] = [];
     await world.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
     const proof = await world.prove(agent.wallet, 'recovery');
-    expect(await reasonOf(world.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newCall()))).toBe('signature_invalid');
+    expect(
+      await reasonOf(world.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newCall())),
+    ).toBe('signature_invalid');
     expect(heard).toEqual([]);
     expect((await world.callWith(agent.credential)).principal?.accountId).toBe(agent.id);
   });

@@ -1,4 +1,15 @@
-import { apiKeyRevoked, authenticate, createApiKey, hashApiKey, linkWallet, listApiKeys, recover, updateWallet, walletCapability, walletStatus } from '@market/contracts/identity';
+import {
+  apiKeyRevoked,
+  authenticate,
+  createApiKey,
+  hashApiKey,
+  linkWallet,
+  listApiKeys,
+  recover,
+  updateWallet,
+  walletCapability,
+  walletStatus,
+} from '@market/contracts/identity';
 import { newCall, type Call } from '@market/messaging';
 import { eventually } from '@market/testing';
 import { reasonOf, startIdentity, type IdentityWorld, type Known } from '../support/identity-world.js';
@@ -10,20 +21,24 @@ describe('recover', () => {
   const revoked: string[] = [];
   beforeAll(async () => {
     world = await startIdentity();
-    await world.link.onSignal(apiKeyRevoked.subject, (payload) => revoked.push((payload as { keyHash: string }).keyHash));
+    await world.link.onSignal(apiKeyRevoked.subject, (payload) =>
+      revoked.push((payload as { keyHash: string }).keyHash),
+    );
   });
   afterAll(() => world.stop());
   beforeEach(async () => {
     agent = await world.agent();
   });
 
-  const recoverBy = async (wallet: TestWallet, revokeExisting?: boolean) => world.bus.request(recover, { ...(await world.prove(wallet, 'recovery')), revokeExisting }, newCall());
+  const recoverBy = async (wallet: TestWallet, revokeExisting?: boolean) =>
+    world.bus.request(recover, { ...(await world.prove(wallet, 'recovery')), revokeExisting }, newCall());
   const works = (key: string): Promise<boolean> =>
     world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()).then(
       () => true,
       () => false,
     );
-  const newKey = async (call: Call, name = 'more'): Promise<string> => (await world.bus.request(createApiKey, { name, scopes: ['read'] }, call)).key;
+  const newKey = async (call: Call, name = 'more'): Promise<string> =>
+    (await world.bus.request(createApiKey, { name, scopes: ['read'] }, call)).key;
 
   it.each([
     ['EVM', evmTestWallet],
@@ -40,21 +55,38 @@ describe('recover', () => {
       authorization_header: `Bearer ${recovery.api_key}`,
       revoked_keys: 0,
     });
-    expect((await world.callWith(recovery.api_key)).principal).toMatchObject({ accountId: agent.id, scopes: ['read', 'write', 'subscribe'] });
+    expect((await world.callWith(recovery.api_key)).principal).toMatchObject({
+      accountId: agent.id,
+      scopes: ['read', 'write', 'subscribe'],
+    });
     expect(await Promise.all([agent.credential, more].map(works))).toEqual([true, true]);
   });
 
   it('ends every other key when it is told to, counts those that worked, and tells at once', async () => {
     const [live, dead, expired] = [await newKey(agent.call), await newKey(agent.call), await newKey(agent.call)];
-    await world.db.inspect('UPDATE identity.api_keys SET revoked_at = now() WHERE key_hash = $1', [Buffer.from(hashApiKey(dead)!, 'hex')]);
-    await world.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 second' WHERE key_hash = $1", [Buffer.from(hashApiKey(expired)!, 'hex')]);
+    await world.db.inspect('UPDATE identity.api_keys SET revoked_at = now() WHERE key_hash = $1', [
+      Buffer.from(hashApiKey(dead)!, 'hex'),
+    ]);
+    await world.db.inspect(
+      "UPDATE identity.api_keys SET expires_at = now() - interval '1 second' WHERE key_hash = $1",
+      [Buffer.from(hashApiKey(expired)!, 'hex')],
+    );
     const bystander = await world.agent();
     const { api_key: fresh, revoked_keys: count } = await recoverBy(agent.wallet, true);
     expect(count).toBe(2);
-    expect(await Promise.all([agent.credential, live, dead, expired, fresh, bystander.credential].map(works))).toEqual([false, false, false, false, true, true]);
+    expect(await Promise.all([agent.credential, live, dead, expired, fresh, bystander.credential].map(works))).toEqual([
+      false,
+      false,
+      false,
+      false,
+      true,
+      true,
+    ]);
     await eventually(() => expect(revoked).toEqual(expect.arrayContaining([agent.credential, live].map(hashApiKey))));
     expect(revoked).not.toContain(hashApiKey(fresh));
-    expect((await world.bus.request(listApiKeys, {}, await world.callWith(fresh))).keys.filter((key) => key.is_active)).toHaveLength(1);
+    expect(
+      (await world.bus.request(listApiKeys, {}, await world.callWith(fresh))).keys.filter((key) => key.is_active),
+    ).toHaveLength(1);
   });
 
   it('leaves no key behind that an old one was making in the same moment, or that such a key makes in turn', async () => {
@@ -68,11 +100,16 @@ describe('recover', () => {
           call = await world.callWith(key);
         }
       };
-      const breeding = Array.from({ length: 6 }, () => breed(victim.call).catch((error: unknown) => (error as { reason: string }).reason));
+      const breeding = Array.from({ length: 6 }, () =>
+        breed(victim.call).catch((error: unknown) => (error as { reason: string }).reason),
+      );
       await eventually(() => expect(heirs.length).toBeGreaterThan(6));
       const { api_key: fresh } = await recoverBy(victim.wallet, true);
       expect(new Set(await Promise.all(breeding))).toEqual(new Set(['key_invalid']));
-      const left = await world.db.inspect<{ name: string }>('SELECT name FROM identity.api_keys WHERE account_id = $1 AND revoked_at IS NULL', [victim.id]);
+      const left = await world.db.inspect<{ name: string }>(
+        'SELECT name FROM identity.api_keys WHERE account_id = $1 AND revoked_at IS NULL',
+        [victim.id],
+      );
       expect(left).toEqual([{ name: 'Recovery key' }]);
       expect(await works(fresh)).toBe(true);
     }
@@ -80,13 +117,29 @@ describe('recover', () => {
 
   it('is for active wallets with the capability recovery, and for no others', async () => {
     const linked = evmTestWallet();
-    const { id: walletId } = await world.bus.request(linkWallet, { existingWallet: await world.prove(agent.wallet, 'wallet_link'), newWallet: await world.prove(linked, 'wallet_link') }, agent.call);
+    const { id: walletId } = await world.bus.request(
+      linkWallet,
+      {
+        existingWallet: await world.prove(agent.wallet, 'wallet_link'),
+        newWallet: await world.prove(linked, 'wallet_link'),
+      },
+      agent.call,
+    );
     expect(await reasonOf(recoverBy(linked))).toBe('wallet_cannot_recover');
     for (const status of walletStatus.options) {
       for (const capability of walletCapability.options) {
-        await world.bus.request(updateWallet, { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), status, capabilities: [capability] }, agent.call);
+        await world.bus.request(
+          updateWallet,
+          { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), status, capabilities: [capability] },
+          agent.call,
+        );
         if (status === 'active' && capability === 'recovery') expect((await recoverBy(linked)).user_id).toBe(agent.id);
-        else expect([status, capability, await reasonOf(recoverBy(linked, true))]).toEqual([status, capability, 'wallet_cannot_recover']);
+        else
+          expect([status, capability, await reasonOf(recoverBy(linked, true))]).toEqual([
+            status,
+            capability,
+            'wallet_cannot_recover',
+          ]);
       }
     }
     expect(await works(agent.credential)).toBe(true);
@@ -94,7 +147,10 @@ describe('recover', () => {
 
   it('sends a wallet that nobody registered to register, and a human to the door for humans', async () => {
     expect(await reasonOf(recoverBy(evmTestWallet()))).toBe('wallet_not_registered');
-    expect(recover.refusals.wallet_not_registered).toMatchObject({ kind: 'not-found', recovery: { nextAction: 'register' } });
+    expect(recover.refusals.wallet_not_registered).toMatchObject({
+      kind: 'not-found',
+      recovery: { nextAction: 'register' },
+    });
     expect(await reasonOf(recoverBy((await world.human()).wallet))).toBe('wallet_is_a_humans');
   });
 });

@@ -1,4 +1,14 @@
-import { agentRegistered, authenticate, challengePurpose, getAgents, getProfile, hashApiKey, register, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
+import {
+  agentRegistered,
+  authenticate,
+  challengePurpose,
+  getAgents,
+  getProfile,
+  hashApiKey,
+  register,
+  registrationWorkSolved,
+  walletLinked,
+} from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
 import { newCall } from '@market/messaging';
 import { eventually } from '@market/testing';
@@ -14,61 +24,77 @@ describe('register', () => {
   });
   afterAll(() => world.stop());
 
-  const countAccounts = async (): Promise<number> => (await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.accounts'))[0]!.n;
+  const countAccounts = async (): Promise<number> =>
+    (await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.accounts'))[0]!.n;
   const written = async (): Promise<unknown> =>
     (
-      await world.db.inspect(`SELECT (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM identity.wallets) AS wallets,
+      await world.db
+        .inspect(`SELECT (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM identity.wallets) AS wallets,
         (SELECT count(*) FROM identity.api_keys) AS keys, (SELECT count(*) FROM identity.outbox) AS events`)
     )[0];
 
   it.each([
     ['EVM', evmTestWallet, 'evm'],
     ['Solana', solanaTestWallet, 'solana'],
-  ])('opens an account for an %s wallet, with a key that authenticates and may do everything', async (_name, newWallet, chainType) => {
-    const wallet = newWallet();
-    const registration = await world.register(wallet, { displayName: 'Ada 🦉' });
-    expect(registration).toEqual({
-      user_id: expect.any(String) as string,
-      wallet_address: wallet.address,
-      account_type: 'agent',
-      api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/) as string,
-      authorization_header: `Bearer ${registration.api_key}`,
-    });
-    const call = await world.callWith(registration.api_key);
-    expect(call.principal).toEqual({ accountId: registration.user_id, accountType: 'agent', role: 'both', displayName: 'Ada 🦉', keyId: expect.any(String) as string, scopes: ['read', 'write', 'subscribe'] });
-    const profile = await world.bus.request(getProfile, {}, call);
-    expect(profile).toEqual({
-      id: registration.user_id,
-      display_name: 'Ada 🦉',
-      wallet_address: wallet.address,
-      account_type: 'agent',
-      role: 'both',
-      is_verified: false,
-      bio: null,
-      avatar_url: null,
-      website: null,
-      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
-      wallets: [
-        {
-          id: expect.any(String) as string,
-          address: wallet.address,
-          chain_type: chainType,
-          label: null,
-          is_primary: true,
-          is_default_payer: true,
-          is_default_payout: true,
-          capabilities: ['login', 'recovery', 'payer', 'payout'],
-          status: 'active',
-          created_at: expect.stringMatching(/Z$/) as string,
-        },
-      ],
-    });
-    expect(getProfile.output.safeParse(profile).error).toBeUndefined();
-  });
+  ])(
+    'opens an account for an %s wallet, with a key that authenticates and may do everything',
+    async (_name, newWallet, chainType) => {
+      const wallet = newWallet();
+      const registration = await world.register(wallet, { displayName: 'Ada 🦉' });
+      expect(registration).toEqual({
+        user_id: expect.any(String) as string,
+        wallet_address: wallet.address,
+        account_type: 'agent',
+        api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/) as string,
+        authorization_header: `Bearer ${registration.api_key}`,
+      });
+      const call = await world.callWith(registration.api_key);
+      expect(call.principal).toEqual({
+        accountId: registration.user_id,
+        accountType: 'agent',
+        role: 'both',
+        displayName: 'Ada 🦉',
+        keyId: expect.any(String) as string,
+        scopes: ['read', 'write', 'subscribe'],
+      });
+      const profile = await world.bus.request(getProfile, {}, call);
+      expect(profile).toEqual({
+        id: registration.user_id,
+        display_name: 'Ada 🦉',
+        wallet_address: wallet.address,
+        account_type: 'agent',
+        role: 'both',
+        is_verified: false,
+        bio: null,
+        avatar_url: null,
+        website: null,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
+        wallets: [
+          {
+            id: expect.any(String) as string,
+            address: wallet.address,
+            chain_type: chainType,
+            label: null,
+            is_primary: true,
+            is_default_payer: true,
+            is_default_payout: true,
+            capabilities: ['login', 'recovery', 'payer', 'payout'],
+            status: 'active',
+            created_at: expect.stringMatching(/Z$/) as string,
+          },
+        ],
+      });
+      expect(getProfile.output.safeParse(profile).error).toBeUndefined();
+    },
+  );
 
   it('names an account after its wallet when no name is given, and tells of it, of its wallet and of its work', async () => {
     const heard: Record<string, unknown[]> = {};
-    for (const { subject } of [agentRegistered, walletLinked, registrationWorkSolved]) await world.link.consumeEvents(subject, async (events) => void (heard[subject] ??= []).push(...events.map((event) => event.payload)));
+    for (const { subject } of [agentRegistered, walletLinked, registrationWorkSolved])
+      await world.link.consumeEvents(
+        subject,
+        async (events) => void (heard[subject] ??= []).push(...events.map((event) => event.payload)),
+      );
     const wallet = evmTestWallet();
     const { user_id: id } = await world.register(wallet);
     const display_name = `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`;
@@ -78,7 +104,9 @@ describe('register', () => {
       expect(heard).toEqual({
         [agentRegistered.subject]: [{ agent, registeredAt: at }],
         [walletLinked.subject]: [{ accountId: id, address: wallet.address, chainType: 'evm', linkedAt: at }],
-        [registrationWorkSolved.subject]: [{ accountId: id, difficulty: 1, solveMs: expect.any(Number) as number, solvedAt: at }],
+        [registrationWorkSolved.subject]: [
+          { accountId: id, difficulty: 1, solveMs: expect.any(Number) as number, solvedAt: at },
+        ],
       }),
     );
     const unknown = '018f6d1e-0000-7000-8000-000000000001';
@@ -88,10 +116,19 @@ describe('register', () => {
   it('consumes a nonce once, whoever of 64 at the same time comes first, and never again', async () => {
     const wallet = evmTestWallet();
     const { message, nonce, pow } = await world.challenge(wallet);
-    const answer = { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
+    const answer = {
+      walletAddress: wallet.address,
+      signature: await wallet.sign(message),
+      nonce,
+      powNonce: solve(pow),
+    };
     const before = await countAccounts();
-    const outcomes = await Promise.allSettled(Array.from({ length: 64 }, () => world.bus.request(register, answer, newCall())));
-    const refused = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => (outcome.reason as { reason: string }).reason);
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 64 }, () => world.bus.request(register, answer, newCall())),
+    );
+    const refused = outcomes
+      .filter((outcome) => outcome.status === 'rejected')
+      .map((outcome) => (outcome.reason as { reason: string }).reason);
     expect(refused).toEqual(Array.from({ length: 63 }, () => 'challenge_invalid'));
     expect(await reasonOf(world.bus.request(register, answer, newCall()))).toBe('challenge_invalid');
     expect(await countAccounts()).toBe(before + 1);
@@ -109,10 +146,15 @@ describe('register', () => {
     );
     const outcomes = await Promise.allSettled(answers.map((answer) => world.bus.request(register, answer, newCall())));
     const registered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
-    const refused = outcomes.filter((outcome) => outcome.status === 'rejected').map((outcome) => (outcome.reason as { reason: string }).reason);
+    const refused = outcomes
+      .filter((outcome) => outcome.status === 'rejected')
+      .map((outcome) => (outcome.reason as { reason: string }).reason);
     expect(registered).toHaveLength(1);
     expect(refused).toEqual(Array.from({ length: 15 }, () => 'wallet_already_registered'));
-    const rows = await world.db.inspect('SELECT k.id FROM identity.wallets w JOIN identity.api_keys k USING (account_id) WHERE w.address = $1', [wallet.address]);
+    const rows = await world.db.inspect(
+      'SELECT k.id FROM identity.wallets w JOIN identity.api_keys k USING (account_id) WHERE w.address = $1',
+      [wallet.address],
+    );
     expect(rows).toHaveLength(1);
     expect(await reasonOf(world.register({ ...wallet, address: spellings[1]! }))).toBe('wallet_already_registered');
   });
@@ -122,16 +164,24 @@ describe('register', () => {
     const by = await world.human();
     for (const purpose of challengePurpose.options.filter((option) => option !== 'registration')) {
       const { message, nonce, pow } = await world.challenge(wallet, purpose, { agentId: by.id, by });
-      expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message), nonce, powNonce: solve(pow) }))).toBe('challenge_invalid');
-      expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message) }))).toBe('signature_invalid');
+      expect(
+        await reasonOf(world.register(wallet, { signature: await wallet.sign(message), nonce, powNonce: solve(pow) })),
+      ).toBe('challenge_invalid');
+      expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message) }))).toBe(
+        'signature_invalid',
+      );
     }
   });
 
   it("refuses another wallet's challenge and another wallet's signature", async () => {
     const [mine, theirs] = [evmTestWallet(), evmTestWallet()];
     const { message, nonce, pow } = await world.challenge(theirs);
-    expect(await reasonOf(world.register(mine, { nonce, powNonce: solve(pow), signature: await mine.sign(message) }))).toBe('challenge_invalid');
-    expect(await reasonOf(world.register(theirs, { nonce, powNonce: solve(pow), signature: await mine.sign(message) }))).toBe('signature_invalid');
+    expect(
+      await reasonOf(world.register(mine, { nonce, powNonce: solve(pow), signature: await mine.sign(message) })),
+    ).toBe('challenge_invalid');
+    expect(
+      await reasonOf(world.register(theirs, { nonce, powNonce: solve(pow), signature: await mine.sign(message) })),
+    ).toBe('signature_invalid');
   });
 
   it('refuses a signature over the message with any one line changed', async () => {
@@ -140,11 +190,17 @@ describe('register', () => {
     for (let line = 0; line < lines; line += 1) {
       const { message, nonce, pow } = await world.challenge(wallet);
       const changed = message.split('\n').map((text, index) => (index === line ? `${text}x` : text));
-      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(changed.join('\n')) }))).toBe('signature_invalid');
+      expect(
+        await reasonOf(
+          world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(changed.join('\n')) }),
+        ),
+      ).toBe('signature_invalid');
     }
     const { message, nonce, pow } = await world.challenge(wallet);
     const elsewhere = await wallet.sign(message.replaceAll('market.example', 'evil.example'));
-    expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: elsewhere }))).toBe('signature_invalid');
+    expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: elsewhere }))).toBe(
+      'signature_invalid',
+    );
   });
 
   describe('with a bad signature', () => {
@@ -170,7 +226,11 @@ describe('register', () => {
       ['one of the longest text', evm, () => 'f'.repeat(1024)],
       ['an empty one', solana, () => ''],
       ['hex', solana, (signature) => Buffer.from(bs58.decode(signature)).toString('hex')],
-      ['base64 without padding', solana, (signature) => Buffer.from(bs58.decode(signature)).toString('base64').replace('==', '')],
+      [
+        'base64 without padding',
+        solana,
+        (signature) => Buffer.from(bs58.decode(signature)).toString('base64').replace('==', ''),
+      ],
       ['63 bytes', solana, (signature) => bs58.encode(bs58.decode(signature).slice(1))],
       ['65 bytes', solana, (signature) => bs58.encode(Uint8Array.of(1, ...bs58.decode(signature)))],
       ['S + L', solana, (signature) => bs58.encode(plusGroupOrder(bs58.decode(signature)))],
@@ -180,15 +240,27 @@ describe('register', () => {
       const before = await written();
       const { message, nonce, pow } = await world.challenge(wallet);
       const signature = await wallet.sign(message);
-      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: spoil(signature) }))).toBe('signature_invalid');
+      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: spoil(signature) }))).toBe(
+        'signature_invalid',
+      );
       expect(await written()).toEqual(before);
       // A second guess on the same proof of work is not looked at.
-      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature }))).toBe('challenge_invalid');
+      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature }))).toBe(
+        'challenge_invalid',
+      );
     });
   });
 
   it('refuses wallets nobody holds and text that is none', async () => {
-    const addresses = ['', 'vitalik.eth', '11111111111111111111111111111111', `0X${'a'.repeat(40)}`, '0x\0', '\0', ...smallOrderEncodings().map((bytes) => bs58.encode(bytes))];
+    const addresses = [
+      '',
+      'vitalik.eth',
+      '11111111111111111111111111111111',
+      `0X${'a'.repeat(40)}`,
+      '0x\0',
+      '\0',
+      ...smallOrderEncodings().map((bytes) => bs58.encode(bytes)),
+    ];
     for (const walletAddress of addresses) {
       expect(await reasonOf(world.challenge({ address: walletAddress }))).toBe('wallet_address_invalid');
       expect(await reasonOf(world.register(evmTestWallet(), { walletAddress }))).toBe('wallet_address_invalid');
@@ -196,16 +268,21 @@ describe('register', () => {
   });
 
   it('refuses nonces it never gave, whatever they look like', async () => {
-    for (const nonce of ['', '\0', "' OR 1=1", '0'.repeat(32), 'é'.repeat(64), 'a'.repeat(128)]) expect(await reasonOf(world.register(evmTestWallet(), { nonce }))).toBe('challenge_invalid');
+    for (const nonce of ['', '\0', "' OR 1=1", '0'.repeat(32), 'é'.repeat(64), 'a'.repeat(128)])
+      expect(await reasonOf(world.register(evmTestWallet(), { nonce }))).toBe('challenge_invalid');
   });
 
   it('refuses a wrong proof of work without using up the challenge', async () => {
     const wallet = evmTestWallet();
     const { message, nonce, pow } = await world.challenge(wallet);
     const signature = await wallet.sign(message);
-    const unsolved = Array.from({ length: 100 }, (_, index) => `x${index}`).find((powNonce) => !solvesProofOfWork(pow.challenge, powNonce, pow.difficulty))!;
+    const unsolved = Array.from({ length: 100 }, (_, index) => `x${index}`).find(
+      (powNonce) => !solvesProofOfWork(pow.challenge, powNonce, pow.difficulty),
+    )!;
     for (const powNonce of [unsolved, '', '\0', '!', ' ']) {
-      const error: unknown = await world.bus.request(register, { walletAddress: wallet.address, signature, nonce, powNonce }, newCall()).catch((reason: unknown) => reason);
+      const error: unknown = await world.bus
+        .request(register, { walletAddress: wallet.address, signature, nonce, powNonce }, newCall())
+        .catch((reason: unknown) => reason);
       expect(error).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: pow.difficulty } });
     }
     await world.register(wallet, { nonce, signature, powNonce: solve(pow) });
@@ -214,18 +291,30 @@ describe('register', () => {
   it('refuses an expired challenge', async () => {
     const wallet = evmTestWallet();
     const { message, nonce, pow } = await world.challenge(wallet);
-    await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 ms' WHERE nonce = $1", [nonce]);
-    expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(message) }))).toBe('challenge_invalid');
+    await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 ms' WHERE nonce = $1", [
+      nonce,
+    ]);
+    expect(
+      await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(message) })),
+    ).toBe('challenge_invalid');
   });
 
   it('measures the work from handing out the challenge to its use, by the clock of PostgreSQL', async () => {
     const wallet = evmTestWallet();
     const { message, nonce, pow } = await world.challenge(wallet);
-    await world.db.inspect("UPDATE identity.challenges SET issued_at = issued_at - interval '42 seconds' WHERE nonce = $1", [nonce]);
-    const issued = (await world.db.inspect<{ at: Date }>('SELECT issued_at AS at FROM identity.challenges WHERE nonce = $1', [nonce]))[0]!.at;
+    await world.db.inspect(
+      "UPDATE identity.challenges SET issued_at = issued_at - interval '42 seconds' WHERE nonce = $1",
+      [nonce],
+    );
+    const issued = (
+      await world.db.inspect<{ at: Date }>('SELECT issued_at AS at FROM identity.challenges WHERE nonce = $1', [nonce])
+    )[0]!.at;
     const signature = await wallet.sign(message.replace(/Issued At: .*/, `Issued At: ${issued.toISOString()}`));
     const { user_id: id } = await world.register(wallet, { nonce, signature, powNonce: solve(pow) });
-    const events = await world.db.inspect<{ payload: { accountId: string; solveMs: number } }>('SELECT payload FROM identity.outbox WHERE subject = $1', [registrationWorkSolved.subject]);
+    const events = await world.db.inspect<{ payload: { accountId: string; solveMs: number } }>(
+      'SELECT payload FROM identity.outbox WHERE subject = $1',
+      [registrationWorkSolved.subject],
+    );
     const { solveMs } = events.map(({ payload }) => payload).find(({ accountId }) => accountId === id)!;
     expect(solveMs).toBeGreaterThanOrEqual(42_000);
     expect(solveMs).toBeLessThan(60_000);
@@ -240,8 +329,20 @@ describe('register', () => {
     const wallet = evmTestWallet();
     const { message, nonce, pow } = await world.challenge(wallet);
     const answer = { nonce, powNonce: solve(pow), signature: await wallet.sign(message) };
-    for (const displayName of ['', ' ', 'a\0b', 'a\nb', '\u001b[31m', '\ud800', '🦉'.repeat(101), '\ufe0f'.repeat(10_000)]) expect(await reasonOf(world.register(wallet, { ...answer, displayName }))).toBe('display_name_invalid');
+    for (const displayName of [
+      '',
+      ' ',
+      'a\0b',
+      'a\nb',
+      '\u001b[31m',
+      '\ud800',
+      '🦉'.repeat(101),
+      '\ufe0f'.repeat(10_000),
+    ])
+      expect(await reasonOf(world.register(wallet, { ...answer, displayName }))).toBe('display_name_invalid');
     const { api_key } = await world.register(wallet, { ...answer, displayName: '🦉'.repeat(100) });
-    expect(await world.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newCall())).toMatchObject({ displayName: '🦉'.repeat(100) });
+    expect(await world.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newCall())).toMatchObject({
+      displayName: '🦉'.repeat(100),
+    });
   });
 });

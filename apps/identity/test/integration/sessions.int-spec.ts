@@ -1,4 +1,13 @@
-import { authenticate, closeSession, getProfile, hashSessionToken, listWallets, openSession, sessionEnded, walletLinked } from '@market/contracts/identity';
+import {
+  authenticate,
+  closeSession,
+  getProfile,
+  hashSessionToken,
+  listWallets,
+  openSession,
+  sessionEnded,
+  walletLinked,
+} from '@market/contracts/identity';
 import { newCall } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
@@ -13,36 +22,66 @@ describe('sessions', () => {
   });
   afterAll(() => world.stop());
 
-  const signIn = async (wallet: TestWallet) => world.bus.request(openSession, await world.prove(wallet, 'session'), newCall());
-  const whoIs = (token: string) => world.bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newCall());
-  const expireIn = (token: string, interval: string) => world.db.inspect('UPDATE identity.sessions SET expires_at = now() + $2::interval WHERE token_hash = $1 RETURNING id', [Buffer.from(hashSessionToken(token)!, 'hex'), interval]);
+  const signIn = async (wallet: TestWallet) =>
+    world.bus.request(openSession, await world.prove(wallet, 'session'), newCall());
+  const whoIs = (token: string) =>
+    world.bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newCall());
+  const expireIn = (token: string, interval: string) =>
+    world.db.inspect(
+      'UPDATE identity.sessions SET expires_at = now() + $2::interval WHERE token_hash = $1 RETURNING id',
+      [Buffer.from(hashSessionToken(token)!, 'hex'), interval],
+    );
 
   it.each([
     ['EVM', evmTestWallet],
     ['Solana', solanaTestWallet],
-  ])("open a human's account the first time an %s wallet signs in, and find it again afterwards", async (_chain, newWallet) => {
-    const wallet = newWallet();
-    const session = await signIn(wallet);
-    expect(session).toEqual({
-      session_token: expect.stringMatching(/^am_s_[0-9A-Za-z]{49}$/) as string,
-      account: { id: expect.any(String) as string, display_name: `Operator ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`, avatar_url: null, account_type: 'human', is_verified: false, wallet_address: wallet.address },
-      expires_at: expect.stringMatching(/Z$/) as string,
-    });
-    const principal = await whoIs(session.session_token);
-    expect(principal).toEqual({ accountId: session.account.id, accountType: 'human', role: 'both', displayName: session.account.display_name, keyId: expect.any(String) as string, scopes: [] });
-    const call = newCall({ principal });
-    expect(await world.bus.request(getProfile, {}, call)).toMatchObject({ id: session.account.id, account_type: 'human', wallet_address: wallet.address });
-    expect((await world.bus.request(listWallets, {}, call)).wallets).toHaveLength(1);
+  ])(
+    "open a human's account the first time an %s wallet signs in, and find it again afterwards",
+    async (_chain, newWallet) => {
+      const wallet = newWallet();
+      const session = await signIn(wallet);
+      expect(session).toEqual({
+        session_token: expect.stringMatching(/^am_s_[0-9A-Za-z]{49}$/) as string,
+        account: {
+          id: expect.any(String) as string,
+          display_name: `Operator ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`,
+          avatar_url: null,
+          account_type: 'human',
+          is_verified: false,
+          wallet_address: wallet.address,
+        },
+        expires_at: expect.stringMatching(/Z$/) as string,
+      });
+      const principal = await whoIs(session.session_token);
+      expect(principal).toEqual({
+        accountId: session.account.id,
+        accountType: 'human',
+        role: 'both',
+        displayName: session.account.display_name,
+        keyId: expect.any(String) as string,
+        scopes: [],
+      });
+      const call = newCall({ principal });
+      expect(await world.bus.request(getProfile, {}, call)).toMatchObject({
+        id: session.account.id,
+        account_type: 'human',
+        wallet_address: wallet.address,
+      });
+      expect((await world.bus.request(listWallets, {}, call)).wallets).toHaveLength(1);
 
-    const again = await signIn({ ...wallet, address: wallet.address });
-    expect(again.account).toEqual(session.account);
-    expect(again.session_token).not.toBe(session.session_token);
-    expect((await whoIs(session.session_token)).keyId).not.toBe((await whoIs(again.session_token)).keyId);
-  });
+      const again = await signIn({ ...wallet, address: wallet.address });
+      expect(again.account).toEqual(session.account);
+      expect(again.session_token).not.toBe(session.session_token);
+      expect((await whoIs(session.session_token)).keyId).not.toBe((await whoIs(again.session_token)).keyId);
+    },
+  );
 
   it('open one account for one wallet that signs in for the first time many times at once, and tell of its wallet once', async () => {
     const heard: { accountId: string }[] = [];
-    await world.link.consumeEvents(walletLinked.subject, async (events) => void heard.push(...events.map((event) => event.payload as { accountId: string })));
+    await world.link.consumeEvents(
+      walletLinked.subject,
+      async (events) => void heard.push(...events.map((event) => event.payload as { accountId: string })),
+    );
     const wallet = evmTestWallet();
     const sessions = await Promise.all(Array.from({ length: 12 }, () => signIn(wallet)));
     const ids = new Set(sessions.map(({ account }) => account.id));
@@ -56,14 +95,19 @@ describe('sessions', () => {
     for (let round = 0; round < 8; round += 1) {
       const wallet = evmTestWallet();
       const [registered, signedIn] = await Promise.allSettled([world.register(wallet), signIn(wallet)]);
-      const reasons = [registered, signedIn].flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : []));
+      const reasons = [registered, signedIn].flatMap((outcome) =>
+        outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [],
+      );
       expect(reasons).toEqual([registered.status === 'rejected' ? 'wallet_is_a_humans' : 'wallet_is_an_agents']);
     }
   });
 
   it('last 12 hours by the clock of PostgreSQL, and not a moment longer', async () => {
     const { session_token: token } = await signIn(evmTestWallet());
-    const [row] = await world.db.inspect<{ hours: number }>("SELECT extract(epoch FROM expires_at - created_at)::float / 3600 AS hours FROM identity.sessions WHERE token_hash = $1", [Buffer.from(hashSessionToken(token)!, 'hex')]);
+    const [row] = await world.db.inspect<{ hours: number }>(
+      'SELECT extract(epoch FROM expires_at - created_at)::float / 3600 AS hours FROM identity.sessions WHERE token_hash = $1',
+      [Buffer.from(hashSessionToken(token)!, 'hex')],
+    );
     expect(row).toEqual({ hours: 12 });
     await expireIn(token, '1 minute');
     expect((await whoIs(token)).accountType).toBe('human');
@@ -77,7 +121,8 @@ describe('sessions', () => {
     const wallet = evmTestWallet();
     const [one, other] = [await signIn(wallet), await signIn(wallet)];
     const call = newCall({ principal: await whoIs(one.session_token) });
-    for (let times = 0; times < 2; times += 1) expect(await world.bus.request(closeSession, {}, call)).toEqual({ ended: true });
+    for (let times = 0; times < 2; times += 1)
+      expect(await world.bus.request(closeSession, {}, call)).toEqual({ ended: true });
     expect(await reasonOf(whoIs(one.session_token))).toBe('key_invalid');
     expect((await whoIs(other.session_token)).accountId).toBe(one.account.id);
     await eventually(() => expect(heard).toEqual([{ keyHash: hashSessionToken(one.session_token) }]));
@@ -85,9 +130,18 @@ describe('sessions', () => {
 
   it('are not keys, nor keys sessions, whatever they are called', async () => {
     const [agent, { session_token: token }] = [await world.agent(), await signIn(evmTestWallet())];
-    expect(await reasonOf(world.bus.request(authenticate, { keyHash: hashSessionToken(token)! }, newCall()))).toBe('key_invalid');
-    const keyHash = (await world.db.inspect<{ hash: string }>("SELECT encode(key_hash, 'hex') AS hash FROM identity.api_keys WHERE account_id = $1", [agent.id]))[0]!.hash;
-    expect(await reasonOf(world.bus.request(authenticate, { keyHash, kind: 'session' }, newCall()))).toBe('key_invalid');
+    expect(await reasonOf(world.bus.request(authenticate, { keyHash: hashSessionToken(token)! }, newCall()))).toBe(
+      'key_invalid',
+    );
+    const keyHash = (
+      await world.db.inspect<{ hash: string }>(
+        "SELECT encode(key_hash, 'hex') AS hash FROM identity.api_keys WHERE account_id = $1",
+        [agent.id],
+      )
+    )[0]!.hash;
+    expect(await reasonOf(world.bus.request(authenticate, { keyHash, kind: 'session' }, newCall()))).toBe(
+      'key_invalid',
+    );
   });
 
   it('are swept away when they are over, and not before', async () => {

@@ -1,4 +1,15 @@
-import { findPayerWallet, findSettlementWallets, getProfile, getWallet, linkedWallet, linkWallet, listWallets, updateWallet, walletLinked, walletSummary } from '@market/contracts/identity';
+import {
+  findPayerWallet,
+  findSettlementWallets,
+  getProfile,
+  getWallet,
+  linkedWallet,
+  linkWallet,
+  listWallets,
+  updateWallet,
+  walletLinked,
+  walletSummary,
+} from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import type { RequestOf } from '@market/contracts';
@@ -17,9 +28,21 @@ describe('wallets', () => {
   });
 
   const link = async (added: TestWallet, more: Partial<RequestOf<typeof linkWallet>> = {}, to = agent) =>
-    world.bus.request(linkWallet, { existingWallet: await world.prove(to.wallet, 'wallet_link', { by: to }), newWallet: await world.prove(added, 'wallet_link', { by: to }), ...more }, to.call);
+    world.bus.request(
+      linkWallet,
+      {
+        existingWallet: await world.prove(to.wallet, 'wallet_link', { by: to }),
+        newWallet: await world.prove(added, 'wallet_link', { by: to }),
+        ...more,
+      },
+      to.call,
+    );
   const update = async (walletId: string, changes: Partial<RequestOf<typeof updateWallet>>, prover = agent.wallet) =>
-    world.bus.request(updateWallet, { walletId, proof: await world.prove(prover, 'wallet_update'), ...changes }, agent.call);
+    world.bus.request(
+      updateWallet,
+      { walletId, proof: await world.prove(prover, 'wallet_update'), ...changes },
+      agent.call,
+    );
   const list = async (of = agent) => (await world.bus.request(listWallets, {}, of.call)).wallets;
   const firstId = async (): Promise<string> => (await list())[0]!.id;
   const everything = ['login', 'recovery', 'payer', 'payout'] as const;
@@ -42,32 +65,62 @@ describe('wallets', () => {
       },
     ]);
     expect(await world.bus.request(getWallet, { walletId: wallets[0]!.id }, agent.call)).toEqual(wallets[0]);
-    expect((await world.bus.request(getProfile, {}, agent.call)).wallets).toEqual(wallets.map((wallet) => walletSummary.parse(wallet)));
+    expect((await world.bus.request(getProfile, {}, agent.call)).wallets).toEqual(
+      wallets.map((wallet) => walletSummary.parse(wallet)),
+    );
   });
 
   it('are linked when both agree, of either chain; the new one is told of and may not recover unless it is said', async () => {
     const heard: unknown[] = [];
-    await world.link.consumeEvents(walletLinked.subject, async (events) => void heard.push(...events.map((event) => event.payload)));
+    await world.link.consumeEvents(
+      walletLinked.subject,
+      async (events) => void heard.push(...events.map((event) => event.payload)),
+    );
     const [solana, evm] = [solanaTestWallet(), evmTestWallet()];
     const first = await link(solana, { label: 'cold 🧊' });
-    expect(first).toMatchObject({ address: solana.address, chain_type: 'solana', label: 'cold 🧊', is_primary: false, is_default_payer: false, is_default_payout: false, capabilities: ['login', 'payer', 'payout'], status: 'active' });
+    expect(first).toMatchObject({
+      address: solana.address,
+      chain_type: 'solana',
+      label: 'cold 🧊',
+      is_primary: false,
+      is_default_payer: false,
+      is_default_payout: false,
+      capabilities: ['login', 'payer', 'payout'],
+      status: 'active',
+    });
     expect(linkedWallet.safeParse(first).error).toBeUndefined();
     const second = await link(evm, { capabilities: ['recovery', 'login', 'recovery'] });
     expect(second).toMatchObject({ address: evm.address, label: null, capabilities: ['login', 'recovery'] });
     expect((await list()).map(({ address }) => address)).toEqual([agent.wallet.address, solana.address, evm.address]);
-    await eventually(() => expect(heard).toEqual(expect.arrayContaining([first, second].map(({ address, chain_type: chainType, created_at: linkedAt }) => ({ accountId: agent.id, address, chainType, linkedAt })))));
+    await eventually(() =>
+      expect(heard).toEqual(
+        expect.arrayContaining(
+          [first, second].map(({ address, chain_type: chainType, created_at: linkedAt }) => ({
+            accountId: agent.id,
+            address,
+            chainType,
+            linkedAt,
+          })),
+        ),
+      ),
+    );
   });
 
   it('belong to one account: a wallet somebody has is not linked, whoever has it', async () => {
     const [other, human] = [await world.agent(), await world.human()];
     const mine = evmTestWallet();
     await link(mine);
-    for (const taken of [other.wallet, human.wallet, mine, agent.wallet]) expect(await reasonOf(link(taken))).toBe('wallet_already_linked');
+    for (const taken of [other.wallet, human.wallet, mine, agent.wallet])
+      expect(await reasonOf(link(taken))).toBe('wallet_already_linked');
     const wanted = solanaTestWallet();
     const agents = await Promise.all(Array.from({ length: 12 }, () => world.agent()));
     const outcomes = await Promise.allSettled(agents.map((each) => link(wanted, {}, each)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    expect(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : []))).toEqual(Array.from({ length: 11 }, () => 'wallet_already_linked'));
+    expect(
+      outcomes.flatMap((outcome) =>
+        outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [],
+      ),
+    ).toEqual(Array.from({ length: 11 }, () => 'wallet_already_linked'));
   });
 
   it('are managed by an active wallet of the account that may recover it, and by no other', async () => {
@@ -82,13 +135,27 @@ describe('wallets', () => {
     }
     await update((await list()).find(({ address }) => address === strong.address)!.id, { status: 'disabled' });
     expect(await reasonOf(update(id, { label: 'no more' }, strong))).toBe('proof_not_sufficient');
-    expect((await list()).find((wallet) => wallet.id === id)).toMatchObject({ label: 'by a second', capabilities: ['login', 'payer', 'payout'] });
+    expect((await list()).find((wallet) => wallet.id === id)).toMatchObject({
+      label: 'by a second',
+      capabilities: ['login', 'payer', 'payout'],
+    });
   });
 
   it('change in label, capabilities and status; a label may be taken away', async () => {
     const { id, verified_at, created_at } = await link(solanaTestWallet(), { label: 'one' });
-    expect(await update(id, { label: 'two', capabilities: ['payout', 'payer'], status: 'disabled' })).toMatchObject({ id, label: 'two', capabilities: ['payer', 'payout'], status: 'disabled', verified_at, created_at });
-    expect(await update(id, { label: null, status: 'active' })).toMatchObject({ label: null, capabilities: ['payer', 'payout'], status: 'active' });
+    expect(await update(id, { label: 'two', capabilities: ['payout', 'payer'], status: 'disabled' })).toMatchObject({
+      id,
+      label: 'two',
+      capabilities: ['payer', 'payout'],
+      status: 'disabled',
+      verified_at,
+      created_at,
+    });
+    expect(await update(id, { label: null, status: 'active' })).toMatchObject({
+      label: null,
+      capabilities: ['payer', 'payout'],
+      status: 'active',
+    });
     expect(await update(id, {})).toMatchObject({ label: null, status: 'active' });
     for (const label of ['', ' ', 'a\nb', '🦉'.repeat(101)]) {
       expect(await reasonOf(update(id, { label }))).toBe('label_invalid');
@@ -121,16 +188,35 @@ describe('wallets', () => {
   it('always leave one that can recover, under 64 changes at once', async () => {
     for (let round = 0; round < 3; round += 1) {
       agent = await world.agent();
-      const ids = [await firstId(), (await link(evmTestWallet(), { capabilities: ['recovery'] })).id, (await link(solanaTestWallet(), { capabilities: ['recovery', 'login'] })).id];
+      const ids = [
+        await firstId(),
+        (await link(evmTestWallet(), { capabilities: ['recovery'] })).id,
+        (await link(solanaTestWallet(), { capabilities: ['recovery', 'login'] })).id,
+      ];
       const outcomes = await Promise.allSettled(
-        Array.from({ length: 64 }, (_, index) => update(ids[index % 3]!, index % 2 ? { status: 'disabled' } : { capabilities: ['login', 'payer', 'payout'] })),
+        Array.from({ length: 64 }, (_, index) =>
+          update(ids[index % 3]!, index % 2 ? { status: 'disabled' } : { capabilities: ['login', 'payer', 'payout'] }),
+        ),
       );
-      const reasons = new Set(outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [])));
-      expect([...reasons].filter((reason) => reason !== 'would_remove_last_recovery_wallet' && reason !== 'proof_not_sufficient')).toEqual([]);
-      const left = await world.db.inspect("SELECT id FROM identity.wallets WHERE account_id = $1 AND status = 'active' AND 'recovery' = ANY (capabilities)", [agent.id]);
+      const reasons = new Set(
+        outcomes.flatMap((outcome) =>
+          outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [],
+        ),
+      );
+      expect(
+        [...reasons].filter(
+          (reason) => reason !== 'would_remove_last_recovery_wallet' && reason !== 'proof_not_sufficient',
+        ),
+      ).toEqual([]);
+      const left = await world.db.inspect(
+        "SELECT id FROM identity.wallets WHERE account_id = $1 AND status = 'active' AND 'recovery' = ANY (capabilities)",
+        [agent.id],
+      );
       expect(left.length).toBeGreaterThanOrEqual(1);
     }
-    expect(await reasonOf(update(await firstId(), { status: 'disabled', capabilities: ['login'] }))).toMatch(/would_remove_last_recovery_wallet|proof_not_sufficient/);
+    expect(await reasonOf(update(await firstId(), { status: 'disabled', capabilities: ['login'] }))).toMatch(
+      /would_remove_last_recovery_wallet|proof_not_sufficient/,
+    );
   });
 
   it('refuse what would break the rules, and write nothing', async () => {
@@ -171,12 +257,18 @@ describe('wallets', () => {
     await update(b, { capabilities: ['login', 'payout'] });
     expect(await reasonOf(find(b))).toBe('wallet_not_found');
     await update(b, { capabilities: ['payer'], status: 'disabled' });
-    for (const id of [b, newId(), (await list(await world.agent()))[0]!.id]) expect(await reasonOf(find(id))).toBe('wallet_not_found');
+    for (const id of [b, newId(), (await list(await world.agent()))[0]!.id])
+      expect(await reasonOf(find(id))).toBe('wallet_not_found');
   });
 
   it('settle payments from the one named or the default and to the default, each of the kind of chain asked for', async () => {
     const seller = await world.agent();
-    const find = (payerChainType: 'evm' | 'solana', payoutChainType: 'evm' | 'solana', payerWalletId?: string) => world.ledgerBus.request(findSettlementWallets, { payerChainType, payerWalletId, sellerId: seller.id, payoutChainType }, agent.call);
+    const find = (payerChainType: 'evm' | 'solana', payoutChainType: 'evm' | 'solana', payerWalletId?: string) =>
+      world.ledgerBus.request(
+        findSettlementWallets,
+        { payerChainType, payerWalletId, sellerId: seller.id, payoutChainType },
+        agent.call,
+      );
     const first = agent.wallet.address;
     expect(await find('evm', 'evm')).toEqual({ payer: first, payout: seller.wallet.address });
     expect(await find('solana', 'solana')).toEqual({ payer: null, payout: null });

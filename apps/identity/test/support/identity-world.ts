@@ -1,7 +1,23 @@
 import { topology, type OutputOf, type Principal, type RequestOf } from '@market/contracts';
-import { authenticate, createChallenge, hashApiKey, hashSessionToken, openSession, register, type ChallengePurpose } from '@market/contracts/identity';
+import {
+  authenticate,
+  createChallenge,
+  hashApiKey,
+  hashSessionToken,
+  openSession,
+  register,
+  type ChallengePurpose,
+} from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
-import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Link, type Transport } from '@market/messaging';
+import {
+  inProcessTransport,
+  MessageBus,
+  newCall,
+  Refusal,
+  type Call,
+  type Link,
+  type Transport,
+} from '@market/messaging';
 import { runProcess, type RunningProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
@@ -39,8 +55,16 @@ export interface IdentityWorld {
   link: Link;
   running: RunningProcess;
   db: FreshDatabase;
-  challenge(wallet: Pick<TestWallet, 'address'>, purpose?: ChallengePurpose, more?: { agentId?: string; chainId?: number; by?: Known }): Promise<Challenge>;
-  prove(wallet: TestWallet, purpose: ChallengePurpose, more?: { agentId?: string; chainId?: number; by?: Known }): Promise<Proof>;
+  challenge(
+    wallet: Pick<TestWallet, 'address'>,
+    purpose?: ChallengePurpose,
+    more?: { agentId?: string; chainId?: number; by?: Known },
+  ): Promise<Challenge>;
+  prove(
+    wallet: TestWallet,
+    purpose: ChallengePurpose,
+    more?: { agentId?: string; chainId?: number; by?: Known },
+  ): Promise<Proof>;
   agent(wallet?: TestWallet): Promise<Known>;
   human(wallet?: TestWallet): Promise<Known>;
   /** The whole of a registration; `changes` replaces parts of what is sent. */
@@ -50,7 +74,10 @@ export interface IdentityWorld {
   stop(): Promise<void>;
 }
 
-export async function startIdentity(env: Record<string, string> = {}, transport: Transport = inProcessTransport()): Promise<IdentityWorld> {
+export async function startIdentity(
+  env: Record<string, string> = {},
+  transport: Transport = inProcessTransport(),
+): Promise<IdentityWorld> {
   const db = await freshDatabase(identityDatabase);
   const running = await runProcess([identity], transport, {
     DATABASE_URL: db.url,
@@ -63,14 +90,24 @@ export async function startIdentity(env: Record<string, string> = {}, transport:
   const link = await transport.connect('api-gateway', topology['api-gateway']);
   const bus = new MessageBus(link, topology['api-gateway']);
   const gatewayBus = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
-  const ledgerBus = new MessageBus(await transport.connect('payments-ledger', topology['payments-ledger']), topology['payments-ledger']);
-  const challenge: IdentityWorld['challenge'] = ({ address }, purpose, { by, ...more } = {}) => bus.request(createChallenge, { walletAddress: address, purpose, ...more }, newCall({ principal: by?.call.principal }));
+  const ledgerBus = new MessageBus(
+    await transport.connect('payments-ledger', topology['payments-ledger']),
+    topology['payments-ledger'],
+  );
+  const challenge: IdentityWorld['challenge'] = ({ address }, purpose, { by, ...more } = {}) =>
+    bus.request(
+      createChallenge,
+      { walletAddress: address, purpose, ...more },
+      newCall({ principal: by?.call.principal }),
+    );
   const prove: IdentityWorld['prove'] = async (wallet, purpose, more) => {
     const { message, nonce, pow } = await challenge(wallet, purpose, more);
     return { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
   };
-  const registerWallet: IdentityWorld['register'] = async (wallet, changes = {}) => bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newCall());
-  const callWith: IdentityWorld['callWith'] = async (key, values) => newCall({ principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()), ...values });
+  const registerWallet: IdentityWorld['register'] = async (wallet, changes = {}) =>
+    bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newCall());
+  const callWith: IdentityWorld['callWith'] = async (key, values) =>
+    newCall({ principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()), ...values });
   return {
     bus,
     gatewayBus,
@@ -89,7 +126,11 @@ export async function startIdentity(env: Record<string, string> = {}, transport:
     },
     async human(wallet = evmTestWallet()) {
       const { session_token: token } = await bus.request(openSession, await prove(wallet, 'session'), newCall());
-      const principal = await bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newCall());
+      const principal = await bus.request(
+        authenticate,
+        { keyHash: hashSessionToken(token)!, kind: 'session' },
+        newCall(),
+      );
       return knownBy(principal, wallet, token);
     },
     async stop() {
@@ -109,7 +150,8 @@ const knownBy = (principal: Principal, wallet: TestWallet, credential: string): 
 });
 
 export function solve({ challenge, difficulty }: Challenge['pow']): string {
-  for (let attempt = 0; ; attempt += 1) if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
+  for (let attempt = 0; ; attempt += 1)
+    if (solvesProofOfWork(challenge, attempt.toString(36), difficulty)) return attempt.toString(36);
 }
 
 /** The reason of a refusal; any other outcome is an error of the test. */

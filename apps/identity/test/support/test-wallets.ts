@@ -14,5 +14,8 @@ export function evmTestWallet(): TestWallet {
 
 export function solanaTestWallet(): TestWallet {
   const wallet = newEd25519Wallet();
-  return { address: bs58.encode(wallet.publicKey), sign: async (message) => bs58.encode(wallet.sign(Buffer.from(message))) };
+  return {
+    address: bs58.encode(wallet.publicKey),
+    sign: async (message) => bs58.encode(wallet.sign(Buffer.from(message))),
+  };
 }

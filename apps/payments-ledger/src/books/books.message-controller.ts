@@ -1,4 +1,11 @@
-import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from '@market/contracts/payments-ledger';
+import {
+  getPurchaseEvidence,
+  getReceipt,
+  getReceiptProof,
+  listLedger,
+  listReceipts,
+  listSigningKeys,
+} from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';

@@ -34,7 +34,10 @@ const statement = (place: string): string =>
      (SELECT r.id FROM receipts r WHERE r.payment_id = p.id AND r.recipient_id = o.owner_id AND t.reason IN ('call_completed', 'subscription_started')) AS receipt_id
    ${matching} ${place} ORDER BY o.sequence DESC, o.position DESC LIMIT $7::int + 1 OFFSET $8`;
 const list = sql('ledger.list', statement(''));
-const listBehind = sql('ledger.list-behind', statement('AND (o.sequence, o.position) < (SELECT sequence, position FROM postings WHERE id = $9)'));
+const listBehind = sql(
+  'ledger.list-behind',
+  statement('AND (o.sequence, o.position) < (SELECT sequence, position FROM postings WHERE id = $9)'),
+);
 const count = sql('ledger.count', `SELECT count(*)::int AS total ${matching}`);
 
 /** The caller's postings, newest first. `from` is inclusive, `to` exclusive. */
@@ -43,10 +46,19 @@ export class LedgerQuery {
   constructor(private readonly database: Database) {}
 
   async list(input: InputOf<typeof listLedger>, call: Call): Promise<OutputOf<typeof listLedger>> {
-    const filter = [principalOf(call).accountId, input.type ?? null, input.direction ?? null, input.listingId ?? null, input.from ?? null, input.to ?? null];
+    const filter = [
+      principalOf(call).accountId,
+      input.type ?? null,
+      input.direction ?? null,
+      input.listingId ?? null,
+      input.from ?? null,
+      input.to ?? null,
+    ];
     const { cursor, limit } = input;
     const [found, [counted]] = await Promise.all([
-      cursor === undefined ? this.database.query<EntryRow>(list, [...filter, limit, (input.page - 1) * limit]) : this.database.query<EntryRow>(listBehind, [...filter, limit, 0, cursor]),
+      cursor === undefined
+        ? this.database.query<EntryRow>(list, [...filter, limit, (input.page - 1) * limit])
+        : this.database.query<EntryRow>(listBehind, [...filter, limit, 0, cursor]),
       this.database.query<{ total: number }>(count, filter),
     ]);
     const { rows, nextCursor } = pageOfRows(found, limit);

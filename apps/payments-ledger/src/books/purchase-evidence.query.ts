@@ -14,8 +14,17 @@ const find = sql(
 export class PurchaseEvidenceQuery {
   constructor(private readonly database: Database) {}
 
-  async find({ buyerId, listingId }: InputOf<typeof getPurchaseEvidence>): Promise<OutputOf<typeof getPurchaseEvidence>> {
-    const [row] = await this.database.query<{ called: Date | null; subscribed: Date | null }>(find, [buyerId, listingId]);
-    return { lastBillableCallAt: row!.called?.toISOString() ?? null, subscriptionStartedAt: row!.subscribed?.toISOString() ?? null };
+  async find({
+    buyerId,
+    listingId,
+  }: InputOf<typeof getPurchaseEvidence>): Promise<OutputOf<typeof getPurchaseEvidence>> {
+    const [row] = await this.database.query<{ called: Date | null; subscribed: Date | null }>(find, [
+      buyerId,
+      listingId,
+    ]);
+    return {
+      lastBillableCallAt: row!.called?.toISOString() ?? null,
+      subscriptionStartedAt: row!.subscribed?.toISOString() ?? null,
+    };
   }
 }

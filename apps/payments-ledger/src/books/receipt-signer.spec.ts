@@ -34,15 +34,30 @@ describe('a signed receipt', () => {
     const signer = await ReceiptSigner.load(key());
     const jws = await signer.sign(CLAIMS);
     expect(await signer.sign({ ...CLAIMS })).toBe(jws);
-    const { payload } = await jwtVerify(jws, createLocalJWKSet({ keys: signer.publicKeys }), { issuer: CLAIMS.iss, typ: 'receipt+jwt', algorithms: ['EdDSA'] });
+    const { payload } = await jwtVerify(jws, createLocalJWKSet({ keys: signer.publicKeys }), {
+      issuer: CLAIMS.iss,
+      typ: 'receipt+jwt',
+      algorithms: ['EdDSA'],
+    });
     expect(payload).toEqual(CLAIMS);
   });
 
   it('names its key by the RFC 7638 thumbprint, and publishes no private half', async () => {
     const signer = await ReceiptSigner.load(key());
     const [published] = signer.publicKeys;
-    expect(published).toEqual({ kty: 'OKP', crv: 'Ed25519', x: expect.stringMatching(/^[\w-]{43}$/), kid: await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x: published!.x }), use: 'sig', alg: 'EdDSA' });
-    expect(decodeProtectedHeader(await signer.sign(CLAIMS))).toEqual({ alg: 'EdDSA', typ: 'receipt+jwt', kid: published!.kid });
+    expect(published).toEqual({
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: expect.stringMatching(/^[\w-]{43}$/),
+      kid: await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x: published!.x }),
+      use: 'sig',
+      alg: 'EdDSA',
+    });
+    expect(decodeProtectedHeader(await signer.sign(CLAIMS))).toEqual({
+      alg: 'EdDSA',
+      typ: 'receipt+jwt',
+      kid: published!.kid,
+    });
   });
 
   it('stays good after its key was rotated, and not after its key was removed', async () => {
@@ -52,10 +67,18 @@ describe('a signed receipt', () => {
     expect(both.publicKeys).toHaveLength(2);
     await expect(jwtVerify(jws, createLocalJWKSet({ keys: both.publicKeys }))).resolves.toBeDefined();
     expect(decodeProtectedHeader(await both.sign(CLAIMS)).kid).toBe(both.publicKeys[0]!.kid);
-    await expect(jwtVerify(jws, createLocalJWKSet({ keys: (await ReceiptSigner.load(newer)).publicKeys }))).rejects.toThrow();
+    await expect(
+      jwtVerify(jws, createLocalJWKSet({ keys: (await ReceiptSigner.load(newer)).publicKeys })),
+    ).rejects.toThrow();
   });
 
-  it.each([['nothing', ''], ['a short key', Buffer.alloc(31).toString('base64')], ['a long key', Buffer.alloc(33).toString('base64')], ['a missing one', `${key()},`], ['no base64', '!'.repeat(44)]])('has no keys out of %s', (_what, text) => {
+  it.each([
+    ['nothing', ''],
+    ['a short key', Buffer.alloc(31).toString('base64')],
+    ['a long key', Buffer.alloc(33).toString('base64')],
+    ['a missing one', `${key()},`],
+    ['no base64', '!'.repeat(44)],
+  ])('has no keys out of %s', (_what, text) => {
     expect(() => parseSigningKeys(text)).toThrow('each signing key must be the base64 of 32 bytes');
   });
 

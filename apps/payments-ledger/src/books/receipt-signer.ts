@@ -32,21 +32,29 @@ export class ReceiptSigner {
    */
   signForClients(did: string, claims: Record<string, string | number>): Promise<string> {
     const canonical = JSON.stringify(Object.fromEntries(Object.entries(claims).sort(([a], [b]) => (a < b ? -1 : 1))));
-    return new CompactSign(Buffer.from(canonical)).setProtectedHeader({ alg: 'EdDSA', kid: `${did}#${this.publicKeys[0]!.kid}` }).sign(this.current);
+    return new CompactSign(Buffer.from(canonical))
+      .setProtectedHeader({ alg: 'EdDSA', kid: `${did}#${this.publicKeys[0]!.kid}` })
+      .sign(this.current);
   }
 
   /** A compact JWS. Ed25519 is deterministic: the same claims under the same key are the same text. */
   sign(claims: ReceiptClaims): Promise<string> {
-    return new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', typ: TYPE, kid: this.publicKeys[0]!.kid }).sign(this.current);
+    return new SignJWT(claims)
+      .setProtectedHeader({ alg: 'EdDSA', typ: TYPE, kid: this.publicKeys[0]!.kid })
+      .sign(this.current);
   }
 }
 
 /** @param text base64 of 32-byte Ed25519 seeds, comma separated. @throws naming the problem, never the key. */
 export function parseSigningKeys(text: string): KeyObject[] {
   const seeds = text.split(',').map((part) => Buffer.from(part.trim(), 'base64'));
-  if (seeds.some((seed) => seed.length !== SEED_BYTES)) throw new Error('each signing key must be the base64 of 32 bytes');
-  if (new Set(seeds.map((seed) => seed.toString('hex'))).size !== seeds.length) throw new Error('the signing keys must differ');
-  return seeds.map((seed) => createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' }));
+  if (seeds.some((seed) => seed.length !== SEED_BYTES))
+    throw new Error('each signing key must be the base64 of 32 bytes');
+  if (new Set(seeds.map((seed) => seed.toString('hex'))).size !== seeds.length)
+    throw new Error('the signing keys must differ');
+  return seeds.map((seed) =>
+    createPrivateKey({ key: Buffer.concat([PKCS8_PREFIX, seed]), format: 'der', type: 'pkcs8' }),
+  );
 }
 
 async function publicKeyOf(privateKey: KeyObject): Promise<PublicKey> {

@@ -43,7 +43,10 @@ const list = sql(
    WHERE r.recipient_id = $1 AND ($2::text IS NULL OR r.recipient_type = $2) AND r.id < coalesce($5, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
    ORDER BY r.id DESC LIMIT $3::int + 1 OFFSET $4`,
 );
-const count = sql('receipts.count', 'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)');
+const count = sql(
+  'receipts.count',
+  'SELECT count(*)::int AS total FROM receipts WHERE recipient_id = $1 AND ($2::text IS NULL OR recipient_type = $2)',
+);
 const find = sql(
   'receipts.find',
   `SELECT ${columns}, p.relay_request_id, p.buyer_id, p.seller_id, p.network, p.gateway_request_id, r.request_digest, r.response_digest, r.seller_status_code
@@ -64,10 +67,19 @@ export class ReceiptsQuery {
     this.issuer = publicUrl.replace(/\/+$/, '');
   }
 
-  async list({ role, page, limit, cursor }: InputOf<typeof listReceipts>, call: Call): Promise<OutputOf<typeof listReceipts>> {
+  async list(
+    { role, page, limit, cursor }: InputOf<typeof listReceipts>,
+    call: Call,
+  ): Promise<OutputOf<typeof listReceipts>> {
     const { accountId } = principalOf(call);
     const [found, [counted]] = await Promise.all([
-      this.database.query<ReceiptRow>(list, [accountId, role ?? null, limit, cursor === undefined ? (page - 1) * limit : 0, cursor ?? null]),
+      this.database.query<ReceiptRow>(list, [
+        accountId,
+        role ?? null,
+        limit,
+        cursor === undefined ? (page - 1) * limit : 0,
+        cursor ?? null,
+      ]),
       this.database.query<{ total: number }>(count, [accountId, role ?? null]),
     ]);
     const { rows, nextCursor } = pageOfRows(found, limit);

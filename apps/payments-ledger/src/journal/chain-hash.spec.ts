@@ -1,32 +1,72 @@
-import { boundValues, chainHash, changedColumns, checksumsOf, GENESIS, PAYMENT, POSTING, RECEIPT, TRANSACTION, type PaymentFacts, type PostingFacts, type ReceiptFacts, type RecordedTransaction } from './chain-hash.js';
+import {
+  boundValues,
+  chainHash,
+  changedColumns,
+  checksumsOf,
+  GENESIS,
+  PAYMENT,
+  POSTING,
+  RECEIPT,
+  TRANSACTION,
+  type PaymentFacts,
+  type PostingFacts,
+  type ReceiptFacts,
+  type RecordedTransaction,
+} from './chain-hash.js';
 
-const row = <T>(name: string, columns: readonly string[]): T => Object.fromEntries(columns.map((column) => [column, `${name} ${column}`])) as T;
+const row = <T>(name: string, columns: readonly string[]): T =>
+  Object.fromEntries(columns.map((column) => [column, `${name} ${column}`])) as T;
 const recorded: RecordedTransaction = {
   ...row<Omit<RecordedTransaction, 'payment' | 'sale' | 'postings'>>('transaction', TRANSACTION),
   payment: { ...row<PaymentFacts>('payment', PAYMENT), transaction_hash: null },
-  sale: { completed_at: new Date(5), payer: null, buyer: row<ReceiptFacts>('buyer', RECEIPT), seller: row<ReceiptFacts>('seller', RECEIPT) },
+  sale: {
+    completed_at: new Date(5),
+    payer: null,
+    buyer: row<ReceiptFacts>('buyer', RECEIPT),
+    seller: row<ReceiptFacts>('seller', RECEIPT),
+  },
   postings: [row<PostingFacts>('first', POSTING), row<PostingFacts>('second', POSTING)],
 };
 const sale = recorded.sale!;
-const hashOf = (transaction: RecordedTransaction): string => chainHash(GENESIS, boundValues(transaction)).toString('hex');
-const changed = (transaction: RecordedTransaction): string[] => changedColumns(transaction, checksumsOf(boundValues(recorded)));
+const hashOf = (transaction: RecordedTransaction): string =>
+  chainHash(GENESIS, boundValues(transaction)).toString('hex');
+const changed = (transaction: RecordedTransaction): string[] =>
+  changedColumns(transaction, checksumsOf(boundValues(recorded)));
 
 describe('the hash of a journal transaction', () => {
   const other = 'another';
   const changes: [string, RecordedTransaction][] = [
-    ...TRANSACTION.map((column): [string, RecordedTransaction] => [`journal_transactions.${column}`, { ...recorded, [column]: other }]),
-    ...PAYMENT.map((column): [string, RecordedTransaction] => [`payments.${column}`, { ...recorded, payment: { ...recorded.payment, [column]: other } }]),
+    ...TRANSACTION.map((column): [string, RecordedTransaction] => [
+      `journal_transactions.${column}`,
+      { ...recorded, [column]: other },
+    ]),
+    ...PAYMENT.map((column): [string, RecordedTransaction] => [
+      `payments.${column}`,
+      { ...recorded, payment: { ...recorded.payment, [column]: other } },
+    ]),
     ['payments.completed_at', { ...recorded, sale: { ...sale, completed_at: new Date(6) } }],
     ['authorizations.payer', { ...recorded, sale: { ...sale, payer: '' } }],
-    ...(['buyer', 'seller'] as const).flatMap((side) => RECEIPT.map((column): [string, RecordedTransaction] => [`receipts[${side}].${column}`, { ...recorded, sale: { ...sale, [side]: { ...sale[side], [column]: other } } }])),
-    ...[0, 1].flatMap((index) => POSTING.map((column): [string, RecordedTransaction] => [`postings[${index}].${column}`, { ...recorded, postings: recorded.postings.with(index, { ...recorded.postings[index]!, [column]: other }) }])),
+    ...(['buyer', 'seller'] as const).flatMap((side) =>
+      RECEIPT.map((column): [string, RecordedTransaction] => [
+        `receipts[${side}].${column}`,
+        { ...recorded, sale: { ...sale, [side]: { ...sale[side], [column]: other } } },
+      ]),
+    ),
+    ...[0, 1].flatMap((index) =>
+      POSTING.map((column): [string, RecordedTransaction] => [
+        `postings[${index}].${column}`,
+        { ...recorded, postings: recorded.postings.with(index, { ...recorded.postings[index]!, [column]: other }) },
+      ]),
+    ),
   ];
 
   it('is the same for the same facts, however they are typed', () => {
     expect(hashOf({ ...recorded, postings: [...recorded.postings] })).toBe(hashOf(recorded));
     expect(hashOf({ ...recorded, sequence: 7n })).toBe(hashOf({ ...recorded, sequence: '7' }));
     expect(hashOf({ ...recorded, recorded_at: new Date(9) })).toBe(hashOf({ ...recorded, recorded_at: '9' }));
-    expect(hashOf({ ...recorded, payment: { ...recorded.payment, fee_bps: 500, id: Buffer.from('ab', 'hex') } })).toBe(hashOf({ ...recorded, payment: { ...recorded.payment, fee_bps: '500', id: 'ab' } }));
+    expect(hashOf({ ...recorded, payment: { ...recorded.payment, fee_bps: 500, id: Buffer.from('ab', 'hex') } })).toBe(
+      hashOf({ ...recorded, payment: { ...recorded.payment, fee_bps: '500', id: 'ab' } }),
+    );
   });
 
   it.each(changes)('is another where %s is another, which is named', (column, transaction) => {
@@ -39,6 +79,10 @@ describe('the hash of a journal transaction', () => {
     const others = [[first], [first, second, second], [second, first]].map((postings) => ({ ...recorded, postings }));
     expect(new Set([recorded, ...others].map(hashOf)).size).toBe(4);
     expect(chainHash(Buffer.alloc(32, 1), boundValues(recorded)).toString('hex')).not.toBe(hashOf(recorded));
-    expect(others.map((transaction) => changed(transaction))).toEqual([['postings'], POSTING.map((column) => `postings[2].${column}`), expect.arrayContaining(['postings[0].id', 'postings[1].id']) as string[]]);
+    expect(others.map((transaction) => changed(transaction))).toEqual([
+      ['postings'],
+      POSTING.map((column) => `postings[2].${column}`),
+      expect.arrayContaining(['postings[0].id', 'postings[1].id']) as string[],
+    ]);
   });
 });

@@ -30,8 +30,26 @@ export const PAYMENT = [
   'fee_bps',
   'transaction_hash',
 ] as const;
-export const POSTING = ['id', 'sequence', 'position', 'account', 'owner_id', 'type', 'direction', 'amount_micros', 'balance_after_micros'] as const;
-export const RECEIPT = ['id', 'recipient_type', 'recipient_id', 'request_digest', 'response_digest', 'seller_status_code', 'created_at'] as const;
+export const POSTING = [
+  'id',
+  'sequence',
+  'position',
+  'account',
+  'owner_id',
+  'type',
+  'direction',
+  'amount_micros',
+  'balance_after_micros',
+] as const;
+export const RECEIPT = [
+  'id',
+  'recipient_type',
+  'recipient_id',
+  'request_digest',
+  'response_digest',
+  'seller_status_code',
+  'created_at',
+] as const;
 
 export type PaymentFacts = Row<(typeof PAYMENT)[number]>;
 export type PostingFacts = Row<(typeof POSTING)[number]>;
@@ -84,7 +102,9 @@ export function changedColumns(transaction: RecordedTransaction, checksums: Buff
   const columns = boundColumns(transaction);
   const values = boundValues(transaction);
   const kept = checksums.length / 4;
-  const changed = columns.filter((_column, index) => index >= kept || checksum(values[index]!) !== checksums.readUInt32BE(index * 4));
+  const changed = columns.filter(
+    (_column, index) => index >= kept || checksum(values[index]!) !== checksums.readUInt32BE(index * 4),
+  );
   return kept > columns.length ? [...changed, 'postings'] : changed;
 }
 
@@ -93,7 +113,14 @@ function boundColumns({ postings, sale }: RecordedTransaction): string[] {
   return [
     ...named('journal_transactions', TRANSACTION),
     ...named('payments', PAYMENT),
-    ...(sale ? ['payments.completed_at', 'authorizations.payer', ...named('receipts[buyer]', RECEIPT), ...named('receipts[seller]', RECEIPT)] : []),
+    ...(sale
+      ? [
+          'payments.completed_at',
+          'authorizations.payer',
+          ...named('receipts[buyer]', RECEIPT),
+          ...named('receipts[seller]', RECEIPT),
+        ]
+      : []),
     ...postings.flatMap((_posting, index) => named(`postings[${index}]`, POSTING)),
   ];
 }

@@ -41,9 +41,14 @@ export class Journal {
     if (entries.length === 0) return;
     entries.forEach(({ entry }) => assertBalanced(entry));
     const [head] = await tx.query<{ sequence: string; hash: Buffer }>(lockHead);
-    const owners = new Map(entries.flatMap(({ entry }) => entry.postings.map((posting) => [posting.account.address, posting.account.ownerId] as const)));
+    const owners = new Map(
+      entries.flatMap(({ entry }) =>
+        entry.postings.map((posting) => [posting.account.address, posting.account.ownerId] as const),
+      ),
+    );
     const running = new Map<string, Micros>([...owners.keys()].map((address) => [address, 0n]));
-    for (const row of await tx.query<{ address: string; balance_micros: string }>(balances, [[...owners.keys()]])) running.set(row.address, BigInt(row.balance_micros));
+    for (const row of await tx.query<{ address: string; balance_micros: string }>(balances, [[...owners.keys()]]))
+      running.set(row.address, BigInt(row.balance_micros));
 
     let { hash } = head!;
     const first = BigInt(head!.sequence) + 1n;
@@ -53,9 +58,29 @@ export class Journal {
         const { account, type, direction, amountMicros } = posting;
         const balanceAfter = running.get(account.address)! + signed(posting);
         running.set(account.address, balanceAfter);
-        return { transactionId: id, id: newId(recordedAt.getTime()), sequence, position, account: account.address, owner_id: account.ownerId, type, direction, amount_micros: amountMicros, balance_after_micros: balanceAfter };
+        return {
+          transactionId: id,
+          id: newId(recordedAt.getTime()),
+          sequence,
+          position,
+          account: account.address,
+          owner_id: account.ownerId,
+          type,
+          direction,
+          amount_micros: amountMicros,
+          balance_after_micros: balanceAfter,
+        };
       });
-      const values = boundValues({ id, sequence, reason: entry.reason, payment_id: entry.paymentId, recorded_at: recordedAt, payment, sale: sale ? { ...sale, completed_at: recordedAt } : null, postings });
+      const values = boundValues({
+        id,
+        sequence,
+        reason: entry.reason,
+        payment_id: entry.paymentId,
+        recorded_at: recordedAt,
+        payment,
+        sale: sale ? { ...sale, completed_at: recordedAt } : null,
+        postings,
+      });
       hash = chainHash(hash, values);
       return { id, sequence, hash, checksums: checksumsOf(values), entry, postings };
     });

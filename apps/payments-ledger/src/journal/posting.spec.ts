@@ -1,12 +1,27 @@
 import { splitFee } from '@market/kernel';
 import fc from 'fast-check';
-import { accounts, assertBalanced, callCompleted, refundDue, signed, subscriptionStarted, type JournalEntry, type Posting } from './posting.js';
+import {
+  accounts,
+  assertBalanced,
+  callCompleted,
+  refundDue,
+  signed,
+  subscriptionStarted,
+  type JournalEntry,
+  type Posting,
+} from './posting.js';
 
-const sumOn = (entry: JournalEntry, address: string): bigint => entry.postings.filter(({ account }) => account.address === address).reduce((sum, posting) => sum + signed(posting), 0n);
+const sumOn = (entry: JournalEntry, address: string): bigint =>
+  entry.postings
+    .filter(({ account }) => account.address === address)
+    .reduce((sum, posting) => sum + signed(posting), 0n);
 const prices = fc.oneof(fc.bigInt({ min: 1n, max: 100n }), fc.bigInt({ min: 1n, max: 10n ** 15n }));
 const feeRates = fc.integer({ min: 0, max: 10_000 });
 
-describe.each([['call_completed', callCompleted], ['subscription_started', subscriptionStarted]] as const)('%s', (reason, entryOf) => {
+describe.each([
+  ['call_completed', callCompleted],
+  ['subscription_started', subscriptionStarted],
+] as const)('%s', (reason, entryOf) => {
   it('balances for every price and fee, and splits the price without a rest', () => {
     fc.assert(
       fc.property(prices, feeRates, (gross, bps) => {
@@ -42,7 +57,12 @@ describe('refundDue', () => {
 });
 
 describe('assertBalanced', () => {
-  const posting = (direction: Posting['direction'], amountMicros: bigint): Posting => ({ account: accounts.platformFees, type: 'adjustment', direction, amountMicros });
+  const posting = (direction: Posting['direction'], amountMicros: bigint): Posting => ({
+    account: accounts.platformFees,
+    type: 'adjustment',
+    direction,
+    amountMicros,
+  });
   it.each<[string, Posting[]]>([
     ['nothing', []],
     ['a single posting', [posting('debit', 1n)]],

@@ -41,11 +41,15 @@ export interface JournalEntry {
   postings: Posting[];
 }
 
-export const signed = ({ direction, amountMicros }: Posting): Micros => (direction === 'credit' ? amountMicros : -amountMicros);
+export const signed = ({ direction, amountMicros }: Posting): Micros =>
+  direction === 'credit' ? amountMicros : -amountMicros;
 
 export function assertBalanced(entry: JournalEntry): void {
   invariant(entry.postings.length >= 2, 'a journal entry has two postings or more');
-  invariant(entry.postings.every(({ amountMicros }) => amountMicros > 0n), 'every posting moves a positive amount');
+  invariant(
+    entry.postings.every(({ amountMicros }) => amountMicros > 0n),
+    'every posting moves a positive amount',
+  );
   invariant(entry.postings.reduce((sum, posting) => sum + signed(posting), 0n) === 0n, 'debits equal credits');
 }
 
@@ -80,7 +84,13 @@ function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross
 }
 
 /** Money that arrived and bought nothing is owed back to the buyer. */
-export function refundDue(refund: { paymentId: string; buyerId: string; rail: string; amountMicros: Micros; reason: RefundReason }): JournalEntry {
+export function refundDue(refund: {
+  paymentId: string;
+  buyerId: string;
+  rail: string;
+  amountMicros: Micros;
+  reason: RefundReason;
+}): JournalEntry {
   const { amountMicros, reason } = refund;
   return {
     reason,

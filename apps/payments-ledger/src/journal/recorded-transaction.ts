@@ -1,4 +1,12 @@
-import { POSTING, PAYMENT, RECEIPT, type PaymentFacts, type PostingFacts, type ReceiptFacts, type RecordedTransaction } from './chain-hash.js';
+import {
+  POSTING,
+  PAYMENT,
+  RECEIPT,
+  type PaymentFacts,
+  type PostingFacts,
+  type ReceiptFacts,
+  type RecordedTransaction,
+} from './chain-hash.js';
 import { SALE_REASONS, type Posting } from './posting.js';
 
 /** A journal transaction as `recordedTransactions` reads it. */
@@ -14,11 +22,17 @@ export interface RecordedRow {
   completed_at: Date | null;
   payer: string | null;
   receipts: ReceiptFacts[];
-  postings: (PostingFacts & { account: string; direction: Posting['direction']; amount_micros: string; balance_after_micros: string })[];
+  postings: (PostingFacts & {
+    account: string;
+    direction: Posting['direction'];
+    amount_micros: string;
+    balance_after_micros: string;
+  })[];
 }
 
 /** Columns as text, under their names; digests in hex and times in milliseconds, as they are bound. */
-const asText = (alias: string, columns: readonly string[]): string => `json_build_object(${columns.map((column) => `'${column}', ${textOf(`${alias}.${column}`)}`).join(', ')})`;
+const asText = (alias: string, columns: readonly string[]): string =>
+  `json_build_object(${columns.map((column) => `'${column}', ${textOf(`${alias}.${column}`)}`).join(', ')})`;
 const textOf = (column: string): string => {
   if (column.endsWith('_digest')) return `encode(${column}, 'hex')`;
   return column.endsWith('_at') ? `floor(extract(epoch FROM ${column}) * 1000)::text` : `${column}::text`;
@@ -34,8 +48,21 @@ export const recordedTransactions = `
   FROM journal_transactions t LEFT JOIN payments p ON p.id = t.payment_id`;
 
 /** What is gone counts as nothing in each of its columns. */
-export function toRecorded({ hash: _hash, checksums: _checksums, payment, completed_at, payer, receipts, ...row }: RecordedRow): RecordedTransaction {
-  const receiptOf = (side: string): ReceiptFacts => receipts.find(({ recipient_type }) => recipient_type === side) ?? ({} as ReceiptFacts);
+export function toRecorded({
+  hash: _hash,
+  checksums: _checksums,
+  payment,
+  completed_at,
+  payer,
+  receipts,
+  ...row
+}: RecordedRow): RecordedTransaction {
+  const receiptOf = (side: string): ReceiptFacts =>
+    receipts.find(({ recipient_type }) => recipient_type === side) ?? ({} as ReceiptFacts);
   const isSale = (SALE_REASONS as readonly string[]).includes(row.reason);
-  return { ...row, payment: payment ?? ({} as PaymentFacts), sale: isSale ? { completed_at, payer, buyer: receiptOf('buyer'), seller: receiptOf('seller') } : null };
+  return {
+    ...row,
+    payment: payment ?? ({} as PaymentFacts),
+    sale: isSale ? { completed_at, payer, buyer: receiptOf('buyer'), seller: receiptOf('seller') } : null,
+  };
 }

@@ -11,7 +11,10 @@ export interface JournalProblem {
 }
 
 const head = sql('journal.head', 'SELECT sequence, hash FROM journal_head');
-const page = sql('journal.page', `${recordedTransactions} WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`);
+const page = sql(
+  'journal.page',
+  `${recordedTransactions} WHERE t.sequence > $1 AND t.sequence <= $2 ORDER BY t.sequence LIMIT $3`,
+);
 const wrongBalances = sql(
   'journal.wrong-balances',
   `WITH summed AS (
@@ -33,11 +36,22 @@ const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS t
  */
 export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
   const problems = await verifyChain(database, pageSize);
-  for (const { address, kept, summed } of await database.query<{ address: string; kept: string; summed: string }>(wrongBalances)) {
-    problems.push({ kind: 'balance_wrong', subject: address, detail: `the account says ${kept}, its postings ${summed} micros` });
+  for (const { address, kept, summed } of await database.query<{ address: string; kept: string; summed: string }>(
+    wrongBalances,
+  )) {
+    problems.push({
+      kind: 'balance_wrong',
+      subject: address,
+      detail: `the account says ${kept}, its postings ${summed} micros`,
+    });
   }
   const [sum] = await database.query<{ total: string }>(total);
-  if (BigInt(sum!.total) !== 0n) problems.push({ kind: 'total_not_zero', subject: 'journal', detail: `all accounts together hold ${sum!.total} micros` });
+  if (BigInt(sum!.total) !== 0n)
+    problems.push({
+      kind: 'total_not_zero',
+      subject: 'journal',
+      detail: `all accounts together hold ${sum!.total} micros`,
+    });
   return problems;
 }
 
@@ -56,25 +70,39 @@ async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promi
     }
     if (transactions.length < pageSize) break;
   }
-  if (sequence !== BigInt(last!.sequence) || !hash.equals(last!.hash)) problems.push({ kind: 'chain_broken', subject: 'journal', detail: `the chain ends at ${sequence}, its head says ${last!.sequence}` });
+  if (sequence !== BigInt(last!.sequence) || !hash.equals(last!.hash))
+    problems.push({
+      kind: 'chain_broken',
+      subject: 'journal',
+      detail: `the chain ends at ${sequence}, its head says ${last!.sequence}`,
+    });
   return problems;
 }
 
 /** One link: it goes on from the recorded hash before it, so that each change is reported once and where it is. */
-function verifyTransaction(row: RecordedRow, expected: bigint, previous: Buffer, running: Map<string, bigint>): JournalProblem[] {
+function verifyTransaction(
+  row: RecordedRow,
+  expected: bigint,
+  previous: Buffer,
+  running: Map<string, bigint>,
+): JournalProblem[] {
   const problems: JournalProblem[] = [];
-  const report = (kind: JournalProblem['kind'], detail: string): void => void problems.push({ kind, subject: row.id, detail });
+  const report = (kind: JournalProblem['kind'], detail: string): void =>
+    void problems.push({ kind, subject: row.id, detail });
   const sequence = BigInt(row.sequence);
   if (sequence !== expected) report('chain_broken', `sequence ${expected} is missing before ${sequence}`);
   const broken = brokenLink(row, previous);
   if (broken !== null) report('chain_broken', broken);
-  const signed = row.postings.map(({ direction, amount_micros }) => BigInt(amount_micros) * (direction === 'credit' ? 1n : -1n));
+  const signed = row.postings.map(
+    ({ direction, amount_micros }) => BigInt(amount_micros) * (direction === 'credit' ? 1n : -1n),
+  );
   const sum = signed.reduce((total, micros) => total + micros, 0n);
   if (sum !== 0n || signed.length < 2) report('unbalanced', `${signed.length} postings that sum to ${sum} micros`);
   row.postings.forEach(({ account, balance_after_micros }, index) => {
     const balance = (running.get(account) ?? 0n) + signed[index]!;
     running.set(account, BigInt(balance_after_micros));
-    if (balance !== running.get(account)) report('balance_wrong', `after it ${account} holds ${balance} micros, not ${running.get(account)}`);
+    if (balance !== running.get(account))
+      report('balance_wrong', `after it ${account} holds ${balance} micros, not ${running.get(account)}`);
   });
   return problems;
 }
@@ -94,6 +122,9 @@ function brokenLink(row: RecordedRow, previous: Buffer): string | null {
   const recorded = toRecorded(row);
   const isWhole = chainHash(previous, boundValues(recorded)).equals(row.hash);
   const changed = changedColumns(recorded, row.checksums);
-  if (isWhole) return changed.length === 0 ? null : `changed since it was recorded under ${row.sequence}: journal_transactions.checksums`;
+  if (isWhole)
+    return changed.length === 0
+      ? null
+      : `changed since it was recorded under ${row.sequence}: journal_transactions.checksums`;
   return `changed since it was recorded under ${row.sequence}: ${changed.join(', ') || 'journal_transactions.hash, or the one before it'}`;
 }

@@ -14,7 +14,9 @@ export class CreateLedger1763650000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, payers, authorizations, sandbox_transfers, payments');
+    await runner.query(
+      'DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, payers, authorizations, sandbox_transfers, payments',
+    );
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money');
   }
 }
@@ -70,14 +72,24 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
       CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
     )`);
-  await runner.query(`CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
-  await runner.query(`CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`);
+  await runner.query(
+    `CREATE UNIQUE INDEX payments_live_offer ON payments (offer_key) WHERE state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`,
+  );
+  await runner.query(
+    `CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`,
+  );
   await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until, id) WHERE state = 'verified'`);
   await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
   await runner.query(`CREATE INDEX payments_open_of_buyer ON payments (buyer_id, expires_at) WHERE state = 'pending'`);
-  await runner.query(`CREATE INDEX payments_unpaid_since ON payments (rail, expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
-  await runner.query(`CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`);
-  await runner.query(`CREATE INDEX payments_look_again ON payments (rail, look_again_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`);
+  await runner.query(
+    `CREATE INDEX payments_unpaid_since ON payments (rail, expires_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
+  );
+  await runner.query(
+    `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`,
+  );
+  await runner.query(
+    `CREATE INDEX payments_look_again ON payments (rail, look_again_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
+  );
   await runner.query(`
     CREATE INDEX payments_live_subscription ON payments (buyer_id, listing_id)
     WHERE purpose = 'subscription' AND state IN ('pending', 'underpaid', 'verified', 'in_flight', 'indeterminate')`);
@@ -113,8 +125,12 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       CONSTRAINT authorizations_nonce_once UNIQUE (network, asset, payer, nonce),
       CHECK (state <> 'settling' OR (tried_at IS NOT NULL AND settling_until IS NOT NULL))
     )`);
-  await runner.query(`CREATE UNIQUE INDEX authorizations_one_a_payment ON authorizations (payment_id) WHERE state IN ('held', 'settling', 'settled')`);
-  await runner.query(`CREATE INDEX authorizations_unsettled ON authorizations (network, asset, payer) WHERE state IN ('held', 'settling')`);
+  await runner.query(
+    `CREATE UNIQUE INDEX authorizations_one_a_payment ON authorizations (payment_id) WHERE state IN ('held', 'settling', 'settled')`,
+  );
+  await runner.query(
+    `CREATE INDEX authorizations_unsettled ON authorizations (network, asset, payer) WHERE state IN ('held', 'settling')`,
+  );
   await runner.query(`
     CREATE TABLE payers (
       network text NOT NULL,
@@ -124,7 +140,9 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
       settled_base_units numeric NOT NULL DEFAULT 0,
       PRIMARY KEY (network, asset, payer)
     )`);
-  await runner.query(`CREATE INDEX authorizations_settling ON authorizations (settling_until) WHERE state = 'settling'`);
+  await runner.query(
+    `CREATE INDEX authorizations_settling ON authorizations (settling_until) WHERE state = 'settling'`,
+  );
 }
 
 async function createJournal(runner: QueryRunner): Promise<void> {
@@ -166,7 +184,9 @@ async function createJournal(runner: QueryRunner): Promise<void> {
       balance_after_micros bigint NOT NULL,
       UNIQUE (transaction_id, position)
     )`);
-  await runner.query('CREATE INDEX postings_owner ON postings (owner_id, sequence DESC, position DESC) WHERE owner_id IS NOT NULL');
+  await runner.query(
+    'CREATE INDEX postings_owner ON postings (owner_id, sequence DESC, position DESC) WHERE owner_id IS NOT NULL',
+  );
   // Each statement must balance every transaction it adds to, so nothing that lies there already has to be read again.
   await runner.query(`
     CREATE FUNCTION refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -221,10 +241,16 @@ async function createSubscriptions(runner: QueryRunner): Promise<void> {
       CONSTRAINT subscriptions_paid_whole CHECK ((payment_id IS NULL) = (price_micros = 0) AND (payment_id IS NULL) = (current_period_end IS NULL)),
       CONSTRAINT subscriptions_end_whole CHECK ((status = 'active') = (ended_at IS NULL))
     )`);
-  await runner.query(`CREATE UNIQUE INDEX subscriptions_one_active ON subscriptions (consumer_id, listing_id) WHERE status = 'active'`);
+  await runner.query(
+    `CREATE UNIQUE INDEX subscriptions_one_active ON subscriptions (consumer_id, listing_id) WHERE status = 'active'`,
+  );
   await runner.query('CREATE INDEX subscriptions_of_consumer ON subscriptions (consumer_id, created_at DESC, id DESC)');
-  await runner.query('CREATE INDEX subscriptions_of_listing ON subscriptions (consumer_id, listing_id, created_at DESC)');
-  await runner.query(`CREATE INDEX subscriptions_period_end ON subscriptions (current_period_end) WHERE status = 'active' AND current_period_end IS NOT NULL`);
+  await runner.query(
+    'CREATE INDEX subscriptions_of_listing ON subscriptions (consumer_id, listing_id, created_at DESC)',
+  );
+  await runner.query(
+    `CREATE INDEX subscriptions_period_end ON subscriptions (current_period_end) WHERE status = 'active' AND current_period_end IS NOT NULL`,
+  );
   await runner.query(`REVOKE DELETE, TRUNCATE ON subscriptions FROM ${ROLE}`);
 }
 
@@ -237,7 +263,9 @@ async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<vo
     END $$`);
   for (const table of tables) {
     await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON ${table} FROM ${ROLE}`);
-    await runner.query(`CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()`);
+    await runner.query(
+      `CREATE TRIGGER ${table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()`,
+    );
   }
   await runner.query(`REVOKE DELETE, TRUNCATE ON accounts, journal_head FROM ${ROLE}`);
   await runner.query(`REVOKE TRUNCATE ON payments FROM ${ROLE}`);
@@ -253,5 +281,7 @@ async function keepMoney(runner: QueryRunner): Promise<void> {
       END IF;
       RETURN OLD;
     END $$`);
-  await runner.query('CREATE TRIGGER payments_keep_money BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_forgetting_money()');
+  await runner.query(
+    'CREATE TRIGGER payments_keep_money BEFORE DELETE ON payments FOR EACH ROW EXECUTE FUNCTION refuse_forgetting_money()',
+  );
 }

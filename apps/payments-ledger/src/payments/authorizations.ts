@@ -5,7 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Address } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
-import { judgeSigned, parsePayload, signedBy, type Authorization, type ExactPayload, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import {
+  judgeSigned,
+  parsePayload,
+  signedBy,
+  type Authorization,
+  type ExactPayload,
+  type ExactRequirements,
+} from '../rails/x402/exact-payment.js';
 import type { Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
 import { ObservePayment } from './observe-payment.js';
@@ -57,7 +64,9 @@ export class Authorizations {
   /** What an x402 client signs to pay this offer; null where its route takes no signed authorization. */
   requirementsOf(payment: PaymentRow): ExactRequirements | null {
     const asked = this.railOf(payment)?.exact?.requirements(watchedOffer(payment)) ?? null;
-    return asked && payment.keyless_offer !== null ? { ...asked, extra: { ...asked.extra, offer: payment.keyless_offer } } : asked;
+    return asked && payment.keyless_offer !== null
+      ? { ...asked, extra: { ...asked.extra, offer: payment.keyless_offer } }
+      : asked;
   }
 
   /** What was held for a payment. */
@@ -84,11 +93,17 @@ export class Authorizations {
     const signed = await signedBy(payload, requirements);
     const judged = signed.valid ? await this.judge({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
     if (!judged.valid) return judged.reason;
-    return this.database.transaction((tx) => this.store(tx, payment.id, requirements, judged.authorization, text, leaseMs));
+    return this.database.transaction((tx) =>
+      this.store(tx, payment.id, requirements, judged.authorization, text, leaseMs),
+    );
   }
 
   /** Whether what `payer` signed could be settled now and after `leaseMs`, by its own terms and by the facilitator's `verify`. Nothing moves. */
-  async judge({ payload, requirements, exact }: SignedPayment, payer: Address, leaseMs: number): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
+  async judge(
+    { payload, requirements, exact }: SignedPayment,
+    payer: Address,
+    leaseMs: number,
+  ): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
     const judged = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
     if (!judged.valid) return judged;
     const verified = await this.verify({ payload, requirements, exact });
@@ -106,7 +121,9 @@ export class Authorizations {
 
   private async inTime<T>(answer: Promise<T>): Promise<T> {
     const wait = new AbortController();
-    const tooLate = delay(this.config.x402RpcTimeoutMs, undefined, { ref: false, signal: wait.signal }).then(() => Promise.reject(new Error('no answer in time')));
+    const tooLate = delay(this.config.x402RpcTimeoutMs, undefined, { ref: false, signal: wait.signal }).then(() =>
+      Promise.reject(new Error('no answer in time')),
+    );
     try {
       return await Promise.race([answer, tooLate]);
     } finally {
@@ -127,13 +144,29 @@ export class Authorizations {
   }
 
   /** @returns why it cannot be held, where another payment has it. */
-  async store(tx: Tx, paymentId: string, { network, asset }: ExactRequirements, { payer, nonce, validBefore }: Authorization, text: string, leaseMs: number): Promise<string | undefined> {
+  async store(
+    tx: Tx,
+    paymentId: string,
+    { network, asset }: ExactRequirements,
+    { payer, nonce, validBefore }: Authorization,
+    text: string,
+    leaseMs: number,
+  ): Promise<string | undefined> {
     const payment = await this.observePayment.lock(tx, paymentId);
     // Another authorization, or money, came first: the claim goes on from there.
     if (payment.state !== 'pending') return undefined;
     if (payment.is_expired) return 'offer_expired';
     const until = validBefore < LARGEST_TIMESTAMP ? validBefore : LARGEST_TIMESTAMP;
-    const [held] = await tx.query<{ id: string }>(insert, [newId(), paymentId, network, asset, payer, nonce, until, text]);
+    const [held] = await tx.query<{ id: string }>(insert, [
+      newId(),
+      paymentId,
+      network,
+      asset,
+      payer,
+      nonce,
+      until,
+      text,
+    ]);
     if (!held) {
       const [known] = await tx.query<{ id: string; payment_id: string }>(find, [network, asset, payer, nonce]);
       return known?.payment_id === paymentId ? 'authorization_already_refused' : 'invalid_exact_evm_nonce_already_used';

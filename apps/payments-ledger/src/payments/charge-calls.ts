@@ -38,12 +38,25 @@ export class ChargeCalls {
 
   async execute(tx: Tx, due: Due[], at: Date): Promise<void> {
     const sales = due.map(({ input, payment, payer = null }) => {
-      const exchanged = { requestDigest: Buffer.from(input.requestDigest, 'hex'), responseDigest: Buffer.from(input.responseDigest, 'hex'), sellerStatusCode: input.sellerStatusCode };
+      const exchanged = {
+        requestDigest: Buffer.from(input.requestDigest, 'hex'),
+        responseDigest: Buffer.from(input.responseDigest, 'hex'),
+        sellerStatusCode: input.sellerStatusCode,
+      };
       return { payment, payer, ...receiptsOf(payment, at, exchanged) };
     });
     await this.journal.record(
       tx,
-      sales.map(({ payment, ...sale }) => ({ entry: callCompleted({ paymentId: payment.id, buyerId: payment.buyer_id, sellerId: payment.seller_id, money: splitOf(payment) }), payment, sale })),
+      sales.map(({ payment, ...sale }) => ({
+        entry: callCompleted({
+          paymentId: payment.id,
+          buyerId: payment.buyer_id,
+          sellerId: payment.seller_id,
+          money: splitOf(payment),
+        }),
+        payment,
+        sale,
+      })),
       at,
     );
     const receipts = sales.flatMap(({ buyer, seller }) => [buyer, seller]);
@@ -58,7 +71,10 @@ export class ChargeCalls {
       receipts.map(({ response_digest }) => response_digest),
       receipts.map(({ seller_status_code }) => seller_status_code),
     ]);
-    await this.outbox.addAll(tx, due.map((item) => toEvent(item, at)));
+    await this.outbox.addAll(
+      tx,
+      due.map((item) => toEvent(item, at)),
+    );
   }
 }
 

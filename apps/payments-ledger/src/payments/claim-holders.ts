@@ -33,8 +33,17 @@ export class ClaimHolders {
   }
 
   /** Whether a claim may be released in its holder's place, so that another attempt gets the next. `as_of` is PostgreSQL's clock. */
-  isAbandoned({ id, state, holder_id, claimed_at, lease_until, retry_until, as_of }: PaymentRow & { as_of: Date }): boolean {
-    if (state !== 'in_flight' || !holder_id || !claimed_at || !lease_until || !retry_until || retry_until <= as_of) return false;
+  isAbandoned({
+    id,
+    state,
+    holder_id,
+    claimed_at,
+    lease_until,
+    retry_until,
+    as_of,
+  }: PaymentRow & { as_of: Date }): boolean {
+    if (state !== 'in_flight' || !holder_id || !claimed_at || !lease_until || !retry_until || retry_until <= as_of)
+      return false;
     if (lease_until < as_of) return true;
     if (as_of.getTime() - claimed_at.getTime() < UNSAID_MS) return false;
     const holder = this.holders.get(holder_id);

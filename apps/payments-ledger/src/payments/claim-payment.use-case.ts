@@ -9,7 +9,15 @@ import { ClaimHolders } from './claim-holders.js';
 import { ClaimSignedPayment } from './claim-signed-payment.js';
 import { ObservePayment } from './observe-payment.js';
 import { mayGetMoney } from './payment-state.js';
-import { isForCall, moneyOf, paymentColumns, paysBySignature, toOffer, type CallPaymentRow, type PaymentRow } from './payment.js';
+import {
+  isForCall,
+  moneyOf,
+  paymentColumns,
+  paysBySignature,
+  toOffer,
+  type CallPaymentRow,
+  type PaymentRow,
+} from './payment.js';
 import { release } from './release-payment.use-case.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
@@ -33,7 +41,10 @@ const claim = batchSql(
    FROM claimable c WHERE p.id = c.id
    RETURNING ${paymentColumns('p')}`,
 );
-const find = sql('payments.find-by-relay-id', `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE relay_request_id = $1`);
+const find = sql(
+  'payments.find-by-relay-id',
+  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE relay_request_id = $1`,
+);
 
 const PENDING_RETRY_SECONDS = 2;
 
@@ -61,17 +72,24 @@ export class ClaimPayment {
     const claimed = await this.claims.submit(request);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
-    const outcome = this.holders.isAbandoned(current) ? await this.database.query(release, [current.id, current.fence]).then(() => undefined) : await this.awaitMoney(current, input, call);
+    const outcome = this.holders.isAbandoned(current)
+      ? await this.database.query(release, [current.id, current.fence]).then(() => undefined)
+      : await this.awaitMoney(current, input, call);
     if (outcome) return outcome;
     const found = await this.findOwn(request);
-    const signed = paysBySignature(found) && found.state === 'verified' ? await this.claimBySignature(found, input) : undefined;
+    const signed =
+      paysBySignature(found) && found.state === 'verified' ? await this.claimBySignature(found, input) : undefined;
     if (signed) return signed;
     const second = await this.claims.submit(request);
     return second ? toClaimed(second) : this.explain(await this.findOwn(request));
   }
 
   private async claimBySignature(payment: CallPaymentRow, input: Input): Promise<Output | undefined> {
-    const rejected = (reason: string): Output => ({ outcome: 'rejected', reason, offer: toOffer(payment, this.authorizations.requirementsOf(payment)) });
+    const rejected = (reason: string): Output => ({
+      outcome: 'rejected',
+      reason,
+      offer: toOffer(payment, this.authorizations.requirementsOf(payment)),
+    });
     try {
       const outcome = await this.claimSigned.execute(payment, input);
       if ('rejected' in outcome) return rejected(outcome.rejected);
@@ -84,15 +102,23 @@ export class ClaimPayment {
   }
 
   /** @returns what keeps the payment from being claimed; undefined where it became good for its call just now. */
-  private async awaitMoney(current: CallPaymentRow & { as_of: Date }, input: Input, call: Call): Promise<Output | undefined> {
+  private async awaitMoney(
+    current: CallPaymentRow & { as_of: Date },
+    input: Input,
+    call: Call,
+  ): Promise<Output | undefined> {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const { payment: observed, missing } = await this.observePayment.look(current.id, call);
     if (observed.state === 'pending' && input.authorization !== undefined) {
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
-      return reason === undefined ? undefined : { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
+      return reason === undefined
+        ? undefined
+        : { outcome: 'rejected', reason, offer: toOffer(current, this.authorizations.requirementsOf(current)) };
     }
-    return observed.state === 'verified' ? undefined : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units }, missing);
+    return observed.state === 'verified'
+      ? undefined
+      : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units }, missing);
   }
 
   /** Asked for in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
@@ -117,28 +143,47 @@ export class ClaimPayment {
 
   private async findOwn(request: Claim): Promise<CallPaymentRow & { as_of: Date }> {
     const [row] = await this.database.query<PaymentRow & { as_of: Date }>(find, [request.relayRequestId]);
-    if (!row || row.buyer_id !== request.buyerId || !isForCall(row)) throw refuse(claimPayment, 'payment_not_found', {});
+    if (!row || row.buyer_id !== request.buyerId || !isForCall(row))
+      throw refuse(claimPayment, 'payment_not_found', {});
     if (row.listing_id !== request.listingId) throw refuse(claimPayment, 'listing_mismatch', {});
     if (row.body_digest.toString('hex') !== request.bodyDigest) throw refuse(claimPayment, 'request_body_mismatch', {});
     return row;
   }
 
-  private async explain(row: CallPaymentRow & { as_of: Date }, missing: PendingReason | 'unpaid' = 'payment_unknown'): Promise<Output> {
+  private async explain(
+    row: CallPaymentRow & { as_of: Date },
+    missing: PendingReason | 'unpaid' = 'payment_unknown',
+  ): Promise<Output> {
     switch (row.state) {
       case 'completed':
-        return { outcome: 'completed', gatewayRequestId: row.gateway_request_id, transfer: await this.settleAuthorization.transferOf(row) };
+        return {
+          outcome: 'completed',
+          gatewayRequestId: row.gateway_request_id,
+          transfer: await this.settleAuthorization.transferOf(row),
+        };
       case 'in_flight':
       case 'verified':
         return { outcome: 'in_flight', gatewayRequestId: row.gateway_request_id };
       case 'pending':
       case 'indeterminate': {
         const reason = row.state === 'indeterminate' ? 'settlement_unknown' : missing;
-        if (reason === 'unpaid') return { outcome: 'unpaid', offer: toOffer(row, this.authorizations.requirementsOf(row)) };
-        return { outcome: 'pending', gatewayRequestId: row.gateway_request_id, retryAfterSeconds: PENDING_RETRY_SECONDS, reason };
+        if (reason === 'unpaid')
+          return { outcome: 'unpaid', offer: toOffer(row, this.authorizations.requirementsOf(row)) };
+        return {
+          outcome: 'pending',
+          gatewayRequestId: row.gateway_request_id,
+          retryAfterSeconds: PENDING_RETRY_SECONDS,
+          reason,
+        };
       }
       case 'underpaid': {
         const received = BigInt(row.received_base_units);
-        return { outcome: 'underpaid', offer: toOffer(row, null), received: formatDecimal(received, row.decimals), missing: formatDecimal(BigInt(row.amount_base_units) - received, row.decimals) };
+        return {
+          outcome: 'underpaid',
+          offer: toOffer(row, null),
+          received: formatDecimal(received, row.decimals),
+          missing: formatDecimal(BigInt(row.amount_base_units) - received, row.decimals),
+        };
       }
       case 'expired':
         return { outcome: 'not_payable', reason: 'offer_expired' };
@@ -150,7 +195,10 @@ export class ClaimPayment {
   }
 }
 
-const matches = (row: CallPaymentRow, item: Claim): boolean => row.buyer_id === item.buyerId && row.listing_id === item.listingId && row.body_digest.toString('hex') === item.bodyDigest;
+const matches = (row: CallPaymentRow, item: Claim): boolean =>
+  row.buyer_id === item.buyerId &&
+  row.listing_id === item.listingId &&
+  row.body_digest.toString('hex') === item.bodyDigest;
 
 function toClaimed(row: CallPaymentRow): Output {
   return {
@@ -164,6 +212,12 @@ function toClaimed(row: CallPaymentRow): Output {
     scheme: row.scheme,
     network: row.network,
     money: moneyOf(row),
-    listing: { listingId: row.listing_id, name: row.listing_name, slug: row.listing_slug, sellerId: row.seller_id, preferredCurrency: row.preferred_currency },
+    listing: {
+      listingId: row.listing_id,
+      name: row.listing_name,
+      slug: row.listing_slug,
+      sellerId: row.seller_id,
+      preferredCurrency: row.preferred_currency,
+    },
   };
 }

@@ -10,7 +10,10 @@ import { ObservePayment } from './observe-payment.js';
 import { isForCall, paymentColumns, paysBySignature, type CallPaymentRow, type PaymentRow } from './payment.js';
 import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
 
-const findPayer = sql('payers.find', `SELECT a.payer, coalesce(y.settled_base_units, 0) AS settled_base_units FROM authorizations a LEFT JOIN payers y USING (network, asset, payer) WHERE a.id = $1`);
+const findPayer = sql(
+  'payers.find',
+  `SELECT a.payer, coalesce(y.settled_base_units, 0) AS settled_base_units FROM authorizations a LEFT JOIN payers y USING (network, asset, payer) WHERE a.id = $1`,
+);
 /** Also makes the payer known. Of those who claim for one payer at a time each waits here for the one before. */
 const lockPayer = sql(
   'payers.lock',
@@ -63,26 +66,47 @@ export class ClaimSignedPayment {
    * @returns null where it is not to be claimed, or has been paid just now: it is looked at again.
    * @throws Refusal `too_many_unsettled`; of the settlement, where that comes first.
    */
-  async execute(payment: PaymentRow, input: InputOf<typeof claimPayment>): Promise<{ claimed: CallPaymentRow | null } | { rejected: string }> {
-    const [known] = await this.database.query<Pick<PayerRow, 'payer' | 'settled_base_units'>>(findPayer, [payment.authorization_id]);
+  async execute(
+    payment: PaymentRow,
+    input: InputOf<typeof claimPayment>,
+  ): Promise<{ claimed: CallPaymentRow | null } | { rejected: string }> {
+    const [known] = await this.database.query<Pick<PayerRow, 'payer' | 'settled_base_units'>>(findPayer, [
+      payment.authorization_id,
+    ]);
     invariant(known, `the authorization of payment ${payment.id} exists`);
-    const funds = { balance: await this.authorizations.balanceOf(payment, known.payer), settledBaseUnits: BigInt(known.settled_base_units) };
+    const funds = {
+      balance: await this.authorizations.balanceOf(payment, known.payer),
+      settledBaseUnits: BigInt(known.settled_base_units),
+    };
     const attempt = await this.database.transaction((tx) => this.attempt(tx, payment.id, input, funds));
     if (!('toSettle' in attempt)) return attempt;
     await this.settleAuthorization.settleFirst(attempt.toSettle);
     return { claimed: null };
   }
 
-  private async attempt(tx: Tx, paymentId: string, { leaseMs, holderId }: InputOf<typeof claimPayment>, funds: Funds): Promise<Attempt> {
+  private async attempt(
+    tx: Tx,
+    paymentId: string,
+    { leaseMs, holderId }: InputOf<typeof claimPayment>,
+    funds: Funds,
+  ): Promise<Attempt> {
     const payment = await this.observePayment.lock(tx, paymentId);
-    if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of) return { claimed: null };
+    if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of)
+      return { claimed: null };
     const [payer] = await tx.query<PayerRow>(lockPayer, [payment.authorization_id]);
-    const [others] = await tx.query<{ count: number; base_units: string }>(unsettled, [payer!.network, payer!.asset, payer!.payer]);
+    const [others] = await tx.query<{ count: number; base_units: string }>(unsettled, [
+      payer!.network,
+      payer!.asset,
+      payer!.payer,
+    ]);
     const limit = this.config.unsettledPerPayer;
-    if (funds.balance === null && others!.count >= limit) throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
-    if (payer!.settles_first_since !== null) return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
+    if (funds.balance === null && others!.count >= limit)
+      throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
+    if (payer!.settles_first_since !== null)
+      return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
     const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - funds.settledBaseUnits;
-    if (funds.balance !== null && spent + BigInt(payment.amount_base_units) > funds.balance) return { rejected: 'insufficient_funds' };
+    if (funds.balance !== null && spent + BigInt(payment.amount_base_units) > funds.balance)
+      return { rejected: 'insufficient_funds' };
     const [claimed] = await tx.query<PaymentRow>(claim, [paymentId, holderId, leaseMs]);
     invariant(claimed && isForCall(claimed), 'signatures pay calls alone');
     return { claimed };

@@ -24,11 +24,20 @@ export class CreateOffer {
         originCurrency: input.originCurrency,
         originChainId: input.originChainId,
         originWalletId: input.originWalletId,
-        thing: { purpose: 'call', gateway_request_id: input.gatewayRequestId, body_digest: Buffer.from(input.bodyDigest, 'hex'), pricing_model: null },
+        thing: {
+          purpose: 'call',
+          gateway_request_id: input.gatewayRequestId,
+          body_digest: Buffer.from(input.bodyDigest, 'hex'),
+          pricing_model: null,
+        },
       },
       call,
     );
     invariant(isForCall(row), 'the offer of a call is for a call');
-    return { offer: toOffer(row, this.authorizations.requirementsOf(row)), money: moneyOf(row), gatewayRequestId: row.gateway_request_id };
+    return {
+      offer: toOffer(row, this.authorizations.requirementsOf(row)),
+      money: moneyOf(row),
+      gatewayRequestId: row.gateway_request_id,
+    };
   }
 }

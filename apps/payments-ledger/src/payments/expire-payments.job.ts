@@ -19,7 +19,10 @@ const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join('
 
 /** Payments whose time has come, of the rail $3 and for $4 days, after the place ($1, $2). */
 const due = (name: string, column: string, condition: string): Statement =>
-  sql(`payments.${name}`, `SELECT id, ${column}::text AS due FROM payments WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid) ORDER BY ${column}, id LIMIT ${AT_ONCE}`);
+  sql(
+    `payments.${name}`,
+    `SELECT id, ${column}::text AS due FROM payments WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid) ORDER BY ${column}, id LIMIT ${AT_ONCE}`,
+  );
 
 const undelivered = due('undelivered-past-window', 'retry_until', `state = 'verified' AND $3::text IS NULL`);
 const underpaid = due('underpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'underpaid'`);
@@ -28,8 +31,14 @@ const unpaid = due('unpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'p
 const over = due('over-to-look-again', 'look_again_at', `rail = $3 AND ${IS_UNPAID}`);
 const old = due('unpaid-since-long', 'expires_at', `rail = $3 AND ${IS_UNPAID}`);
 
-const planLook = sql('payments.plan-next-look', `UPDATE payments SET look_again_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`);
-const forget = sql('payments.forget', `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`);
+const planLook = sql(
+  'payments.plan-next-look',
+  `UPDATE payments SET look_again_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`,
+);
+const forget = sql(
+  'payments.forget',
+  `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`,
+);
 const abandoned = sql(
   'payments.release-abandoned',
   `UPDATE payments SET state = 'verified', lease_until = NULL
@@ -80,7 +89,8 @@ export class ExpirePayments implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.jobs.every('release-abandoned-claims', this.config.sweepIntervalMs, () => this.releaseAbandoned());
-    for (const queue of this.queues) this.jobs.every(`${queue.due.name} ${queue.rail ?? ''}`, this.config.sweepIntervalMs, () => this.work(queue));
+    for (const queue of this.queues)
+      this.jobs.every(`${queue.due.name} ${queue.rail ?? ''}`, this.config.sweepIntervalMs, () => this.work(queue));
   }
 
   /** Every queue, once. */
@@ -95,9 +105,13 @@ export class ExpirePayments implements OnApplicationBootstrap {
 
   private async work(queue: Queue): Promise<void> {
     const { rail, days } = queue;
-    for (const until = Date.now() + RUN_MS; Date.now() < until; ) {
+    for (const until = Date.now() + RUN_MS; Date.now() < until;) {
       const batch = await this.database.query<typeof FIRST>(queue.due, [queue.after.due, queue.after.id, rail, days]);
-      await Promise.all(batch.map(({ id }) => queue.end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`))));
+      await Promise.all(
+        batch.map(({ id }) =>
+          queue.end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`)),
+        ),
+      );
       queue.after = batch.length < AT_ONCE ? FIRST : batch.at(-1)!;
       if (queue.after === FIRST) return;
     }
@@ -122,8 +136,18 @@ export class ExpirePayments implements OnApplicationBootstrap {
       const payment = await this.observePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
       if (paysBySignature(payment)) return this.authorizations.lapse(tx, paymentId);
-      const received = { receivedBaseUnits: BigInt(payment.received_base_units), transactionHash: payment.transaction_hash };
-      await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), newCall());
+      const received = {
+        receivedBaseUnits: BigInt(payment.received_base_units),
+        transactionHash: payment.transaction_hash,
+      };
+      await this.observePayment.oweBack(
+        tx,
+        payment,
+        received,
+        'not_delivered',
+        BigInt(payment.gross_micros),
+        newCall(),
+      );
     });
   }
 }

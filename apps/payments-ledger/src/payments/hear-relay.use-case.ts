@@ -9,7 +9,10 @@ import { isSignedByRelay } from '../rails/relay/relay-signature.js';
 import { ObservePayment } from './observe-payment.js';
 import { mayGetMoney, type PaymentState } from './payment-state.js';
 
-const find = sql('payments.find-by-relay-request', `SELECT id, state FROM payments WHERE relay_request_id = $1 AND rail = 'relay'`);
+const find = sql(
+  'payments.find-by-relay-request',
+  `SELECT id, state FROM payments WHERE relay_request_id = $1 AND rail = 'relay'`,
+);
 
 /**
  * A webhook says when to look and never what is there: what Relay answers when it is asked moves the payment. Nothing is read
@@ -28,9 +31,11 @@ export class HearRelay {
     if (!relayUrl || !relayApiKey) throw refuse(hearRelay, 'relay_not_configured', {});
     if (!isSignedByRelay(webhook, relayApiKey, Date.now())) throw refuse(hearRelay, 'webhook_not_genuine', {});
     const requestId = requestIdOf(webhook.body);
-    const [payment] = requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
+    const [payment] =
+      requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
     // Relay tells again of what was not heard.
-    if (payment && mayGetMoney(payment.state) && !(await this.observePayment.look(payment.id, call)).observation) throw new UnavailableError('Relay');
+    if (payment && mayGetMoney(payment.state) && !(await this.observePayment.look(payment.id, call)).observation)
+      throw new UnavailableError('Relay');
     return { received: true };
   }
 }

@@ -34,13 +34,19 @@ describe('the seal of keyless offers', () => {
         const position = at % text.length;
         const other = inOffer ? (text[position] === 'A' ? 'B' : 'A') : text[position] === '0' ? '1' : '0';
         const changed = text.slice(0, position) + other + text.slice(position + 1);
-        expect(seal.read(inOffer ? { ...sealed, offer: changed } : { ...sealed, relayRequestId: `0x${changed}` })).toBeUndefined();
+        expect(
+          seal.read(inOffer ? { ...sealed, offer: changed } : { ...sealed, relayRequestId: `0x${changed}` }),
+        ).toBeUndefined();
       }),
     );
   });
 
   it('knows nothing that was never sealed', () => {
-    fc.assert(fc.property(fc.option(fc.string(), { nil: undefined }), fc.string(), (offer, relayRequestId) => expect(seal.read({ offer, relayRequestId })).toBeUndefined()));
+    fc.assert(
+      fc.property(fc.option(fc.string(), { nil: undefined }), fc.string(), (offer, relayRequestId) =>
+        expect(seal.read({ offer, relayRequestId })).toBeUndefined(),
+      ),
+    );
   });
 
   it('knows offers under an earlier key while that key is listed', () => {

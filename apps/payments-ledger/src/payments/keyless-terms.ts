@@ -22,7 +22,10 @@ export interface SealedTerms {
 
 const NONCE_BYTES = 12;
 
-const amount = z.string().regex(/^\d{1,78}$/).transform(BigInt);
+const amount = z
+  .string()
+  .regex(/^\d{1,78}$/)
+  .transform(BigInt);
 const fields = z.tuple([z.string(), z.uuid(), z.string(), amount, amount, z.number().int(), z.number().int()]);
 
 /**
@@ -35,12 +38,22 @@ export class KeylessTermsSeal {
 
   /** @param signingKeys base64 of 32 bytes each, comma separated; the first seals. */
   constructor(signingKeys: string) {
-    this.keys = signingKeys.split(',').map((key) => Buffer.from(hkdfSync('sha256', Buffer.from(key.trim(), 'base64'), '', 'keyless offers', 32)));
+    this.keys = signingKeys
+      .split(',')
+      .map((key) => Buffer.from(hkdfSync('sha256', Buffer.from(key.trim(), 'base64'), '', 'keyless offers', 32)));
   }
 
   /** Two offers of the same terms are two offers. */
   seal({ listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt }: KeylessTerms): SealedTerms {
-    const values = [randomBytes(NONCE_BYTES).toString('base64url'), listingId, network, String(amountBaseUnits), String(priceMicros), feeBps, Math.floor(expiresAt.getTime() / 1_000)];
+    const values = [
+      randomBytes(NONCE_BYTES).toString('base64url'),
+      listingId,
+      network,
+      String(amountBaseUnits),
+      String(priceMicros),
+      feeBps,
+      Math.floor(expiresAt.getTime() / 1_000),
+    ];
     const offer = Buffer.from(JSON.stringify(values)).toString('base64url');
     return { offer, relayRequestId: `0x${macOf(this.keys[0]!, offer).toString('hex')}` };
   }
@@ -48,8 +61,15 @@ export class KeylessTermsSeal {
   /** Undefined where the offer is none of ours. */
   read({ offer, relayRequestId }: { offer?: string; relayRequestId: string }): KeylessTerms | undefined {
     const given = Buffer.from(relayRequestId.slice(2), 'hex');
-    if (offer === undefined || given.length !== 32 || !this.keys.some((key) => timingSafeEqual(macOf(key, offer), given))) return undefined;
-    const [, listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(JSON.parse(Buffer.from(offer, 'base64url').toString()));
+    if (
+      offer === undefined ||
+      given.length !== 32 ||
+      !this.keys.some((key) => timingSafeEqual(macOf(key, offer), given))
+    )
+      return undefined;
+    const [, listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(
+      JSON.parse(Buffer.from(offer, 'base64url').toString()),
+    );
     return { listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt: new Date(expiresAtSeconds * 1_000) };
   }
 }

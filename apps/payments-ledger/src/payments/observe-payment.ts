@@ -12,7 +12,10 @@ import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state
 import { paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
-const lock = sql('payments.lock', `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`);
+const lock = sql(
+  'payments.lock',
+  `SELECT ${paymentColumns('p')}, p.expires_at <= now() AS is_expired, now() AS as_of FROM payments p WHERE id = $1 FOR UPDATE`,
+);
 const move = sql(
   'payments.move',
   `UPDATE payments SET state = $2, received_base_units = $3, transaction_hash = coalesce($4, transaction_hash),
@@ -52,24 +55,55 @@ export class ObservePayment {
     return payment;
   }
 
-  async apply(tx: Tx, payment: LockedPayment, observation: Observation, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    const verdict = judge({ state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired }, observation);
-    const paidFurther = verdict.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
+  async apply(
+    tx: Tx,
+    payment: LockedPayment,
+    observation: Observation,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<PaymentRow> {
+    const verdict = judge(
+      { state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired },
+      observation,
+    );
+    const paidFurther =
+      verdict.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
     if (verdict.state === payment.state && !paidFurther) return payment;
-    invariant(paidFurther || mayMove(payment.state, verdict.state), `a payment moves from ${payment.state} to ${verdict.state}`);
+    invariant(
+      paidFurther || mayMove(payment.state, verdict.state),
+      `a payment moves from ${payment.state} to ${verdict.state}`,
+    );
     if (verdict.state === 'refund_due') {
       const reason = UNPAID_STATES.includes(payment.state) ? 'paid_late' : 'not_delivered';
       return this.oweBack(tx, payment, observation, reason, worthMicros(payment, observation.receivedBaseUnits), call);
     }
-    const [moved] = await tx.query<PaymentRow>(move, [payment.id, verdict.state, observation.receivedBaseUnits, observation.transactionHash, this.config.retryWindowSeconds]);
+    const [moved] = await tx.query<PaymentRow>(move, [
+      payment.id,
+      verdict.state,
+      observation.receivedBaseUnits,
+      observation.transactionHash,
+      this.config.retryWindowSeconds,
+    ]);
     const surplus = worthMicros(payment, verdict.surplusBaseUnits);
     if (surplus > 0n) await this.recordOwed(tx, moved!, payment.as_of, 'overpaid', surplus, call);
     return moved!;
   }
 
   /** Ends a payment in the buyer's favour: the state and the adjustment are one commit. */
-  async oweBack(tx: Tx, payment: LockedPayment, observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>, reason: 'not_delivered' | 'paid_late', amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    const [moved] = await tx.query<PaymentRow>(move, [payment.id, 'refund_due', observation.receivedBaseUnits, observation.transactionHash, 0]);
+  async oweBack(
+    tx: Tx,
+    payment: LockedPayment,
+    observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>,
+    reason: 'not_delivered' | 'paid_late',
+    amountMicros: bigint,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<PaymentRow> {
+    const [moved] = await tx.query<PaymentRow>(move, [
+      payment.id,
+      'refund_due',
+      observation.receivedBaseUnits,
+      observation.transactionHash,
+      0,
+    ]);
     if (amountMicros > 0n) await this.recordOwed(tx, moved!, payment.as_of, reason, amountMicros, call);
     return moved!;
   }
@@ -78,13 +112,18 @@ export class ObservePayment {
    * The rail is asked before any row is locked: it may be slow. A rail that does not know leaves the payment as it is.
    * `missing`: why its money is not there, where it is not.
    */
-  async look(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
+  async look(
+    paymentId: string,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
     const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
     const rail = this.rails.find(({ id }) => id === payment?.rail);
     invariant(payment && rail, `payment ${paymentId} is known and its rail configured`);
     const observation = await this.ask(rail, payment);
     if (!observation) return { payment, observation, missing: 'payment_unknown' };
-    const moved = await this.database.transaction(async (tx) => this.apply(tx, await this.lock(tx, paymentId), observation, call));
+    const moved = await this.database.transaction(async (tx) =>
+      this.apply(tx, await this.lock(tx, paymentId), observation, call),
+    );
     const missing = observation.arriving ? 'payment_not_final' : rail.seesAll ? 'unpaid' : 'payment_not_seen';
     return { payment: moved, observation, missing };
   }
@@ -98,12 +137,42 @@ export class ObservePayment {
     }
   }
 
-  private async recordOwed(tx: Tx, payment: PaymentRow, at: Date, reason: RefundReason, amountMicros: bigint, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<void> {
-    await this.journal.record(tx, [{ entry: refundDue({ paymentId: payment.id, buyerId: payment.buyer_id, rail: payment.rail, amountMicros, reason }), payment }], at);
+  private async recordOwed(
+    tx: Tx,
+    payment: PaymentRow,
+    at: Date,
+    reason: RefundReason,
+    amountMicros: bigint,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<void> {
+    await this.journal.record(
+      tx,
+      [
+        {
+          entry: refundDue({
+            paymentId: payment.id,
+            buyerId: payment.buyer_id,
+            rail: payment.rail,
+            amountMicros,
+            reason,
+          }),
+          payment,
+        },
+      ],
+      at,
+    );
     await this.outbox.add(
       tx,
       paymentRefundDue,
-      { paymentId: payment.id, gatewayRequestId: payment.gateway_request_id, buyerId: payment.buyer_id, listingId: payment.listing_id, amountMicros: amountMicros.toString(), reason, at: at.toISOString() },
+      {
+        paymentId: payment.id,
+        gatewayRequestId: payment.gateway_request_id,
+        buyerId: payment.buyer_id,
+        listingId: payment.listing_id,
+        amountMicros: amountMicros.toString(),
+        reason,
+        at: at.toISOString(),
+      },
       call,
     );
   }

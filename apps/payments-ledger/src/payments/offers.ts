@@ -28,7 +28,20 @@ export interface Order {
 /** An offer's own terms, all of them settled. */
 export type Opened = Opening & Required<Pick<Opening, 'relayRequestId' | 'expiresAt'>> & { feeBps: number };
 type FoundOffer = PaymentRow & { is_over: boolean };
-type NewOffer = Omit<PaymentRow, 'state' | 'received_base_units' | 'transaction_hash' | 'authorization_id' | 'fence' | 'holder_id' | 'claimed_at' | 'lease_until' | 'created_at' | 'retry_until' | 'completed_at'> & { offer_key: Buffer; look_again_at: Date | null };
+type NewOffer = Omit<
+  PaymentRow,
+  | 'state'
+  | 'received_base_units'
+  | 'transaction_hash'
+  | 'authorization_id'
+  | 'fence'
+  | 'holder_id'
+  | 'claimed_at'
+  | 'lease_until'
+  | 'created_at'
+  | 'retry_until'
+  | 'completed_at'
+> & { offer_key: Buffer; look_again_at: Date | null };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',
@@ -93,7 +106,10 @@ const insertKeyless = sql(
   `INSERT INTO payments (state, ${names.join(', ')}) VALUES ('pending', ${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}`).join(', ')})
    ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
 );
-const findLive = sql('payments.find-live-offer', `SELECT ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over FROM payments p WHERE p.offer_key = $1 AND p.${IS_LIVE}`);
+const findLive = sql(
+  'payments.find-live-offer',
+  `SELECT ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over FROM payments p WHERE p.offer_key = $1 AND p.${IS_LIVE}`,
+);
 
 /**
  * One offer per buyer, listing, thing and route while it lives. One statement and one commit, shared by all quotes that
@@ -118,10 +134,16 @@ export class Offers {
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
     if (choice.kind === 'below_minimum') throw minimumNotMet();
     try {
-      return await (choice.rail.opensElsewhere ? this.openOnce(order, choice, call) : this.place(await this.draft(order, choice, call), call));
+      return await (choice.rail.opensElsewhere
+        ? this.openOnce(order, choice, call)
+        : this.place(await this.draft(order, choice, call), call));
     } catch (error) {
       const others = rails.filter((rail) => rail !== choice.rail);
-      if (!isRefusal(error, createOffer, 'payment_provider_unavailable') || this.choose(others, order).kind !== 'chosen') throw error;
+      if (
+        !isRefusal(error, createOffer, 'payment_provider_unavailable') ||
+        this.choose(others, order).kind !== 'chosen'
+      )
+        throw error;
       return this.make(order, call, others);
     }
   }
@@ -139,10 +161,23 @@ export class Offers {
   }
 
   /** Writes down an offer that was made before and stored by nobody; undefined where another did so first. */
-  async insertKeyless(tx: Tx, order: Order, option: RailRoute, opened: Opened, sealed: string): Promise<PaymentRow | undefined> {
+  async insertKeyless(
+    tx: Tx,
+    order: Order,
+    option: RailRoute,
+    opened: Opened,
+    sealed: string,
+  ): Promise<PaymentRow | undefined> {
     // It is never asked for again, only paid: no other offer stands in its way.
-    const row: NewOffer = { ...this.toRow(order, option, opened), offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(), keyless_offer: sealed };
-    const [inserted] = await tx.query<PaymentRow>(insertKeyless, names.map((name) => row[name]));
+    const row: NewOffer = {
+      ...this.toRow(order, option, opened),
+      offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(),
+      keyless_offer: sealed,
+    };
+    const [inserted] = await tx.query<PaymentRow>(
+      insertKeyless,
+      names.map((name) => row[name]),
+    );
     return inserted;
   }
 
@@ -156,7 +191,8 @@ export class Offers {
   /** Another party is asked once for all who want the same offer. Where two processes ask, one offer stands and the other is never told. */
   private openOnce(order: Order, option: RailRoute, call: Call): Promise<PaymentRow> {
     const key = offerKey(order, option).toString('hex');
-    const opening = this.openings.get(key) ?? this.openUnlessLive(order, option, call).finally(() => this.openings.delete(key));
+    const opening =
+      this.openings.get(key) ?? this.openUnlessLive(order, option, call).finally(() => this.openings.delete(key));
     this.openings.set(key, opening);
     return opening;
   }
@@ -170,7 +206,8 @@ export class Offers {
     try {
       return await this.place(await this.draft(order, option, call), call);
     } catch (error) {
-      if (isUniqueViolation(error, 'payments_relay_request_id')) throw new UnavailableError(`${option.rail.id}, which gave the id of an earlier offer,`, { cause: error });
+      if (isUniqueViolation(error, 'payments_relay_request_id'))
+        throw new UnavailableError(`${option.rail.id}, which gave the id of an earlier offer,`, { cause: error });
       throw error;
     }
   }
@@ -178,7 +215,11 @@ export class Offers {
   /** Money may have come in time and not been seen: an old offer gets a last look before a new one takes its place. */
   private async end(offer: PaymentRow, call: Call): Promise<PaymentRow> {
     const { payment, observation } = await this.observePayment.look(offer.id, call);
-    if (!observation) throw refuse(createOffer, 'payment_provider_unavailable', { provider: offer.rail, retry_after_seconds: RETRY_SECONDS });
+    if (!observation)
+      throw refuse(createOffer, 'payment_provider_unavailable', {
+        provider: offer.rail,
+        retry_after_seconds: RETRY_SECONDS,
+      });
     return payment;
   }
 
@@ -188,12 +229,28 @@ export class Offers {
     const { feeBps } = this.config;
     const money = splitFee(priceMicros, feeBps);
     const relayRequestId = `0x${randomBytes(32).toString('hex')}`;
-    const opening = await rail.open({ relayRequestId, route, priceMicros, netMicros: money.net, feeBps, buyerId, sellerId: listing.sellerId, originWalletId }, call);
+    const opening = await rail.open(
+      {
+        relayRequestId,
+        route,
+        priceMicros,
+        netMicros: money.net,
+        feeBps,
+        buyerId,
+        sellerId: listing.sellerId,
+        originWalletId,
+      },
+      call,
+    );
     const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
     return this.toRow(order, option, { feeBps, relayRequestId, expiresAt, ...opening });
   }
 
-  private toRow(order: Order, option: RailRoute, { feeBps, relayRequestId, payTo, amountBaseUnits, expiresAt, lookAgainAt }: Opened): NewOffer {
+  private toRow(
+    order: Order,
+    option: RailRoute,
+    { feeBps, relayRequestId, payTo, amountBaseUnits, expiresAt, lookAgainAt }: Opened,
+  ): NewOffer {
     const { buyerId, listing, priceMicros, thing } = order;
     const { rail, route } = option;
     const money = splitFee(priceMicros, feeBps);
@@ -231,27 +288,48 @@ export class Offers {
     for (let look = 1; look <= 3; look += 1) {
       const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
       if (missing.length === 0) break;
-      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, [...names.map((name) => missing.map((item) => item[name])), this.config.openOffersPerBuyer - 1]);
+      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, [
+        ...names.map((name) => missing.map((item) => item[name])),
+        this.config.openOffersPerBuyer - 1,
+      ]);
       for (const row of rows) found.set(row.offer_key.toString('hex'), row);
     }
     const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
-    const refusals = missing.length > 0 ? await this.refusalsOfFull(missing.map((item) => item.buyer_id)) : new Map<string, Refusal>();
-    return items.map((item) => found.get(item.offer_key.toString('hex')) ?? refusals.get(item.buyer_id) ?? new UnavailableError('the offer'));
+    const refusals =
+      missing.length > 0 ? await this.refusalsOfFull(missing.map((item) => item.buyer_id)) : new Map<string, Refusal>();
+    return items.map(
+      (item) =>
+        found.get(item.offer_key.toString('hex')) ?? refusals.get(item.buyer_id) ?? new UnavailableError('the offer'),
+    );
   }
 
   /** By the buyers that have as many open offers as they may. */
   private async refusalsOfFull(buyerIds: string[]): Promise<Map<string, Refusal>> {
     const limit = this.config.openOffersPerBuyer;
     const rows = await this.database.query<{ buyer_id: string; seconds: number }>(full, [buyerIds, limit]);
-    return new Map(rows.map(({ buyer_id, seconds }) => [buyer_id, refuse(createOffer, 'too_many_open_offers', { limit, retry_after_seconds: Math.max(1, seconds) })]));
+    return new Map(
+      rows.map(({ buyer_id, seconds }) => [
+        buyer_id,
+        refuse(createOffer, 'too_many_open_offers', { limit, retry_after_seconds: Math.max(1, seconds) }),
+      ]),
+    );
   }
 }
 
 /** Where another party opens the offer, it sends money back to the wallet named: another wallet is another offer. */
 function offerKey({ buyerId, listing, thing, originWalletId }: Order, { rail, route }: RailRoute): Buffer {
-  const parts = [buyerId, listing.listingId, keyOf(thing), rail.id, route.network, route.currency, ...(rail.opensElsewhere && originWalletId ? [originWalletId] : [])];
+  const parts = [
+    buyerId,
+    listing.listingId,
+    keyOf(thing),
+    rail.id,
+    route.network,
+    route.currency,
+    ...(rail.opensElsewhere && originWalletId ? [originWalletId] : []),
+  ];
   return createHash('sha256').update(parts.join('|')).digest();
 }
 
 /** The hex digest of a body is never the name of a model. */
-const keyOf = ({ body_digest, pricing_model }: Order['thing']): string => body_digest?.toString('hex') ?? `subscription ${pricing_model}`;
+const keyOf = ({ body_digest, pricing_model }: Order['thing']): string =>
+  body_digest?.toString('hex') ?? `subscription ${pricing_model}`;

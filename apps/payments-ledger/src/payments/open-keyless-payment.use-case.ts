@@ -46,7 +46,9 @@ const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 @Injectable()
 export class OpenKeylessPayment {
   /** Accounts by address: a wallet never leaves its account, but it may be disabled. */
-  private readonly accounts = lookupCache<Payer, Call>(10_000, (walletAddress, call) => this.openAccount(walletAddress, call));
+  private readonly accounts = lookupCache<Payer, Call>(10_000, (walletAddress, call) =>
+    this.openAccount(walletAddress, call),
+  );
 
   constructor(
     private readonly database: Database,
@@ -66,7 +68,14 @@ export class OpenKeylessPayment {
     const signed = await signedBy(payload, offered.requirements);
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
-    const judged = known ? null : await this.judge(offered, { payload, requirements: offered.requirements, exact: offered.route.exact }, signed.payer, input.leaseMs);
+    const judged = known
+      ? null
+      : await this.judge(
+          offered,
+          { payload, requirements: offered.requirements, exact: offered.route.exact },
+          signed.payer,
+          input.leaseMs,
+        );
     if (judged && !judged.valid) return rejected(judged.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context: call });
     // What it paid before it was disabled is still its own to ask for.
@@ -86,8 +95,15 @@ export class OpenKeylessPayment {
     const terms = this.seal.read({ relayRequestId, offer });
     const route = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
     if (!terms || !route || offer === undefined) return undefined;
-    const asked = route.exact.requirements({ relayRequestId, route: route.route, amountBaseUnits: terms.amountBaseUnits, payTo: route.exact.payTo });
-    return asked ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } } : undefined;
+    const asked = route.exact.requirements({
+      relayRequestId,
+      route: route.route,
+      amountBaseUnits: terms.amountBaseUnits,
+      payTo: route.exact.payTo,
+    });
+    return asked
+      ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } }
+      : undefined;
   }
 
   private async find({ extra }: ExactRequirements): Promise<CallPaymentRow | undefined> {
@@ -95,33 +111,57 @@ export class OpenKeylessPayment {
     return payment && isForCall(payment) ? payment : undefined;
   }
 
-  private judge({ terms }: Offered, signed: SignedPayment, payer: Address, leaseMs: number): ReturnType<Authorizations['judge']> | { valid: false; reason: string } {
-    return terms.expiresAt.getTime() <= Date.now() ? { valid: false, reason: 'offer_expired' } : this.authorizations.judge(signed, payer, leaseMs);
+  private judge(
+    { terms }: Offered,
+    signed: SignedPayment,
+    payer: Address,
+    leaseMs: number,
+  ): ReturnType<Authorizations['judge']> | { valid: false; reason: string } {
+    return terms.expiresAt.getTime() <= Date.now()
+      ? { valid: false, reason: 'offer_expired' }
+      : this.authorizations.judge(signed, payer, leaseMs);
   }
 
   private async openAccount(walletAddress: string, call: Call): Promise<Payer> {
     try {
       return await this.bus.request(openPayerAccount, { walletAddress }, call);
     } catch (error) {
-      if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans')) throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});
+      if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans'))
+        throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});
       throw error;
     }
   }
 
   /** Of two who hand in the same offer at once, the second finds the payment of the first. */
-  private async open(buyerId: string, { terms, sealed, route: { rail, exact, route }, requirements }: Offered, authorization: Authorization, input: Input): Promise<CallPaymentRow> {
+  private async open(
+    buyerId: string,
+    { terms, sealed, route: { rail, exact, route }, requirements }: Offered,
+    authorization: Authorization,
+    input: Input,
+  ): Promise<CallPaymentRow> {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
     const { relayRequestId } = requirements.extra;
     const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
     const inserted = await this.database.transaction(async (tx) => {
       const payment = await this.offers.insertKeyless(
         tx,
-        { buyerId, listing, priceMicros, thing: { purpose: 'call', gateway_request_id: gatewayRequestId, body_digest: Buffer.from(bodyDigest, 'hex'), pricing_model: null } },
+        {
+          buyerId,
+          listing,
+          priceMicros,
+          thing: {
+            purpose: 'call',
+            gateway_request_id: gatewayRequestId,
+            body_digest: Buffer.from(bodyDigest, 'hex'),
+            pricing_model: null,
+          },
+        },
         { rail, route },
         { relayRequestId, payTo: exact.payTo, amountBaseUnits, feeBps, expiresAt },
         sealed,
       );
-      const reason = payment && (await this.authorizations.store(tx, payment.id, requirements, authorization, text, leaseMs));
+      const reason =
+        payment && (await this.authorizations.store(tx, payment.id, requirements, authorization, text, leaseMs));
       if (reason !== undefined) throw new NotHeld(reason);
       return payment;
     });

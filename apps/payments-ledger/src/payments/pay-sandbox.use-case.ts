@@ -16,7 +16,10 @@ type Input = InputOf<typeof paySandbox>;
 type Output = OutputOf<typeof paySandbox>;
 
 const findOwn = sql('sandbox.find-own', 'SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2');
-const addTransfer = sql('sandbox.add-transfer', `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`);
+const addTransfer = sql(
+  'sandbox.add-transfer',
+  `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`,
+);
 const expireNow = sql('sandbox.expire-now', `UPDATE payments SET state = 'expired' WHERE id = $1`);
 
 const PAID: readonly PaymentState[] = ['verified', 'in_flight', 'completed'];
@@ -67,32 +70,61 @@ export class PaySandbox {
     return this.database.transaction(async (tx) => {
       const payment = await this.observePayment.lock(tx, paymentId);
       const before = await this.rail.look(tx, payment.id);
-      if (payment.state !== 'pending' && payment.state !== 'underpaid') return { ...before, payment, isPayable: PAID.includes(payment.state) };
+      if (payment.state !== 'pending' && payment.state !== 'underpaid')
+        return { ...before, payment, isPayable: PAID.includes(payment.state) };
       const hash = await this.transfer(tx, payment, outcome, before.sentBaseUnits);
       const { sentBaseUnits, ...after } = await this.rail.look(tx, payment.id);
       const transactionHash = hash ?? after.transactionHash;
       const moved =
         outcome === 'late'
           ? await this.arriveLate(tx, payment, sentBaseUnits, hash, call)
-          : await this.observePayment.apply(tx, payment, { ...after, transactionHash, failed: outcome === 'failed' }, call);
+          : await this.observePayment.apply(
+              tx,
+              payment,
+              { ...after, transactionHash, failed: outcome === 'failed' },
+              call,
+            );
       return { payment: moved, sentBaseUnits, transactionHash, isPayable: true };
     });
   }
 
   /** @returns the transaction's hash, also of one that failed; null when there is nothing to send. */
-  private async transfer(tx: Tx, payment: LockedPayment, outcome: Input['outcome'], sentBefore: bigint): Promise<string | null> {
+  private async transfer(
+    tx: Tx,
+    payment: LockedPayment,
+    outcome: Input['outcome'],
+    sentBefore: bigint,
+  ): Promise<string | null> {
     const hash = `0x${randomBytes(32).toString('hex')}`;
     if (outcome === 'failed') return hash;
     const amount = amountOf(outcome, payment, sentBefore);
     if (amount === 0n) return null;
-    await tx.query(addTransfer, [hash, payment.id, amount, outcome === 'pending' ? this.config.sandboxPendingSeconds : 0]);
+    await tx.query(addTransfer, [
+      hash,
+      payment.id,
+      amount,
+      outcome === 'pending' ? this.config.sandboxPendingSeconds : 0,
+    ]);
     return hash;
   }
 
   /** As if the money had come after the offer's time: all of it is owed back. */
-  private async arriveLate(tx: Tx, payment: LockedPayment, sent: bigint, transactionHash: string | null, call: Call): Promise<PaymentRow> {
+  private async arriveLate(
+    tx: Tx,
+    payment: LockedPayment,
+    sent: bigint,
+    transactionHash: string | null,
+    call: Call,
+  ): Promise<PaymentRow> {
     if (payment.state === 'pending') await tx.query(expireNow, [payment.id]);
-    return this.observePayment.oweBack(tx, payment, { receivedBaseUnits: sent, transactionHash }, 'paid_late', worthMicros(payment, sent), call);
+    return this.observePayment.oweBack(
+      tx,
+      payment,
+      { receivedBaseUnits: sent, transactionHash },
+      'paid_late',
+      worthMicros(payment, sent),
+      call,
+    );
   }
 }
 

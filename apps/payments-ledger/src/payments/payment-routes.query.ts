@@ -14,7 +14,10 @@ export class PaymentRoutes {
   }
 }
 
-function toView(rail: PaymentRail, { currency, network, decimals, scheme, minimumMicros, unitPriceMicros }: Route): PaymentRoute {
+function toView(
+  rail: PaymentRail,
+  { currency, network, decimals, scheme, minimumMicros, unitPriceMicros }: Route,
+): PaymentRoute {
   return {
     provider: rail.id,
     currency,

@@ -1,7 +1,21 @@
 import fc from 'fast-check';
-import { isLive, judge, LIVE_STATES, mayMove, PAYMENT_STATES, TRANSITIONS, UNPAID_STATES, type Observation, type ObservedOffer } from './payment-state.js';
+import {
+  isLive,
+  judge,
+  LIVE_STATES,
+  mayMove,
+  PAYMENT_STATES,
+  TRANSITIONS,
+  UNPAID_STATES,
+  type Observation,
+  type ObservedOffer,
+} from './payment-state.js';
 
-const offers: fc.Arbitrary<ObservedOffer> = fc.record({ state: fc.constantFrom(...PAYMENT_STATES), amountBaseUnits: fc.bigInt({ min: 1n, max: 20n }), expired: fc.boolean() });
+const offers: fc.Arbitrary<ObservedOffer> = fc.record({
+  state: fc.constantFrom(...PAYMENT_STATES),
+  amountBaseUnits: fc.bigInt({ min: 1n, max: 20n }),
+  expired: fc.boolean(),
+});
 const observations: fc.Arbitrary<Observation> = fc.record({
   receivedBaseUnits: fc.bigInt({ min: 0n, max: 40n }),
   arriving: fc.boolean(),
@@ -12,9 +26,10 @@ const observations: fc.Arbitrary<Observation> = fc.record({
 describe('the states of a payment', () => {
   it('are each reached from pending, and none is left once money is charged or refunded', () => {
     const reached = new Set<string>(['pending']);
-    for (let before = 0; before < reached.size; ) {
+    for (let before = 0; before < reached.size;) {
       before = reached.size;
-      for (const state of PAYMENT_STATES) if (reached.has(state)) TRANSITIONS[state].forEach((next) => reached.add(next));
+      for (const state of PAYMENT_STATES)
+        if (reached.has(state)) TRANSITIONS[state].forEach((next) => reached.add(next));
     }
     expect([...reached].sort()).toEqual([...PAYMENT_STATES].sort());
     expect(PAYMENT_STATES.filter((state) => TRANSITIONS[state].length === 0)).toEqual(['completed', 'refunded']);
@@ -46,8 +61,18 @@ describe('judge', () => {
         fc.pre(['pending', 'underpaid', ...UNPAID_STATES].includes(offer.state) && observation.receivedBaseUnits > 0n);
         const { state, surplusBaseUnits } = judge(offer, observation);
         const covered = observation.receivedBaseUnits >= offer.amountBaseUnits;
-        expect(state).toBe(UNPAID_STATES.includes(offer.state) ? 'refund_due' : covered ? 'verified' : offer.expired && !observation.arriving ? 'refund_due' : 'underpaid');
-        expect(surplusBaseUnits).toBe(state === 'verified' ? observation.receivedBaseUnits - offer.amountBaseUnits : 0n);
+        expect(state).toBe(
+          UNPAID_STATES.includes(offer.state)
+            ? 'refund_due'
+            : covered
+              ? 'verified'
+              : offer.expired && !observation.arriving
+                ? 'refund_due'
+                : 'underpaid',
+        );
+        expect(surplusBaseUnits).toBe(
+          state === 'verified' ? observation.receivedBaseUnits - offer.amountBaseUnits : 0n,
+        );
       }),
       { numRuns: 5_000 },
     );
@@ -57,7 +82,9 @@ describe('judge', () => {
     fc.assert(
       fc.property(offers, observations, (offer, observation) => {
         fc.pre(isLive(offer.state));
-        expect(['expired', 'failed', 'refund_due', 'cancelled']).not.toContain(judge(offer, { ...observation, arriving: true }).state);
+        expect(['expired', 'failed', 'refund_due', 'cancelled']).not.toContain(
+          judge(offer, { ...observation, arriving: true }).state,
+        );
       }),
       { numRuns: 2_000 },
     );
@@ -65,7 +92,14 @@ describe('judge', () => {
 
   it('changes nothing about a payment that is paid or owed back', () => {
     for (const state of ['verified', 'in_flight', 'completed', 'refund_due', 'refunded'] as const) {
-      fc.assert(fc.property(observations, (observation) => expect(judge({ state, amountBaseUnits: 5n, expired: true }, observation)).toEqual({ state, surplusBaseUnits: 0n })));
+      fc.assert(
+        fc.property(observations, (observation) =>
+          expect(judge({ state, amountBaseUnits: 5n, expired: true }, observation)).toEqual({
+            state,
+            surplusBaseUnits: 0n,
+          }),
+        ),
+      );
     }
   });
 });

@@ -2,7 +2,19 @@
  * The states of a payment and every move between them. The prepared statements of this
  * folder name the states they start from; this table is what they are tested against.
  */
-export const PAYMENT_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded', 'indeterminate'] as const;
+export const PAYMENT_STATES = [
+  'pending',
+  'underpaid',
+  'verified',
+  'in_flight',
+  'completed',
+  'expired',
+  'failed',
+  'cancelled',
+  'refund_due',
+  'refunded',
+  'indeterminate',
+] as const;
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
 export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
@@ -25,7 +37,13 @@ export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
 };
 
 /** An offer in one of these is the only one of its buyer, listing, thing and route; the index `payments_live_offer` holds them to it. */
-export const LIVE_STATES = ['pending', 'underpaid', 'verified', 'in_flight', 'indeterminate'] as const satisfies readonly PaymentState[];
+export const LIVE_STATES = [
+  'pending',
+  'underpaid',
+  'verified',
+  'in_flight',
+  'indeterminate',
+] as const satisfies readonly PaymentState[];
 
 /** An offer in one of these is over and brought nothing, as far as is known. */
 export const UNPAID_STATES: readonly PaymentState[] = ['expired', 'failed', 'cancelled'];
@@ -35,7 +53,8 @@ export const isLive = (state: PaymentState): boolean => (LIVE_STATES as readonly
 export const mayMove = (from: PaymentState, to: PaymentState): boolean => TRANSITIONS[from].includes(to);
 
 /** Also to an expired offer money may have come: then it is owed back. */
-export const mayGetMoney = (state: PaymentState): boolean => state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
+export const mayGetMoney = (state: PaymentState): boolean =>
+  state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
 
 /** What a rail knows of the money for one offer. */
 export interface Observation {
@@ -66,8 +85,10 @@ export function judge(offer: ObservedOffer, observation: Observation): Verdict {
   const to = (state: PaymentState): Verdict => ({ state, surplusBaseUnits: 0n });
   const { receivedBaseUnits: received, arriving } = observation;
   if (UNPAID_STATES.includes(offer.state)) return to(received > 0n ? 'refund_due' : offer.state);
-  if (offer.state !== 'pending' && offer.state !== 'underpaid' && offer.state !== 'indeterminate') return to(offer.state);
-  if (received >= offer.amountBaseUnits) return { state: 'verified', surplusBaseUnits: received - offer.amountBaseUnits };
+  if (offer.state !== 'pending' && offer.state !== 'underpaid' && offer.state !== 'indeterminate')
+    return to(offer.state);
+  if (received >= offer.amountBaseUnits)
+    return { state: 'verified', surplusBaseUnits: received - offer.amountBaseUnits };
   const failed = observation.failed === true && received === 0n && !arriving;
   if (offer.state === 'indeterminate') return to(failed ? 'failed' : 'indeterminate');
   const ended = offer.expired && !arriving;

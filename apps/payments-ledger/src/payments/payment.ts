@@ -67,7 +67,8 @@ export interface SubscriptionPaymentRow extends PaymentRow {
 
 export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
 /** By an authorization that is not settled: no money has moved. */
-export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } => row.authorization_id !== null && row.transaction_hash === null;
+export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } =>
+  row.authorization_id !== null && row.transaction_hash === null;
 export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
 
 export const PAYMENT_COLUMNS = [
@@ -109,7 +110,8 @@ export const PAYMENT_COLUMNS = [
   'completed_at',
 ];
 
-export const paymentColumns = (alias: string): string => PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
+export const paymentColumns = (alias: string): string =>
+  PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
 
 export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] => ({
   // A plain transfer would pay for nothing where a signature is asked for.
@@ -159,10 +161,19 @@ export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOff
 }
 
 /** The money of the price, split, in micros. */
-export const splitOf = (row: PaymentRow): FeeSplit => ({ gross: BigInt(row.gross_micros), fee: BigInt(row.fee_micros), net: BigInt(row.net_micros) });
+export const splitOf = (row: PaymentRow): FeeSplit => ({
+  gross: BigInt(row.gross_micros),
+  fee: BigInt(row.fee_micros),
+  net: BigInt(row.net_micros),
+});
 
 /** The money of the call, as contracts carry it. */
-export const moneyOf = (row: PaymentRow): CallMoney => ({ grossMicros: row.gross_micros, feeMicros: row.fee_micros, netMicros: row.net_micros, feeBps: row.fee_bps });
+export const moneyOf = (row: PaymentRow): CallMoney => ({
+  grossMicros: row.gross_micros,
+  feeMicros: row.fee_micros,
+  netMicros: row.net_micros,
+  feeBps: row.fee_bps,
+});
 
 /** What part of the price an amount on the rail is worth, in micros, rounded down. */
 export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {

@@ -1,4 +1,15 @@
-import { claimPayment, createOffer, hearRelay, listPaymentRoutes, paySandbox, openKeylessPayment, quoteExact, quoteKeyless, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import {
+  claimPayment,
+  createOffer,
+  hearRelay,
+  listPaymentRoutes,
+  paySandbox,
+  openKeylessPayment,
+  quoteExact,
+  quoteKeyless,
+  releasePayment,
+  settlePayment,
+} from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -48,7 +59,10 @@ export class PaymentsMessageController {
 
   /** Eight statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
   @HandleRequest(openKeylessPayment)
-  openKeylessPayment(input: InputOf<typeof openKeylessPayment>, call: Call): Promise<OutputOf<typeof openKeylessPayment>> {
+  openKeylessPayment(
+    input: InputOf<typeof openKeylessPayment>,
+    call: Call,
+  ): Promise<OutputOf<typeof openKeylessPayment>> {
     return this.openKeylessPaymentUseCase.execute(input, call);
   }
 

@@ -17,12 +17,20 @@ export class QuoteExact {
 
   execute({ prices }: InputOf<typeof quoteExact>): OutputOf<typeof quoteExact> {
     const minimum = BigInt(this.config.minimumX402Micros);
-    return { terms: prices.map((price) => (BigInt(price) >= minimum ? this.termsOf(BigInt(price)) : [])), minimumMicros: minimum.toString() };
+    return {
+      terms: prices.map((price) => (BigInt(price) >= minimum ? this.termsOf(BigInt(price)) : [])),
+      minimumMicros: minimum.toString(),
+    };
   }
 
   private termsOf(price: Micros): ExactTerms[] {
     return exactRoutes(this.rails).flatMap(({ exact, route }) => {
-      const asked = exact.requirements({ relayRequestId: zeroHash, payTo: exact.payTo, route, amountBaseUnits: baseUnitsOf(price, route) });
+      const asked = exact.requirements({
+        relayRequestId: zeroHash,
+        payTo: exact.payTo,
+        route,
+        amountBaseUnits: baseUnitsOf(price, route),
+      });
       if (!asked) return [];
       const { extra, ...terms } = asked;
       return [{ ...terms, extra: { name: extra.name, version: extra.version } }];

@@ -25,10 +25,22 @@ export class QuoteKeyless {
     const { feeBps, offerTtlSeconds } = this.config;
     const expiresAt = new Date((Math.floor(Date.now() / 1_000) + offerTtlSeconds) * 1_000);
     const offers = exactRoutes(this.rails).map((exactRoute) =>
-      this.offer(exactRoute, { listingId: listing.listingId, network: exactRoute.route.network, amountBaseUnits: baseUnitsOf(price, exactRoute.route), priceMicros: price, feeBps, expiresAt }),
+      this.offer(exactRoute, {
+        listingId: listing.listingId,
+        network: exactRoute.route.network,
+        amountBaseUnits: baseUnitsOf(price, exactRoute.route),
+        priceMicros: price,
+        feeBps,
+        expiresAt,
+      }),
     );
     const made = offers.filter((offer) => offer !== null);
-    return { offers: made, signatures: await Promise.all(made.map(({ x402 }) => this.words.offer(listing.slug, x402 as ExactRequirements, expiresAt))) };
+    return {
+      offers: made,
+      signatures: await Promise.all(
+        made.map(({ x402 }) => this.words.offer(listing.slug, x402 as ExactRequirements, expiresAt)),
+      ),
+    };
   }
 
   private offer({ rail, exact, route }: ExactRoute, terms: KeylessTerms): KeylessOffer | null {
@@ -49,7 +61,12 @@ export class QuoteKeyless {
         relayRequestId,
         expiresAt: expiresAt.toISOString(),
       },
-      fees: { gross_amount: usdNumber(money.gross), fee_rate: feeRateNumber(feeBps), fee_amount: usdNumber(money.fee), provider_receives: usdNumber(money.net) },
+      fees: {
+        gross_amount: usdNumber(money.gross),
+        fee_rate: feeRateNumber(feeBps),
+        fee_amount: usdNumber(money.fee),
+        provider_receives: usdNumber(money.net),
+      },
       retry_headers: {},
       x402: { ...asked, extra: { ...asked.extra, offer } },
     };

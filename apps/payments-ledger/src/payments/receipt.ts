@@ -20,7 +20,11 @@ interface Exchanged {
 }
 
 /** One receipt for each side of a sale, with the same facts. */
-export function receiptsOf(payment: Pick<PaymentRow, 'id' | 'buyer_id' | 'seller_id'>, at: Date, exchanged?: Exchanged): { buyer: ReceiptRow; seller: ReceiptRow } {
+export function receiptsOf(
+  payment: Pick<PaymentRow, 'id' | 'buyer_id' | 'seller_id'>,
+  at: Date,
+  exchanged?: Exchanged,
+): { buyer: ReceiptRow; seller: ReceiptRow } {
   const receipt = (recipient_type: ReceiptRow['recipient_type'], recipient_id: string): ReceiptRow => ({
     id: newId(at.getTime()),
     payment_id: payment.id,

@@ -4,7 +4,10 @@ import { refuse } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-export const release = sql('payments.release', `UPDATE payments SET state = 'verified', lease_until = NULL WHERE id = $1 AND fence = $2 AND state IN ('in_flight', 'verified') RETURNING retry_until`);
+export const release = sql(
+  'payments.release',
+  `UPDATE payments SET state = 'verified', lease_until = NULL WHERE id = $1 AND fence = $2 AND state IN ('in_flight', 'verified') RETURNING retry_until`,
+);
 
 /** Gives a claim back after an answer that was not billable; the payment stays good for the same call. */
 @Injectable()

@@ -51,8 +51,21 @@ export const reportPayments: CommandDefinition = {
     const rails = container.get<PaymentRail[]>(PAYMENT_RAILS);
     const waiting = await Promise.all(
       (await database.query<OpenPayment>(open)).map(async (payment) => {
-        const { explained, why } = await explain(payment, rails.find(({ id }) => id === payment.rail));
-        return { explained, line: [explained ? 'open' : 'unexplained', payment.id, payment.rail, payment.state, payment.created_at.toISOString(), why] };
+        const { explained, why } = await explain(
+          payment,
+          rails.find(({ id }) => id === payment.rail),
+        );
+        return {
+          explained,
+          line: [
+            explained ? 'open' : 'unexplained',
+            payment.id,
+            payment.rail,
+            payment.state,
+            payment.created_at.toISOString(),
+            why,
+          ],
+        };
       }),
     );
     const report = [...waiting, ...(await carried(database, rails))];
@@ -66,10 +79,19 @@ async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Pro
   if (!rail) return { explained: false, why: `its rail ${payment.rail} is not configured here` };
   switch (payment.state) {
     case 'indeterminate':
-      if (!payment.tried_at || !payment.valid_before) return { explained: false, why: 'no signed payment of it waits for an answer' };
-      return { explained: !payment.is_overdue, why: `handed to the facilitator ${payment.attempts} times, last ${payment.tried_at.toISOString()}, and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}` };
+      if (!payment.tried_at || !payment.valid_before)
+        return { explained: false, why: 'no signed payment of it waits for an answer' };
+      return {
+        explained: !payment.is_overdue,
+        why: `handed to the facilitator ${payment.attempts} times, last ${payment.tried_at.toISOString()}, and its outcome is unknown; the signature is good until ${payment.valid_before.toISOString()}`,
+      };
     case 'verified':
-      return payment.is_overdue ? { explained: false, why: 'its window is over and it was not owed back' } : { explained: true, why: `paid and not delivered; its buyer may repeat the call until ${payment.retry_until!.toISOString()}` };
+      return payment.is_overdue
+        ? { explained: false, why: 'its window is over and it was not owed back' }
+        : {
+            explained: true,
+            why: `paid and not delivered; its buyer may repeat the call until ${payment.retry_until!.toISOString()}`,
+          };
     case 'in_flight':
       return { explained: false, why: 'whoever called the seller is gone, and the claim was not given back' };
     default:
@@ -80,7 +102,9 @@ async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Pro
 async function explainUnpaid(payment: PaymentRow, rail: PaymentRail): Promise<Explanation> {
   try {
     const { arriving } = await rail.observe(watchedOffer(payment));
-    return arriving ? { explained: true, why: 'money is on its way and not final' } : { explained: false, why: 'its time is over and nothing is on its way' };
+    return arriving
+      ? { explained: true, why: 'money is on its way and not final' }
+      : { explained: false, why: 'its time is over and nothing is on its way' };
   } catch (error) {
     return { explained: true, why: `its rail does not know what came: ${messageOf(error)}` };
   }
@@ -90,11 +114,25 @@ async function explainUnpaid(payment: PaymentRow, rail: PaymentRail): Promise<Ex
 async function carried(database: Database, rails: PaymentRail[]): Promise<{ explained: boolean; line: string[] }[]> {
   const lines: { explained: boolean; line: string[] }[] = [];
   const carriers = rails.filter((rail) => rail.fate);
-  for (let after = FIRST; ; ) {
+  for (let after = FIRST; ;) {
     const page = await database.query<PaymentRow>(undelivered, [carriers.map(({ id }) => id), after]);
     for (const payment of page) {
-      const fate = await fateOf(payment, carriers.find(({ id }) => id === payment.rail)!);
-      if (fate) lines.push({ explained: fate.explained, line: [fate.explained ? 'carried' : 'unexplained', payment.id, payment.rail, payment.state, payment.created_at.toISOString(), fate.why] });
+      const fate = await fateOf(
+        payment,
+        carriers.find(({ id }) => id === payment.rail)!,
+      );
+      if (fate)
+        lines.push({
+          explained: fate.explained,
+          line: [
+            fate.explained ? 'carried' : 'unexplained',
+            payment.id,
+            payment.rail,
+            payment.state,
+            payment.created_at.toISOString(),
+            fate.why,
+          ],
+        });
     }
     if (page.length < PAGE) return lines;
     after = page[page.length - 1]!.id;

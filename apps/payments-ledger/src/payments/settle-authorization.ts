@@ -33,7 +33,8 @@ export interface AuthorizationRow {
   created_at: Date;
 }
 
-const COLUMNS = 'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
+const COLUMNS =
+  'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
 const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
 const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
 /** A settlement that its process renews no more is free for others so soon. */
@@ -57,7 +58,10 @@ const renew = sql(
   `UPDATE authorizations a SET settling_until = now() + ${LEASE} FROM unnest($1::uuid[], $2::int[]) AS held (id, attempts)
    WHERE a.id = held.id AND a.attempts = held.attempts AND a.state = 'settling'`,
 );
-const postpone = sql('authorizations.postpone', `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`);
+const postpone = sql(
+  'authorizations.postpone',
+  `UPDATE authorizations SET settling_until = now() + $3 * interval '1 millisecond' WHERE id = $1 AND attempts = $2 AND state = 'settling'`,
+);
 const settled = sql(
   'authorizations.settled',
   `WITH payment AS (UPDATE payments SET transaction_hash = $3, received_base_units = amount_base_units WHERE id = $1 RETURNING amount_base_units),
@@ -66,7 +70,10 @@ const settled = sql(
    FROM settled s, payment p WHERE y.network = s.network AND y.asset = s.asset AND y.payer = s.payer`,
 );
 /** The money has moved before the seller is called, so that the payment is verified as one by transfer is: it can be claimed again until `retry_until`, and is owed back after that. */
-const paid = sql('payments.paid-first', `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state = 'indeterminate'`);
+const paid = sql(
+  'payments.paid-first',
+  `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state = 'indeterminate'`,
+);
 /** Only of the last try: one before it may be told late what is not true any more. */
 const refused = sql(
   'authorizations.refused',
@@ -76,7 +83,10 @@ const refused = sql(
 );
 
 /** Until one is settled that was asked for after this, what its payer signs is settled before the seller is called. */
-const settleNextFirst = sql('payers.settle-first', 'UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer');
+const settleNextFirst = sql(
+  'payers.settle-first',
+  'UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer',
+);
 
 const RETRY_SECONDS = 2;
 
@@ -110,7 +120,13 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
   async execute(input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
     const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input, call));
-    return begun ? this.finish(begun, call) : { paymentId: completed.id, completedAt: completed.completed_at!.toISOString(), transfer: await this.transferOf(completed) };
+    return begun
+      ? this.finish(begun, call)
+      : {
+          paymentId: completed.id,
+          completedAt: completed.completed_at!.toISOString(),
+          transfer: await this.transferOf(completed),
+        };
   }
 
   /** Those that no process settles and whose outcome nobody learned. Several replicas share them. */
@@ -131,10 +147,17 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
     const changed = await verifySale(this.database, payment.id);
     if (changed !== null) this.logger.error(`the transfer of payment ${payment.id} is not signed for: ${changed}`);
-    return row && changed === null ? this.toTransfer(payment, row, payment.transaction_hash, payment.completed_at!) : null;
+    return row && changed === null
+      ? this.toTransfer(payment, row, payment.transaction_hash, payment.completed_at!)
+      : null;
   }
 
-  private async toTransfer(payment: PaymentRow, { payer }: AuthorizationRow, transaction: string, completedAt: Date): Promise<NonNullable<Output['transfer']>> {
+  private async toTransfer(
+    payment: PaymentRow,
+    { payer }: AuthorizationRow,
+    transaction: string,
+    completedAt: Date,
+  ): Promise<NonNullable<Output['transfer']>> {
     const transfer = { transaction, network: payment.network, payer };
     return { ...transfer, receipt: await this.words.receipt(payment, transfer, completedAt) };
   }
@@ -157,29 +180,45 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     });
   }
 
-  private async begin(tx: Tx, input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
+  private async begin(
+    tx: Tx,
+    input: Input,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
     const payment = await this.observePayment.lock(tx, input.paymentId);
     if (payment.state === 'completed') return { completed: payment };
     if (payment.state === 'indeterminate') throw unknown();
-    if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null) throw refuse(settlePayment, 'claim_lost', {});
+    if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null)
+      throw refuse(settlePayment, 'claim_lost', {});
     if (payment.transaction_hash !== null && isForCall(payment)) {
       const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [payment.authorization_id]);
       await this.charge.execute(tx, [{ input, call, payment, payer }], payment.as_of);
       return { completed: { ...payment, completed_at: payment.as_of } };
     }
-    const [row] = await tx.query<AuthorizationRow>(begin, [payment.id, payment.authorization_id, JSON.stringify(input)]);
+    const [row] = await tx.query<AuthorizationRow>(begin, [
+      payment.id,
+      payment.authorization_id,
+      JSON.stringify(input),
+    ]);
     invariant(row, `authorization ${payment.authorization_id} exists`);
     return { begun: row };
   }
 
   private async finish(row: AuthorizationRow, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
     const transactionHash = await this.learn(row);
-    const { payment: completed, completedAt } = await this.database.transaction((tx) => this.complete(tx, row, transactionHash, call));
-    return { paymentId: completed.id, completedAt: completedAt.toISOString(), transfer: await this.toTransfer(completed, row, transactionHash, completedAt) };
+    const { payment: completed, completedAt } = await this.database.transaction((tx) =>
+      this.complete(tx, row, transactionHash, call),
+    );
+    return {
+      paymentId: completed.id,
+      completedAt: completedAt.toISOString(),
+      transfer: await this.toTransfer(completed, row, transactionHash, completedAt),
+    };
   }
 
   private async renew(): Promise<void> {
-    if (this.underSettlement.size > 0) await this.database.query(renew, [[...this.underSettlement.keys()], [...this.underSettlement.values()]]);
+    if (this.underSettlement.size > 0)
+      await this.database.query(renew, [[...this.underSettlement.keys()], [...this.underSettlement.values()]]);
   }
 
   /** The transaction that moved the money. @throws Refusal `settlement_refused`, `settlement_unknown`. */
@@ -211,21 +250,39 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return this.lookUp(row, signed);
   }
 
-  private async lookUp({ payment_id, payer, nonce, valid_before, created_at }: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<Settlement | null> {
+  private async lookUp(
+    { payment_id, payer, nonce, valid_before, created_at }: AuthorizationRow,
+    { exact, requirements }: SignedPayment,
+  ): Promise<Settlement | null> {
     try {
-      return await exact.settlementOf({ payer, nonce, validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)), heldAt: created_at }, requirements);
+      return await exact.settlementOf(
+        { payer, nonce, validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)), heldAt: created_at },
+        requirements,
+      );
     } catch (error) {
       this.logger.warn(`what became of the authorization of payment ${payment_id} is not known: ${messageOf(error)}`);
       return null;
     }
   }
 
-  private async complete(tx: Tx, row: AuthorizationRow, transactionHash: Hash, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<{ payment: PaymentRow; completedAt: Date }> {
+  private async complete(
+    tx: Tx,
+    row: AuthorizationRow,
+    transactionHash: Hash,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<{ payment: PaymentRow; completedAt: Date }> {
     const payment = await this.observePayment.lock(tx, row.payment_id);
     if (payment.state === 'completed') return { payment, completedAt: payment.completed_at! };
-    invariant(payment.state === 'indeterminate' && isForCall(payment) && row.settlement, `payment ${payment.id} waits for its settlement`);
+    invariant(
+      payment.state === 'indeterminate' && isForCall(payment) && row.settlement,
+      `payment ${payment.id} waits for its settlement`,
+    );
     await tx.query(settled, [payment.id, row.id, transactionHash]);
-    await this.charge.execute(tx, [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash }, payer: row.payer }], payment.as_of);
+    await this.charge.execute(
+      tx,
+      [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash }, payer: row.payer }],
+      payment.as_of,
+    );
     return { payment, completedAt: payment.as_of };
   }
 }

@@ -11,7 +11,10 @@ type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
 type Settlement = Pick<Due, 'input' | 'call'>;
 
-const lockAll = sql('payments.lock-all', `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`);
+const lockAll = sql(
+  'payments.lock-all',
+  `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE`,
+);
 
 /** Is paid by a signed authorization: money moves first, and is charged for then. */
 const NOT_MOVED_YET = Symbol('not moved yet');
@@ -23,7 +26,9 @@ const NOT_MOVED_YET = Symbol('not moved yet');
  */
 @Injectable()
 export class SettlePayment {
-  private readonly settlements = new GroupCommit<Settlement, Output | typeof NOT_MOVED_YET>((items) => this.settleAll(items));
+  private readonly settlements = new GroupCommit<Settlement, Output | typeof NOT_MOVED_YET>((items) =>
+    this.settleAll(items),
+  );
 
   constructor(
     private readonly database: Database,
@@ -32,20 +37,27 @@ export class SettlePayment {
   ) {}
 
   async execute(input: Input, call: Call): Promise<Output> {
-    const settled = await this.settlements.submit({ input, call: { requestId: call.requestId, traceparent: call.traceparent } });
+    const settled = await this.settlements.submit({
+      input,
+      call: { requestId: call.requestId, traceparent: call.traceparent },
+    });
     return settled === NOT_MOVED_YET ? this.settleAuthorization.execute(input, call) : settled;
   }
 
   private settleAll(items: Settlement[]): Promise<(Output | typeof NOT_MOVED_YET | Error)[]> {
     return this.database.transaction(async (tx) => {
-      const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [[...new Set(items.map(({ input }) => input.paymentId))]]);
+      const rows = await tx.query<PaymentRow & { as_of: Date }>(lockAll, [
+        [...new Set(items.map(({ input }) => input.paymentId))],
+      ]);
       const payments = new Map(rows.map((row) => [row.id, row]));
       const due: Due[] = [];
       const results = items.map((item): Output | typeof NOT_MOVED_YET | Error => {
         const payment = payments.get(item.input.paymentId);
         if (payment && payment.authorization_id !== null) return NOT_MOVED_YET;
-        if (payment?.state === 'completed' && payment.completed_at) return { paymentId: payment.id, completedAt: payment.completed_at.toISOString(), transfer: null };
-        if (payment?.state !== 'in_flight' || !isForCall(payment) || payment.fence !== item.input.fence) return refuse(settlePayment, 'claim_lost', {});
+        if (payment?.state === 'completed' && payment.completed_at)
+          return { paymentId: payment.id, completedAt: payment.completed_at.toISOString(), transfer: null };
+        if (payment?.state !== 'in_flight' || !isForCall(payment) || payment.fence !== item.input.fence)
+          return refuse(settlePayment, 'claim_lost', {});
         // A repeated settlement in the same group finds it completed.
         payment.state = 'completed';
         payment.completed_at = payment.as_of;

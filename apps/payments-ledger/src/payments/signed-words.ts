@@ -30,12 +30,32 @@ export class SignedWords {
 
   /** Of a keyless call. */
   offer(slug: string, { scheme, network, asset, payTo, amount }: ExactRequirements, expiresAt: Date): Promise<string> {
-    return this.signer.signForClients(this.did, { version: 1, resourceUrl: this.urlOf('x402', slug), scheme, network, asset, payTo, amount, validUntil: Math.floor(expiresAt.getTime() / 1_000) });
+    return this.signer.signForClients(this.did, {
+      version: 1,
+      resourceUrl: this.urlOf('x402', slug),
+      scheme,
+      network,
+      asset,
+      payTo,
+      amount,
+      validUntil: Math.floor(expiresAt.getTime() / 1_000),
+    });
   }
 
   /** Of a completed payment by authorization; the same payment gives the same text. */
-  receipt({ keyless_offer, listing_slug }: PaymentRow, { transaction, network, payer }: Transfer, completedAt: Date): Promise<string> {
-    return this.signer.signForClients(this.did, { version: 1, network, resourceUrl: this.urlOf(keyless_offer === null ? 'gateway' : 'x402', listing_slug), payer, issuedAt: Math.floor(completedAt.getTime() / 1_000), transaction });
+  receipt(
+    { keyless_offer, listing_slug }: PaymentRow,
+    { transaction, network, payer }: Transfer,
+    completedAt: Date,
+  ): Promise<string> {
+    return this.signer.signForClients(this.did, {
+      version: 1,
+      network,
+      resourceUrl: this.urlOf(keyless_offer === null ? 'gateway' : 'x402', listing_slug),
+      payer,
+      issuedAt: Math.floor(completedAt.getTime() / 1_000),
+      transaction,
+    });
   }
 
   private urlOf(path: string, slug: string): string {

@@ -5,9 +5,11 @@ import { USDC } from './assets.js';
 const account = privateKeyToAccount(`0x${'11'.repeat(32)}`);
 const evm = Object.entries(USDC).filter(([network]) => network.startsWith('eip155:'));
 
-it.each(evm)("asks on %s for the USDC that the client knows, and for no other", (network, asset) => {
+it.each(evm)('asks on %s for the USDC that the client knows, and for no other', (network, asset) => {
   const offer = (token: string) =>
-    ({ x402: { accepts: [{ scheme: 'exact', network, asset: token, extra: { name: 'USDC', version: '2' } }] } }) as unknown as PaymentOffer;
+    ({
+      x402: { accepts: [{ scheme: 'exact', network, asset: token, extra: { name: 'USDC', version: '2' } }] },
+    }) as unknown as PaymentOffer;
   const payer = x402Payer(account, { [network]: {} });
   expect([payer.canPay(offer(asset)), payer.canPay(offer(account.address))]).toEqual([true, false]);
 });

@@ -12,4 +12,8 @@ export const USDC: Record<string, string> = {
 };
 
 /** Ethereum, OP Mainnet, Unichain, Base, Arbitrum, Linea, Scroll and their test networks: EVM chains whose own coin is ETH. */
-export const ETH_CHAINS: ReadonlySet<string> = new Set([1, 10, 130, 8_453, 42_161, 59_144, 534_352, 11_155_111, 11_155_420, 84_532, 421_614, 59_141, 534_351].map((chainId) => `eip155:${chainId}`));
+export const ETH_CHAINS: ReadonlySet<string> = new Set(
+  [1, 10, 130, 8_453, 42_161, 59_144, 534_352, 11_155_111, 11_155_420, 84_532, 421_614, 59_141, 534_351].map(
+    (chainId) => `eip155:${chainId}`,
+  ),
+);

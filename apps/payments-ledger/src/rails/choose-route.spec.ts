@@ -7,11 +7,25 @@ const BASE = 'eip155:84532';
 const DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 const railOf = (routes: [Currency, string, bigint][], scheme: Route['scheme'] = 'deposit'): PaymentRail => ({
   id: 'test',
-  routes: () => routes.map(([currency, network, minimumMicros]) => ({ currency, network, decimals: 6, scheme, minimumMicros, unitPriceMicros: null })),
+  routes: () =>
+    routes.map(([currency, network, minimumMicros]) => ({
+      currency,
+      network,
+      decimals: 6,
+      scheme,
+      minimumMicros,
+      unitPriceMicros: null,
+    })),
   open: () => ({ payTo: '', amountBaseUnits: 1n }),
   observe: () => Promise.reject(new Error('not asked here')),
 });
-const rails = [railOf([['USDC', BASE, 100_000n], ['ETH', BASE, 200_000n], ['SOL', DEVNET, 0n]])];
+const rails = [
+  railOf([
+    ['USDC', BASE, 100_000n],
+    ['ETH', BASE, 200_000n],
+    ['SOL', DEVNET, 0n],
+  ]),
+];
 const choose = (wish: Partial<RouteWish>, from = rails): string => {
   const choice = chooseRoute(from, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, ...wish });
   return choice.kind === 'chosen' ? choice.route.currency : choice.kind;
@@ -21,13 +35,25 @@ describe('chooseRoute', () => {
   it.each<[string, Partial<RouteWish>, string]>([
     ['the preferred currency that carries the price exactly', {}, 'USDC'],
     ['the route with the least minimum where the preferred one cannot carry it', { priceMicros: 99_999n }, 'SOL'],
-    ['nothing below the minimum when it insists on the preferred currency', { priceMicros: 99_999n, mayFallBack: false }, 'below_minimum'],
+    [
+      'nothing below the minimum when it insists on the preferred currency',
+      { priceMicros: 99_999n, mayFallBack: false },
+      'below_minimum',
+    ],
     ['the currency asked for, whatever is preferred', { originCurrency: 'ETH', priceMicros: 200_000n }, 'ETH'],
     ['nothing else than the currency asked for', { originCurrency: 'USDC', priceMicros: 1n }, 'below_minimum'],
     ['a chain by its CAIP-2 id', { originChainId: DEVNET }, 'SOL'],
     ['a chain by its reference alone', { originChainId: '84532' }, 'USDC'],
-    ["the preferred currency among a chain's", { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 200_000n }, 'ETH'],
-    ['another currency of the chain where the preferred one cannot carry the price', { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 150_000n }, 'USDC'],
+    [
+      "the preferred currency among a chain's",
+      { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 200_000n },
+      'ETH',
+    ],
+    [
+      'another currency of the chain where the preferred one cannot carry the price',
+      { originChainId: BASE, preferredCurrency: 'ETH', priceMicros: 150_000n },
+      'USDC',
+    ],
     ['nothing on another chain than the one asked for', { originChainId: BASE, priceMicros: 1n }, 'below_minimum'],
     ['no chain it does not know', { originChainId: 'eip155:1' }, 'unavailable'],
     ['no currency on a chain that does not have it', { originChainId: BASE, originCurrency: 'SOL' }, 'unavailable'],
@@ -35,20 +61,31 @@ describe('chooseRoute', () => {
 
   it('has nothing where no rail is configured, and says so rather than naming a minimum', () => {
     expect(choose({}, [])).toBe('unavailable');
-    expect(choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe('unavailable');
+    expect(choose({ mayFallBack: false, preferredCurrency: 'SOL' }, [railOf([['USDC', BASE, 0n]])])).toBe(
+      'unavailable',
+    );
   });
 
   it('takes a route of the scheme asked for, also where another comes before it', () => {
     const signedFirst = [railOf([['USDC', BASE, 0n]], 'exact'), ...rails];
-    const routeFor = (scheme?: Route['scheme']) => chooseRoute(signedFirst, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, scheme });
-    expect([routeFor(), routeFor('deposit')]).toMatchObject([{ route: { scheme: 'exact' } }, { route: { scheme: 'deposit' } }]);
+    const routeFor = (scheme?: Route['scheme']) =>
+      chooseRoute(signedFirst, { preferredCurrency: 'USDC', priceMicros: 100_000n, mayFallBack: true, scheme });
+    expect([routeFor(), routeFor('deposit')]).toMatchObject([
+      { route: { scheme: 'exact' } },
+      { route: { scheme: 'deposit' } },
+    ]);
     expect(choose({ scheme: 'exact' })).toBe('unavailable');
   });
 
   it('never chooses a route that the wish excludes or that does not carry the price', () => {
     const currencies = fc.constantFrom<Currency>('USDC', 'ETH', 'SOL');
     const chains = fc.constantFrom(BASE, DEVNET, 'eip155:1');
-    const someRails = fc.array(fc.array(fc.tuple(currencies, chains, fc.bigInt({ min: 0n, max: 4n })), { maxLength: 4 }).map((routes) => railOf(routes)), { maxLength: 2 });
+    const someRails = fc.array(
+      fc
+        .array(fc.tuple(currencies, chains, fc.bigInt({ min: 0n, max: 4n })), { maxLength: 4 })
+        .map((routes) => railOf(routes)),
+      { maxLength: 2 },
+    );
     const wishes = fc.record({
       originCurrency: fc.option(currencies, { nil: undefined }),
       originChainId: fc.option(chains, { nil: undefined }),
@@ -61,7 +98,12 @@ describe('chooseRoute', () => {
         const choice = chooseRoute(from, wish);
         const possible = from
           .flatMap((rail) => rail.routes())
-          .filter(({ currency, network, minimumMicros }) => (!wish.originChainId || network === wish.originChainId) && (!wish.originCurrency || currency === wish.originCurrency) && wish.priceMicros >= minimumMicros);
+          .filter(
+            ({ currency, network, minimumMicros }) =>
+              (!wish.originChainId || network === wish.originChainId) &&
+              (!wish.originCurrency || currency === wish.originCurrency) &&
+              wish.priceMicros >= minimumMicros,
+          );
         if (choice.kind === 'chosen') expect(possible).toContainEqual(choice.route);
         else if (wish.originCurrency || wish.originChainId || wish.mayFallBack) expect(possible).toEqual([]);
       }),

@@ -32,14 +32,25 @@ export function chooseRoute(rails: PaymentRail[], wish: RouteWish): RouteChoice 
   return { kind: candidates.length === 0 ? 'unavailable' : 'below_minimum' };
 }
 
-function candidatesFor(rails: PaymentRail[], { originCurrency, originChainId, preferredCurrency, mayFallBack, scheme }: RouteWish): RailRoute[] {
-  const options = rails.flatMap((rail) => rail.routes().map((route): RailRoute => ({ rail, route }))).filter(({ route }) => onChain(route, originChainId) && (scheme === undefined || route.scheme === scheme));
+function candidatesFor(
+  rails: PaymentRail[],
+  { originCurrency, originChainId, preferredCurrency, mayFallBack, scheme }: RouteWish,
+): RailRoute[] {
+  const options = rails
+    .flatMap((rail) => rail.routes().map((route): RailRoute => ({ rail, route })))
+    .filter(({ route }) => onChain(route, originChainId) && (scheme === undefined || route.scheme === scheme));
   const preferred = options.filter(({ route }) => route.currency === (originCurrency ?? preferredCurrency));
-  const others = options.filter((option) => !preferred.includes(option)).sort((a, b) => Number(a.route.minimumMicros - b.route.minimumMicros));
+  const others = options
+    .filter((option) => !preferred.includes(option))
+    .sort((a, b) => Number(a.route.minimumMicros - b.route.minimumMicros));
   const mayLeave = originCurrency === undefined && (originChainId !== undefined || mayFallBack);
   return mayLeave ? [...preferred, ...others] : preferred;
 }
 
 function onChain(route: Route, chainId: string | undefined): boolean {
-  return chainId === undefined || route.network === chainId || route.network.slice(route.network.indexOf(':') + 1) === chainId;
+  return (
+    chainId === undefined ||
+    route.network === chainId ||
+    route.network.slice(route.network.indexOf(':') + 1) === chainId
+  );
 }

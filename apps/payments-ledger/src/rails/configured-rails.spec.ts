@@ -3,7 +3,11 @@ import { paymentsLedgerConfig } from '../config.js';
 import { configuredRails } from './configured-rails.js';
 
 const bus = {} as MessageBus;
-const BY_X402 = { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453,eip155:137=https://a.test|https://b.test', PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x1111111111111111111111111111111111111111', PAYMENTS_LEDGER_X402_FACILITATOR_URL: 'https://facilitator.test' };
+const BY_X402 = {
+  PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453,eip155:137=https://a.test|https://b.test',
+  PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x1111111111111111111111111111111111111111',
+  PAYMENTS_LEDGER_X402_FACILITATOR_URL: 'https://facilitator.test',
+};
 const BY_RELAY = {
   PAYMENTS_LEDGER_RELAY_URL: 'https://api.testnets.relay.link',
   PAYMENTS_LEDGER_RELAY_API_KEY: 'key',
@@ -12,14 +16,21 @@ const BY_RELAY = {
 
 function railsOf(env: Record<string, string>) {
   const problems: string[] = [];
-  const config = paymentsLedgerConfig.parse({ PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...env }, problems);
+  const config = paymentsLedgerConfig.parse(
+    { PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...env },
+    problems,
+  );
   if (problems.length > 0) throw new Error(problems.join());
-  return configuredRails(config, bus).map((rail) => [rail.id, ...rail.routes().map(({ network, currency }) => `${network}:${currency}`)]);
+  return configuredRails(config, bus).map((rail) => [
+    rail.id,
+    ...rail.routes().map(({ network, currency }) => `${network}:${currency}`),
+  ]);
 }
 
 describe('live payments', () => {
   it('need a rail', () => {
-    for (const env of [{}, { ...BY_RELAY, PAYMENTS_LEDGER_RELAY_URL: '' }]) expect(() => railsOf({ ...env, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_MODE: live needs a payment rail');
+    for (const env of [{}, { ...BY_RELAY, PAYMENTS_LEDGER_RELAY_URL: '' }])
+      expect(() => railsOf({ ...env, PAYMENTS_MODE: 'live' })).toThrow('PAYMENTS_MODE: live needs a payment rail');
     expect(railsOf({ ...BY_RELAY, PAYMENTS_MODE: 'live' })).toHaveLength(1);
   });
 });
@@ -28,34 +39,92 @@ describe('the x402 rail', () => {
   it('is off until it is turned on, and takes USDC on its chains then, also where no RPC server is known', () => {
     expect(railsOf({})).toEqual([]);
     expect(railsOf({ ...BY_X402, PAYMENTS_MODE: 'live' })).toEqual([['x402', 'eip155:8453:USDC', 'eip155:137:USDC']]);
-    expect(railsOf({ ...BY_X402, PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114', PAYMENTS_LEDGER_X402_USDC: 'eip155:43114=0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e' })).toEqual([['x402', 'eip155:43114:USDC']]);
+    expect(
+      railsOf({
+        ...BY_X402,
+        PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114',
+        PAYMENTS_LEDGER_X402_USDC: 'eip155:43114=0xb97ef9ef8734c71904d8002f8b6bc66dd9c48a6e',
+      }),
+    ).toEqual([['x402', 'eip155:43114:USDC']]);
   });
 
   it.each([
-    ['nobody to be paid', { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '' }, 'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed'],
-    ['what is no address to be paid', { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x11' }, 'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: must be an EVM address'],
-    ['nobody who settles', { PAYMENTS_LEDGER_X402_FACILITATOR_URL: '' }, 'PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed'],
-    ['a chain that it should settle on and cannot reach', { PAYMENTS_LEDGER_X402_FACILITATOR_URL: '', PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${'1'.repeat(64)}` }, 'PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of eip155:8453'],
-    ['a chain whose USDC nobody knows', { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114' }, 'PAYMENTS_LEDGER_X402_USDC: names no contract on eip155:43114'],
+    [
+      'nobody to be paid',
+      { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '' },
+      'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed',
+    ],
+    [
+      'what is no address to be paid',
+      { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x11' },
+      'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: must be an EVM address',
+    ],
+    [
+      'nobody who settles',
+      { PAYMENTS_LEDGER_X402_FACILITATOR_URL: '' },
+      'PAYMENTS_LEDGER_X402_FACILITATOR_URL: is needed',
+    ],
+    [
+      'a chain that it should settle on and cannot reach',
+      { PAYMENTS_LEDGER_X402_FACILITATOR_URL: '', PAYMENTS_LEDGER_X402_FACILITATOR_KEY: `0x${'1'.repeat(64)}` },
+      'PAYMENTS_LEDGER_X402_CHAINS: names no RPC server of eip155:8453',
+    ],
+    [
+      'a chain whose USDC nobody knows',
+      { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:43114' },
+      'PAYMENTS_LEDGER_X402_USDC: names no contract on eip155:43114',
+    ],
     ['a chain that is none', { PAYMENTS_LEDGER_X402_CHAINS: 'base' }, 'PAYMENTS_LEDGER_X402_CHAINS: it is a list'],
-    ['three servers of a chain', { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453=https://a|https://b|https://c' }, 'PAYMENTS_LEDGER_X402_CHAINS: eip155:8453 takes one or two'],
+    [
+      'three servers of a chain',
+      { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453=https://a|https://b|https://c' },
+      'PAYMENTS_LEDGER_X402_CHAINS: eip155:8453 takes one or two',
+    ],
   ])('does not start with %s', (_name, env, problem) => expect(() => railsOf({ ...BY_X402, ...env })).toThrow(problem));
 });
 
 describe('the Relay rail', () => {
   it('is off until it is turned on, and has the usual routes then or those that are named', () => {
     expect(railsOf({})).toEqual([]);
-    expect(railsOf(BY_RELAY)).toEqual([['relay', 'eip155:8453:ETH', 'eip155:42161:USDC', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL']]);
-    expect(railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:11155111:ETH', PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:84532:USDC' })).toEqual([['relay', 'eip155:11155111:ETH']]);
-    expect(railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '', PAYMENTS_LEDGER_FEE_BPS: '0' })[0]![0]).toBe('relay');
+    expect(railsOf(BY_RELAY)).toEqual([
+      ['relay', 'eip155:8453:ETH', 'eip155:42161:USDC', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL'],
+    ]);
+    expect(
+      railsOf({
+        ...BY_RELAY,
+        PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:11155111:ETH',
+        PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:84532:USDC',
+      }),
+    ).toEqual([['relay', 'eip155:11155111:ETH']]);
+    expect(railsOf({ ...BY_RELAY, PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '', PAYMENTS_LEDGER_FEE_BPS: '0' })[0]![0]).toBe(
+      'relay',
+    );
   });
 
   it.each([
     ['no key', { PAYMENTS_LEDGER_RELAY_API_KEY: '' }, 'PAYMENTS_LEDGER_RELAY_API_KEY: is needed'],
-    ['nobody for the fee', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '' }, 'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed'],
+    [
+      'nobody for the fee',
+      { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '' },
+      'PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: is needed',
+    ],
     ['a fee for what is no address', { PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x22' }, 'must be an EVM address'],
-    ['a route that ends where it begins', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:USDC' }, 'PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION'],
-    ['a route nobody knows', { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:DOGE' }, 'PAYMENTS_LEDGER_RELAY_ROUTES: it is a list'],
-    ['sellers paid in what has a rate', { PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:8453:ETH' }, 'PAYMENTS_LEDGER_RELAY_DESTINATION: must be USDC'],
-  ])('does not start with %s', (_name, env, problem) => expect(() => railsOf({ ...BY_RELAY, ...env })).toThrow(problem));
+    [
+      'a route that ends where it begins',
+      { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:USDC' },
+      'PAYMENTS_LEDGER_RELAY_ROUTES: names PAYMENTS_LEDGER_RELAY_DESTINATION',
+    ],
+    [
+      'a route nobody knows',
+      { PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:DOGE' },
+      'PAYMENTS_LEDGER_RELAY_ROUTES: it is a list',
+    ],
+    [
+      'sellers paid in what has a rate',
+      { PAYMENTS_LEDGER_RELAY_DESTINATION: 'eip155:8453:ETH' },
+      'PAYMENTS_LEDGER_RELAY_DESTINATION: must be USDC',
+    ],
+  ])('does not start with %s', (_name, env, problem) =>
+    expect(() => railsOf({ ...BY_RELAY, ...env })).toThrow(problem),
+  );
 });

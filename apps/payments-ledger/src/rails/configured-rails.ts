@@ -9,24 +9,40 @@ import { X402Rail } from './x402/x402.rail.js';
 import { chainsOf, type X402Chain } from './x402/x402-settings.js';
 
 /** The rails that an operator's variables turn on. */
-export const configuredRails = (config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [...x402Rails(config), ...relayRails(config, bus)];
+export const configuredRails = (config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [
+  ...x402Rails(config),
+  ...relayRails(config, bus),
+];
 
 function x402Rails(config: PaymentsLedgerConfig): PaymentRail[] {
   const { x402Chains, x402PayToAddress: payTo, minimumX402Micros, x402RpcTimeoutMs: requestTimeoutMs } = config;
   if (!x402Chains || !payTo) return [];
   const chains = chainsOf(x402Chains, config.x402Usdc);
   const facilitator = facilitatorOf(config, chains);
-  return facilitator ? [new X402Rail({ payTo, chains, minimumMicros: BigInt(minimumX402Micros), facilitator, requestTimeoutMs })] : [];
+  return facilitator
+    ? [new X402Rail({ payTo, chains, minimumMicros: BigInt(minimumX402Micros), facilitator, requestTimeoutMs })]
+    : [];
 }
 
 function facilitatorOf(config: PaymentsLedgerConfig, chains: X402Chain[]): Facilitator | undefined {
-  if (config.facilitatorUrl) return new HttpFacilitator({ url: config.facilitatorUrl, apiKey: config.facilitatorApiKey, timeoutMs: config.facilitatorTimeoutMs });
+  if (config.facilitatorUrl)
+    return new HttpFacilitator({
+      url: config.facilitatorUrl,
+      apiKey: config.facilitatorApiKey,
+      timeoutMs: config.facilitatorTimeoutMs,
+    });
   return config.facilitatorKey ? new LocalFacilitator(chains, config.facilitatorKey) : undefined;
 }
 
 /** Last: a transfer between two wallets of one chain costs less than one that is carried. */
 function relayRails(config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] {
-  const { relayUrl: url, relayApiKey: apiKey, relayRoutes: routes, relayDestination: destination, relayFeeRecipient: feeRecipient } = config;
+  const {
+    relayUrl: url,
+    relayApiKey: apiKey,
+    relayRoutes: routes,
+    relayDestination: destination,
+    relayFeeRecipient: feeRecipient,
+  } = config;
   if (!url || !apiKey) return [];
   return [
     new RelayRail(

@@ -13,7 +13,8 @@ export function exactRoutes(rails: PaymentRail[]): ExactRoute[] {
   for (const rail of rails) {
     if (!rail.exact) continue;
     for (const { unitPriceMicros, ...route } of rail.routes()) {
-      if (route.currency === 'USDC' && unitPriceMicros !== null && !routes.has(route.network)) routes.set(route.network, { rail, exact: rail.exact, route: { ...route, unitPriceMicros, scheme: 'exact' } });
+      if (route.currency === 'USDC' && unitPriceMicros !== null && !routes.has(route.network))
+        routes.set(route.network, { rail, exact: rail.exact, route: { ...route, unitPriceMicros, scheme: 'exact' } });
     }
   }
   return [...routes.values()];

@@ -92,7 +92,10 @@ export interface PaymentRail {
 }
 
 /** A USD price in a route's base units, rounded up so that what arrives always covers the price. */
-export function baseUnitsOf(price: Micros, { decimals, unitPriceMicros }: { decimals: number; unitPriceMicros: Micros }): bigint {
+export function baseUnitsOf(
+  price: Micros,
+  { decimals, unitPriceMicros }: { decimals: number; unitPriceMicros: Micros },
+): bigint {
   return (price * 10n ** BigInt(decimals) + unitPriceMicros - 1n) / unitPriceMicros;
 }
 

@@ -9,14 +9,20 @@ const cancel = sql(
   'subscriptions.cancel',
   `UPDATE subscriptions s SET status = 'cancelled', ended_at = now() WHERE s.id = $1 AND s.consumer_id = $2 AND ${STATUS_NOW} = 'active' RETURNING s.id`,
 );
-const find = sql('subscriptions.find-to-cancel', `SELECT s.consumer_id, s.seller_id, ${STATUS_NOW} AS status FROM subscriptions s WHERE s.id = $1`);
+const find = sql(
+  'subscriptions.find-to-cancel',
+  `SELECT s.consumer_id, s.seller_id, ${STATUS_NOW} AS status FROM subscriptions s WHERE s.id = $1`,
+);
 
 /** Ends a subscription at once, for its subscriber alone. One statement; a second to say why not. */
 @Injectable()
 export class CancelSubscription {
   constructor(private readonly database: Database) {}
 
-  async execute({ subscriptionId }: InputOf<typeof cancelSubscription>, call: Call): Promise<OutputOf<typeof cancelSubscription>> {
+  async execute(
+    { subscriptionId }: InputOf<typeof cancelSubscription>,
+    call: Call,
+  ): Promise<OutputOf<typeof cancelSubscription>> {
     const { accountId } = principalOf(call);
     const [cancelled] = await this.database.query(cancel, [subscriptionId, accountId]);
     if (!cancelled) await this.assertCancelled(subscriptionId, accountId);
@@ -25,7 +31,9 @@ export class CancelSubscription {
 
   /** The seller knows whom it sells to; to anybody else there is no such subscription. */
   private async assertCancelled(subscriptionId: string, accountId: string): Promise<void> {
-    const [row] = await this.database.query<Pick<SubscriptionRow, 'consumer_id' | 'seller_id' | 'status'>>(find, [subscriptionId]);
+    const [row] = await this.database.query<Pick<SubscriptionRow, 'consumer_id' | 'seller_id' | 'status'>>(find, [
+      subscriptionId,
+    ]);
     if (row?.seller_id === accountId) throw refuse(cancelSubscription, 'not_subscriber', {});
     if (row?.consumer_id !== accountId) throw refuse(cancelSubscription, 'subscription_not_found', {});
     if (row.status !== 'cancelled') throw refuse(cancelSubscription, 'subscription_expired', {});

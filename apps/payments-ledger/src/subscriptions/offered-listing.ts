@@ -20,7 +20,8 @@ export class OfferedListing {
     if (offering?.sellerId === buyerId) throw refuse(subscribe, 'own_listing', {});
     if (offering?.status !== 'active') throw refuse(subscribe, 'listing_not_found', {});
     const { pricingModel } = offering;
-    if (pricingModel === 'per_call') throw refuse(subscribe, 'listing_per_call', { replacement: `POST /gateway/${offering.slug}` });
+    if (pricingModel === 'per_call')
+      throw refuse(subscribe, 'listing_per_call', { replacement: `POST /gateway/${offering.slug}` });
     return { ...offering, pricingModel };
   }
 

@@ -38,8 +38,16 @@ export class Subscribe {
     return kept ? this.database.transaction(start) : this.idempotency.run(subscribe, call, start);
   }
 
-  private async askFor(listing: SubscribableListing, originCurrency: Currency | undefined, call: Call): Promise<Output> {
-    const subscriptionId = await this.subscriptions.activeId(this.database, principalOf(call).accountId, listing.listingId);
+  private async askFor(
+    listing: SubscribableListing,
+    originCurrency: Currency | undefined,
+    call: Call,
+  ): Promise<Output> {
+    const subscriptionId = await this.subscriptions.activeId(
+      this.database,
+      principalOf(call).accountId,
+      listing.listingId,
+    );
     if (subscriptionId) throw refuse(subscribe, 'already_subscribed', { subscription_id: subscriptionId });
     return { outcome: 'payment_required', payment: await this.offers.make(listing, originCurrency, call) };
   }
@@ -47,8 +55,14 @@ export class Subscribe {
   private async start(tx: Tx, listing: SubscribableListing, call: Call): Promise<Output> {
     const consumerId = principalOf(call).accountId;
     const { listingId, name, slug, sellerId, pricingModel } = listing;
-    const started = await this.subscriptions.start(tx, { consumerId, sellerId, listing: { id: listingId, name, slug }, pricingModel, priceMicros: 0n, paymentId: null }, call);
+    const started = await this.subscriptions.start(
+      tx,
+      { consumerId, sellerId, listing: { id: listingId, name, slug }, pricingModel, priceMicros: 0n, paymentId: null },
+      call,
+    );
     if (started) return { outcome: 'subscribed', subscription: toSubscriptionView(started) };
-    throw refuse(subscribe, 'already_subscribed', { subscription_id: (await this.subscriptions.activeId(tx, consumerId, listingId))! });
+    throw refuse(subscribe, 'already_subscribed', {
+      subscription_id: (await this.subscriptions.activeId(tx, consumerId, listingId))!,
+    });
   }
 }

@@ -28,15 +28,39 @@ export class SubscriptionOffers {
   ) {}
 
   /** The same one for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
-  async make(listing: SubscribableListing, originCurrency: Currency | undefined, call: Call): Promise<SubscriptionOffer> {
+  async make(
+    listing: SubscribableListing,
+    originCurrency: Currency | undefined,
+    call: Call,
+  ): Promise<SubscriptionOffer> {
     invariant(listing.pricingModel !== 'free', 'what is free is not offered for money');
-    const thing = { purpose: 'subscription', gateway_request_id: null, body_digest: null, pricing_model: listing.pricingModel } as const;
-    return this.toView(await this.offers.make({ buyerId: principalOf(call).accountId, listing, priceMicros: BigInt(listing.priceMicros), originCurrency, thing }, call));
+    const thing = {
+      purpose: 'subscription',
+      gateway_request_id: null,
+      body_digest: null,
+      pricing_model: listing.pricingModel,
+    } as const;
+    return this.toView(
+      await this.offers.make(
+        {
+          buyerId: principalOf(call).accountId,
+          listing,
+          priceMicros: BigInt(listing.priceMicros),
+          originCurrency,
+          thing,
+        },
+        call,
+      ),
+    );
   }
 
   /** The buyer's latest one that can still be paid, on whatever route. */
   async live({ listingId, pricingModel }: SubscribableListing, call: Call): Promise<SubscriptionOffer | undefined> {
-    const [row] = await this.database.query<PaymentRow>(findLive, [principalOf(call).accountId, listingId, pricingModel]);
+    const [row] = await this.database.query<PaymentRow>(findLive, [
+      principalOf(call).accountId,
+      listingId,
+      pricingModel,
+    ]);
     return row && this.toView(row);
   }
 

@@ -1,5 +1,13 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import {
+  cancelSubscription,
+  createPayment,
+  getPayment,
+  getSubscription,
+  listSubscriptions,
+  subscribe,
+  verifyPayment,
+} from '@market/contracts/payments-ledger';
 import { HandleRequest, type Call } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { PaymentQuery } from '../payments/payment.query.js';
@@ -52,7 +60,10 @@ export class SubscriptionsMessageController {
   }
 
   @HandleRequest(cancelSubscription)
-  cancelSubscription(input: InputOf<typeof cancelSubscription>, call: Call): Promise<OutputOf<typeof cancelSubscription>> {
+  cancelSubscription(
+    input: InputOf<typeof cancelSubscription>,
+    call: Call,
+  ): Promise<OutputOf<typeof cancelSubscription>> {
     return this.cancelSubscriptionUseCase.execute(input, call);
   }
 }

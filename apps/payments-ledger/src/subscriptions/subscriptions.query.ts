@@ -6,16 +6,25 @@ import { Injectable } from '@nestjs/common';
 import { STATUS_NOW, subscriptionColumns, toSubscriptionRecord, type SubscriptionRow } from './subscription.js';
 
 const matching = `FROM subscriptions s WHERE s.consumer_id = $1 AND ($2::text = 'all' OR ${STATUS_NOW} = $2)`;
-const list = sql('subscriptions.list', `SELECT ${subscriptionColumns} ${matching} ORDER BY s.created_at DESC, s.id DESC LIMIT $3 OFFSET $4`);
+const list = sql(
+  'subscriptions.list',
+  `SELECT ${subscriptionColumns} ${matching} ORDER BY s.created_at DESC, s.id DESC LIMIT $3 OFFSET $4`,
+);
 const count = sql('subscriptions.count', `SELECT count(*)::int AS total ${matching}`);
-const find = sql('subscriptions.find', `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.id = $1 AND s.consumer_id = $2`);
+const find = sql(
+  'subscriptions.find',
+  `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.id = $1 AND s.consumer_id = $2`,
+);
 
 /** What the caller subscribes to; a subscription is nobody else's to see. */
 @Injectable()
 export class SubscriptionsQuery {
   constructor(private readonly database: Database) {}
 
-  async list({ status, page, limit }: InputOf<typeof listSubscriptions>, call: Call): Promise<OutputOf<typeof listSubscriptions>> {
+  async list(
+    { status, page, limit }: InputOf<typeof listSubscriptions>,
+    call: Call,
+  ): Promise<OutputOf<typeof listSubscriptions>> {
     const { accountId } = principalOf(call);
     const [rows, [counted]] = await Promise.all([
       this.database.query<SubscriptionRow>(list, [accountId, status, limit, (page - 1) * limit]),
@@ -24,7 +33,10 @@ export class SubscriptionsQuery {
     return { items: rows.map(toSubscriptionRecord), total: counted!.total };
   }
 
-  async get({ subscriptionId }: InputOf<typeof getSubscription>, call: Call): Promise<OutputOf<typeof getSubscription>> {
+  async get(
+    { subscriptionId }: InputOf<typeof getSubscription>,
+    call: Call,
+  ): Promise<OutputOf<typeof getSubscription>> {
     const [row] = await this.database.query<SubscriptionRow>(find, [subscriptionId, principalOf(call).accountId]);
     if (!row) throw refuse(getSubscription, 'subscription_not_found', {});
     return toSubscriptionRecord(row);

@@ -29,7 +29,10 @@ const insert = sql(
    ON CONFLICT (consumer_id, listing_id) WHERE status = 'active' DO NOTHING
    RETURNING ${subscriptionColumns}`,
 );
-const findActive = sql('subscriptions.find-active', `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`);
+const findActive = sql(
+  'subscriptions.find-active',
+  `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
+);
 
 /** Where subscriptions begin. At most one of a consumer and a listing is active: an index of the database holds all processes to it. */
 @Injectable()
@@ -37,12 +40,35 @@ export class Subscriptions {
   constructor(private readonly outbox: Outbox) {}
 
   /** The subscription and its event, in three statements. @returns undefined when there is an active one already. */
-  async start(tx: Tx, wanted: NewSubscription, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<SubscriptionRow | undefined> {
+  async start(
+    tx: Tx,
+    wanted: NewSubscription,
+    call: Pick<Call, 'requestId' | 'traceparent'>,
+  ): Promise<SubscriptionRow | undefined> {
     const { consumerId, sellerId, listing, pricingModel, priceMicros, paymentId } = wanted;
     await tx.query(makeRoom, [consumerId, listing.id]);
-    const [started] = await tx.query<SubscriptionRow>(insert, [newId(), consumerId, sellerId, listing.id, listing.name, listing.slug, pricingModel, priceMicros, paymentId]);
+    const [started] = await tx.query<SubscriptionRow>(insert, [
+      newId(),
+      consumerId,
+      sellerId,
+      listing.id,
+      listing.name,
+      listing.slug,
+      pricingModel,
+      priceMicros,
+      paymentId,
+    ]);
     if (!started) return undefined;
-    const payload = { subscriptionId: started.id, paymentId, consumerId, sellerId, listingId: listing.id, pricingModel, grossMicros: priceMicros.toString(), startedAt: started.created_at.toISOString() };
+    const payload = {
+      subscriptionId: started.id,
+      paymentId,
+      consumerId,
+      sellerId,
+      listingId: listing.id,
+      pricingModel,
+      grossMicros: priceMicros.toString(),
+      startedAt: started.created_at.toISOString(),
+    };
     await this.outbox.add(tx, subscriptionStarted, payload, call);
     return started;
   }

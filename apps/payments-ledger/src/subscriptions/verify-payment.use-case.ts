@@ -10,7 +10,16 @@ import { ObservePayment, type LockedPayment } from '../payments/observe-payment.
 import { mayGetMoney } from '../payments/payment-state.js';
 import { PaySandbox } from '../payments/pay-sandbox.use-case.js';
 import { receiptsOf } from '../payments/receipt.js';
-import { feesOf, isForSubscription, owedMicros, paymentColumns, requirementsOf, splitOf, type PaymentRow, type SubscriptionPaymentRow } from '../payments/payment.js';
+import {
+  feesOf,
+  isForSubscription,
+  owedMicros,
+  paymentColumns,
+  requirementsOf,
+  splitOf,
+  type PaymentRow,
+  type SubscriptionPaymentRow,
+} from '../payments/payment.js';
 import { OfferedListing } from './offered-listing.js';
 import { subscriptionColumns, toSubscriptionView, type SubscriptionRow } from './subscription.js';
 import { Subscriptions } from './subscriptions.js';
@@ -20,7 +29,10 @@ type Input = InputOf<typeof verifyPayment>;
 type Output = OutputOf<typeof verifyPayment>;
 
 const find = sql('payments.find-to-verify', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
-const findStarted = sql('subscriptions.of-payment', `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.payment_id = $1`);
+const findStarted = sql(
+  'subscriptions.of-payment',
+  `SELECT ${subscriptionColumns} FROM subscriptions s WHERE s.payment_id = $1`,
+);
 const complete = sql(
   'payments.complete-subscription',
   `WITH completed AS (
@@ -54,22 +66,32 @@ export class VerifyPayment {
   async execute(input: Input, call: Call): Promise<Output> {
     const payment = await this.findOwn(input, call);
     const { payment: looked, missing } = await this.look(payment, input, call);
-    if (looked.transaction_hash !== null && input.transactionHash !== undefined && !isSame(input.transactionHash, looked.transaction_hash)) {
+    if (
+      looked.transaction_hash !== null &&
+      input.transactionHash !== undefined &&
+      !isSame(input.transactionHash, looked.transaction_hash)
+    ) {
       throw mismatch('transactionHash', 'is not the transaction that paid; leave it out or correct it');
     }
     if (looked.state !== 'verified') return this.explain(looked, missing);
-    if (!(await this.listings.isActive(looked.listing_id, call))) throw refuse(verifyPayment, 'listing_unavailable', { retry_until: looked.retry_until!.toISOString() });
+    if (!(await this.listings.isActive(looked.listing_id, call)))
+      throw refuse(verifyPayment, 'listing_unavailable', { retry_until: looked.retry_until!.toISOString() });
     const refused = await this.database.transaction((tx) => this.start(tx, looked.id, call));
     if (refused) throw refused;
     return this.explain(await this.find(looked.id));
   }
 
   /** @throws Refusal where it is not the caller's, not a subscription's, or what was sent speaks of another. */
-  private async findOwn({ paymentId, relayRequestId, scheme, network }: Input, call: Call): Promise<SubscriptionPaymentRow> {
+  private async findOwn(
+    { paymentId, relayRequestId, scheme, network }: Input,
+    call: Call,
+  ): Promise<SubscriptionPaymentRow> {
     const [row] = await this.database.query<PaymentRow>(find, [paymentId]);
     if (row?.buyer_id !== principalOf(call).accountId) throw refuse(verifyPayment, 'payment_not_found', {});
-    if (!isForSubscription(row)) throw refuse(verifyPayment, 'payment_of_call', { relay_request_id: row.relay_request_id });
-    if (relayRequestId !== undefined && relayRequestId !== row.relay_request_id) throw mismatch('relay_request_id', 'is that of another payment');
+    if (!isForSubscription(row))
+      throw refuse(verifyPayment, 'payment_of_call', { relay_request_id: row.relay_request_id });
+    if (relayRequestId !== undefined && relayRequestId !== row.relay_request_id)
+      throw mismatch('relay_request_id', 'is that of another payment');
     if (scheme !== undefined && scheme !== row.scheme) throw mismatch('scheme', `must be ${row.scheme}`);
     if (network !== undefined && network !== row.network) throw mismatch('network', `must be ${row.network}`);
     return row;
@@ -77,7 +99,8 @@ export class VerifyPayment {
 
   private async look(payment: SubscriptionPaymentRow, { payload }: Input, call: Call): Promise<Looked> {
     if (payload !== undefined) {
-      if (payment.rail !== this.paySandbox.railId) throw mismatch('payload', `is not taken by payments of ${payment.rail}; send relay_request_id`);
+      if (payment.rail !== this.paySandbox.railId)
+        throw mismatch('payload', `is not taken by payments of ${payment.rail}; send relay_request_id`);
       const read = readSandboxPayload(payment, payload);
       if ('problem' in read) throw mismatch('payload', read.problem);
       if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, call);
@@ -92,17 +115,41 @@ export class VerifyPayment {
     const { buyer_id: consumerId, seller_id: sellerId } = payment;
     if (payment.retry_until! <= payment.as_of) return this.oweBack(tx, payment, call);
     const listing = { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug };
-    const started = await this.subscriptions.start(tx, { consumerId, sellerId, listing, pricingModel: payment.pricing_model, priceMicros: BigInt(payment.gross_micros), paymentId }, call);
+    const started = await this.subscriptions.start(
+      tx,
+      {
+        consumerId,
+        sellerId,
+        listing,
+        pricingModel: payment.pricing_model,
+        priceMicros: BigInt(payment.gross_micros),
+        paymentId,
+      },
+      call,
+    );
     if (!started) return this.oweBack(tx, payment, call);
     const at = payment.as_of;
     const { buyer, seller } = receiptsOf(payment, at);
-    await this.journal.record(tx, [{ entry: subscriptionStarted({ paymentId, buyerId: consumerId, sellerId, money: splitOf(payment) }), payment, sale: { payer: null, buyer, seller } }], at);
+    await this.journal.record(
+      tx,
+      [
+        {
+          entry: subscriptionStarted({ paymentId, buyerId: consumerId, sellerId, money: splitOf(payment) }),
+          payment,
+          sale: { payer: null, buyer, seller },
+        },
+      ],
+      at,
+    );
     await tx.query(complete, [paymentId, at, buyer.id, buyer.recipient_id, seller.id, seller.recipient_id]);
     return undefined;
   }
 
   private async oweBack(tx: Tx, payment: LockedPayment, call: Call): Promise<Refusal | undefined> {
-    const received = { receivedBaseUnits: BigInt(payment.received_base_units), transactionHash: payment.transaction_hash };
+    const received = {
+      receivedBaseUnits: BigInt(payment.received_base_units),
+      transactionHash: payment.transaction_hash,
+    };
     await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), call);
     const active = await this.subscriptions.activeId(tx, payment.buyer_id, payment.listing_id);
     return active === undefined ? undefined : refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
@@ -121,7 +168,11 @@ export class VerifyPayment {
       case 'underpaid': {
         const received = BigInt(row.received_base_units);
         const missing = BigInt(row.amount_base_units) - received;
-        throw refuse(verifyPayment, 'payment_underpaid', { received: formatDecimal(received, row.decimals), missing: formatDecimal(missing, row.decimals), currency: row.currency });
+        throw refuse(verifyPayment, 'payment_underpaid', {
+          received: formatDecimal(received, row.decimals),
+          missing: formatDecimal(missing, row.decimals),
+          currency: row.currency,
+        });
       }
       case 'expired':
         throw refuse(verifyPayment, 'payment_expired', {});
@@ -134,7 +185,13 @@ export class VerifyPayment {
         throw refuse(verifyPayment, 'payment_refund_due', { status: row.state, amount: usdNumber(owedMicros(row)) });
       default:
         if (missing === 'unpaid') throw refuse(verifyPayment, 'payment_unpaid', {});
-        return { outcome: 'pending', paymentId: row.id, relayRequestId: row.relay_request_id, retryAfterSeconds: RETRY_SECONDS, reason: missing };
+        return {
+          outcome: 'pending',
+          paymentId: row.id,
+          relayRequestId: row.relay_request_id,
+          retryAfterSeconds: RETRY_SECONDS,
+          reason: missing,
+        };
     }
   }
 
@@ -145,9 +202,17 @@ export class VerifyPayment {
     return {
       outcome: 'completed',
       subscription: toSubscriptionView({ ...started, status: 'active' }),
-      payment: { payment_id: row.id, requirements: requirementsOf(row), fees: feesOf(row), status: 'completed', transaction_hash: row.transaction_hash ?? '', completed_at: row.completed_at.toISOString() },
+      payment: {
+        payment_id: row.id,
+        requirements: requirementsOf(row),
+        fees: feesOf(row),
+        status: 'completed',
+        transaction_hash: row.transaction_hash ?? '',
+        completed_at: row.completed_at.toISOString(),
+      },
     };
   }
 }
 
-const mismatch = (field: string, problem: string): Refusal => refuse(verifyPayment, 'payment_mismatch', { field, problem });
+const mismatch = (field: string, problem: string): Refusal =>
+  refuse(verifyPayment, 'payment_mismatch', { field, problem });

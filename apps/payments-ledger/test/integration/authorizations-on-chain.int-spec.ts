@@ -13,7 +13,15 @@ const SOMEBODY: Address = '0x2222222222222222222222222222222222222222';
 interface Held {
   held: HeldAuthorization;
   asked: ExactRequirements;
-  use: readonly [from: Address, to: Address, value: bigint, validAfter: bigint, validBefore: bigint, nonce: Hex, signature: Hex];
+  use: readonly [
+    from: Address,
+    to: Address,
+    value: bigint,
+    validAfter: bigint,
+    validBefore: bigint,
+    nonce: Hex,
+    signature: Hex,
+  ];
 }
 
 describe('what became of an authorization', () => {
@@ -32,7 +40,10 @@ describe('what became of an authorization', () => {
   afterAll(() => Promise.all([world.stop(), behind.stop()]));
 
   /** Good for five minutes of the chain's own time. */
-  const sign = async ({ payTo = PAY_TO, nonce = bytesToHex(randomBytes(32)) }: { payTo?: Address; nonce?: Hex } = {}): Promise<Held> => {
+  const sign = async ({
+    payTo = PAY_TO,
+    nonce = bytesToHex(randomBytes(32)),
+  }: { payTo?: Address; nonce?: Hex } = {}): Promise<Held> => {
     const { timestamp } = await world.node.request<{ timestamp: Hex }>('eth_getBlockByNumber', ['latest', false]);
     const validBefore = BigInt(timestamp) + 300n;
     const signature = await world.payerAccount.signTypedData({
@@ -42,14 +53,25 @@ describe('what became of an authorization', () => {
       message: { from: world.payer, to: payTo, value: 250_000n, validAfter: 0n, validBefore, nonce },
     });
     return {
-      asked: { scheme: 'exact', network: 'eip155:31337', amount: '250000', asset: usdc, payTo, maxTimeoutSeconds: 300, extra: { name: 'USDC', version: '2', relayRequestId: bytesToHex(randomBytes(32)) } },
+      asked: {
+        scheme: 'exact',
+        network: 'eip155:31337',
+        amount: '250000',
+        asset: usdc,
+        payTo,
+        maxTimeoutSeconds: 300,
+        extra: { name: 'USDC', version: '2', relayRequestId: bytesToHex(randomBytes(32)) },
+      },
       held: { payer: world.payer, nonce, validBefore, heldAt: new Date(Number(timestamp) * 1_000) },
       use: [world.payer, payTo, 250_000n, 0n, validBefore, nonce, signature],
     };
   };
-  const chainOf = (...rpcUrls: string[]) => new AuthorizationsOnChain({ network: 'eip155:31337', chainId: 31_337, usdc, rpcUrls }, 5_000);
-  const outcomeOf = ({ held, asked }: Held, authorizations = chainOf(world.node.url)) => authorizations.settlementOf(held, asked);
-  const using = ({ use }: Held): Hex => encodeFunctionData({ abi: testAbi, functionName: 'transferWithAuthorization', args: use });
+  const chainOf = (...rpcUrls: string[]) =>
+    new AuthorizationsOnChain({ network: 'eip155:31337', chainId: 31_337, usdc, rpcUrls }, 5_000);
+  const outcomeOf = ({ held, asked }: Held, authorizations = chainOf(world.node.url)) =>
+    authorizations.settlementOf(held, asked);
+  const using = ({ use }: Held): Hex =>
+    encodeFunctionData({ abi: testAbi, functionName: 'transferWithAuthorization', args: use });
 
   it('is settled by the transaction in which it brought its amount to its recipient, whoever sent that', async () => {
     const signed = await sign();
@@ -70,17 +92,34 @@ describe('what became of an authorization', () => {
 
   it.each<[string, string, (signed: Held) => Promise<unknown>]>([
     ['it was never used', 'authorization_expired', () => Promise.resolve()],
-    ['its payer took it back', 'invalid_exact_evm_nonce_already_used', ({ held }) => world.send(usdc, 'cancelAuthorization', [held.nonce])],
-    ['its payer paid somebody else under its nonce', 'invalid_exact_evm_nonce_already_used', async ({ held }) => world.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce })).use)],
+    [
+      'its payer took it back',
+      'invalid_exact_evm_nonce_already_used',
+      ({ held }) => world.send(usdc, 'cancelAuthorization', [held.nonce]),
+    ],
+    [
+      'its payer paid somebody else under its nonce',
+      'invalid_exact_evm_nonce_already_used',
+      async ({ held }) =>
+        world.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce })).use),
+    ],
     [
       'its nonce paid somebody else, in one transaction with an authorization that pays its recipient as much',
       'invalid_exact_evm_nonce_already_used',
-      async ({ held }) => world.send(batch, 'all', [usdc, [using(await sign({ payTo: SOMEBODY, nonce: held.nonce })), using(await sign())]]),
+      async ({ held }) =>
+        world.send(batch, 'all', [
+          usdc,
+          [using(await sign({ payTo: SOMEBODY, nonce: held.nonce })), using(await sign())],
+        ]),
     ],
     [
       'the same came in the other order',
       'invalid_exact_evm_nonce_already_used',
-      async ({ held }) => world.send(batch, 'all', [usdc, [using(await sign()), using(await sign({ payTo: SOMEBODY, nonce: held.nonce }))]]),
+      async ({ held }) =>
+        world.send(batch, 'all', [
+          usdc,
+          [using(await sign()), using(await sign({ payTo: SOMEBODY, nonce: held.nonce }))],
+        ]),
     ],
   ])('is open as long as it may be used, and then refused for good, where %s', async (_where, reason, happen) => {
     const signed = await sign();
@@ -98,13 +137,21 @@ describe('what became of an authorization', () => {
     const signed = await sign();
     const transactionHash = await world.send(usdc, 'transferWithAuthorization', signed.use);
     expect(await outcomeOf(signed, chainOf(world.node.url, behind.node.url))).toBeNull();
-    expect(await outcomeOf(signed, chainOf(world.node.url, world.node.url))).toEqual({ settled: true, transactionHash });
+    expect(await outcomeOf(signed, chainOf(world.node.url, world.node.url))).toEqual({
+      settled: true,
+      transactionHash,
+    });
   });
 
   it('is not known where a server is away, serves another chain, or none is configured', async () => {
     const signed = await sign();
     await expect(outcomeOf(signed, chainOf(world.node.url, 'http://127.0.0.1:9'))).rejects.toThrow();
-    await expect(outcomeOf(signed, new AuthorizationsOnChain({ network: 'eip155:8453', chainId: 8_453, usdc, rpcUrls: [world.node.url] }, 5_000))).rejects.toThrow('serves chain 31337');
+    await expect(
+      outcomeOf(
+        signed,
+        new AuthorizationsOnChain({ network: 'eip155:8453', chainId: 8_453, usdc, rpcUrls: [world.node.url] }, 5_000),
+      ),
+    ).rejects.toThrow('serves chain 31337');
     await expect(outcomeOf(signed, chainOf())).rejects.toThrow('no RPC server of eip155:31337 is configured');
   });
 });

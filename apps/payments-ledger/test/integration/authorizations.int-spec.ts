@@ -9,7 +9,18 @@ import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { Facilitator, onTheWire, type Settlement } from '../../src/rails/x402/facilitator.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
-import { as, asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claimed, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+import {
+  as,
+  asClaimed,
+  digestOf,
+  newOrder,
+  reasonOf,
+  startLedger,
+  type Claimed,
+  type LedgerWorld,
+  type Offered,
+  type Order,
+} from '../support/ledger-world.js';
 import { ledgerParts } from '../support/parts.js';
 import { movedTo, signed as signedBy } from '../support/signed-payload.js';
 
@@ -18,7 +29,8 @@ beforeEach(() => {
   payer = privateKeyToAccount(generatePrivateKey());
 });
 
-const signed = (offered: Offered, changes?: Record<string, unknown>): Promise<string> => signedBy(offered, payer, changes);
+const signed = (offered: Offered, changes?: Record<string, unknown>): Promise<string> =>
+  signedBy(offered, payer, changes);
 
 describe('a payment by signed authorization', () => {
   let world: LedgerWorld;
@@ -30,33 +42,55 @@ describe('a payment by signed authorization', () => {
     await world.stop();
   });
 
-  const claimWith = async (order: Order, offered: Offered, authorization: string) => world.claim(order, offered, { authorization });
-  const held = async (order = newOrder()): Promise<{ order: Order; offered: Offered; claim: Claimed; authorization: string }> => {
+  const claimWith = async (order: Order, offered: Offered, authorization: string) =>
+    world.claim(order, offered, { authorization });
+  const held = async (
+    order = newOrder(),
+  ): Promise<{ order: Order; offered: Offered; claim: Claimed; authorization: string }> => {
     const offered = await world.quote(order);
     const authorization = await signed(offered);
     return { order, offered, claim: asClaimed(await claimWith(order, offered, authorization)), authorization };
   };
-  const transfersFor = async (paymentId: string): Promise<number> => (await world.db.inspect(`SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`)).length;
+  const transfersFor = async (paymentId: string): Promise<number> =>
+    (await world.db.inspect(`SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`))
+      .length;
 
   it('is claimed without any money moved, and moves it when the answer is settled, once', async () => {
     const { order, offered, claim } = await held();
     expect(claim).toMatchObject({ fence: 1, transactionHash: null });
     expect(await transfersFor(claim.paymentId)).toBe(0);
     const settled = await world.settle(claim);
-    expect(settled.transfer).toEqual({ transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: payer.address.toLowerCase(), receipt: expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/) as string });
+    expect(settled.transfer).toEqual({
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+      network: 'eip155:84532',
+      payer: payer.address.toLowerCase(),
+      receipt: expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/) as string,
+    });
     expect(await world.settle(claim)).toEqual(settled);
     expect(await transfersFor(claim.paymentId)).toBe(1);
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId, transfer: settled.transfer });
-    expect((await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId)).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
+    expect(await world.claim(order, offered)).toEqual({
+      outcome: 'completed',
+      gatewayRequestId: claim.gatewayRequestId,
+      transfer: settled.transfer,
+    });
+    expect(
+      (await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId),
+    ).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
   });
 
   it('is signed for anew only from books that are as they were recorded', async () => {
     const { claim } = await held();
     const settled = await world.settle(claim);
-    const rewrite = (address: string) => world.db.inspect('UPDATE payments_ledger.authorizations SET payer = $1 WHERE payment_id = $2', [address, claim.paymentId]);
+    const rewrite = (address: string) =>
+      world.db.inspect('UPDATE payments_ledger.authorizations SET payer = $1 WHERE payment_id = $2', [
+        address,
+        claim.paymentId,
+      ]);
     await rewrite(`0x${'00'.repeat(20)}`);
     expect(await world.settle(claim)).toEqual({ ...settled, transfer: null });
-    expect((await verifyJournal(world.db.database)).map(({ detail }) => detail)).toEqual([expect.stringMatching(/: authorizations\.payer$/)]);
+    expect((await verifyJournal(world.db.database)).map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/: authorizations\.payer$/),
+    ]);
     await rewrite(payer.address.toLowerCase());
     expect(await world.settle(claim)).toEqual(settled);
   });
@@ -74,7 +108,8 @@ describe('a payment by signed authorization', () => {
     const { claim } = await held();
     const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => world.settle(claim)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(1);
-    for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ reason: 'settlement_unknown' });
+    for (const outcome of outcomes)
+      if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ reason: 'settlement_unknown' });
     expect(await transfersFor(claim.paymentId)).toBe(1);
     expect(await world.stateOf(claim.paymentId)).toBe('completed');
   });
@@ -85,7 +120,9 @@ describe('a payment by signed authorization', () => {
     const second = asClaimed(await world.claim(order, offered));
     expect(second.fence).toBe(2);
     await world.release(second);
-    await world.db.inspect(`UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`);
+    await world.db.inspect(
+      `UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`,
+    );
     await ledgerParts(world.db.database).expirePayments.run();
     expect(await world.stateOf(claim.paymentId)).toBe('cancelled');
     expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'cancelled' });
@@ -95,7 +132,8 @@ describe('a payment by signed authorization', () => {
 
   it('is good for another try only while it can still be settled after it', async () => {
     const { claim, authorization } = await held();
-    const { validBefore } = (JSON.parse(authorization) as { payload: { authorization: { validBefore: string } } }).payload.authorization;
+    const { validBefore } = (JSON.parse(authorization) as { payload: { authorization: { validBefore: string } } })
+      .payload.authorization;
     expect(new Date(claim.retryUntil).getTime()).toBe(Number(validBefore) * 1000 - 60_000);
   });
 
@@ -112,23 +150,42 @@ describe('a payment by signed authorization', () => {
 
   it.each<[string, (offered: Offered) => Promise<string>, string | RegExp]>([
     ['is no JSON', () => Promise.resolve('{'), 'invalid_payload'],
-    ['is of version 1', async (offered) => JSON.stringify({ ...(JSON.parse(await signed(offered)) as object), x402Version: 1 }), 'invalid_payload'],
+    [
+      'is of version 1',
+      async (offered) => JSON.stringify({ ...(JSON.parse(await signed(offered)) as object), x402Version: 1 }),
+      'invalid_payload',
+    ],
     ['pays less', (offered) => signed(offered, { amount: '1' }), 'accepted_mismatch'],
     ['pays another address', (offered) => signed(offered, { payTo: payer.address }), 'accepted_mismatch'],
-    ['pays with another token', (offered) => signed(offered, { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }), 'accepted_mismatch'],
+    [
+      'pays with another token',
+      (offered) => signed(offered, { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }),
+      'accepted_mismatch',
+    ],
     ['pays on another chain', (offered) => signed(offered, { network: 'eip155:8453' }), 'invalid_network'],
-    ['would run out before the seller has answered', (offered) => signed(offered, { maxTimeoutSeconds: 30 }), 'accepted_mismatch'],
+    [
+      'would run out before the seller has answered',
+      (offered) => signed(offered, { maxTimeoutSeconds: 30 }),
+      'accepted_mismatch',
+    ],
   ])('is refused where it %s, and the offer stands', async (_what, make, reason) => {
     const order = newOrder();
     const offered = await world.quote(order);
-    expect(await claimWith(order, offered, await make(offered))).toEqual({ outcome: 'rejected', reason, offer: offered.offer });
+    expect(await claimWith(order, offered, await make(offered))).toEqual({
+      outcome: 'rejected',
+      reason,
+      offer: offered.offer,
+    });
     expect(asClaimed(await claimWith(order, offered, await signed(offered))).fence).toBe(1);
   });
 
   it('pays no other offer with the terms that it names', async () => {
     const authorization = await signed(await world.quote(newOrder()));
     const order = newOrder();
-    expect(await claimWith(order, await world.quote(order), authorization)).toMatchObject({ outcome: 'rejected', reason: 'accepted_mismatch' });
+    expect(await claimWith(order, await world.quote(order), authorization)).toMatchObject({
+      outcome: 'rejected',
+      reason: 'accepted_mismatch',
+    });
   });
 
   it('pays one payment, ever: of 100 offers of other listings and buyers that it is handed in for at once, and of those after them', async () => {
@@ -139,12 +196,16 @@ describe('a payment by signed authorization', () => {
     const claims = await Promise.all(orders.map((_, n) => handIn(n)));
     const winner = claims.findIndex(({ outcome }) => outcome === 'claimed');
     const used = { outcome: 'rejected', reason: 'invalid_exact_evm_nonce_already_used' };
-    expect(claims.filter((_, n) => n !== winner)).toEqual(Array.from({ length: 99 }, () => expect.objectContaining(used) as unknown));
+    expect(claims.filter((_, n) => n !== winner)).toEqual(
+      Array.from({ length: 99 }, () => expect.objectContaining(used) as unknown),
+    );
     // Neither delivered, nor given up, nor refused does it become good for another.
     const [claim, other] = [asClaimed(claims[winner]!), winner === 0 ? 1 : 0];
     await world.release(claim);
     expect(await handIn(other)).toMatchObject(used);
-    await world.db.inspect(`UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`);
+    await world.db.inspect(
+      `UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`,
+    );
     await ledgerParts(world.db.database).expirePayments.run();
     expect(await world.stateOf(claim.paymentId)).toBe('cancelled');
     expect(await handIn(other)).toMatchObject(used);
@@ -154,7 +215,9 @@ describe('a payment by signed authorization', () => {
   it("opens nothing to a stranger who has seen it: the offer is the buyer's", async () => {
     const order = newOrder();
     const offered = await world.quote(order);
-    expect(await reasonOf(claimWith({ ...order, buyer: newOrder().buyer }, offered, await signed(offered)))).toBe('payment_not_found');
+    expect(await reasonOf(claimWith({ ...order, buyer: newOrder().buyer }, offered, await signed(offered)))).toBe(
+      'payment_not_found',
+    );
   });
 });
 
@@ -196,7 +259,10 @@ describe('a facilitator that fails', () => {
     world = await startLedger();
     const { database } = world.db;
     scripted = new Scripted(new SandboxFacilitator(database));
-    const rail: PaymentRail = Object.assign(Object.create(new SandboxRail(database, scripted as never)) as SandboxRail, {});
+    const rail: PaymentRail = Object.assign(
+      Object.create(new SandboxRail(database, scripted as never)) as SandboxRail,
+      {},
+    );
     parts = ledgerParts(database, [rail]);
   });
   afterAll(async () => {
@@ -209,15 +275,28 @@ describe('a facilitator that fails', () => {
     const offered = await world.quote(order);
     const claim = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
     scripted.script = script;
-    const input = { paymentId: claim.paymentId, fence: claim.fence, gatewayRequestId: claim.gatewayRequestId, sellerStatusCode: 200, latencyMs: 5, requestDigest: digestOf('request'), responseDigest: digestOf('response') };
+    const input = {
+      paymentId: claim.paymentId,
+      fence: claim.fence,
+      gatewayRequestId: claim.gatewayRequestId,
+      sellerStatusCode: 200,
+      latencyMs: 5,
+      requestDigest: digestOf('request'),
+      responseDigest: digestOf('response'),
+    };
     return { order, offered, claim, settled: parts.settleAuthorization.execute(input, as(order.buyer)) };
   };
   /** As if the time in which the first process might still answer had passed. */
   const resume = async (): Promise<void> => {
-    await world.db.inspect(`UPDATE payments_ledger.authorizations SET settling_until = now() - interval '1 hour' WHERE state = 'settling'`);
+    await world.db.inspect(
+      `UPDATE payments_ledger.authorizations SET settling_until = now() - interval '1 hour' WHERE state = 'settling'`,
+    );
     await parts.settleAuthorization.run();
   };
-  const transfers = async (paymentId: string) => world.db.inspect<{ transaction_hash: Hash }>(`SELECT transaction_hash FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`);
+  const transfers = async (paymentId: string) =>
+    world.db.inspect<{ transaction_hash: Hash }>(
+      `SELECT transaction_hash FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`,
+    );
 
   it('to answer after it moved the money charges once, as soon as the chain shows it', async () => {
     const { order, offered, claim, settled } = await settleWith('move-and-break');
@@ -228,16 +307,32 @@ describe('a facilitator that fails', () => {
   });
 
   it('is asked by one process as long as that lives, and by another within three seconds of its death', async () => {
-    const living = ledgerParts(world.db.database, [Object.assign(Object.create(new SandboxRail(world.db.database, scripted as never)) as SandboxRail, {})]);
+    const living = ledgerParts(world.db.database, [
+      Object.assign(Object.create(new SandboxRail(world.db.database, scripted as never)) as SandboxRail, {}),
+    ]);
     living.settleAuthorization.onApplicationBootstrap();
-    const attempts = async (paymentId: string) => (await world.db.inspect<{ attempts: number }>('SELECT attempts FROM payments_ledger.authorizations WHERE payment_id = $1', [paymentId]))[0]!.attempts;
+    const attempts = async (paymentId: string) =>
+      (
+        await world.db.inspect<{ attempts: number }>(
+          'SELECT attempts FROM payments_ledger.authorizations WHERE payment_id = $1',
+          [paymentId],
+        )
+      )[0]!.attempts;
     let answer = (): void => undefined;
     scripted.late = new Promise<void>((resolve) => (answer = resolve));
     const order = newOrder();
     const offered = await world.quote(order);
     const claim = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
     scripted.script = ['refuse-late'];
-    const input = { paymentId: claim.paymentId, fence: claim.fence, gatewayRequestId: claim.gatewayRequestId, sellerStatusCode: 200, latencyMs: 5, requestDigest: digestOf('request'), responseDigest: digestOf('response') };
+    const input = {
+      paymentId: claim.paymentId,
+      fence: claim.fence,
+      gatewayRequestId: claim.gatewayRequestId,
+      sellerStatusCode: 200,
+      latencyMs: 5,
+      requestDigest: digestOf('request'),
+      responseDigest: digestOf('response'),
+    };
     const slow = reasonOf(living.settleAuthorization.execute(input, as(order.buyer)));
     await delay(3_500);
     await parts.settleAuthorization.run();
@@ -260,10 +355,40 @@ describe('a facilitator that fails', () => {
     const order = newOrder();
     const offered = await world.quote(order);
     const plain = JSON.parse(await signed(offered)) as object;
-    const authorization = JSON.stringify({ zoo: 1e400, ...plain, note: '\ud83e\udd80\u0001', a: [1, { z: 1, a: 2 }] }).replace('"zoo":null', '"zoo":1e400,"10":1.0,"2":1');
-    const claim = asClaimed(await parts.claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId(), authorization }, as(order.buyer)));
+    const authorization = JSON.stringify({
+      zoo: 1e400,
+      ...plain,
+      note: '\ud83e\udd80\u0001',
+      a: [1, { z: 1, a: 2 }],
+    }).replace('"zoo":null', '"zoo":1e400,"10":1.0,"2":1');
+    const claim = asClaimed(
+      await parts.claimPayment.execute(
+        {
+          relayRequestId: offered.offer.relay_request_id,
+          listingId: order.listing.listingId,
+          bodyDigest: order.bodyDigest,
+          leaseMs: 60_000,
+          holderId: newId(),
+          authorization,
+        },
+        as(order.buyer),
+      ),
+    );
     scripted.script = ['break'];
-    await reasonOf(parts.settleAuthorization.execute({ paymentId: claim.paymentId, fence: claim.fence, gatewayRequestId: claim.gatewayRequestId, sellerStatusCode: 200, latencyMs: 5, requestDigest: digestOf('request'), responseDigest: digestOf('response') }, as(order.buyer)));
+    await reasonOf(
+      parts.settleAuthorization.execute(
+        {
+          paymentId: claim.paymentId,
+          fence: claim.fence,
+          gatewayRequestId: claim.gatewayRequestId,
+          sellerStatusCode: 200,
+          latencyMs: 5,
+          requestDigest: digestOf('request'),
+          responseDigest: digestOf('response'),
+        },
+        as(order.buyer),
+      ),
+    );
     await resume();
     expect(await world.stateOf(claim.paymentId)).toBe('completed');
     const texts = scripted.seen.slice(-3).map((given) => JSON.stringify(given));
@@ -308,21 +433,28 @@ describe('a facilitator that fails', () => {
   it.each([
     ['settled', 'move', 'completed'],
     ['left open', 'break', 'indeterminate'],
-  ] as const)('by refusing late what another process has %s meanwhile changes nothing', async (_what, meanwhile, state) => {
-    let refuse: (value?: unknown) => void = () => undefined;
-    scripted.late = new Promise((resolve) => (refuse = resolve));
-    const { claim, settled } = await settleWith('refuse-late', meanwhile, 'move');
-    const outcome = reasonOf(settled);
-    await eventually(async () => expect(await world.stateOf(claim.paymentId)).toBe('indeterminate'));
-    await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe(state);
-    refuse();
-    expect(await outcome).toBe('settlement_unknown');
-    expect(await world.stateOf(claim.paymentId)).toBe(state);
-    await resume();
-    expect(await world.db.inspect('SELECT state FROM payments_ledger.authorizations WHERE payment_id = $1', [claim.paymentId])).toEqual([{ state: 'settled' }]);
-    expect(await transfers(claim.paymentId)).toHaveLength(1);
-  });
+  ] as const)(
+    'by refusing late what another process has %s meanwhile changes nothing',
+    async (_what, meanwhile, state) => {
+      let refuse: (value?: unknown) => void = () => undefined;
+      scripted.late = new Promise((resolve) => (refuse = resolve));
+      const { claim, settled } = await settleWith('refuse-late', meanwhile, 'move');
+      const outcome = reasonOf(settled);
+      await eventually(async () => expect(await world.stateOf(claim.paymentId)).toBe('indeterminate'));
+      await resume();
+      expect(await world.stateOf(claim.paymentId)).toBe(state);
+      refuse();
+      expect(await outcome).toBe('settlement_unknown');
+      expect(await world.stateOf(claim.paymentId)).toBe(state);
+      await resume();
+      expect(
+        await world.db.inspect('SELECT state FROM payments_ledger.authorizations WHERE payment_id = $1', [
+          claim.paymentId,
+        ]),
+      ).toEqual([{ state: 'settled' }]);
+      expect(await transfers(claim.paymentId)).toHaveLength(1);
+    },
+  );
 
   it('for want of money makes the payer pay before the next call, which is owed back as any paid one where it is not delivered', async () => {
     const { settled } = await settleWith('refuse');
@@ -336,16 +468,23 @@ describe('a facilitator that fails', () => {
     expect(await transfers(paid.paymentId)).toEqual([{ transaction_hash: paid.transactionHash }]);
     expect((await next()).transactionHash).toBeNull();
     await world.release(paid);
-    await world.db.inspect("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [paid.paymentId]);
+    await world.db.inspect(
+      "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
+      [paid.paymentId],
+    );
     await parts.expirePayments.run();
     expect(await world.stateOf(paid.paymentId)).toBe('refund_due');
-    expect((await world.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId)).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
+    expect((await world.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId)).toMatchObject(
+      [{ reason: 'not_delivered', amountMicros: '250000' }],
+    );
   });
 
   it('for so long that nothing can come of it any more charges nothing', async () => {
     const { claim, settled } = await settleWith('break', 'refuse');
     expect(await reasonOf(settled)).toBe('settlement_unknown');
-    await world.db.inspect(`UPDATE payments_ledger.authorizations SET valid_before = now() - interval '1 hour' WHERE state = 'settling'`);
+    await world.db.inspect(
+      `UPDATE payments_ledger.authorizations SET valid_before = now() - interval '1 hour' WHERE state = 'settling'`,
+    );
     await resume();
     expect(await world.stateOf(claim.paymentId)).toBe('pending');
     expect(await transfers(claim.paymentId)).toHaveLength(0);

@@ -29,9 +29,18 @@ describe('the books', () => {
     await world.stop();
   });
 
-  const ledger = (who: string, filter: Partial<RequestOf<typeof listLedger>> = {}): Promise<LedgerPage> => world.edge.request(listLedger, { page: 1, limit: 20, ...filter }, as(who));
-  const receipts = (who: string, filter: Partial<InputOf<typeof listReceipts>> = {}): Promise<OutputOf<typeof listReceipts>> => world.edge.request(listReceipts, { page: 1, limit: 20, ...filter }, as(who));
-  const brief = ({ items }: LedgerPage): string[] => items.map(({ type, direction, amount_cents, balance_after_cents }) => `${type} ${direction} ${amount_cents} → ${balance_after_cents}`);
+  const ledger = (who: string, filter: Partial<RequestOf<typeof listLedger>> = {}): Promise<LedgerPage> =>
+    world.edge.request(listLedger, { page: 1, limit: 20, ...filter }, as(who));
+  const receipts = (
+    who: string,
+    filter: Partial<InputOf<typeof listReceipts>> = {},
+  ): Promise<OutputOf<typeof listReceipts>> =>
+    world.edge.request(listReceipts, { page: 1, limit: 20, ...filter }, as(who));
+  const brief = ({ items }: LedgerPage): string[] =>
+    items.map(
+      ({ type, direction, amount_cents, balance_after_cents }) =>
+        `${type} ${direction} ${amount_cents} → ${balance_after_cents}`,
+    );
 
   it("show an account's postings, newest first, each with the balance after it", async () => {
     const page = await ledger(bob);
@@ -57,7 +66,11 @@ describe('the books', () => {
       currency: 'USD',
       balance_after_cents: -30,
       listing: { id: adas, name: 'Weather', slug: expect.stringMatching(/^weather-/) as string },
-      reference: { payment_id: receipt!.payment_id, gateway_request_id: expect.any(String) as string, receipt_id: receipt!.id },
+      reference: {
+        payment_id: receipt!.payment_id,
+        gateway_request_id: expect.any(String) as string,
+        receipt_id: receipt!.id,
+      },
       transaction_hash: receipt!.transaction_hash,
       created_at: receipt!.created_at,
     });
@@ -87,7 +100,13 @@ describe('the books', () => {
 
   it('are cut into pages that add up, and are empty beyond the end', async () => {
     const pages = await Promise.all([1, 2, 3, 4, 1_000_000_000].map((page) => ledger(bob, { page, limit: 2 })));
-    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([[2, 6], [2, 6], [2, 6], [0, 6], [0, 6]]);
+    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([
+      [2, 6],
+      [2, 6],
+      [2, 6],
+      [0, 6],
+      [0, 6],
+    ]);
     expect(pages.flatMap(({ items }) => items)).toEqual((await ledger(bob)).items);
   });
 
@@ -101,10 +120,18 @@ describe('the books', () => {
   it('hold one receipt for each side of a call, with the same numbers', async () => {
     const [forAda, forBob] = [await receipts(ada), await receipts(bob)];
     expect([forAda.total, forBob.total]).toEqual([4, 4]);
-    const numbers = ({ items }: typeof forAda): unknown[] => items.map(({ id: _id, recipient_type: _type, ...rest }) => rest);
+    const numbers = ({ items }: typeof forAda): unknown[] =>
+      items.map(({ id: _id, recipient_type: _type, ...rest }) => rest);
     expect(numbers(forAda)).toEqual(numbers(forBob));
     expect(forAda.items.map(({ recipient_type }) => recipient_type)).toEqual(['buyer', 'seller', 'seller', 'seller']);
-    expect(forAda.items[1]).toMatchObject({ gross_amount: 0.1, fee_rate: 0.05, fee_amount: 0.005, net_amount: 0.095, currency: 'USDC', listing: { id: adas } });
+    expect(forAda.items[1]).toMatchObject({
+      gross_amount: 0.1,
+      fee_rate: 0.05,
+      fee_amount: 0.005,
+      net_amount: 0.095,
+      currency: 'USDC',
+      listing: { id: adas },
+    });
     expect(forAda.items.map(({ id }) => id)).not.toEqual(forBob.items.map(({ id }) => id));
   });
 
@@ -112,15 +139,27 @@ describe('the books', () => {
     expect((await receipts(ada, { role: 'seller' })).total).toBe(3);
     expect((await receipts(ada, { role: 'buyer' })).total).toBe(1);
     const pages = await Promise.all([1, 2, 3].map((page) => receipts(ada, { page, limit: 3 })));
-    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([[3, 4], [1, 4], [0, 4]]);
+    expect(pages.map(({ items, total }) => [items.length, total])).toEqual([
+      [3, 4],
+      [1, 4],
+      [0, 4],
+    ]);
     expect(pages.flatMap(({ items }) => items)).toEqual((await receipts(ada)).items);
   });
 
   it('show a receipt in full to the side it belongs to, and to nobody else', async () => {
     const [mine] = (await receipts(ada, { role: 'buyer' })).items;
     const detail = await world.edge.request(getReceipt, { receiptId: mine!.id }, as(ada));
-    expect(detail).toEqual({ ...mine, relay_request_id: expect.stringMatching(/^0x/) as string, payer_id: ada, seller_id: bob });
-    for (const who of [bob, stranger]) expect(await reasonOf(world.edge.request(getReceipt, { receiptId: mine!.id }, as(who)))).toBe('receipt_not_found');
+    expect(detail).toEqual({
+      ...mine,
+      relay_request_id: expect.stringMatching(/^0x/) as string,
+      payer_id: ada,
+      seller_id: bob,
+    });
+    for (const who of [bob, stranger])
+      expect(await reasonOf(world.edge.request(getReceipt, { receiptId: mine!.id }, as(who)))).toBe(
+        'receipt_not_found',
+      );
     expect(await reasonOf(world.edge.request(getReceipt, { receiptId: newId() }, as(ada)))).toBe('receipt_not_found');
   });
 });

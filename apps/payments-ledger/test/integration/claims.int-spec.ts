@@ -2,7 +2,17 @@ import { paymentCompleted } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import type { Refusal } from '@market/messaging';
 import { eventually } from '@market/testing';
-import { asClaimed, digestOf, newOrder, reasonOf, startLedger, type Claim, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+import {
+  asClaimed,
+  digestOf,
+  newOrder,
+  reasonOf,
+  startLedger,
+  type Claim,
+  type LedgerWorld,
+  type Offered,
+  type Order,
+} from '../support/ledger-world.js';
 
 describe('a paid payment', () => {
   let world: LedgerWorld;
@@ -20,9 +30,18 @@ describe('a paid payment', () => {
     await world.pay(order, offered);
     return [order, offered];
   };
-  const rowOf = async (paymentId: string): Promise<Record<string, unknown>> => (await world.db.inspect('SELECT * FROM payments_ledger.payments WHERE id = $1', [paymentId]))[0]!;
-  const endLeaseOf = (paymentId: string, secondsAgo = 1): Promise<unknown> => world.db.inspect("UPDATE payments_ledger.payments SET lease_until = now() - $2 * interval '1 second' WHERE id = $1", [paymentId, secondsAgo]);
-  const outcomes = (claims: Claim[]): Record<string, number> => claims.reduce<Record<string, number>>((counts, { outcome }) => ({ ...counts, [outcome]: (counts[outcome] ?? 0) + 1 }), {});
+  const rowOf = async (paymentId: string): Promise<Record<string, unknown>> =>
+    (await world.db.inspect('SELECT * FROM payments_ledger.payments WHERE id = $1', [paymentId]))[0]!;
+  const endLeaseOf = (paymentId: string, secondsAgo = 1): Promise<unknown> =>
+    world.db.inspect(
+      "UPDATE payments_ledger.payments SET lease_until = now() - $2 * interval '1 second' WHERE id = $1",
+      [paymentId, secondsAgo],
+    );
+  const outcomes = (claims: Claim[]): Record<string, number> =>
+    claims.reduce<Record<string, number>>(
+      (counts, { outcome }) => ({ ...counts, [outcome]: (counts[outcome] ?? 0) + 1 }),
+      {},
+    );
 
   it('is claimed by one of 64 at once over two processes; the rest are told that it is under way', async () => {
     const [order, offered] = await paid();
@@ -47,7 +66,9 @@ describe('a paid payment', () => {
 
   it('is claimed once each by many buyers in one group, in whatever order two processes take them', async () => {
     const all = await Promise.all(Array.from({ length: 32 }, paid));
-    const claims = await Promise.all([...all, ...all.toReversed()].map(([order, offered]) => world.claim(order, offered)));
+    const claims = await Promise.all(
+      [...all, ...all.toReversed()].map(([order, offered]) => world.claim(order, offered)),
+    );
     expect(outcomes(claims)).toEqual({ claimed: 32, in_flight: 32 });
   });
 
@@ -55,9 +76,13 @@ describe('a paid payment', () => {
     const [order, offered] = await paid();
     const before = await rowOf(offered.offer.payment_id);
     expect(await reasonOf(world.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
-    expect(await reasonOf(world.claim(order, offered, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe('payment_not_found');
+    expect(await reasonOf(world.claim(order, offered, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe(
+      'payment_not_found',
+    );
     expect(await reasonOf(world.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
-    expect(await reasonOf(world.claim(order, offered, { bodyDigest: digestOf('another body') }))).toBe('request_body_mismatch');
+    expect(await reasonOf(world.claim(order, offered, { bodyDigest: digestOf('another body') }))).toBe(
+      'request_body_mismatch',
+    );
     expect(await rowOf(offered.offer.payment_id)).toEqual(before);
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'claimed', attempt: 1 });
   });
@@ -65,7 +90,10 @@ describe('a paid payment', () => {
   it('is claimed anew with a higher fence once its lease is over', async () => {
     const [order, offered] = await paid();
     const first = asClaimed(await world.claim(order, offered));
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'in_flight', gatewayRequestId: first.gatewayRequestId });
+    expect(await world.claim(order, offered)).toEqual({
+      outcome: 'in_flight',
+      gatewayRequestId: first.gatewayRequestId,
+    });
 
     await endLeaseOf(first.paymentId);
     const third = asClaimed(await world.claim(order, offered));
@@ -80,7 +108,10 @@ describe('a paid payment', () => {
     const [order, offered] = await paid();
     const claim = asClaimed(await world.claim(order, offered));
     await endLeaseOf(claim.paymentId);
-    await world.db.inspect("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [claim.paymentId]);
+    await world.db.inspect(
+      "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
+      [claim.paymentId],
+    );
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'in_flight' });
     // What was delivered in time is still charged.
     await world.settle(claim);
@@ -95,15 +126,25 @@ describe('a paid payment', () => {
         names.map(async (name) => {
           const [order, offered] = await paid();
           const first = asClaimed(await world.claim(order, offered, { holderId: holders[name] }));
-          return [name, { first, again: async () => (await world.claim(order, offered, { holderId: alive })).outcome }] as const;
+          return [
+            name,
+            { first, again: async () => (await world.claim(order, offered, { holderId: alive })).outcome },
+          ] as const;
         }),
       ),
     );
-    const idsOf = (...names: (keyof typeof holders)[]): string[] => names.map((name) => claims.get(name)!.first.paymentId);
-    const again = (...names: (keyof typeof holders)[]): Promise<string[]> => Promise.all(names.map((name) => claims.get(name)!.again()));
+    const idsOf = (...names: (keyof typeof holders)[]): string[] =>
+      names.map((name) => claims.get(name)!.first.paymentId);
+    const again = (...names: (keyof typeof holders)[]): Promise<string[]> =>
+      Promise.all(names.map((name) => claims.get(name)!.again()));
     // Long enough ago to have been named.
-    await world.db.inspect("UPDATE payments_ledger.payments SET claimed_at = now() - interval '1 hour' WHERE id = ANY($1)", [idsOf(...names)]);
-    await world.db.inspect('UPDATE payments_ledger.payments SET retry_until = now() WHERE id = ANY($1)', [idsOf('orphaned, its window over')]);
+    await world.db.inspect(
+      "UPDATE payments_ledger.payments SET claimed_at = now() - interval '1 hour' WHERE id = ANY($1)",
+      [idsOf(...names)],
+    );
+    await world.db.inspect('UPDATE payments_ledger.payments SET retry_until = now() WHERE id = ANY($1)', [
+      idsOf('orphaned, its window over'),
+    ]);
     expect(await again(...names)).toEqual(names.map(() => 'in_flight'));
 
     const startedAt = performance.now();
@@ -116,7 +157,14 @@ describe('a paid payment', () => {
     } finally {
       stop.forEach((end) => end());
     }
-    const settled = await Promise.all(names.map((name) => world.settle(claims.get(name)!.first).then(() => 'charged', (error: Refusal) => error.reason)));
+    const settled = await Promise.all(
+      names.map((name) =>
+        world.settle(claims.get(name)!.first).then(
+          () => 'charged',
+          (error: Refusal) => error.reason,
+        ),
+      ),
+    );
     expect(settled).toEqual(['charged', 'claim_lost', 'claim_lost', 'charged']);
   });
 
@@ -140,7 +188,11 @@ describe('a paid payment', () => {
     expect(new Set(settled.map((answer) => JSON.stringify(answer))).size).toBe(1);
     expect(await world.settle(claim)).toEqual(settled[0]);
     expect(await world.settle({ ...claim, fence: 99 }, { responseDigest: digestOf('late') })).toEqual(settled[0]);
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'completed', gatewayRequestId: claim.gatewayRequestId, transfer: null });
+    expect(await world.claim(order, offered)).toEqual({
+      outcome: 'completed',
+      gatewayRequestId: claim.gatewayRequestId,
+      transfer: null,
+    });
     expect(await reasonOf(world.release(claim))).toBe('claim_lost');
 
     const events = (await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId);
@@ -165,10 +217,19 @@ describe('a paid payment', () => {
   });
 
   it('does not fail its neighbours in a group: the good are charged, the lost are told so', async () => {
-    const claims = await Promise.all(Array.from({ length: 20 }, async () => asClaimed(await world.claim(...(await paid())))));
-    const settled = await Promise.allSettled(claims.flatMap((claim, index) => [world.settle(index % 2 === 0 ? claim : { ...claim, fence: 7 }), world.settle({ ...claim, paymentId: newId() })]));
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, async () => asClaimed(await world.claim(...(await paid())))),
+    );
+    const settled = await Promise.allSettled(
+      claims.flatMap((claim, index) => [
+        world.settle(index % 2 === 0 ? claim : { ...claim, fence: 7 }),
+        world.settle({ ...claim, paymentId: newId() }),
+      ]),
+    );
     expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
-    expect(await Promise.all(claims.map(({ paymentId }) => world.stateOf(paymentId)))).toEqual(claims.map((_, index) => (index % 2 === 0 ? 'completed' : 'in_flight')));
+    expect(await Promise.all(claims.map(({ paymentId }) => world.stateOf(paymentId)))).toEqual(
+      claims.map((_, index) => (index % 2 === 0 ? 'completed' : 'in_flight')),
+    );
   });
 
   it('is settled or taken over, never both, when a late settlement meets a new claim', async () => {

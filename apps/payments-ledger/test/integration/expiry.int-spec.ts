@@ -2,7 +2,16 @@ import { paymentRefundDue } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
-import { as, asClaimed, newOrder, reasonOf, startLedger, type LedgerWorld, type Offered, type Order } from '../support/ledger-world.js';
+import {
+  as,
+  asClaimed,
+  newOrder,
+  reasonOf,
+  startLedger,
+  type LedgerWorld,
+  type Offered,
+  type Order,
+} from '../support/ledger-world.js';
 import { ledgerParts } from '../support/parts.js';
 import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
 
@@ -22,9 +31,17 @@ describe('time', () => {
     await world.pay(order, offered);
     return [order, offered];
   };
-  const set = (change: string, ids: string[]): Promise<unknown> => world.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = ANY($1)`, [ids]);
-  const becomes = (state: string, ids: string[]): Promise<void> => eventually(async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set([state])), { withinMs: 10_000 });
-  const refundsOf = async (ids: string[]): Promise<string[]> => (await world.heard(paymentRefundDue)).filter(({ paymentId }) => ids.includes(paymentId)).map(({ reason, amountMicros }) => `${reason} ${amountMicros}`);
+  const set = (change: string, ids: string[]): Promise<unknown> =>
+    world.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = ANY($1)`, [ids]);
+  const becomes = (state: string, ids: string[]): Promise<void> =>
+    eventually(
+      async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set([state])),
+      { withinMs: 10_000 },
+    );
+  const refundsOf = async (ids: string[]): Promise<string[]> =>
+    (await world.heard(paymentRefundDue))
+      .filter(({ paymentId }) => ids.includes(paymentId))
+      .map(({ reason, amountMicros }) => `${reason} ${amountMicros}`);
 
   it('expires offers that nobody paid', async () => {
     const offers = await Promise.all(Array.from({ length: 20 }, () => world.quote(newOrder())));
@@ -65,7 +82,9 @@ describe('time', () => {
   });
 
   it('gives back a claim whose holder is long gone, and leaves one alone that may come back', async () => {
-    const [gone, away] = (await Promise.all([paid(), paid()])).map(async ([order, offered]) => asClaimed(await world.claim(order, offered)));
+    const [gone, away] = (await Promise.all([paid(), paid()])).map(async ([order, offered]) =>
+      asClaimed(await world.claim(order, offered)),
+    );
     const [lost, kept] = [await gone!, await away!];
     await set("lease_until = now() - interval '61 seconds'", [lost.paymentId]);
     await set("lease_until = now() - interval '30 seconds'", [kept.paymentId]);
@@ -77,7 +96,9 @@ describe('time', () => {
   it('owes back a claimed call too, once its holder is long gone and its time is over', async () => {
     const [order, offered] = await paid();
     const claim = asClaimed(await world.claim(order, offered));
-    await set("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [claim.paymentId]);
+    await set("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [
+      claim.paymentId,
+    ]);
     await becomes('refund_due', [claim.paymentId]);
     expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
   });
@@ -98,7 +119,15 @@ describe('time', () => {
     const ids = offers.map(({ offer }) => offer.payment_id);
     await set("expires_at = now() - interval '1 day'", [waiting.offer.payment_id]);
     await set("expires_at = now() - interval '1 second'", ids);
-    await eventually(async () => expect(await world.db.inspect("SELECT 1 FROM payments_ledger.payments WHERE state = 'pending' AND id = ANY($1)", [ids])).toEqual([]), { withinMs: 15_000 });
+    await eventually(
+      async () =>
+        expect(
+          await world.db.inspect("SELECT 1 FROM payments_ledger.payments WHERE state = 'pending' AND id = ANY($1)", [
+            ids,
+          ]),
+        ).toEqual([]),
+      { withinMs: 15_000 },
+    );
     expect(await world.stateOf(waiting.offer.payment_id)).toBe('pending');
   });
 });
@@ -106,15 +135,25 @@ describe('time', () => {
 describe('offers that came to nothing', () => {
   let world: LedgerWorld;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_KEEP_UNPAID_DAYS: '7' } });
+    world = await startLedger({
+      replicas: 2,
+      env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_KEEP_UNPAID_DAYS: '7' },
+    });
   });
   afterAll(async () => {
     await world.reconcile();
     await world.stop();
   });
 
-  const since = (days: number, ids: string[]): Promise<unknown> => world.db.inspect(`UPDATE payments_ledger.payments SET expires_at = now() - $2 * interval '1 day' WHERE id = ANY($1)`, [ids, days]);
-  const left = async (ids: string[]): Promise<string[]> => (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.payments WHERE id = ANY($1)', [ids])).map(({ id }) => id);
+  const since = (days: number, ids: string[]): Promise<unknown> =>
+    world.db.inspect(
+      `UPDATE payments_ledger.payments SET expires_at = now() - $2 * interval '1 day' WHERE id = ANY($1)`,
+      [ids, days],
+    );
+  const left = async (ids: string[]): Promise<string[]> =>
+    (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.payments WHERE id = ANY($1)', [ids])).map(
+      ({ id }) => id,
+    );
   const quoteMany = async (count: number): Promise<[Order, Offered][]> =>
     Promise.all(
       Array.from({ length: count }, async (): Promise<[Order, Offered]> => {
@@ -124,7 +163,9 @@ describe('offers that came to nothing', () => {
     );
 
   it('are forgotten long after their time, more than one page of them, and no sooner', async () => {
-    const [old, recent] = [await quoteMany(250), await quoteMany(5)].map((quotes) => quotes.map(([, { offer }]) => offer.payment_id)) as [string[], string[]];
+    const [old, recent] = [await quoteMany(250), await quoteMany(5)].map((quotes) =>
+      quotes.map(([, { offer }]) => offer.payment_id),
+    ) as [string[], string[]];
     await since(8, old);
     await since(6, recent);
     await eventually(async () => expect(await left(old)).toEqual([]), { withinMs: 15_000 });
@@ -140,11 +181,26 @@ describe('offers that came to nothing', () => {
     const quotes = await quoteMany(3);
     const ids = quotes.map(([, { offer }]) => offer.payment_id);
     await since(6, ids);
-    await eventually(async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['expired'])), { withinMs: 10_000 });
-    for (const id of ids) await world.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 250000, now())', [`0x${id}`, id]);
+    await eventually(
+      async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['expired'])),
+      { withinMs: 10_000 },
+    );
+    for (const id of ids)
+      await world.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 250000, now())', [
+        `0x${id}`,
+        id,
+      ]);
     await since(8, ids);
-    await eventually(async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['refund_due'])), { withinMs: 10_000 });
-    expect((await world.heard(paymentRefundDue)).filter(({ paymentId }) => ids.includes(paymentId)).map(({ reason, amountMicros }) => `${reason} ${amountMicros}`)).toEqual(ids.map(() => 'paid_late 250000'));
+    await eventually(
+      async () =>
+        expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['refund_due'])),
+      { withinMs: 10_000 },
+    );
+    expect(
+      (await world.heard(paymentRefundDue))
+        .filter(({ paymentId }) => ids.includes(paymentId))
+        .map(({ reason, amountMicros }) => `${reason} ${amountMicros}`),
+    ).toEqual(ids.map(() => 'paid_late 250000'));
   });
 });
 
@@ -152,15 +208,36 @@ describe('a rail that does not know', () => {
   it('leaves the payment pending, neither a failure nor "not paid", and is never forgotten', async () => {
     const world = await startLedger();
     const { database } = world.db;
-    const silent: PaymentRail = { id: 'sandbox', routes: () => [], open: () => ({ payTo: '', amountBaseUnits: 1n }), observe: () => Promise.reject(new Error('502 from the chain')) };
+    const silent: PaymentRail = {
+      id: 'sandbox',
+      routes: () => [],
+      open: () => ({ payTo: '', amountBaseUnits: 1n }),
+      observe: () => Promise.reject(new Error('502 from the chain')),
+    };
     const { claimPayment } = ledgerParts(database, [silent]);
     const order = newOrder();
     const offered = await world.quote(order);
     await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
-    const claim = await claimPayment.execute({ relayRequestId: offered.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId() }, as(order.buyer));
-    expect(claim).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2, reason: 'payment_unknown' });
+    const claim = await claimPayment.execute(
+      {
+        relayRequestId: offered.offer.relay_request_id,
+        listingId: order.listing.listingId,
+        bodyDigest: order.bodyDigest,
+        leaseMs: 60_000,
+        holderId: newId(),
+      },
+      as(order.buyer),
+    );
+    expect(claim).toEqual({
+      outcome: 'pending',
+      gatewayRequestId: offered.gatewayRequestId,
+      retryAfterSeconds: 2,
+      reason: 'payment_unknown',
+    });
     expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
-    await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'");
+    await world.db.inspect(
+      "UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'",
+    );
     await ledgerParts(database, [{ ...silent, forgets: true }]).expirePayments.run();
     expect(await world.stateOf(offered.offer.payment_id)).toBe('expired');
     await world.stop();
@@ -175,14 +252,24 @@ describe('rails that do not answer', () => {
      FROM payments_ledger.payments p, generate_series(1, $2) n WHERE p.id = $1`,
     [paymentId, count],
   ];
-  const KEPT = 'purpose, gateway_request_id, state, buyer_id, seller_id, listing_id, listing_name, listing_slug, preferred_currency, body_digest, rail, scheme, network, currency, decimals, pay_to, gross_micros, fee_micros, net_micros, fee_bps, amount_base_units'.split(', ');
+  const KEPT =
+    'purpose, gateway_request_id, state, buyer_id, seller_id, listing_id, listing_name, listing_slug, preferred_currency, body_digest, rail, scheme, network, currency, decimals, pay_to, gross_micros, fee_micros, net_micros, fee_bps, amount_base_units'.split(
+      ', ',
+    );
 
   it('keep nothing that does not need them from being owed back within ten seconds of its time, among 50,000 open offers', async () => {
-    const world = await startRelayLedger({ env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '5000', PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '8000' } });
+    const world = await startRelayLedger({
+      env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '5000', PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '8000' },
+    });
     const { ledger } = world;
     const PLAY = { originChainId: '84532' };
     const [underpaid, paid] = [newOrder(), newOrder()];
-    const [part, whole, carried, unpaid] = [await ledger.quote(underpaid, PLAY), await ledger.quote(paid, PLAY), await ledger.quote(await world.order(), BY_ETH), await ledger.quote(newOrder(), PLAY)];
+    const [part, whole, carried, unpaid] = [
+      await ledger.quote(underpaid, PLAY),
+      await ledger.quote(paid, PLAY),
+      await ledger.quote(await world.order(), BY_ETH),
+      await ledger.quote(newOrder(), PLAY),
+    ];
     await ledger.pay(underpaid, part, 'underpaid');
     await ledger.pay(paid, whole);
     await ledger.release(asClaimed(await ledger.claim(paid, whole)));
@@ -190,10 +277,25 @@ describe('rails that do not answer', () => {
     await ledger.db.inspect(...copies(25_000, carried.offer.payment_id));
     await ledger.db.inspect(...copies(25_000, unpaid.offer.payment_id));
     await new Promise((resolve) => setTimeout(resolve, 6_000));
-    await ledger.db.inspect("UPDATE payments_ledger.payments SET expires_at = now(), retry_until = CASE WHEN state = 'verified' THEN now() END WHERE id = ANY($1)", [[part, whole].map(({ offer }) => offer.payment_id)]);
-    await eventually(async () => expect(await Promise.all([part, whole].map(({ offer }) => ledger.stateOf(offer.payment_id)))).toEqual(['refund_due', 'refund_due']), { withinMs: 10_000 });
+    await ledger.db.inspect(
+      "UPDATE payments_ledger.payments SET expires_at = now(), retry_until = CASE WHEN state = 'verified' THEN now() END WHERE id = ANY($1)",
+      [[part, whole].map(({ offer }) => offer.payment_id)],
+    );
+    await eventually(
+      async () =>
+        expect(await Promise.all([part, whole].map(({ offer }) => ledger.stateOf(offer.payment_id)))).toEqual([
+          'refund_due',
+          'refund_due',
+        ]),
+      { withinMs: 10_000 },
+    );
     const states = await ledger.db.inspect('SELECT DISTINCT rail, state FROM payments_ledger.payments ORDER BY 1, 2');
-    expect(states).toEqual(expect.arrayContaining([{ rail: 'relay', state: 'pending' }, { rail: 'sandbox', state: 'expired' }]));
+    expect(states).toEqual(
+      expect.arrayContaining([
+        { rail: 'relay', state: 'pending' },
+        { rail: 'sandbox', state: 'expired' },
+      ]),
+    );
     await world.stop();
   });
 
@@ -201,13 +303,17 @@ describe('rails that do not answer', () => {
     const world = await startLedger();
     const [first, last] = [await world.quote(newOrder()), await world.quote(newOrder())];
     await world.db.inspect(...copies(60, first.offer.payment_id));
-    await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [last.offer.payment_id]);
+    await world.db.inspect(
+      "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1",
+      [last.offer.payment_id],
+    );
     const mute: PaymentRail = {
       id: 'sandbox',
       routes: () => [],
       open: () => ({ payTo: '', amountBaseUnits: 1n }),
       observe: async ({ paymentId }) => {
-        if (paymentId === last.offer.payment_id) return { receivedBaseUnits: 0n, arriving: false, transactionHash: null };
+        if (paymentId === last.offer.payment_id)
+          return { receivedBaseUnits: 0n, arriving: false, transactionHash: null };
         await new Promise((resolve) => setTimeout(resolve, 700));
         throw new Error('no answer');
       },

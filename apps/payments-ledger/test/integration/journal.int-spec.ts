@@ -30,60 +30,98 @@ describe('the journal', () => {
   };
   const transaction = (id: string, reason = 'paid_late'): string =>
     `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', 1000, '${reason}', '${sold.paymentId}', now(), '\\x00', '\\x')`;
-  const posting = (id: string, position: number, direction: string, micros: number): string => `('${newId()}', '${id}', 1000, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros}, 0)`;
-  const postings = (...rows: string[]): string => `INSERT INTO postings (id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros) VALUES ${rows.join(', ')}`;
+  const posting = (id: string, position: number, direction: string, micros: number): string =>
+    `('${newId()}', '${id}', 1000, ${position}, 'platform:fees', NULL, 'adjustment', '${direction}', ${micros}, 0)`;
+  const postings = (...rows: string[]): string =>
+    `INSERT INTO postings (id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros) VALUES ${rows.join(', ')}`;
 
-  it.each(['service', 'owner'] as const)('takes no unbalanced transaction from the %s, whatever statement it comes in', async (who) => {
-    const id = newId();
-    const attempts: string[][] = [
-      [transaction(id), postings(posting(id, 0, 'debit', 5))],
-      [transaction(id), postings(posting(id, 0, 'debit', 5), posting(id, 1, 'credit', 4))],
-      [transaction(id), postings(posting(id, 0, 'debit', 5)), postings(posting(id, 1, 'credit', 5))],
-      [transaction(id), postings(posting(id, 0, 'credit', 5), posting(id, 1, 'credit', 5))],
-      [`WITH t AS (${transaction(id)}) ${postings(posting(id, 0, 'debit', 7))}`],
-    ];
-    for (const statements of attempts) await expect(run(who, ...statements)).rejects.toThrow('is not balanced');
-    await expect(run(who, transaction(id), postings(posting(id, 0, 'debit', -5), posting(id, 1, 'credit', -5)))).rejects.toThrow('postings_amount_micros_check');
-    await expect(run(who, transaction(newId(), 'call_completed'))).rejects.toThrow('journal_once_per_payment');
-  });
+  it.each(['service', 'owner'] as const)(
+    'takes no unbalanced transaction from the %s, whatever statement it comes in',
+    async (who) => {
+      const id = newId();
+      const attempts: string[][] = [
+        [transaction(id), postings(posting(id, 0, 'debit', 5))],
+        [transaction(id), postings(posting(id, 0, 'debit', 5), posting(id, 1, 'credit', 4))],
+        [transaction(id), postings(posting(id, 0, 'debit', 5)), postings(posting(id, 1, 'credit', 5))],
+        [transaction(id), postings(posting(id, 0, 'credit', 5), posting(id, 1, 'credit', 5))],
+        [`WITH t AS (${transaction(id)}) ${postings(posting(id, 0, 'debit', 7))}`],
+      ];
+      for (const statements of attempts) await expect(run(who, ...statements)).rejects.toThrow('is not balanced');
+      await expect(
+        run(who, transaction(id), postings(posting(id, 0, 'debit', -5), posting(id, 1, 'credit', -5))),
+      ).rejects.toThrow('postings_amount_micros_check');
+      await expect(run(who, transaction(newId(), 'call_completed'))).rejects.toThrow('journal_once_per_payment');
+    },
+  );
 
-  it.each(APPEND_ONLY.flatMap((table) => (['service', 'owner'] as const).map((who) => [table, who] as const)))('lets nobody change, remove or empty %s: not the %s', async (table, who) => {
-    for (const statement of [`UPDATE ${table} SET id = id`, `UPDATE ${table} SET id = id WHERE false`, `DELETE FROM ${table}`, `TRUNCATE ${table} CASCADE`]) {
-      await expect(run(who, statement)).rejects.toThrow(/append-only|permission denied/);
-    }
-  });
+  it.each(APPEND_ONLY.flatMap((table) => (['service', 'owner'] as const).map((who) => [table, who] as const)))(
+    'lets nobody change, remove or empty %s: not the %s',
+    async (table, who) => {
+      for (const statement of [
+        `UPDATE ${table} SET id = id`,
+        `UPDATE ${table} SET id = id WHERE false`,
+        `DELETE FROM ${table}`,
+        `TRUNCATE ${table} CASCADE`,
+      ]) {
+        await expect(run(who, statement)).rejects.toThrow(/append-only|permission denied/);
+      }
+    },
+  );
 
   it('keeps payments and the head of the chain from being removed by the service', async () => {
-    for (const table of ['subscriptions', 'accounts', 'journal_head']) await expect(run('service', `DELETE FROM ${table}`)).rejects.toThrow('permission denied');
-    for (const table of ['payments', 'subscriptions', 'accounts', 'journal_head']) await expect(run('service', `TRUNCATE ${table} CASCADE`)).rejects.toThrow('permission denied');
-    for (const who of ['service', 'owner'] as const) await expect(run(who, 'DELETE FROM payments')).rejects.toThrow('is not one that came to nothing');
+    for (const table of ['subscriptions', 'accounts', 'journal_head'])
+      await expect(run('service', `DELETE FROM ${table}`)).rejects.toThrow('permission denied');
+    for (const table of ['payments', 'subscriptions', 'accounts', 'journal_head'])
+      await expect(run('service', `TRUNCATE ${table} CASCADE`)).rejects.toThrow('permission denied');
+    for (const who of ['service', 'owner'] as const)
+      await expect(run(who, 'DELETE FROM payments')).rejects.toThrow('is not one that came to nothing');
   });
 
   it('records settlements that arrive together as one chain, each account in order', async () => {
     const [buyer, sellerId] = [newId(), newId()];
-    const orders = Array.from({ length: 40 }, () => newOrder({ buyer })).map((order) => ({ ...order, listing: { ...order.listing, sellerId } }));
+    const orders = Array.from({ length: 40 }, () => newOrder({ buyer })).map((order) => ({
+      ...order,
+      listing: { ...order.listing, sellerId },
+    }));
     const claims = await Promise.all(orders.map((order) => world.claimed(order)));
     await Promise.all(claims.map((claim) => world.settle(claim)));
-    const [account] = await world.db.inspect<{ balance_micros: string }>('SELECT balance_micros FROM payments_ledger.accounts WHERE address = $1', [`agent:${sellerId}:earnings`]);
+    const [account] = await world.db.inspect<{ balance_micros: string }>(
+      'SELECT balance_micros FROM payments_ledger.accounts WHERE address = $1',
+      [`agent:${sellerId}:earnings`],
+    );
     expect(account!.balance_micros).toBe(String(40 * 237_500));
     await world.reconcile();
   });
 
   describe('verifyJournal', () => {
     /** A superuser who has switched the triggers off. */
-    const tamper = (...statements: string[]): Promise<void> => run('owner', 'SET LOCAL session_replication_role = replica', ...statements);
-    const problems = async (): Promise<string[]> => (await verifyJournal(world.db.database)).map(({ kind, subject }) => `${kind} ${subject}`);
-    const idAt = async (sequence: number): Promise<string> => (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.journal_transactions WHERE sequence = $1', [sequence]))[0]!.id;
+    const tamper = (...statements: string[]): Promise<void> =>
+      run('owner', 'SET LOCAL session_replication_role = replica', ...statements);
+    const problems = async (): Promise<string[]> =>
+      (await verifyJournal(world.db.database)).map(({ kind, subject }) => `${kind} ${subject}`);
+    const idAt = async (sequence: number): Promise<string> =>
+      (
+        await world.db.inspect<{ id: string }>(
+          'SELECT id FROM payments_ledger.journal_transactions WHERE sequence = $1',
+          [sequence],
+        )
+      )[0]!.id;
     const platformFees = 'platform:fees';
 
     it('finds nothing wrong with books that nobody touched', async () => {
       expect(await problems()).toEqual([]);
-      for (const pageSize of [1, 2, 3, 44, 45, 46]) expect(await verifyJournal(world.db.database, pageSize)).toEqual([]);
+      for (const pageSize of [1, 2, 3, 44, 45, 46])
+        expect(await verifyJournal(world.db.database, pageSize)).toEqual([]);
     });
 
     it.each<[string, string, string, (id: string) => string[]]>([
       ['a reason', "reason = 'overpaid'", "reason = 'call_completed'", (id) => [`chain_broken ${id}`]],
-      ['a time', "recorded_at = recorded_at + interval '1 ms'", "recorded_at = recorded_at - interval '1 ms'", (id) => [`chain_broken ${id}`]],
+      [
+        'a time',
+        "recorded_at = recorded_at + interval '1 ms'",
+        "recorded_at = recorded_at - interval '1 ms'",
+        (id) => [`chain_broken ${id}`],
+      ],
     ])('finds %s that was changed, where it was changed', async (_what, change, back, expected) => {
       const id = await idAt(3);
       await tamper(`UPDATE journal_transactions SET ${change} WHERE id = '${id}'`);
@@ -94,7 +132,10 @@ describe('the journal', () => {
 
     it('finds a hash that was written anew, at the next link', async () => {
       const id = await idAt(2);
-      const [{ hash } = { hash: '' }] = await world.db.inspect<{ hash: string }>("SELECT encode(hash, 'hex') AS hash FROM payments_ledger.journal_transactions WHERE id = $1", [id]);
+      const [{ hash } = { hash: '' }] = await world.db.inspect<{ hash: string }>(
+        "SELECT encode(hash, 'hex') AS hash FROM payments_ledger.journal_transactions WHERE id = $1",
+        [id],
+      );
       await tamper(`UPDATE journal_transactions SET hash = sha256(hash) WHERE id = '${id}'`);
       expect(await problems()).toEqual([`chain_broken ${id}`, `chain_broken ${await idAt(3)}`]);
       await tamper(`UPDATE journal_transactions SET hash = '\\x${hash}' WHERE id = '${id}'`);
@@ -105,7 +146,12 @@ describe('the journal', () => {
       const id = await idAt(2);
       const where = `WHERE transaction_id = '${id}' AND account = '${platformFees}'`;
       await tamper(`UPDATE postings SET amount_micros = amount_micros + 1 ${where}`);
-      expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`, `balance_wrong ${id}`, `balance_wrong ${platformFees}`]);
+      expect(await problems()).toEqual([
+        `chain_broken ${id}`,
+        `unbalanced ${id}`,
+        `balance_wrong ${id}`,
+        `balance_wrong ${platformFees}`,
+      ]);
       await tamper(`UPDATE postings SET amount_micros = amount_micros - 1 ${where}`);
       expect(await problems()).toEqual([]);
     });
@@ -133,7 +179,9 @@ describe('the journal', () => {
     });
 
     it('finds transactions that were cut out, in the middle and at the end', async () => {
-      const last = (await world.db.inspect<{ sequence: string }>('SELECT sequence FROM payments_ledger.journal_head'))[0]!.sequence;
+      const last = (
+        await world.db.inspect<{ sequence: string }>('SELECT sequence FROM payments_ledger.journal_head')
+      )[0]!.sequence;
       for (const sequence of [3, Number(last)]) {
         const id = await idAt(sequence);
         await tamper(`UPDATE journal_transactions SET sequence = -1 WHERE id = '${id}'`);
@@ -146,9 +194,14 @@ describe('the journal', () => {
 
     it('finds a transaction without postings', async () => {
       const id = newId();
-      const before = await world.db.database.query<{ sequence: string }>(sql('test.head', 'SELECT sequence FROM journal_head'));
+      const before = await world.db.database.query<{ sequence: string }>(
+        sql('test.head', 'SELECT sequence FROM journal_head'),
+      );
       const sequence = BigInt(before[0]!.sequence) + 1n;
-      await tamper(`INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x')`, `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`);
+      await tamper(
+        `INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums) VALUES ('${id}', ${sequence}, 'overpaid', '${sold.paymentId}', now(), '\\x00', '\\x')`,
+        `UPDATE journal_head SET sequence = ${sequence}, hash = '\\x00'`,
+      );
       expect(await problems()).toEqual([`chain_broken ${id}`, `unbalanced ${id}`]);
     });
   });

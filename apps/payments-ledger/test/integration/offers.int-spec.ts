@@ -1,7 +1,11 @@
 import { newId } from '@market/kernel';
 import { newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
 
-const BY_RELAY = { PAYMENTS_LEDGER_RELAY_URL: 'http://127.0.0.1:1', PAYMENTS_LEDGER_RELAY_API_KEY: 'key', PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222' };
+const BY_RELAY = {
+  PAYMENTS_LEDGER_RELAY_URL: 'http://127.0.0.1:1',
+  PAYMENTS_LEDGER_RELAY_API_KEY: 'key',
+  PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: '0x2222222222222222222222222222222222222222',
+};
 
 describe('createOffer', () => {
   let world: LedgerWorld;
@@ -13,7 +17,10 @@ describe('createOffer', () => {
     await world.stop();
   });
 
-  const endTimeOf = (paymentId: string): Promise<unknown> => world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [paymentId]);
+  const endTimeOf = (paymentId: string): Promise<unknown> =>
+    world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [
+      paymentId,
+    ]);
 
   it('says what to pay, where, until when, and what the seller gets of it', async () => {
     const order = newOrder({ priceMicros: '250000' });
@@ -34,7 +41,11 @@ describe('createOffer', () => {
         expiresAt: expect.stringMatching(/Z$/) as string,
       },
       fees: { gross_amount: 0.25, fee_rate: 0.05, fee_amount: 0.0125, provider_receives: 0.2375 },
-      retry_headers: { 'X-Market-Relay-Request-Id': offer.relay_request_id, 'X-Market-Payment-Scheme': 'deposit', 'X-Market-Payment-Network': 'eip155:84532' },
+      retry_headers: {
+        'X-Market-Relay-Request-Id': offer.relay_request_id,
+        'X-Market-Payment-Scheme': 'deposit',
+        'X-Market-Payment-Network': 'eip155:84532',
+      },
       x402: {
         scheme: 'exact',
         network: 'eip155:84532',
@@ -58,7 +69,11 @@ describe('createOffer', () => {
 
   it('is made once for each of many calls that two processes quote at once, in whatever order', async () => {
     const orders = Array.from({ length: 40 }, () => newOrder());
-    const quotes = await Promise.all([...orders, ...orders.toReversed(), ...orders].map(async (order) => [order.bodyDigest, (await world.quote(order)).offer.relay_request_id].join()));
+    const quotes = await Promise.all(
+      [...orders, ...orders.toReversed(), ...orders].map(async (order) =>
+        [order.bodyDigest, (await world.quote(order)).offer.relay_request_id].join(),
+      ),
+    );
     expect(new Set(quotes).size).toBe(40);
   });
 
@@ -91,7 +106,10 @@ describe('createOffer', () => {
     expect(new Set(fresh.map((quote) => quote.offer.relay_request_id)).size).toBe(1);
     expect(fresh[0]!.offer.relay_request_id).not.toBe(offer.relay_request_id);
     expect(await world.stateOf(offer.payment_id)).toBe('expired');
-    expect(await world.claim(order, { ...fresh[0]!, offer })).toEqual({ outcome: 'not_payable', reason: 'offer_expired' });
+    expect(await world.claim(order, { ...fresh[0]!, offer })).toEqual({
+      outcome: 'not_payable',
+      reason: 'offer_expired',
+    });
   });
 
   it('is not replaced when money is on its way or came in time without being seen', async () => {
@@ -102,7 +120,9 @@ describe('createOffer', () => {
     const again = await world.quote(slow);
     expect([again.offer.relay_request_id, again.offer.status]).toEqual([arriving.offer.relay_request_id, 'pending']);
 
-    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [arriving.offer.payment_id]);
+    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+      arriving.offer.payment_id,
+    ]);
     const paid = await world.quote(slow);
     expect([paid.offer.relay_request_id, paid.offer.status]).toEqual([arriving.offer.relay_request_id, 'verified']);
     expect(await world.claim(slow, paid)).toMatchObject({ outcome: 'claimed' });
@@ -129,8 +149,18 @@ describe('createOffer', () => {
   });
 
   it('asks for whole base units, rounded up, in each currency', async () => {
-    const amounts = await Promise.all((['USDC', 'ETH', 'SOL'] as const).map((originCurrency) => world.quote(newOrder({ priceMicros: '100001' }), { originCurrency })));
-    expect(amounts.map(({ offer }) => [offer.requirements.amount_base_units, offer.requirements.amount, offer.requirements.network])).toEqual([
+    const amounts = await Promise.all(
+      (['USDC', 'ETH', 'SOL'] as const).map((originCurrency) =>
+        world.quote(newOrder({ priceMicros: '100001' }), { originCurrency }),
+      ),
+    );
+    expect(
+      amounts.map(({ offer }) => [
+        offer.requirements.amount_base_units,
+        offer.requirements.amount,
+        offer.requirements.network,
+      ]),
+    ).toEqual([
       ['100001', '0.100001', 'eip155:84532'],
       ['33333666666667', '0.000033333666666667', 'eip155:84532'],
       ['666674', '0.000666674', 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1'],
@@ -143,18 +173,26 @@ describe('createOffer', () => {
     const error: unknown = await world.quote(cheap, { originCurrency: 'USDC' }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       reason: 'payment_route_minimum_not_met',
-      details: { seller_endpoint_called: false, recommended_origin_currency: 'SOL', recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' } },
+      details: {
+        seller_endpoint_called: false,
+        recommended_origin_currency: 'SOL',
+        recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+      },
       declaration: { code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' },
     });
     expect(await reasonOf(world.quote(cheap, { originChainId: 'eip155:84532' }))).toBe('payment_route_minimum_not_met');
     expect(await reasonOf(world.quote(cheap, { originChainId: 'eip155:1' }))).toBe('payment_route_unavailable');
-    expect((await world.quote(cheap, { originChainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1' })).offer.requirements.currency).toBe('SOL');
+    expect(
+      (await world.quote(cheap, { originChainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1' })).offer.requirements.currency,
+    ).toBe('SOL');
   });
 
   it('insists on the preferred currency where the operator says so', async () => {
     const strict = await startLedger({ env: { GATEWAY_DEFAULT_ROUTE: 'preferred_currency' } });
     expect(await reasonOf(strict.quote(newOrder({ priceMicros: '1' })))).toBe('payment_route_minimum_not_met');
-    expect((await strict.quote(newOrder({ priceMicros: '1' }), { originCurrency: 'SOL' })).offer.requirements.currency).toBe('SOL');
+    expect(
+      (await strict.quote(newOrder({ priceMicros: '1' }), { originCurrency: 'SOL' })).offer.requirements.currency,
+    ).toBe('SOL');
     await strict.stop();
   });
 
@@ -172,12 +210,21 @@ describe('an account that pays for nothing', () => {
     const world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER: '20' } });
     const buyer = newId();
     const ask = (): Promise<unknown> => world.quote(newOrder({ buyer }));
-    const open = async (): Promise<number> => (await world.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer])).length;
+    const open = async (): Promise<number> =>
+      (await world.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer])).length;
     const order = newOrder({ buyer });
     const first = await world.quote(order);
     for (let n = 1; n < 20; n += 1) await ask();
     const refused = await Promise.allSettled(Array.from({ length: 30 }, ask));
-    for (const outcome of refused) expect(outcome).toMatchObject({ status: 'rejected', reason: { reason: 'too_many_open_offers', declaration: { kind: 'rate-limited' }, details: { limit: 20, retry_after_seconds: expect.any(Number) as number } } });
+    for (const outcome of refused)
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: {
+          reason: 'too_many_open_offers',
+          declaration: { kind: 'rate-limited' },
+          details: { limit: 20, retry_after_seconds: expect.any(Number) as number },
+        },
+      });
     expect(await open()).toBe(20);
     expect((await world.quote(order)).offer.payment_id).toBe(first.offer.payment_id);
     await world.quote(newOrder());
@@ -185,7 +232,10 @@ describe('an account that pays for nothing', () => {
     await world.claim(order, first);
     await ask();
     expect(await reasonOf(ask())).toBe('too_many_open_offers');
-    await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() WHERE buyer_id = $1 AND state = 'pending'", [buyer]);
+    await world.db.inspect(
+      "UPDATE payments_ledger.payments SET expires_at = now() WHERE buyer_id = $1 AND state = 'pending'",
+      [buyer],
+    );
     await ask();
     await world.stop();
   });

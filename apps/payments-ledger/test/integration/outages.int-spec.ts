@@ -20,32 +20,56 @@ describe.each(FAULTS)('a party that %s', (fault) => {
   const isOutage = async (outcome: Promise<unknown>): Promise<void> => {
     const begun = Date.now();
     const refusal = (await outcome.catch((error: unknown) => error)) as Refusal;
-    expect(refusal).toMatchObject({ declaration: { kind: 'unavailable' }, details: { retry_after_seconds: expect.any(Number) as number } });
+    expect(refusal).toMatchObject({
+      declaration: { kind: 'unavailable' },
+      details: { retry_after_seconds: expect.any(Number) as number },
+    });
     expect(Date.now() - begun).toBeLessThan(5_000);
   };
 
-  it.each(['facilitator', 'RPC server'])('as %s leaves a signed payment as it was, with a key and without', async (party) => {
-    const url = parties.urlOf(fault);
-    const world = await startLedger({
-      env: {
-        PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
-        PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${PAY_TO}`,
-        PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
-        ...(party === 'facilitator' ? { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_FACILITATOR_URL: url } : { PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${url}`, PAYMENTS_LEDGER_X402_FACILITATOR_KEY: generatePrivateKey() }),
-      },
-    });
-    const payer = privateKeyToAccount(generatePrivateKey());
-    const order = newOrder();
-    const { listing, priceMicros, bodyDigest } = order;
-    const offered = await world.quote(order, ON_CHAIN);
-    await isOutage(world.claim(order, offered, { authorization: await signed(offered, payer) }));
-    const { offers } = await world.gateway.request(quoteKeyless, { listing, priceMicros }, newCall());
-    const authorization = await signed({ offer: offers.find(({ provider }) => provider === 'x402')! } as unknown as Offered, payer);
-    await isOutage(world.gateway.request(openKeylessPayment, { gatewayRequestId: newId(), listing, bodyDigest, leaseMs: 60_000, authorization }, newCall()));
-    expect(await world.db.inspect('SELECT state, authorization_id, (SELECT count(*)::int FROM payments_ledger.authorizations) AS held FROM payments_ledger.payments')).toEqual([{ state: 'pending', authorization_id: null, held: 0 }]);
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
-    await world.stop();
-  });
+  it.each(['facilitator', 'RPC server'])(
+    'as %s leaves a signed payment as it was, with a key and without',
+    async (party) => {
+      const url = parties.urlOf(fault);
+      const world = await startLedger({
+        env: {
+          PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
+          PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${PAY_TO}`,
+          PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
+          ...(party === 'facilitator'
+            ? { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_FACILITATOR_URL: url }
+            : {
+                PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${url}`,
+                PAYMENTS_LEDGER_X402_FACILITATOR_KEY: generatePrivateKey(),
+              }),
+        },
+      });
+      const payer = privateKeyToAccount(generatePrivateKey());
+      const order = newOrder();
+      const { listing, priceMicros, bodyDigest } = order;
+      const offered = await world.quote(order, ON_CHAIN);
+      await isOutage(world.claim(order, offered, { authorization: await signed(offered, payer) }));
+      const { offers } = await world.gateway.request(quoteKeyless, { listing, priceMicros }, newCall());
+      const authorization = await signed(
+        { offer: offers.find(({ provider }) => provider === 'x402')! } as unknown as Offered,
+        payer,
+      );
+      await isOutage(
+        world.gateway.request(
+          openKeylessPayment,
+          { gatewayRequestId: newId(), listing, bodyDigest, leaseMs: 60_000, authorization },
+          newCall(),
+        ),
+      );
+      expect(
+        await world.db.inspect(
+          'SELECT state, authorization_id, (SELECT count(*)::int FROM payments_ledger.authorizations) AS held FROM payments_ledger.payments',
+        ),
+      ).toEqual([{ state: 'pending', authorization_id: null, held: 0 }]);
+      expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+      await world.stop();
+    },
+  );
 
   it('as Relay is left for another rail where there is one, and else makes no offer', async () => {
     const world = await startRelayLedger({ env: { PAYMENTS_LEDGER_RELAY_URL: parties.urlOf(fault) } });
@@ -53,11 +77,25 @@ describe.each(FAULTS)('a party that %s', (fault) => {
     await isOutage(world.ledger.quote(order, BY_ETH));
     const preferred = { ...order, listing: { ...order.listing, preferredCurrency: 'SOL' as const } };
     await world.addWallet(order.buyer, 'solana');
-    expect((await world.ledger.quote(preferred)).offer).toMatchObject({ provider: 'sandbox', requirements: { currency: 'SOL' } });
+    expect((await world.ledger.quote(preferred)).offer).toMatchObject({
+      provider: 'sandbox',
+      requirements: { currency: 'SOL' },
+    });
     // Neither an offer that is over, nor one that a webhook tells of, is judged without asking.
-    await world.ledger.db.inspect(`UPDATE payments_ledger.payments SET rail = 'relay', network = 'eip155:8453', currency = 'ETH', relay_request_id = $1, expires_at = now() - interval '1 hour', offer_key = 'x'`, [`0x${'ab'.repeat(32)}`]);
-    await isOutage(world.ledger.edge.request(hearRelay, world.relay.webhook({ requestId: `0x${'ab'.repeat(32)}`, status: 'success' } as never), newCall()));
-    expect(await world.ledger.db.inspect('SELECT DISTINCT state FROM payments_ledger.payments')).toEqual([{ state: 'pending' }]);
+    await world.ledger.db.inspect(
+      `UPDATE payments_ledger.payments SET rail = 'relay', network = 'eip155:8453', currency = 'ETH', relay_request_id = $1, expires_at = now() - interval '1 hour', offer_key = 'x'`,
+      [`0x${'ab'.repeat(32)}`],
+    );
+    await isOutage(
+      world.ledger.edge.request(
+        hearRelay,
+        world.relay.webhook({ requestId: `0x${'ab'.repeat(32)}`, status: 'success' } as never),
+        newCall(),
+      ),
+    );
+    expect(await world.ledger.db.inspect('SELECT DISTINCT state FROM payments_ledger.payments')).toEqual([
+      { state: 'pending' },
+    ]);
     await world.stop();
   });
 });

@@ -1,4 +1,14 @@
-import { as, newOrder, startLedger, digestOf, type Claimed, type LedgerWorld, type Offered, type Order, type Outcome } from '../support/ledger-world.js';
+import {
+  as,
+  newOrder,
+  startLedger,
+  digestOf,
+  type Claimed,
+  type LedgerWorld,
+  type Offered,
+  type Order,
+  type Outcome,
+} from '../support/ledger-world.js';
 import { claimPayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { Refusal } from '@market/messaging';
@@ -49,11 +59,20 @@ function look(offer: ModelOffer): void {
 }
 
 type Step = fc.AsyncCommand<Model, Real>;
-const step = (name: string, run: (model: Model, real: Real) => Promise<void>, check: (model: Model) => boolean = () => true): Step => ({
+const step = (
+  name: string,
+  run: (model: Model, real: Real) => Promise<void>,
+  check: (model: Model) => boolean = () => true,
+): Step => ({
   check: (model) => check(model),
   async run(model, real) {
     await run(model, real);
-    for (const offer of model.offers) expect([name, offer.offered.offer.relay_request_id, await real.world.stateOf(offer.offered.offer.payment_id)]).toEqual([name, offer.offered.offer.relay_request_id, offer.state]);
+    for (const offer of model.offers)
+      expect([
+        name,
+        offer.offered.offer.relay_request_id,
+        await real.world.stateOf(offer.offered.offer.payment_id),
+      ]).toEqual([name, offer.offered.offer.relay_request_id, offer.state]);
   },
   toString: () => name,
 });
@@ -64,7 +83,17 @@ const quote = step('quote', async (model, { world, order }) => {
   if (live?.over && (live.state === 'pending' || live.state === 'underpaid')) look(live);
   const offered = await world.quote(order);
   if (live && LIVE.includes(live.state)) expect(offered.offer).toEqual({ ...live.offered.offer, status: live.state });
-  else model.offers.push({ offered, state: 'pending', final: 0n, arriving: 0n, over: false, windowOver: false, leaseOver: false, claims: [] });
+  else
+    model.offers.push({
+      offered,
+      state: 'pending',
+      final: 0n,
+      arriving: 0n,
+      over: false,
+      windowOver: false,
+      leaseOver: false,
+      claims: [],
+    });
 });
 
 const pay = (outcome: Outcome): Step =>
@@ -82,7 +111,8 @@ const pay = (outcome: Outcome): Step =>
         else offer.final += amount;
       }
       if (outcome === 'late') offer.state = 'refund_due';
-      else if (outcome === 'failed' && offer.state === 'pending' && offer.final + offer.arriving === 0n) offer.state = 'failed';
+      else if (outcome === 'failed' && offer.state === 'pending' && offer.final + offer.arriving === 0n)
+        offer.state = 'failed';
       else look(offer);
       expect(answer).toBe(offer.state);
     },
@@ -93,7 +123,9 @@ const becomeFinal = step(
   'become final',
   async (model, { world }) => {
     const offer = current(model);
-    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [offer.offered.offer.payment_id]);
+    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+      offer.offered.offer.payment_id,
+    ]);
     offer.final += offer.arriving;
     offer.arriving = 0n;
   },
@@ -104,7 +136,14 @@ const expectedOfClaim = (offer: ModelOffer): string => {
   look(offer);
   if (offer.state === 'verified') return offer.windowOver ? 'in_flight' : 'claimed';
   if (offer.state === 'in_flight') return offer.leaseOver && !offer.windowOver ? 'claimed' : 'in_flight';
-  return { pending: offer.arriving > 0n ? 'pending' : 'unpaid', underpaid: 'underpaid', completed: 'completed', expired: 'not_payable', failed: 'not_payable', refund_due: 'not_payable' }[offer.state as string]!;
+  return {
+    pending: offer.arriving > 0n ? 'pending' : 'unpaid',
+    underpaid: 'underpaid',
+    completed: 'completed',
+    expired: 'not_payable',
+    failed: 'not_payable',
+    refund_due: 'not_payable',
+  }[offer.state as string]!;
 };
 
 const claim = (copies: number): Step =>
@@ -129,11 +168,19 @@ const foreignClaim = step(
   'claim for another buyer, listing, body',
   async (model, { world, order }) => {
     const offer = current(model).offered;
-    const request = { relayRequestId: offer.offer.relay_request_id, listingId: order.listing.listingId, bodyDigest: order.bodyDigest, leaseMs: 60_000, holderId: newId() };
+    const request = {
+      relayRequestId: offer.offer.relay_request_id,
+      listingId: order.listing.listingId,
+      bodyDigest: order.bodyDigest,
+      leaseMs: 60_000,
+      holderId: newId(),
+    };
     const refusals = await Promise.all([
       world.gateway.request(claimPayment, request, as(newId())).catch(refusedAs),
       world.gateway.request(claimPayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),
-      world.gateway.request(claimPayment, { ...request, bodyDigest: digestOf('other') }, as(order.buyer)).catch(refusedAs),
+      world.gateway
+        .request(claimPayment, { ...request, bodyDigest: digestOf('other') }, as(order.buyer))
+        .catch(refusedAs),
     ]);
     expect(refusals).toEqual(['payment_not_found', 'listing_mismatch', 'request_body_mismatch']);
   },
@@ -164,8 +211,15 @@ const timePasses = (what: 'offer' | 'window' | 'lease'): Step =>
     async (model, { world }) => {
       const offer = current(model);
       const column = { offer: 'expires_at', window: 'retry_until', lease: 'lease_until' }[what];
-      await world.db.inspect(`UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`, [offer.offered.offer.payment_id]);
-      offer.offered.offer.requirements.expiresAt = (await world.db.inspect<{ at: Date }>('SELECT expires_at AS at FROM payments_ledger.payments WHERE id = $1', [offer.offered.offer.payment_id]))[0]!.at.toISOString();
+      await world.db.inspect(
+        `UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`,
+        [offer.offered.offer.payment_id],
+      );
+      offer.offered.offer.requirements.expiresAt = (
+        await world.db.inspect<{ at: Date }>('SELECT expires_at AS at FROM payments_ledger.payments WHERE id = $1', [
+          offer.offered.offer.payment_id,
+        ])
+      )[0]!.at.toISOString();
       if (what === 'offer') offer.over = true;
       if (what === 'window' && ['verified', 'in_flight', 'completed'].includes(offer.state)) offer.windowOver = true;
       if (what === 'lease' && offer.state === 'in_flight') offer.leaseOver = true;
@@ -189,7 +243,9 @@ const steps = fc.commands(
     fc.constant(becomeFinal),
     fc.constantFrom(1, 1, 4).map(claim),
     fc.constant(foreignClaim),
-    fc.tuple(fc.constantFrom('settle' as const, 'settle' as const, 'release' as const), fc.nat(3)).map(([what, pick]) => end(what, pick)),
+    fc
+      .tuple(fc.constantFrom('settle' as const, 'settle' as const, 'release' as const), fc.nat(3))
+      .map(([what, pick]) => end(what, pick)),
     fc.constantFrom('offer' as const, 'window' as const, 'lease' as const).map(timePasses),
     fc.constant(sweep),
   ],
@@ -203,14 +259,24 @@ describe('a payment', () => {
   });
   afterAll(() => world.stop());
 
-  it(`is always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`, async () => {
-    const { expirePayments } = ledgerParts(world.db.database);
-    await fc.assert(
-      fc.asyncProperty(steps, async (commands) => {
-        await fc.asyncModelRun(() => ({ model: { offers: [] }, real: { world, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => expirePayments.run() } }), commands);
-      }),
-      { seed, numRuns: runs },
-    );
-    await world.reconcile();
-  }, 60_000 + runs * 1_000);
+  it(
+    `is always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`,
+    async () => {
+      const { expirePayments } = ledgerParts(world.db.database);
+      await fc.assert(
+        fc.asyncProperty(steps, async (commands) => {
+          await fc.asyncModelRun(
+            () => ({
+              model: { offers: [] },
+              real: { world, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => expirePayments.run() },
+            }),
+            commands,
+          );
+        }),
+        { seed, numRuns: runs },
+      );
+      await world.reconcile();
+    },
+    60_000 + runs * 1_000,
+  );
 });

@@ -13,7 +13,8 @@ describe('the proof of a receipt', () => {
   });
   afterAll(() => world.stop());
 
-  const receiptsOf = async (who: string) => (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(who))).items;
+  const receiptsOf = async (who: string) =>
+    (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(who))).items;
   const proofOf = (receiptId: string, who: string) => world.edge.request(getReceiptProof, { receiptId }, as(who));
   const keySet = async () => createLocalJWKSet(await world.edge.request(listSigningKeys, {}, as(newId())));
 
@@ -48,10 +49,21 @@ describe('the proof of a receipt', () => {
     await ada.buy(listing);
     const [bought, sold] = [(await receiptsOf(ada.id))[0]!, (await receiptsOf(listing.sellerId))[0]!];
     const [mine, theirs] = [await proofOf(bought.id, ada.id), await proofOf(sold.id, listing.sellerId)];
-    expect(mine.claims).toMatchObject({ recipient_type: 'buyer', gateway_request_id: null, request_digest: null, response_digest: null, seller_status_code: null });
+    expect(mine.claims).toMatchObject({
+      recipient_type: 'buyer',
+      gateway_request_id: null,
+      request_digest: null,
+      response_digest: null,
+      seller_status_code: null,
+    });
     const { receipt_id: _mine, recipient_type: _buyer, ...shared } = mine.claims;
     expect(theirs.claims).toEqual({ ...shared, receipt_id: sold.id, recipient_type: 'seller' });
-    for (const [receipt, who] of [[bought, listing.sellerId], [sold, ada.id], [bought, newId()]] as const) expect(await reasonOf(proofOf(receipt.id, who))).toBe('receipt_not_found');
+    for (const [receipt, who] of [
+      [bought, listing.sellerId],
+      [sold, ada.id],
+      [bought, newId()],
+    ] as const)
+      expect(await reasonOf(proofOf(receipt.id, who))).toBe('receipt_not_found');
   });
 
   it('publishes every key, the signing one first', async () => {

@@ -1,5 +1,10 @@
 import { invariant } from '@market/kernel';
-import { convertViemChainToRelayChain, createClient, type AdaptedWallet, type RelayClient } from '@relayprotocol/relay-sdk';
+import {
+  convertViemChainToRelayChain,
+  createClient,
+  type AdaptedWallet,
+  type RelayClient,
+} from '@relayprotocol/relay-sdk';
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeFunctionData, erc20Abi, type Chain } from 'viem';
 import { arbitrum } from 'viem/chains';
@@ -34,15 +39,30 @@ describe('asking Relay', () => {
   });
   afterAll(() => relay.stop());
 
-  const apiOf = (changes: Partial<RelayApiSettings> = {}): RelayApi => new RelayApi({ url: relay.url, apiKey: relay.apiKey, timeoutMs: 300, quotesPerMinute: 50, statusesPerMinute: 200, ...changes });
-  const failureOf = (outcome: Promise<unknown>): Promise<unknown> => outcome.then((value) => value, (error: unknown) => error);
+  const apiOf = (changes: Partial<RelayApiSettings> = {}): RelayApi =>
+    new RelayApi({
+      url: relay.url,
+      apiKey: relay.apiKey,
+      timeoutMs: 300,
+      quotesPerMinute: 50,
+      statusesPerMinute: 200,
+      ...changes,
+    });
+  const failureOf = (outcome: Promise<unknown>): Promise<unknown> =>
+    outcome.then(
+      (value) => value,
+      (error: unknown) => error,
+    );
   const requestIdOf = (answer: unknown): string => (answer as { steps: { requestId: string }[] }).steps[0]!.requestId;
 
   it('brings what it answers, and its refusals by their code', async () => {
     const api = apiOf({ url: `${relay.url}/` });
     const requestId = requestIdOf(await api.quote(QUOTE));
     expect(await api.status(requestId)).toMatchObject({ status: 'waiting', quoteCreatedAt: expect.any(Number) });
-    expect(await failureOf(api.quote({ ...QUOTE, amount: '1' }))).toMatchObject({ name: 'RelayRefused', errorCode: 'AMOUNT_TOO_LOW' });
+    expect(await failureOf(api.quote({ ...QUOTE, amount: '1' }))).toMatchObject({
+      name: 'RelayRefused',
+      errorCode: 'AMOUNT_TOO_LOW',
+    });
     expect(relay.requests.get(requestId)!.apiKey).toBe(relay.apiKey);
     expect(await failureOf(apiOf({ apiKey: 'another' }).quote(QUOTE))).toMatchObject({ errorCode: 'UNAUTHORIZED' });
   });
@@ -54,29 +74,41 @@ describe('asking Relay', () => {
     ['nonsense', 'soon', 10, 10],
     ['a time that is past', 'Thu, 01 Jan 1970 00:00:00 GMT', 1, 1],
     ['a year', '31536000', 600, 600],
-  ])('rests as long as a 429 says, where it says %s, and asks the other thing meanwhile', async (_name, header, least, most) => {
-    const api = apiOf();
-    const requestId = requestIdOf(await api.quote(QUOTE));
-    const value = typeof header === 'function' ? header() : header;
-    const headers: Record<string, string> = value === undefined ? {} : { 'retry-after': value };
-    relay.misbehave = (path) => (path.endsWith('/quote/v2') ? { status: 429, body: '{"message":"slow down"}', headers } : undefined);
-    const first = await failureOf(api.quote(QUOTE));
-    expect(first).toBeInstanceOf(RelaySilent);
-    expect((first as RelaySilent).retryAfterSeconds).toBeGreaterThanOrEqual(least);
-    expect((first as RelaySilent).retryAfterSeconds).toBeLessThanOrEqual(most);
-    const asked = relay.asked.length;
-    expect(await failureOf(api.quote(QUOTE))).toMatchObject({ name: 'RelaySilent', message: 'Relay is asked as often as it lets itself be asked' });
-    expect(relay.asked.length).toBe(asked);
-    expect(await api.status(requestId)).toMatchObject({ status: 'waiting' });
-  });
+  ])(
+    'rests as long as a 429 says, where it says %s, and asks the other thing meanwhile',
+    async (_name, header, least, most) => {
+      const api = apiOf();
+      const requestId = requestIdOf(await api.quote(QUOTE));
+      const value = typeof header === 'function' ? header() : header;
+      const headers: Record<string, string> = value === undefined ? {} : { 'retry-after': value };
+      relay.misbehave = (path) =>
+        path.endsWith('/quote/v2') ? { status: 429, body: '{"message":"slow down"}', headers } : undefined;
+      const first = await failureOf(api.quote(QUOTE));
+      expect(first).toBeInstanceOf(RelaySilent);
+      expect((first as RelaySilent).retryAfterSeconds).toBeGreaterThanOrEqual(least);
+      expect((first as RelaySilent).retryAfterSeconds).toBeLessThanOrEqual(most);
+      const asked = relay.asked.length;
+      expect(await failureOf(api.quote(QUOTE))).toMatchObject({
+        name: 'RelaySilent',
+        message: 'Relay is asked as often as it lets itself be asked',
+      });
+      expect(relay.asked.length).toBe(asked);
+      expect(await api.status(requestId)).toMatchObject({ status: 'waiting' });
+    },
+  );
 
   it('stays within the rates that were set', async () => {
     const api = apiOf({ quotesPerMinute: 3, statusesPerMinute: 2 });
     const before = relay.asked.length;
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.quote(QUOTE))));
-    expect(outcomes.filter((outcome) => outcome instanceof RelaySilent && outcome.retryAfterSeconds > 50)).toHaveLength(17);
+    expect(outcomes.filter((outcome) => outcome instanceof RelaySilent && outcome.retryAfterSeconds > 50)).toHaveLength(
+      17,
+    );
     const looks = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.status(`0x${'0'.repeat(64)}`))));
-    expect(looks.filter((look) => !(look instanceof RelaySilent))).toEqual([{ status: 'unknown' }, { status: 'unknown' }]);
+    expect(looks.filter((look) => !(look instanceof RelaySilent))).toEqual([
+      { status: 'unknown' },
+      { status: 'unknown' },
+    ]);
     expect(relay.asked.length).toBe(before + 5);
   });
 
@@ -102,55 +134,117 @@ describe('asking Relay', () => {
     const termsOf = (network: string, currency: 'ETH' | 'USDC'): QuoteTerms => {
       const [from, to] = [placeOf(network, currency), placeOf('eip155:8453', 'USDC')];
       invariant(from && to, 'both places are known');
-      return { draft: { priceMicros: 250_000n, netMicros: 237_500n, feeBps: 500 }, from, to, payer: QUOTE.user, payout: QUOTE.recipient!, feeRecipient: QUOTE.user, referrer: 'market', ttlSeconds: 900, mostCostMicros: 100_000n };
+      return {
+        draft: { priceMicros: 250_000n, netMicros: 237_500n, feeBps: 500 },
+        from,
+        to,
+        payer: QUOTE.user,
+        payout: QUOTE.recipient!,
+        feeRecipient: QUOTE.user,
+        referrer: 'market',
+        ttlSeconds: 900,
+        mostCostMicros: 100_000n,
+      };
     };
     /** The request of the adapter, made by the client. */
     const quoteByClient = (client: RelayClient, terms: QuoteTerms) => {
-      const { user, recipient, originChainId: chainId, originCurrency: currency, destinationChainId: toChainId, destinationCurrency: toCurrency, tradeType, amount, ...options } = quoteRequest(terms);
-      return client.actions.getQuote({ user, recipient, chainId, currency, toChainId, toCurrency, tradeType, amount, options }, false, { 'x-api-key': relay.apiKey });
+      const {
+        user,
+        recipient,
+        originChainId: chainId,
+        originCurrency: currency,
+        destinationChainId: toChainId,
+        destinationCurrency: toCurrency,
+        tradeType,
+        amount,
+        ...options
+      } = quoteRequest(terms);
+      return client.actions.getQuote(
+        { user, recipient, chainId, currency, toChainId, toCurrency, tradeType, amount, options },
+        false,
+        { 'x-api-key': relay.apiKey },
+      );
     };
     /** Pays what its transaction says, and `becomes` of it. */
-    const walletOf = (chainId: number, becomes: (depositAddress: string, amount: bigint) => RelayRequest): AdaptedWallet => ({
+    const walletOf = (
+      chainId: number,
+      becomes: (depositAddress: string, amount: bigint) => RelayRequest,
+    ): AdaptedWallet => ({
       vmType: 'evm',
       address: () => Promise.resolve(QUOTE.user),
       getChainId: () => Promise.resolve(chainId),
       switchChain: () => Promise.resolve(),
       handleSignMessageStep: () => Promise.reject(new Error('nothing is signed')),
       handleSendTransactionStep: (_chainId, { data: { to, value, data } }) => {
-        const [depositAddress, amount] = data === '0x' ? [to, BigInt(value)] : (decodeFunctionData({ abi: erc20Abi, data }).args as [string, bigint]);
+        const [depositAddress, amount] =
+          data === '0x' ? [to, BigInt(value)] : (decodeFunctionData({ abi: erc20Abi, data }).args as [string, bigint]);
         return Promise.resolve(becomes(depositAddress.toLowerCase(), amount).inTxHashes[0]);
       },
       // As a slow chain does: Relay is sooner.
       handleConfirmTransactionStep: () => new Promise(() => {}),
     });
 
-    it.each(PLACES)('asks for the same, reads the same answer and sees the same end: from %s in %s', async (network, currency, chain) => {
-      const client = createClient({ baseApiUrl: relay.url, source: 'market', chains: [convertViemChainToRelayChain(chain)], pollingInterval: 20 });
-      const terms = termsOf(network, currency);
-      const before = relay.asked.length;
-      const quote = await quoteByClient(client, terms);
-      const offer = readQuote(quote, terms);
-      const twin = readQuote(await apiOf().quote(quoteRequest(terms)), terms);
-      const [byClient, byAdapter] = [offer, twin].map(({ relayRequestId }) => relay.requests.get(relayRequestId)!);
-      expect([byClient!.quote, byClient!.apiKey]).toEqual([byAdapter!.quote, byAdapter!.apiKey]);
-      expect(offer).toEqual({ relayRequestId: byClient!.requestId, depositAddress: byClient!.depositAddress, amountBaseUnits: byClient!.amountIn });
-      expect(offer.amountBaseUnits).toBe(twin.amountBaseUnits);
+    it.each(PLACES)(
+      'asks for the same, reads the same answer and sees the same end: from %s in %s',
+      async (network, currency, chain) => {
+        const client = createClient({
+          baseApiUrl: relay.url,
+          source: 'market',
+          chains: [convertViemChainToRelayChain(chain)],
+          pollingInterval: 20,
+        });
+        const terms = termsOf(network, currency);
+        const before = relay.asked.length;
+        const quote = await quoteByClient(client, terms);
+        const offer = readQuote(quote, terms);
+        const twin = readQuote(await apiOf().quote(quoteRequest(terms)), terms);
+        const [byClient, byAdapter] = [offer, twin].map(({ relayRequestId }) => relay.requests.get(relayRequestId)!);
+        expect([byClient!.quote, byClient!.apiKey]).toEqual([byAdapter!.quote, byAdapter!.apiKey]);
+        expect(offer).toEqual({
+          relayRequestId: byClient!.requestId,
+          depositAddress: byClient!.depositAddress,
+          amountBaseUnits: byClient!.amountIn,
+        });
+        expect(offer.amountBaseUnits).toBe(twin.amountBaseUnits);
 
-      const { data } = await client.actions.execute({ quote, wallet: walletOf(terms.from.chainId, (to, amount) => (relay.fill(relay.deposit(to, amount)), relay.of(to))) });
-      const seen = readStatus(await apiOf().status(offer.relayRequestId), terms.from.chainId);
-      expect(data.steps[0]!.items[0]).toMatchObject({ status: 'complete', checkStatus: seen.status, txHashes: seen.txHashes!.map((txHash) => ({ txHash, chainId: terms.to.chainId })) });
-      expect(observationOf(seen, offer.amountBaseUnits, false)).toMatchObject({ receivedBaseUnits: offer.amountBaseUnits, transactionHash: byClient!.txHashes[0] });
-      expect(['POST /quote/v2', 'POST /transactions/index', 'GET /intents/status/v3']).toEqual(expect.arrayContaining(relay.asked.slice(before)));
-    });
+        const { data } = await client.actions.execute({
+          quote,
+          wallet: walletOf(terms.from.chainId, (to, amount) => (relay.fill(relay.deposit(to, amount)), relay.of(to))),
+        });
+        const seen = readStatus(await apiOf().status(offer.relayRequestId), terms.from.chainId);
+        expect(data.steps[0]!.items[0]).toMatchObject({
+          status: 'complete',
+          checkStatus: seen.status,
+          txHashes: seen.txHashes!.map((txHash) => ({ txHash, chainId: terms.to.chainId })),
+        });
+        expect(observationOf(seen, offer.amountBaseUnits, false)).toMatchObject({
+          receivedBaseUnits: offer.amountBaseUnits,
+          transactionHash: byClient!.txHashes[0],
+        });
+        expect(['POST /quote/v2', 'POST /transactions/index', 'GET /intents/status/v3']).toEqual(
+          expect.arrayContaining(relay.asked.slice(before)),
+        );
+      },
+    );
 
     it('sees the same refund of too little', async () => {
-      const client = createClient({ baseApiUrl: relay.url, source: 'market', chains: [convertViemChainToRelayChain(arbitrum)], pollingInterval: 20 });
+      const client = createClient({
+        baseApiUrl: relay.url,
+        source: 'market',
+        chains: [convertViemChainToRelayChain(arbitrum)],
+        pollingInterval: 20,
+      });
       const terms = termsOf('eip155:42161', 'ETH');
       const quote = await quoteByClient(client, terms);
-      const paid = client.actions.execute({ quote, wallet: walletOf(terms.from.chainId, (to, amount) => relay.deposit(to, amount - 1n)) });
+      const paid = client.actions.execute({
+        quote,
+        wallet: walletOf(terms.from.chainId, (to, amount) => relay.deposit(to, amount - 1n)),
+      });
       await expect(paid).rejects.toThrow('Refunded');
       const { relayRequestId, amountBaseUnits } = readQuote(quote, terms);
-      expect(observationOf(readStatus(await apiOf().status(relayRequestId), terms.from.chainId), amountBaseUnits, false)).toMatchObject({ failed: true, isClosed: true });
+      expect(
+        observationOf(readStatus(await apiOf().status(relayRequestId), terms.from.chainId), amountBaseUnits, false),
+      ).toMatchObject({ failed: true, isClosed: true });
     });
   });
 
@@ -165,7 +259,10 @@ describe('asking Relay', () => {
     ['answers without end', () => ({ status: 200, body: JSON.stringify('x'.repeat(300_000)) })],
   ])('knows nothing where Relay %s, and gives the key away to nobody', async (_name, misbehave) => {
     relay.misbehave = misbehave;
-    for (const outcome of [await failureOf(apiOf().quote(QUOTE)), await failureOf(apiOf().status(`0x${'0'.repeat(64)}`))]) {
+    for (const outcome of [
+      await failureOf(apiOf().quote(QUOTE)),
+      await failureOf(apiOf().status(`0x${'0'.repeat(64)}`)),
+    ]) {
       expect(outcome).toBeInstanceOf(RelaySilent);
       expect((outcome as RelaySilent).retryAfterSeconds).toBe(2);
       expect(`${String((outcome as Error).stack)}${JSON.stringify(outcome)}`).not.toContain(relay.apiKey);

@@ -8,7 +8,14 @@ import { randomBytes } from 'node:crypto';
 import { reportPayments } from '../../src/payments/report-payments.command.js';
 import { paymentsLedger } from '../../src/service.js';
 import { as, asClaimed, digestOf, reasonOf, type Offered } from '../support/ledger-world.js';
-import { BY_ETH, FEE_RECIPIENT, SOLANA, startRelayLedger, type RelayLedger, type RelayOrder } from '../support/relay-ledger.js';
+import {
+  BY_ETH,
+  FEE_RECIPIENT,
+  SOLANA,
+  startRelayLedger,
+  type RelayLedger,
+  type RelayOrder,
+} from '../support/relay-ledger.js';
 import { offered as sold, subscriberOf } from '../support/subscriber.js';
 
 describe('the Relay rail', () => {
@@ -24,7 +31,8 @@ describe('the Relay rail', () => {
     await world.stop();
   });
 
-  const quote = (order: RelayOrder, wish: Partial<RequestOf<typeof createOffer>> = BY_ETH): Promise<Offered> => world.ledger.quote(strip(order), wish);
+  const quote = (order: RelayOrder, wish: Partial<RequestOf<typeof createOffer>> = BY_ETH): Promise<Offered> =>
+    world.ledger.quote(strip(order), wish);
   const strip = ({ payer: _payer, payout: _payout, ...order }: RelayOrder) => order;
   const quoted = async (): Promise<[RelayOrder, Offered]> => {
     const order = await world.order();
@@ -35,7 +43,13 @@ describe('the Relay rail', () => {
   const asksOf = (path: string): number => world.relay.asked.filter((asked) => asked === path).length;
   const QUOTE = 'POST /quote/v2';
   const STATUS = 'GET /intents/status/v3';
-  const column = async (name: string, { offer }: Offered) => (await world.ledger.db.inspect<{ value: unknown }>(`SELECT ${name} AS value FROM payments_ledger.payments WHERE id = $1`, [offer.payment_id]))[0]!.value;
+  const column = async (name: string, { offer }: Offered) =>
+    (
+      await world.ledger.db.inspect<{ value: unknown }>(
+        `SELECT ${name} AS value FROM payments_ledger.payments WHERE id = $1`,
+        [offer.payment_id],
+      )
+    )[0]!.value;
 
   describe('makes offers', () => {
     it('that Relay opens: over which the seller gets its part in its own wallet, and the buyer its money back', async () => {
@@ -48,10 +62,25 @@ describe('the Relay rail', () => {
         relay_request_id: request.requestId,
         status: 'pending',
         x402: null,
-        requirements: { depositAddress: request.depositAddress, currency: 'ETH', network: 'eip155:8453', amount_base_units: request.amountIn.toString(), relayRequestId: request.requestId },
+        requirements: {
+          depositAddress: request.depositAddress,
+          currency: 'ETH',
+          network: 'eip155:8453',
+          amount_base_units: request.amountIn.toString(),
+          relayRequestId: request.requestId,
+        },
         fees: { gross_amount: 0.25, provider_receives: 0.2375 },
       });
-      expect(request.quote).toMatchObject({ user: order.payer, refundTo: order.payer, recipient: order.payout, amount: '237500', appFees: [{ recipient: FEE_RECIPIENT, fee: '500' }], strict: true, tradeType: 'EXACT_OUTPUT', ttl: 900 });
+      expect(request.quote).toMatchObject({
+        user: order.payer,
+        refundTo: order.payer,
+        recipient: order.payout,
+        amount: '237500',
+        appFees: [{ recipient: FEE_RECIPIENT, fee: '500' }],
+        strict: true,
+        tradeType: 'EXACT_OUTPUT',
+        ttl: 900,
+      });
       expect(new Date(offer.requirements.expiresAt).getTime()).toBeGreaterThanOrEqual(request.endsAt);
     });
 
@@ -77,14 +106,26 @@ describe('the Relay rail', () => {
 
     it('on Solana from a wallet there, and tells the buyer that has none to link one', async () => {
       const order = await world.order();
-      const refused: unknown = await quote(order, { originCurrency: 'SOL', originChainId: SOLANA }).catch((error: unknown) => error);
-      expect(refused).toMatchObject({ reason: 'payer_wallet_required', details: { chain_type: 'solana', network: SOLANA }, declaration: { kind: 'invalid', recovery: { nextAction: 'link_wallet' } } });
+      const refused: unknown = await quote(order, { originCurrency: 'SOL', originChainId: SOLANA }).catch(
+        (error: unknown) => error,
+      );
+      expect(refused).toMatchObject({
+        reason: 'payer_wallet_required',
+        details: { chain_type: 'solana', network: SOLANA },
+        declaration: { kind: 'invalid', recovery: { nextAction: 'link_wallet' } },
+      });
       const wallet = await world.addWallet(order.buyer, 'solana');
       const offered = await quote(order, { originCurrency: 'SOL', originChainId: SOLANA });
-      expect(world.requestOf(offered).quote).toMatchObject({ originChainId: 792_703_809, refundTo: wallet.address, recipient: order.payout });
+      expect(world.requestOf(offered).quote).toMatchObject({
+        originChainId: 792_703_809,
+        refundTo: wallet.address,
+        recipient: order.payout,
+      });
       expect(offered.offer.requirements.depositAddress).toMatch(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/);
       const evm = await world.addWallet(order.buyer, 'evm');
-      expect(await reasonOf(quote(order, { originCurrency: 'SOL', originChainId: SOLANA, originWalletId: evm.id }))).toBe('payer_wallet_required');
+      expect(
+        await reasonOf(quote(order, { originCurrency: 'SOL', originChainId: SOLANA, originWalletId: evm.id })),
+      ).toBe('payer_wallet_required');
     });
 
     it('only where the seller can be paid', async () => {
@@ -97,8 +138,14 @@ describe('the Relay rail', () => {
       const before = asksOf(QUOTE);
       expect(await reasonOf(quote(await world.order({ priceMicros: '99999' })))).toBe('payment_route_minimum_not_met');
       expect(asksOf(QUOTE)).toBe(before);
-      const refused: unknown = await quote(await world.order({ priceMicros: '5100' }), { originChainId: '42161' }).catch((error: unknown) => error);
-      expect(refused).toMatchObject({ reason: 'payment_route_minimum_not_met', declaration: { code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' }, details: { seller_endpoint_called: false } });
+      const refused: unknown = await quote(await world.order({ priceMicros: '5100' }), {
+        originChainId: '42161',
+      }).catch((error: unknown) => error);
+      expect(refused).toMatchObject({
+        reason: 'payment_route_minimum_not_met',
+        declaration: { code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' },
+        details: { seller_endpoint_called: false },
+      });
       expect(asksOf(QUOTE)).toBe(before + 1);
     });
 
@@ -121,7 +168,9 @@ describe('the Relay rail', () => {
         const refused: unknown = await quote(order).catch((error: unknown) => error);
         expect(refused).toBeInstanceOf(Refusal);
         expect((refused as Refusal).declaration.kind).toBe('unavailable');
-        expect(await world.ledger.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [order.buyer])).toEqual([]);
+        expect(
+          await world.ledger.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [order.buyer]),
+        ).toEqual([]);
       }
       expect(await stateOf(earlier)).toBe('pending');
     });
@@ -147,7 +196,10 @@ describe('the Relay rail', () => {
 
     it('which Relay sent back because it was too little: nothing is owed, and the next offer is another', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress!, world.requestOf(offered).amountIn - 1n);
+      const request = world.relay.deposit(
+        offered.offer.requirements.depositAddress!,
+        world.requestOf(offered).amountIn - 1n,
+      );
       expect(request.status).toBe('refund');
       expect(await claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'payment_failed' });
       expect([await stateOf(offered), await world.owed(offered)]).toEqual(['failed', []]);
@@ -156,7 +208,10 @@ describe('the Relay rail', () => {
 
     it('which was too much: it buys the call at its price, and the rest is not ours to owe', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress!, world.requestOf(offered).amountIn * 2n);
+      const request = world.relay.deposit(
+        offered.offer.requirements.depositAddress!,
+        world.requestOf(offered).amountIn * 2n,
+      );
       world.relay.fill(request);
       asClaimed(await claim(order, offered));
       expect(request.refunded).toBe(request.amountIn);
@@ -187,13 +242,22 @@ describe('the Relay rail', () => {
       ['no status', () => ({ status: 200, body: '{}' })],
       ['a status nobody knows', () => ({ status: 200, body: '{"status":"paid"}' })],
       ['a success without a transaction', () => ({ status: 200, body: '{"status":"success","txHashes":[]}' })],
-      ['a success on another chain', () => ({ status: 200, body: `{"status":"success","txHashes":["0x${'1'.repeat(64)}"],"originChainId":10}` })],
-      ['more than anybody reads', () => ({ status: 200, body: JSON.stringify({ status: 'success', more: 'x'.repeat(300_000) }) })],
+      [
+        'a success on another chain',
+        () => ({ status: 200, body: `{"status":"success","txHashes":["0x${'1'.repeat(64)}"],"originChainId":10}` }),
+      ],
+      [
+        'more than anybody reads',
+        () => ({ status: 200, body: JSON.stringify({ status: 'success', more: 'x'.repeat(300_000) }) }),
+      ],
     ])('and knows nothing where it says %s: not paid is never what that means', async (_name, misbehave) => {
       const [order, offered] = await quoted();
       world.relay.misbehave = (path, answer) => (path === STATUS ? misbehave(path, answer) : undefined);
       expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_unknown' });
-      await world.ledger.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1", [offered.offer.payment_id]);
+      await world.ledger.db.inspect(
+        "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1",
+        [offered.offer.payment_id],
+      );
       const before = asksOf(STATUS);
       await eventually(() => Promise.resolve(expect(asksOf(STATUS)).toBeGreaterThan(before + 1)), { withinMs: 10_000 });
       expect(await stateOf(offered)).toBe('pending');
@@ -208,7 +272,10 @@ describe('the Relay rail', () => {
       const [[, delivering], [, unpaid]] = [await quoted(), await quoted()];
       const request = world.relay.deposit(delivering.offer.requirements.depositAddress!);
       request.status = 'delayed';
-      await world.ledger.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1", [delivering.offer.payment_id]);
+      await world.ledger.db.inspect(
+        "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1",
+        [delivering.offer.payment_id],
+      );
       await world.end(unpaid);
       expect([await stateOf(delivering), await stateOf(unpaid)]).toEqual(['pending', 'expired']);
       world.relay.fill(request);
@@ -232,7 +299,10 @@ describe('the Relay rail', () => {
       await world.end(offered);
       await world.lookAgain(offered);
       expect(await column('look_again_at', offered)).not.toBeNull();
-      await world.ledger.db.inspect("UPDATE payments_ledger.payments SET created_at = now() - interval '2 hours' WHERE id = $1", [offered.offer.payment_id]);
+      await world.ledger.db.inspect(
+        "UPDATE payments_ledger.payments SET created_at = now() - interval '2 hours' WHERE id = $1",
+        [offered.offer.payment_id],
+      );
       await world.lookAgain(offered);
       expect([await stateOf(offered), await column('look_again_at', offered)]).toEqual(['expired', null]);
     });
@@ -249,7 +319,8 @@ describe('the Relay rail', () => {
       world.relay.fill(world.relay.deposit(request.depositAddress));
       await hear(world.relay.webhook(request));
       expect(await stateOf(offered)).toBe('verified');
-      for (const status of ['waiting', 'refund', 'failure', 'success'] as const) await hear(world.relay.webhook({ ...request, status }));
+      for (const status of ['waiting', 'refund', 'failure', 'success'] as const)
+        await hear(world.relay.webhook({ ...request, status }));
       expect(await stateOf(offered)).toBe('verified');
     });
 
@@ -264,7 +335,8 @@ describe('the Relay rail', () => {
       const request = world.requestOf(offered);
       world.relay.fill(world.relay.deposit(request.depositAddress));
       const genuine = world.relay.webhook(request);
-      const flipped = (text: string, at: number): string => text.slice(0, at) + (text[at] === '0' ? '1' : '0') + text.slice(at + 1);
+      const flipped = (text: string, at: number): string =>
+        text.slice(0, at) + (text[at] === '0' ? '1' : '0') + text.slice(at + 1);
       const forgeries: ((n: number) => RequestOf<typeof hearRelay>)[] = [
         () => world.relay.webhook(request, { apiKey: randomBytes(16).toString('hex') }),
         () => world.relay.webhook(request, { at: Date.now() - 301_000 }),
@@ -278,7 +350,9 @@ describe('the Relay rail', () => {
         (n) => ({ ...genuine, signature: randomBytes(32).toString('hex'), body: 'x'.repeat(n) }),
       ];
       const before = [asksOf(STATUS), await column('state', offered)];
-      const reasons = await Promise.all(Array.from({ length: 1_000 }, (_, n) => reasonOf(hear(forgeries[n % forgeries.length]!(n)))));
+      const reasons = await Promise.all(
+        Array.from({ length: 1_000 }, (_, n) => reasonOf(hear(forgeries[n % forgeries.length]!(n)))),
+      );
       expect(new Set(reasons)).toEqual(new Set(['webhook_not_genuine']));
       expect([asksOf(STATUS), await column('state', offered)]).toEqual(before);
       expect(before[1]).toBe('pending');
@@ -290,43 +364,97 @@ describe('the Relay rail', () => {
     world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
     expect(await reasonOf(world.ledger.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
     expect(await reasonOf(world.ledger.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
-    expect(await reasonOf(world.ledger.claim(order, offered, { bodyDigest: digestOf('another') }))).toBe('request_body_mismatch');
+    expect(await reasonOf(world.ledger.claim(order, offered, { bodyDigest: digestOf('another') }))).toBe(
+      'request_body_mismatch',
+    );
     asClaimed(await claim(order, offered));
   });
 
   it('buys a subscription too', async () => {
     const { buyer, listing } = await world.order();
     const subscriber = subscriberOf(world.ledger, buyer);
-    const offer = await subscriber.offerOf(sold(world.ledger, { sellerId: listing.sellerId }), { originCurrency: 'ETH' });
-    expect(offer).toMatchObject({ provider: 'relay', requirements: { network: 'eip155:8453' }, fees: { gross_amount: 9.99 } });
+    const offer = await subscriber.offerOf(sold(world.ledger, { sellerId: listing.sellerId }), {
+      originCurrency: 'ETH',
+    });
+    expect(offer).toMatchObject({
+      provider: 'relay',
+      requirements: { network: 'eip155:8453' },
+      fees: { gross_amount: 9.99 },
+    });
     expect((await subscriber.verify(offer)).outcome).toBe('pending');
     const request = world.relay.deposit(offer.requirements.depositAddress!);
     world.relay.fill(request);
-    expect(await subscriber.verify(offer)).toMatchObject({ outcome: 'completed', payment: { transaction_hash: request.txHashes[0] } });
+    expect(await subscriber.verify(offer)).toMatchObject({
+      outcome: 'completed',
+      payment: { transaction_hash: request.txHashes[0] },
+    });
   });
 
   it('is reported on: what Relay sent back, kept or delivered late', async () => {
     const [[sentBackOrder, sentBack], [keptOrder, kept], [, late]] = [await quoted(), await quoted(), await quoted()];
     world.relay.deposit(sentBack.offer.requirements.depositAddress!, 1n);
-    Object.assign(world.relay.deposit(kept.offer.requirements.depositAddress!), { status: 'failure', refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' });
-    for (const [order, offered] of [[sentBackOrder, sentBack], [keptOrder, kept]] as const) expect((await claim(order, offered)).outcome).toBe('not_payable');
+    Object.assign(world.relay.deposit(kept.offer.requirements.depositAddress!), {
+      status: 'failure',
+      refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND',
+    });
+    for (const [order, offered] of [
+      [sentBackOrder, sentBack],
+      [keptOrder, kept],
+    ] as const)
+      expect((await claim(order, offered)).outcome).toBe('not_payable');
     await world.end(late);
     world.relay.fill(world.relay.deposit(late.offer.requirements.depositAddress!));
     await world.lookAgain(late);
-    const outcome: unknown = await runCommand(paymentsLedger, reportPayments, { operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: world.ledger.db.url, PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...world.env }).catch((error: unknown) => error);
+    const outcome: unknown = await runCommand(
+      paymentsLedger,
+      reportPayments,
+      { operator: 'ada', arguments: [], options: {} },
+      {
+        DATABASE_URL: world.ledger.db.url,
+        PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
+        ...world.env,
+      },
+    ).catch((error: unknown) => error);
     expect(outcome).toMatchObject({ name: 'CommandFailure' });
     const lines = (outcome as Error).message.split('\n').map((line) => line.split('\t'));
     const lineOf = ({ offer }: Offered) => lines.find(([, id]) => id === offer.payment_id);
-    expect(lineOf(sentBack)).toEqual(['carried', sentBack.offer.payment_id, 'relay', 'failed', expect.any(String), "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)"]);
-    expect(lineOf(kept)).toEqual(['unexplained', kept.offer.payment_id, 'relay', 'failed', expect.any(String), expect.stringMatching(/^Relay took 0x[0-9a-f]{64} and neither delivered it nor sent it back \(AMOUNT_TOO_LOW_TO_REFUND\)$/)]);
-    expect(lineOf(late)).toEqual(['carried', late.offer.payment_id, 'relay', 'refund_due', expect.any(String), 'Relay paid the seller; what the buyer is owed back stands in its ledger']);
+    expect(lineOf(sentBack)).toEqual([
+      'carried',
+      sentBack.offer.payment_id,
+      'relay',
+      'failed',
+      expect.any(String),
+      "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)",
+    ]);
+    expect(lineOf(kept)).toEqual([
+      'unexplained',
+      kept.offer.payment_id,
+      'relay',
+      'failed',
+      expect.any(String),
+      expect.stringMatching(
+        /^Relay took 0x[0-9a-f]{64} and neither delivered it nor sent it back \(AMOUNT_TOO_LOW_TO_REFUND\)$/,
+      ),
+    ]);
+    expect(lineOf(late)).toEqual([
+      'carried',
+      late.offer.payment_id,
+      'relay',
+      'refund_due',
+      expect.any(String),
+      'Relay paid the seller; what the buyer is owed back stands in its ledger',
+    ]);
     expect(lines.filter(([kind, id]) => kind === 'unexplained' && id !== kept.offer.payment_id)).toEqual([]);
   });
 
   it('tells nobody of a webhook where it is off', async () => {
     const off = await startRelayLedger({ env: { PAYMENTS_LEDGER_RELAY_URL: '' } });
     try {
-      expect(await reasonOf(off.ledger.edge.request(hearRelay, off.relay.webhook({ requestId: '0x', status: 'success' }), as(newId())))).toBe('relay_not_configured');
+      expect(
+        await reasonOf(
+          off.ledger.edge.request(hearRelay, off.relay.webhook({ requestId: '0x', status: 'success' }), as(newId())),
+        ),
+      ).toBe('relay_not_configured');
     } finally {
       await off.stop();
     }
@@ -335,5 +463,9 @@ describe('the Relay rail', () => {
 
 interface QuoteAnswer {
   steps: { requestId: string }[];
-  details: { recipient: string; currencyIn: { amount: string; currency: { decimals: number } }; currencyOut: { amount: string } };
+  details: {
+    recipient: string;
+    currencyIn: { amount: string; currency: { decimals: number } };
+    currencyOut: { amount: string };
+  };
 }

@@ -14,14 +14,25 @@ describe('payments report', () => {
 
   const NOTHING = 'no payment is open longer than expected';
   const report = (): Promise<string> =>
-    runCommand(paymentsLedger, reportPayments, { operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: world.ledger.db.url, PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'), ...world.env });
+    runCommand(
+      paymentsLedger,
+      reportPayments,
+      { operator: 'ada', arguments: [], options: {} },
+      {
+        DATABASE_URL: world.ledger.db.url,
+        PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
+        ...world.env,
+      },
+    );
   const failed = async (outcome: Promise<string>): Promise<string[]> => {
     const error: unknown = await outcome.catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: 'CommandFailure' });
     return (error as Error).message.split('\n');
   };
-  const set = (change: string, { offer }: Offered) => world.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
-  const lineOf = (lines: string[], { offer }: Offered): string[] | undefined => lines.find((line) => line.includes(offer.payment_id))?.split('\t');
+  const set = (change: string, { offer }: Offered) =>
+    world.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
+  const lineOf = (lines: string[], { offer }: Offered): string[] | undefined =>
+    lines.find((line) => line.includes(offer.payment_id))?.split('\t');
 
   it('has nothing to say where nothing is open', async () => {
     await world.ledger.quote(newOrder(), ON_CHAIN);
@@ -35,9 +46,23 @@ describe('payments report', () => {
     await world.ledger.release(asClaimed(await world.ledger.claim(order, offered)));
     expect(await report()).toBe(NOTHING);
     await set("verified_at = now() - interval '11 minutes'", offered);
-    expect(lineOf([await report()], offered)).toEqual(['open', offered.offer.payment_id, 'sandbox', 'verified', expect.any(String), expect.stringMatching(/^paid and not delivered; its buyer may repeat the call until 20/)]);
+    expect(lineOf([await report()], offered)).toEqual([
+      'open',
+      offered.offer.payment_id,
+      'sandbox',
+      'verified',
+      expect.any(String),
+      expect.stringMatching(/^paid and not delivered; its buyer may repeat the call until 20/),
+    ]);
     await set("retry_until = now() - interval '11 minutes'", offered);
-    expect(lineOf(await failed(report()), offered)).toEqual(['unexplained', offered.offer.payment_id, 'sandbox', 'verified', expect.any(String), 'its window is over and it was not owed back']);
+    expect(lineOf(await failed(report()), offered)).toEqual([
+      'unexplained',
+      offered.offer.payment_id,
+      'sandbox',
+      'verified',
+      expect.any(String),
+      'its window is over and it was not owed back',
+    ]);
     await set("retry_until = now() + interval '1 day', verified_at = now()", offered);
   });
 
@@ -45,8 +70,18 @@ describe('payments report', () => {
     const order = newOrder();
     const offered = await world.ledger.quote(order, { originCurrency: 'SOL' });
     await set("expires_at = now() - interval '11 minutes'", offered);
-    expect(lineOf(await failed(report()), offered)).toEqual(['unexplained', offered.offer.payment_id, 'sandbox', 'pending', expect.any(String), 'its time is over and nothing is on its way']);
-    await world.ledger.db.inspect("INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 1, now() + interval '1 hour')", [`0x${offered.offer.payment_id}`, offered.offer.payment_id]);
+    expect(lineOf(await failed(report()), offered)).toEqual([
+      'unexplained',
+      offered.offer.payment_id,
+      'sandbox',
+      'pending',
+      expect.any(String),
+      'its time is over and nothing is on its way',
+    ]);
+    await world.ledger.db.inspect(
+      "INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 1, now() + interval '1 hour')",
+      [`0x${offered.offer.payment_id}`, offered.offer.payment_id],
+    );
     expect(lineOf([await report()], offered)?.at(-1)).toBe('money is on its way and not final');
     await set("rail = 'relay'", offered);
     expect(lineOf(await failed(report()), offered)?.at(-1)).toBe('its rail relay is not configured here');
@@ -60,19 +95,35 @@ describe('payments report', () => {
     asClaimed(await world.ledger.claim(order, offered));
     expect(await report()).toBe(NOTHING);
     await set("lease_until = now() - interval '11 minutes'", offered);
-    expect(lineOf(await failed(report()), offered)?.slice(3)).toEqual(['in_flight', expect.any(String), 'whoever called the seller is gone, and the claim was not given back']);
+    expect(lineOf(await failed(report()), offered)?.slice(3)).toEqual([
+      'in_flight',
+      expect.any(String),
+      'whoever called the seller is gone, and the claim was not given back',
+    ]);
     await set('lease_until = now()', offered);
   });
 
   it('says of a signed payment with an unknown outcome how often it was handed in, and how long it is good', async () => {
     const order = newOrder();
     const offered = await world.ledger.quote(order, ON_CHAIN);
-    const claim = asClaimed(await world.ledger.claim(order, offered, { authorization: await signed(offered, world.chain.payerAccount as never) }));
+    const claim = asClaimed(
+      await world.ledger.claim(order, offered, {
+        authorization: await signed(offered, world.chain.payerAccount as never),
+      }),
+    );
     world.facilitator.fault = 'break-before';
     await expect(world.ledger.settle(claim)).rejects.toThrow();
     expect(await world.ledger.stateOf(claim.paymentId)).toBe('indeterminate');
-    expect(lineOf([await report()], offered)?.slice(3)).toEqual(['indeterminate', expect.any(String), expect.stringMatching(/^handed to the facilitator 1 times, last 20.+, and its outcome is unknown; the signature is good until 20/)]);
-    await world.ledger.db.inspect("UPDATE payments_ledger.authorizations SET valid_before = now() - interval '2 hours' WHERE state = 'settling'");
+    expect(lineOf([await report()], offered)?.slice(3)).toEqual([
+      'indeterminate',
+      expect.any(String),
+      expect.stringMatching(
+        /^handed to the facilitator 1 times, last 20.+, and its outcome is unknown; the signature is good until 20/,
+      ),
+    ]);
+    await world.ledger.db.inspect(
+      "UPDATE payments_ledger.authorizations SET valid_before = now() - interval '2 hours' WHERE state = 'settling'",
+    );
     expect(lineOf(await failed(report()), offered)?.[0]).toBe('unexplained');
   });
 });

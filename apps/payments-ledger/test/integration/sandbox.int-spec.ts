@@ -1,6 +1,14 @@
 import { paymentRefundDue } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { newOrder, reasonOf, startLedger, type LedgerWorld, type Offered, type Order, type Outcome } from '../support/ledger-world.js';
+import {
+  newOrder,
+  reasonOf,
+  startLedger,
+  type LedgerWorld,
+  type Offered,
+  type Order,
+  type Outcome,
+} from '../support/ledger-world.js';
 
 describe('a sandbox payment', () => {
   let world: LedgerWorld;
@@ -17,8 +25,12 @@ describe('a sandbox payment', () => {
     return [order, await world.quote(order)];
   };
   const owedTo = async ({ buyer }: Order): Promise<{ reason: string; amountMicros: string }[]> =>
-    (await world.heard(paymentRefundDue)).filter(({ buyerId }) => buyerId === buyer).map(({ reason, amountMicros }) => ({ reason, amountMicros }));
-  const transfers = async (paymentId: string): Promise<number> => (await world.db.inspect('SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = $1', [paymentId])).length;
+    (await world.heard(paymentRefundDue))
+      .filter(({ buyerId }) => buyerId === buyer)
+      .map(({ reason, amountMicros }) => ({ reason, amountMicros }));
+  const transfers = async (paymentId: string): Promise<number> =>
+    (await world.db.inspect('SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = $1', [paymentId]))
+      .length;
 
   it('is verified when it covers the price, and paying it again, 32 times at once, changes nothing', async () => {
     const [order, offered] = await quoted();
@@ -36,23 +48,39 @@ describe('a sandbox payment', () => {
     expect(await transfers(offered.offer.payment_id)).toBe(1);
     const claim = await world.claim(order, offered);
     expect(claim).toMatchObject({ outcome: 'claimed', transactionHash: answers[0]!.transaction_hash });
-    expect(await world.pay(order, offered, 'late')).toMatchObject({ status: 'in_flight', transaction_hash: answers[0]!.transaction_hash });
+    expect(await world.pay(order, offered, 'late')).toMatchObject({
+      status: 'in_flight',
+      transaction_hash: answers[0]!.transaction_hash,
+    });
   });
 
   it('is pending until it is final, even when it is paid again meanwhile', async () => {
     const [order, offered] = await quoted();
     expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
     expect(await world.pay(order, offered, 'pending')).toMatchObject({ status: 'pending', received_amount: '0.4' });
-    for (const outcome of ['pending', 'paid', 'underpaid', 'overpaid', 'failed'] as const) expect(await world.pay(order, offered, outcome)).toMatchObject({ status: 'pending', received_amount: '0.4' });
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'pending', gatewayRequestId: offered.gatewayRequestId, retryAfterSeconds: 2, reason: 'payment_not_final' });
-    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [offered.offer.payment_id]);
+    for (const outcome of ['pending', 'paid', 'underpaid', 'overpaid', 'failed'] as const)
+      expect(await world.pay(order, offered, outcome)).toMatchObject({ status: 'pending', received_amount: '0.4' });
+    expect(await world.claim(order, offered)).toEqual({
+      outcome: 'pending',
+      gatewayRequestId: offered.gatewayRequestId,
+      retryAfterSeconds: 2,
+      reason: 'payment_not_final',
+    });
+    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+      offered.offer.payment_id,
+    ]);
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'claimed' });
   });
 
   it('says what is missing, and is verified by the part that was', async () => {
     const [order, offered] = await quoted();
     expect(await world.pay(order, offered, 'underpaid')).toMatchObject({ status: 'underpaid', received_amount: '0.2' });
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'underpaid', offer: { ...offered.offer, status: 'underpaid', x402: null }, received: '0.2', missing: '0.2' });
+    expect(await world.claim(order, offered)).toEqual({
+      outcome: 'underpaid',
+      offer: { ...offered.offer, status: 'underpaid', x402: null },
+      received: '0.2',
+      missing: '0.2',
+    });
     await world.pay(order, offered, 'underpaid');
     expect(await world.claim(order, offered)).toMatchObject({ outcome: 'underpaid', received: '0.3', missing: '0.1' });
     expect(await world.pay(order, offered, 'failed')).toMatchObject({ status: 'underpaid', received_amount: '0.3' });
@@ -83,7 +111,8 @@ describe('a sandbox payment', () => {
     for (const outcome of outcomes) await world.pay(order, offered, outcome);
     expect(await world.stateOf(offered.offer.payment_id)).toBe('refund_due');
     expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
-    for (const outcome of ['paid', 'late'] as const) expect(await reasonOf(world.pay(order, offered, outcome))).toBe('offer_not_payable');
+    for (const outcome of ['paid', 'late'] as const)
+      expect(await reasonOf(world.pay(order, offered, outcome))).toBe('offer_not_payable');
     expect(await owedTo(order)).toEqual([{ reason: 'paid_late', amountMicros: '400000' }]);
     expect((await world.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
   });
@@ -98,8 +127,13 @@ describe('a sandbox payment', () => {
 
   it('is found owed back when money came for an offer that had expired', async () => {
     const [order, offered] = await quoted();
-    await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired' WHERE id = $1", [offered.offer.payment_id]);
-    await world.db.inspect("INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 400000, now())", [`0x${newId()}`, offered.offer.payment_id]);
+    await world.db.inspect("UPDATE payments_ledger.payments SET state = 'expired' WHERE id = $1", [
+      offered.offer.payment_id,
+    ]);
+    await world.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 400000, now())', [
+      `0x${newId()}`,
+      offered.offer.payment_id,
+    ]);
     expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
     expect(await owedTo(order)).toEqual([{ reason: 'paid_late', amountMicros: '400000' }]);
   });
@@ -115,7 +149,11 @@ describe('a sandbox payment', () => {
     const order = newOrder({ priceMicros: '100001' });
     const offered = await world.quote(order, { originCurrency: 'ETH' });
     await world.pay(order, offered, 'underpaid');
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'underpaid', received: '0.000016666833333333', missing: '0.000016666833333334' });
+    expect(await world.claim(order, offered)).toMatchObject({
+      outcome: 'underpaid',
+      received: '0.000016666833333333',
+      missing: '0.000016666833333334',
+    });
     expect(await world.pay(order, offered, 'overpaid')).toMatchObject({ received_amount: '0.000050000500000001' });
     expect(await owedTo(order)).toEqual([{ reason: 'overpaid', amountMicros: '50000' }]);
   });

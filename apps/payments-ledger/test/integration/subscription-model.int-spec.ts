@@ -44,7 +44,8 @@ interface Real {
 }
 
 const LIVE: PaymentState[] = ['pending', 'underpaid', 'verified'];
-const active = (model: Model): ModelSubscription | undefined => model.subscriptions.find(({ status }) => status === 'active');
+const active = (model: Model): ModelSubscription | undefined =>
+  model.subscriptions.find(({ status }) => status === 'active');
 
 function refusedAs(error: unknown): string {
   if (error instanceof Refusal) return error.reason;
@@ -61,7 +62,11 @@ function look(payment: ModelPayment): void {
 }
 
 type Step = fc.AsyncCommand<Model, Real>;
-const step = (name: string, run: (model: Model, real: Real) => Promise<void>, check: (model: Model) => boolean = () => true): Step => ({
+const step = (
+  name: string,
+  run: (model: Model, real: Real) => Promise<void>,
+  check: (model: Model) => boolean = () => true,
+): Step => ({
   check: (model) => check(model),
   async run(model, real) {
     await run(model, real);
@@ -77,14 +82,27 @@ const step = (name: string, run: (model: Model, real: Real) => Promise<void>, ch
 const subscribe = (route: 'USDC' | 'SOL'): Step =>
   step(`subscribe in ${route}`, async (model, { buyer, listing }) => {
     if (!model.isOffered || active(model)) {
-      const refusal = await buyer.subscribe(listing, { originCurrency: route }).then(({ outcome }) => outcome, refusedAs);
+      const refusal = await buyer
+        .subscribe(listing, { originCurrency: route })
+        .then(({ outcome }) => outcome, refusedAs);
       return expect(refusal).toBe(model.isOffered ? 'already_subscribed' : 'listing_not_found');
     }
     const live = model.payments.find((payment) => payment.route === route && LIVE.includes(payment.state));
     if (live?.over && live.state !== 'verified') look(live);
     const offer = await buyer.offerOf(listing, { originCurrency: route });
-    if (live && LIVE.includes(live.state)) expect(offer).toEqual({ ...live.offer, status: live.state, requirements: offer.requirements });
-    else model.payments.push({ offer, route, price: BigInt(offer.requirements.amount_base_units), state: 'pending', final: 0n, arriving: 0n, over: false, windowOver: false });
+    if (live && LIVE.includes(live.state))
+      expect(offer).toEqual({ ...live.offer, status: live.state, requirements: offer.requirements });
+    else
+      model.payments.push({
+        offer,
+        route,
+        price: BigInt(offer.requirements.amount_base_units),
+        state: 'pending',
+        final: 0n,
+        arriving: 0n,
+        over: false,
+        windowOver: false,
+      });
   });
 
 const pick = (model: Model, index: number): ModelPayment => model.payments[index % model.payments.length]!;
@@ -100,12 +118,18 @@ const pay = (index: number, outcome: Outcome): Step =>
       if (payment.state !== 'pending' && payment.state !== 'underpaid') return expect(answer).toBe('offer_not_payable');
       const missing = payment.price - payment.final - payment.arriving;
       if (missing > 0n && outcome !== 'failed') {
-        const amount = outcome === 'underpaid' ? missing / 2n : outcome === 'overpaid' ? missing + (payment.price + 1n) / 2n : missing;
+        const amount =
+          outcome === 'underpaid'
+            ? missing / 2n
+            : outcome === 'overpaid'
+              ? missing + (payment.price + 1n) / 2n
+              : missing;
         if (outcome === 'pending') payment.arriving += amount;
         else payment.final += amount;
       }
       if (outcome === 'late') payment.state = 'refund_due';
-      else if (outcome === 'failed' && payment.state === 'pending' && payment.final + payment.arriving === 0n) payment.state = 'failed';
+      else if (outcome === 'failed' && payment.state === 'pending' && payment.final + payment.arriving === 0n)
+        payment.state = 'failed';
       else look(payment);
       expect(answer).toBe(payment.state);
     },
@@ -117,7 +141,9 @@ const becomeFinal = (index: number): Step =>
     `what is on its way to ${index} becomes final`,
     async (model, { world }) => {
       const payment = pick(model, index);
-      await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [payment.offer.payment_id]);
+      await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+        payment.offer.payment_id,
+      ]);
       payment.final += payment.arriving;
       payment.arriving = 0n;
     },
@@ -137,7 +163,14 @@ function expectedOfVerify(model: Model, payment: ModelPayment): string {
     payment.state = 'refund_due';
     return held ? 'already_subscribed' : 'payment_refund_due';
   }
-  return { pending: payment.arriving > 0n ? 'pending' : 'payment_unpaid', underpaid: 'payment_underpaid', expired: 'payment_expired', failed: 'payment_failed', refund_due: 'payment_refund_due', completed: 'completed' }[payment.state as string]!;
+  return {
+    pending: payment.arriving > 0n ? 'pending' : 'payment_unpaid',
+    underpaid: 'payment_underpaid',
+    expired: 'payment_expired',
+    failed: 'payment_failed',
+    refund_due: 'payment_refund_due',
+    completed: 'completed',
+  }[payment.state as string]!;
 }
 
 const verify = (index: number, copies: number): Step =>
@@ -147,14 +180,23 @@ const verify = (index: number, copies: number): Step =>
       const payment = pick(model, index);
       const before = payment.state;
       const expected = expectedOfVerify(model, payment);
-      const answers = await Promise.all(Array.from({ length: copies }, () => buyer.verify(payment.offer).then((answer) => ({ said: answer.outcome as string, text: JSON.stringify(answer), answer }), (error: unknown) => ({ said: refusedAs(error), text: '', answer: undefined }))));
+      const answers = await Promise.all(
+        Array.from({ length: copies }, () =>
+          buyer.verify(payment.offer).then(
+            (answer) => ({ said: answer.outcome as string, text: JSON.stringify(answer), answer }),
+            (error: unknown) => ({ said: refusedAs(error), text: '', answer: undefined }),
+          ),
+        ),
+      );
       // Of those that come too late for a refused payment, some are told by the refusal and some by the state it left.
       const also = expected === 'already_subscribed' && before !== 'refund_due' ? ['payment_refund_due'] : [];
       for (const { said } of answers) expect([expected, ...also]).toContain(said);
       if (expected !== 'completed') return;
       payment.result ??= answers[0]!.text;
       expect(new Set(answers.map(({ text }) => text))).toEqual(new Set([payment.result]));
-      const id = answers.map(({ answer }) => (answer?.outcome === 'completed' ? answer.subscription.id : undefined))[0]!;
+      const id = answers.map(({ answer }) =>
+        answer?.outcome === 'completed' ? answer.subscription.id : undefined,
+      )[0]!;
       if (!model.subscriptions.some((known) => known.id === id)) model.subscriptions.push({ id, status: 'active' });
     },
     hasPayment,
@@ -165,10 +207,15 @@ const foreign = step(
   async (model, { world, listing }) => {
     const { offer } = pick(model, 0);
     for (const other of [subscriberOf(world), subscriberOf(world, listing.sellerId)]) {
-      expect([await other.verify(offer).catch(refusedAs), await other.payment(offer.payment_id).catch(refusedAs)]).toEqual(['payment_not_found', 'payment_not_found']);
+      expect([
+        await other.verify(offer).catch(refusedAs),
+        await other.payment(offer.payment_id).catch(refusedAs),
+      ]).toEqual(['payment_not_found', 'payment_not_found']);
       for (const { id } of model.subscriptions) {
         expect(await other.get(id).catch(refusedAs)).toBe('subscription_not_found');
-        expect(await other.cancel(id).catch(refusedAs)).toBe(other.id === listing.sellerId ? 'not_subscriber' : 'subscription_not_found');
+        expect(await other.cancel(id).catch(refusedAs)).toBe(
+          other.id === listing.sellerId ? 'not_subscriber' : 'subscription_not_found',
+        );
       }
     }
   },
@@ -191,7 +238,10 @@ const periodEnds = step(
   'the period ends',
   async (model, { world }) => {
     const subscription = active(model)!;
-    await world.db.inspect("UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 hour' WHERE id = $1", [subscription.id]);
+    await world.db.inspect(
+      "UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 hour' WHERE id = $1",
+      [subscription.id],
+    );
     // What a repeated verification tells is the subscription as it stands in the books, period included.
     for (const payment of model.payments) if (payment.result?.includes(subscription.id)) payment.result = undefined;
     subscription.status = 'expired';
@@ -205,7 +255,10 @@ const timePasses = (index: number, what: 'offer' | 'window'): Step =>
     async (model, { world }) => {
       const payment = pick(model, index);
       const column = { offer: 'expires_at', window: 'retry_until' }[what];
-      await world.db.inspect(`UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`, [payment.offer.payment_id]);
+      await world.db.inspect(
+        `UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`,
+        [payment.offer.payment_id],
+      );
       if (what === 'offer') Object.assign(payment, { over: true, result: undefined });
       if (what === 'window' && payment.state === 'verified') payment.windowOver = true;
     },
@@ -230,7 +283,24 @@ const index = fc.nat(3);
 const steps = fc.commands(
   [
     fc.constantFrom('USDC' as const, 'SOL' as const).map(subscribe),
-    fc.tuple(index, fc.constantFrom<Outcome>('paid', 'paid', 'paid', 'paid', 'paid', 'paid', 'pending', 'underpaid', 'overpaid', 'late', 'failed')).map(([at, outcome]) => pay(at, outcome)),
+    fc
+      .tuple(
+        index,
+        fc.constantFrom<Outcome>(
+          'paid',
+          'paid',
+          'paid',
+          'paid',
+          'paid',
+          'paid',
+          'pending',
+          'underpaid',
+          'overpaid',
+          'late',
+          'failed',
+        ),
+      )
+      .map(([at, outcome]) => pay(at, outcome)),
     index.map(becomeFinal),
     fc.tuple(index, fc.constantFrom(1, 1, 4)).map(([at, copies]) => verify(at, copies)),
     fc.constant(foreign),
@@ -244,7 +314,11 @@ const steps = fc.commands(
 );
 
 /** Chance alone rarely makes and pays two payments before it verifies one. */
-const preludes = fc.constantFrom<Step[]>([], [subscribe('USDC'), pay(0, 'paid')], [subscribe('USDC'), subscribe('SOL'), pay(0, 'paid'), pay(1, 'paid')]);
+const preludes = fc.constantFrom<Step[]>(
+  [],
+  [subscribe('USDC'), pay(0, 'paid')],
+  [subscribe('USDC'), subscribe('SOL'), pay(0, 'paid'), pay(1, 'paid')],
+);
 
 describe('a subscription and its payments', () => {
   let world: LedgerWorld;
@@ -253,20 +327,29 @@ describe('a subscription and its payments', () => {
   });
   afterAll(() => world.stop());
 
-  it(`are always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`, async () => {
-    const { database } = world.db;
-    const { expirePayments, jobs, config } = ledgerParts(database);
-    const subscriptions = new ExpireSubscriptions(database, jobs, config);
-    const sweepAll = async (): Promise<void> => void (await Promise.all([expirePayments.run(), subscriptions.run()]));
-    await fc.assert(
-      fc.asyncProperty(preludes, steps, async (prelude, commands) => {
-        const model: Model = { payments: [], subscriptions: [], isOffered: true };
-        const real: Real = { world, buyer: subscriberOf(world), listing: offered(world, { priceMicros: PRICE.toString() }), sweep: sweepAll };
-        for (const command of prelude) await command.run(model, real);
-        await fc.asyncModelRun(() => ({ model, real }), commands);
-      }),
-      { seed, numRuns: runs },
-    );
-    await world.reconcile();
-  }, 60_000 + runs * 1_000);
+  it(
+    `are always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`,
+    async () => {
+      const { database } = world.db;
+      const { expirePayments, jobs, config } = ledgerParts(database);
+      const subscriptions = new ExpireSubscriptions(database, jobs, config);
+      const sweepAll = async (): Promise<void> => void (await Promise.all([expirePayments.run(), subscriptions.run()]));
+      await fc.assert(
+        fc.asyncProperty(preludes, steps, async (prelude, commands) => {
+          const model: Model = { payments: [], subscriptions: [], isOffered: true };
+          const real: Real = {
+            world,
+            buyer: subscriberOf(world),
+            listing: offered(world, { priceMicros: PRICE.toString() }),
+            sweep: sweepAll,
+          };
+          for (const command of prelude) await command.run(model, real);
+          await fc.asyncModelRun(() => ({ model, real }), commands);
+        }),
+        { seed, numRuns: runs },
+      );
+      await world.reconcile();
+    },
+    60_000 + runs * 1_000,
+  );
 });

@@ -12,7 +12,12 @@ import { offered, subscriberOf } from '../support/subscriber.js';
 
 /** Where everything stands that a receipt's proof and a ledger entry show. */
 const LISTING = ['payments.listing_id', 'payments.listing_name', 'payments.listing_slug'];
-const SHOWN: Record<Exclude<keyof OutputOf<typeof getReceiptProof>['claims'], 'iss'> | `entry.${keyof OutputOf<typeof listLedger>['items'][number]}` | 'who sees it, and where', string[]> = {
+const SHOWN: Record<
+  | Exclude<keyof OutputOf<typeof getReceiptProof>['claims'], 'iss'>
+  | `entry.${keyof OutputOf<typeof listLedger>['items'][number]}`
+  | 'who sees it, and where',
+  string[]
+> = {
   iat: ['receipts.created_at'],
   receipt_id: ['receipts.id'],
   payment_id: ['payments.id'],
@@ -44,7 +49,18 @@ const SHOWN: Record<Exclude<keyof OutputOf<typeof getReceiptProof>['claims'], 'i
   'entry.reference': ['payments.id', 'payments.gateway_request_id', 'receipts.id'],
   'entry.transaction_hash': ['payments.transaction_hash'],
   'entry.created_at': ['journal_transactions.recorded_at'],
-  'who sees it, and where': ['postings.owner_id', 'receipts.recipient_id', 'postings.sequence', 'postings.position', 'journal_transactions.reason', 'journal_transactions.payment_id', 'payments.completed_at', 'payments.purpose', 'payments.rail', 'payments.amount_base_units'],
+  'who sees it, and where': [
+    'postings.owner_id',
+    'receipts.recipient_id',
+    'postings.sequence',
+    'postings.position',
+    'journal_transactions.reason',
+    'journal_transactions.payment_id',
+    'payments.completed_at',
+    'payments.purpose',
+    'payments.rail',
+    'payments.amount_base_units',
+  ],
 };
 /** How each is changed, where it is no id, number or time: so that every constraint of the database still holds. */
 const CHANGES: Record<string, string> = {
@@ -52,7 +68,8 @@ const CHANGES: Record<string, string> = {
   'payments.fee_micros': 'fee_micros = fee_micros + 1, net_micros = net_micros - 1',
   'payments.net_micros': 'fee_micros = fee_micros - 1, net_micros = net_micros + 1',
   'payments.relay_request_id': "relay_request_id = '0x' || repeat('0', 64)",
-  'payments.purpose': "purpose = 'subscription', gateway_request_id = NULL, body_digest = NULL, pricing_model = 'monthly'",
+  'payments.purpose':
+    "purpose = 'subscription', gateway_request_id = NULL, body_digest = NULL, pricing_model = 'monthly'",
   'postings.type': "type = 'adjustment'",
   'postings.direction': "direction = CASE direction WHEN 'debit' THEN 'credit' ELSE 'debit' END",
   'postings.position': 'position = 9 - position',
@@ -98,55 +115,128 @@ describe('books verify', () => {
       for (const table of TABLES) await client.query(`CREATE TEMP TABLE kept_${table} AS TABLE ${table}`);
       for (const statement of statements) await client.query(statement);
       const seen = await look();
-      for (const table of TABLES) await client.query(`DELETE FROM ${table}`).then(() => client.query(`INSERT INTO ${table} SELECT * FROM kept_${table}`));
+      for (const table of TABLES)
+        await client
+          .query(`DELETE FROM ${table}`)
+          .then(() => client.query(`INSERT INTO ${table} SELECT * FROM kept_${table}`));
       return seen;
     } finally {
       await client.end();
     }
   };
-  const run = () => runCommand(paymentsLedger, verifyBooks, { operator: 'ada', arguments: [], options: {} }, { DATABASE_URL: world.db.url, LOG_LEVEL: 'fatal', PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64') });
+  const run = () =>
+    runCommand(
+      paymentsLedger,
+      verifyBooks,
+      { operator: 'ada', arguments: [], options: {} },
+      {
+        DATABASE_URL: world.db.url,
+        LOG_LEVEL: 'fatal',
+        PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
+      },
+    );
 
   it('says so when the books add up', async () => {
     expect(await run()).toBe('the books add up');
   });
 
   it.each<[string, () => string[], () => [string, string]]>([
-    ['a charge of another amount', () => [`UPDATE payments SET gross_micros = gross_micros + 1, net_micros = net_micros + 1 WHERE id = '${call}'`], () => [call, 'is charged 250000, fee 12500, earned 237500 micros']],
-    ['a receipt that is gone', () => [`DELETE FROM receipts WHERE payment_id = '${subscription}' AND recipient_type = 'seller'`], () => [subscription, 'is completed and has 1 good receipts of 1']],
-    ["a receipt in another's name", () => [`UPDATE receipts SET recipient_id = '${newId()}' WHERE payment_id = '${call}' AND recipient_type = 'buyer'`], () => [call, 'is completed and has 1 good receipts of 2']],
-    ['a subscription that nobody paid', () => [`UPDATE payments SET state = 'pending', completed_at = NULL WHERE id = '${subscription}'`], () => [subscription, 'is pending and has 1 subscriptions; is pending and is charged for']],
-    ['a payment that started nothing', () => [`DELETE FROM subscriptions WHERE payment_id = '${subscription}'`], () => [subscription, 'is completed and has 0 subscriptions']],
-    ['a subscription at another price', () => [`UPDATE subscriptions SET price_micros = 1 WHERE payment_id = '${subscription}'`], () => [subscription, 'is completed and has 0 subscriptions']],
-    ['a refund of another amount', () => [`UPDATE payments SET received_base_units = received_base_units + 4 WHERE id = '${refund}'`], () => [refund, 'owes back 250000 micros and should 250004']],
-    ['a refund that was forgotten', () => [`UPDATE payments SET received_base_units = received_base_units + 4 WHERE id = '${call}'`], () => [call, 'owes back 0 micros and should 4']],
+    [
+      'a charge of another amount',
+      () => [`UPDATE payments SET gross_micros = gross_micros + 1, net_micros = net_micros + 1 WHERE id = '${call}'`],
+      () => [call, 'is charged 250000, fee 12500, earned 237500 micros'],
+    ],
+    [
+      'a receipt that is gone',
+      () => [`DELETE FROM receipts WHERE payment_id = '${subscription}' AND recipient_type = 'seller'`],
+      () => [subscription, 'is completed and has 1 good receipts of 1'],
+    ],
+    [
+      "a receipt in another's name",
+      () => [
+        `UPDATE receipts SET recipient_id = '${newId()}' WHERE payment_id = '${call}' AND recipient_type = 'buyer'`,
+      ],
+      () => [call, 'is completed and has 1 good receipts of 2'],
+    ],
+    [
+      'a subscription that nobody paid',
+      () => [`UPDATE payments SET state = 'pending', completed_at = NULL WHERE id = '${subscription}'`],
+      () => [subscription, 'is pending and has 1 subscriptions; is pending and is charged for'],
+    ],
+    [
+      'a payment that started nothing',
+      () => [`DELETE FROM subscriptions WHERE payment_id = '${subscription}'`],
+      () => [subscription, 'is completed and has 0 subscriptions'],
+    ],
+    [
+      'a subscription at another price',
+      () => [`UPDATE subscriptions SET price_micros = 1 WHERE payment_id = '${subscription}'`],
+      () => [subscription, 'is completed and has 0 subscriptions'],
+    ],
+    [
+      'a refund of another amount',
+      () => [`UPDATE payments SET received_base_units = received_base_units + 4 WHERE id = '${refund}'`],
+      () => [refund, 'owes back 250000 micros and should 250004'],
+    ],
+    [
+      'a refund that was forgotten',
+      () => [`UPDATE payments SET received_base_units = received_base_units + 4 WHERE id = '${call}'`],
+      () => [call, 'owes back 0 micros and should 4'],
+    ],
   ])('finds %s, and where', async (_what, tamper, expected) => {
     const [subject, detail] = expected();
-    expect(await whileTampered(tamper(), () => verifyPayments(world.db.database))).toEqual([{ kind: 'payment_unlike_books', subject, detail }]);
+    expect(await whileTampered(tamper(), () => verifyPayments(world.db.database))).toEqual([
+      { kind: 'payment_unlike_books', subject, detail },
+    ]);
     expect(await verifyPayments(world.db.database)).toEqual([]);
   });
 
   describe('names what was changed of all that is shown', () => {
-    const ROWS: Record<string, string> = { payments: 'id', receipts: 'payment_id', journal_transactions: 'payment_id', postings: 'transaction_id' };
+    const ROWS: Record<string, string> = {
+      payments: 'id',
+      receipts: 'payment_id',
+      journal_transactions: 'payment_id',
+      postings: 'transaction_id',
+    };
     const tampering = (column: string, paymentId: string, transactionId: string): string[] => {
       const table = column.split('.')[0]!;
       const change = `UPDATE ${table} SET ${changeOf(column)} WHERE ${ROWS[table]} = '${table === 'postings' ? transactionId : paymentId}'`;
       // There is one receipt a side.
-      return column === 'receipts.recipient_type' ? [`DELETE FROM receipts WHERE payment_id = '${paymentId}' AND recipient_type = 'seller'`, change] : [change];
+      return column === 'receipts.recipient_type'
+        ? [`DELETE FROM receipts WHERE payment_id = '${paymentId}' AND recipient_type = 'seller'`, change]
+        : [change];
     };
-    const transactionOf = async (paymentId: string): Promise<string> => (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.journal_transactions WHERE payment_id = $1', [paymentId]))[0]!.id;
-    const foundIn = async (): Promise<string[]> => (await verifyJournal(world.db.database)).filter(({ kind }) => kind === 'chain_broken').map(({ detail }) => detail.replaceAll(/\[\w+\]/g, ''));
+    const transactionOf = async (paymentId: string): Promise<string> =>
+      (
+        await world.db.inspect<{ id: string }>(
+          'SELECT id FROM payments_ledger.journal_transactions WHERE payment_id = $1',
+          [paymentId],
+        )
+      )[0]!.id;
+    const foundIn = async (): Promise<string[]> =>
+      (await verifyJournal(world.db.database))
+        .filter(({ kind }) => kind === 'chain_broken')
+        .map(({ detail }) => detail.replaceAll(/\[\w+\]/g, ''));
 
     it.each([...new Set(Object.values(SHOWN).flat())])('of a call, and signs no proof of it: %s', async (column) => {
       const [receipt] = (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(buyer))).items;
       const prove = () => world.edge.request(getReceiptProof, { receiptId: receipt!.id }, as(buyer));
       expect((await prove()).claims.payment_id).toBe(call);
-      const [found, refused] = await whileTampered(tampering(column, call, await transactionOf(call)), async () => [await foundIn(), await reasonOf(prove())] as const);
-      expect(found.join()).toMatch(new RegExp(`changed since it was recorded under \\d+: .*\\b${column.replace('.', '\\.')}\\b`));
+      const [found, refused] = await whileTampered(
+        tampering(column, call, await transactionOf(call)),
+        async () => [await foundIn(), await reasonOf(prove())] as const,
+      );
+      expect(found.join()).toMatch(
+        new RegExp(`changed since it was recorded under \\d+: .*\\b${column.replace('.', '\\.')}\\b`),
+      );
       expect(['receipt_unlike_books', 'receipt_not_found']).toContain(refused);
       expect(await foundIn()).toEqual([]);
     });
 
-    it.each([['a subscription', ['payments.listing_name', 'receipts.created_at', 'payments.completed_at']], ['a refund', ['payments.listing_name', 'payments.transaction_hash', 'postings.owner_id']]])('of %s', async (what, columns) => {
+    it.each([
+      ['a subscription', ['payments.listing_name', 'receipts.created_at', 'payments.completed_at']],
+      ['a refund', ['payments.listing_name', 'payments.transaction_hash', 'postings.owner_id']],
+    ])('of %s', async (what, columns) => {
       const paymentId = what === 'a refund' ? refund : subscription;
       for (const column of columns) {
         const found = await whileTampered(tampering(column, paymentId, await transactionOf(paymentId)), foundIn);
@@ -155,17 +245,25 @@ describe('books verify', () => {
     });
 
     it('and of its own checksums', async () => {
-      const found = await whileTampered([`UPDATE journal_transactions SET checksums = sha256(checksums) WHERE payment_id = '${call}'`], foundIn);
+      const found = await whileTampered(
+        [`UPDATE journal_transactions SET checksums = sha256(checksums) WHERE payment_id = '${call}'`],
+        foundIn,
+      );
       expect(found).toEqual([expect.stringContaining('journal_transactions.checksums')]);
     });
   });
 
   it('prints each, and fails', async () => {
-    const tampering = [`UPDATE subscriptions SET price_micros = 1 WHERE payment_id = '${subscription}'`, `UPDATE postings SET amount_micros = amount_micros + 1 WHERE account = 'platform:fees' AND amount_micros = 12500`];
+    const tampering = [
+      `UPDATE subscriptions SET price_micros = 1 WHERE payment_id = '${subscription}'`,
+      `UPDATE postings SET amount_micros = amount_micros + 1 WHERE account = 'platform:fees' AND amount_micros = 12500`,
+    ];
     const failure: unknown = await whileTampered(tampering, () => run().catch((error: unknown) => error));
     expect(failure).toMatchObject({ name: 'CommandFailure' });
     const lines = (failure as Error).message.split('\n');
-    expect(lines.map((line) => line.split('\t')[0])).toEqual(expect.arrayContaining(['chain_broken', 'unbalanced', 'balance_wrong', 'payment_unlike_books']));
+    expect(lines.map((line) => line.split('\t')[0])).toEqual(
+      expect.arrayContaining(['chain_broken', 'unbalanced', 'balance_wrong', 'payment_unlike_books']),
+    );
     expect(lines).toContain(`payment_unlike_books\t${subscription}\tis completed and has 0 subscriptions`);
   });
 });

@@ -18,7 +18,9 @@ describe('facilitators on a real chain', () => {
     world = await startEvmWorld();
     usdc = await world.deploy('SignedToken');
     await world.send(usdc, 'mint', [world.payer, 10n ** 12n]);
-    remote = await serveFacilitator(new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey));
+    remote = await serveFacilitator(
+      new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey),
+    );
   });
   afterAll(async () => {
     remote.stop();
@@ -35,13 +37,20 @@ describe('facilitators on a real chain', () => {
     extra: { name: 'USDC', version: '2', relayRequestId: bytesToHex(randomBytes(32)) },
     ...changes,
   });
-  const signed = async (asked: ExactRequirements, account = world.payerAccount as ConstructorParameters<typeof ExactEvmScheme>[0]): Promise<ExactPayload> => {
+  const signed = async (
+    asked: ExactRequirements,
+    account = world.payerAccount as ConstructorParameters<typeof ExactEvmScheme>[0],
+  ): Promise<ExactPayload> => {
     const { payload } = await new ExactEvmScheme(account).createPaymentPayload(2, asked as never);
     return parsePayload(JSON.stringify({ x402Version: 2, accepted: asked, payload }))!;
   };
 
   const facilitators: [string, () => Facilitator][] = [
-    ['in this process', () => new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey)],
+    [
+      'in this process',
+      () =>
+        new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey),
+    ],
     ['over HTTP', () => new HttpFacilitator({ url: remote.url, apiKey: 'secret', timeoutMs: 5_000 })],
   ];
   describe.each(facilitators)('%s', (_where, make) => {
@@ -50,7 +59,10 @@ describe('facilitators on a real chain', () => {
       const asked = requirements();
       const payload = await signed(asked);
       expect(await facilitator.verify(payload, asked)).toEqual({ valid: true });
-      expect(await facilitator.settle(payload, asked)).toEqual({ settled: true, transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+      expect(await facilitator.settle(payload, asked)).toEqual({
+        settled: true,
+        transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+      });
       expect(await world.balanceOf(usdc, asked.payTo)).toBe(250_000n);
     });
 
@@ -67,8 +79,14 @@ describe('facilitators on a real chain', () => {
       const facilitator = make();
       const asked = requirements();
       const payload = await signed(asked, privateKeyToAccount(generatePrivateKey()));
-      expect(await facilitator.verify(payload, asked)).toEqual({ valid: false, reason: expect.stringMatching(/^invalid_exact_evm_/) });
-      expect(await facilitator.settle(payload, asked)).toEqual({ settled: false, reason: 'invalid_exact_evm_insufficient_balance' });
+      expect(await facilitator.verify(payload, asked)).toEqual({
+        valid: false,
+        reason: expect.stringMatching(/^invalid_exact_evm_/),
+      });
+      expect(await facilitator.settle(payload, asked)).toEqual({
+        settled: false,
+        reason: 'invalid_exact_evm_insufficient_balance',
+      });
       expect(await world.balanceOf(usdc, asked.payTo)).toBe(0n);
     });
 
@@ -76,7 +94,12 @@ describe('facilitators on a real chain', () => {
       const facilitator = make();
       const asked = requirements();
       const payload = await signed({ ...asked, amount: '1' });
-      expect(await facilitator.verify(parsePayload(JSON.stringify({ ...(JSON.parse(payload.text) as object), accepted: asked }))!, asked)).toMatchObject({ valid: false });
+      expect(
+        await facilitator.verify(
+          parsePayload(JSON.stringify({ ...(JSON.parse(payload.text) as object), accepted: asked }))!,
+          asked,
+        ),
+      ).toMatchObject({ valid: false });
     });
   });
 

@@ -42,20 +42,32 @@ const wrongPayments = sql(
  * demand: only moves of the table, a journal without a flaw, charges, receipts and refunds that fit each payment.
  */
 export async function watchBooks(db: FreshDatabase): Promise<{ reconcile(): Promise<void>; moves(): Promise<Move[]> }> {
-  await db.inspect('CREATE TABLE public.payment_moves (sequence bigint GENERATED ALWAYS AS IDENTITY, payment_id uuid NOT NULL, from_state text NOT NULL, to_state text NOT NULL)');
+  await db.inspect(
+    'CREATE TABLE public.payment_moves (sequence bigint GENERATED ALWAYS AS IDENTITY, payment_id uuid NOT NULL, from_state text NOT NULL, to_state text NOT NULL)',
+  );
   await db.inspect(`CREATE FUNCTION public.record_move() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     BEGIN
       INSERT INTO public.payment_moves (payment_id, from_state, to_state) VALUES (NEW.id, OLD.state, NEW.state);
       RETURN NULL;
     END $$`);
-  await db.inspect(`CREATE TRIGGER record_move AFTER UPDATE ON payments_ledger.payments FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state OR OLD.fence <> NEW.fence) EXECUTE FUNCTION public.record_move()`);
-  const moves = (): Promise<Move[]> => db.inspect<Move & Record<string, unknown>>('SELECT payment_id, from_state, to_state FROM public.payment_moves ORDER BY sequence');
+  await db.inspect(
+    `CREATE TRIGGER record_move AFTER UPDATE ON payments_ledger.payments FOR EACH ROW WHEN (OLD.state IS DISTINCT FROM NEW.state OR OLD.fence <> NEW.fence) EXECUTE FUNCTION public.record_move()`,
+  );
+  const moves = (): Promise<Move[]> =>
+    db.inspect<Move & Record<string, unknown>>(
+      'SELECT payment_id, from_state, to_state FROM public.payment_moves ORDER BY sequence',
+    );
   return {
     moves,
     async reconcile() {
       const unknown = (await moves()).filter(({ from_state, to_state }) => !mayMove(from_state, to_state));
       const wrong = await db.database.query(wrongPayments);
-      expect({ unknownMoves: unknown, wrongPayments: wrong, journal: await verifyJournal(db.database), payments: await verifyPayments(db.database) }).toEqual({ unknownMoves: [], wrongPayments: [], journal: [], payments: [] });
+      expect({
+        unknownMoves: unknown,
+        wrongPayments: wrong,
+        journal: await verifyJournal(db.database),
+        payments: await verifyPayments(db.database),
+      }).toEqual({ unknownMoves: [], wrongPayments: [], journal: [], payments: [] });
     },
   };
 }

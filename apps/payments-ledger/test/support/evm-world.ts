@@ -27,7 +27,11 @@ export interface EvmWorld {
   /** Puts a contract's code where clients know the real one. */
   place(contract: TestContract, address: Address): Promise<void>;
   /** A transaction of the payer's, once it is in a block. */
-  send(contract: Address, functionName: 'mint' | 'transfer' | 'cancelAuthorization' | 'transferWithAuthorization' | 'all', args: readonly unknown[]): Promise<Hash>;
+  send(
+    contract: Address,
+    functionName: 'mint' | 'transfer' | 'cancelAuthorization' | 'transferWithAuthorization' | 'all',
+    args: readonly unknown[],
+  ): Promise<Hash>;
   /** Makes so many seconds pass, and what was there before final. */
   pass(seconds: number): Promise<void>;
   stop(): Promise<void>;
@@ -38,8 +42,15 @@ let contracts: ReturnType<typeof compileSolidity<[]>> | undefined;
 export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
   const node = await startEvmNode({ chainId });
   const account = mnemonicToAccount(node.mnemonic);
-  const chain = { id: node.chainId, name: 'test', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [node.url] } } };
-  const client = createWalletClient({ account, chain, transport: http(node.url), pollingInterval: 20 }).extend(publicActions);
+  const chain = {
+    id: node.chainId,
+    name: 'test',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [node.url] } },
+  };
+  const client = createWalletClient({ account, chain, transport: http(node.url), pollingInterval: 20 }).extend(
+    publicActions,
+  );
   const deploy = async (contract: TestContract): Promise<Address> => {
     contracts ??= compileSolidity(new URL('./contracts/tokens.sol', import.meta.url));
     const hash = await client.deployContract(contracts[contract]!);
@@ -50,13 +61,16 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
     payer: account.address,
     payerAccount: account,
     gasKey: `0x${Buffer.from(mnemonicToAccount(node.mnemonic, { addressIndex: 3 }).getHdKey().privateKey!).toString('hex')}`,
-    balanceOf: (token, owner) => client.readContract({ address: token, abi: testAbi, functionName: 'balanceOf', args: [owner] }),
+    balanceOf: (token, owner) =>
+      client.readContract({ address: token, abi: testAbi, functionName: 'balanceOf', args: [owner] }),
     deploy,
     async place(contract, address) {
       await node.request('anvil_setCode', [address, await client.getCode({ address: await deploy(contract) })]);
     },
     async send(address, functionName, args) {
-      const hash = await client.writeContract({ address, abi: testAbi, functionName, args } as Parameters<typeof client.writeContract>[0]);
+      const hash = await client.writeContract({ address, abi: testAbi, functionName, args } as Parameters<
+        typeof client.writeContract
+      >[0]);
       await client.waitForTransactionReceipt({ hash });
       return hash;
     },

@@ -1,7 +1,22 @@
-import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestOf } from '@market/contracts';
+import {
+  topology,
+  type EventContract,
+  type InputOf,
+  type OutputOf,
+  type PayloadOf,
+  type Principal,
+  type RequestOf,
+} from '@market/contracts';
 import type { Offering } from '@market/contracts/catalog';
 import { CLAIMS_HELD_INTERVAL_MS, claimsHeld } from '@market/contracts/gateway';
-import { claimPayment, createOffer, getPurchaseEvidence, paySandbox, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import {
+  claimPayment,
+  createOffer,
+  getPurchaseEvidence,
+  paySandbox,
+  releasePayment,
+  settlePayment,
+} from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Transport } from '@market/messaging';
 import { sql } from '@market/persistence';
@@ -60,7 +75,11 @@ export interface LedgerOptions {
 
 const stateById = sql('test.state', 'SELECT state FROM payments WHERE id = $1');
 
-export async function startLedger({ env = {}, replicas = 1, transport = inProcessTransport() }: LedgerOptions = {}): Promise<LedgerWorld> {
+export async function startLedger({
+  env = {},
+  replicas = 1,
+  transport = inProcessTransport(),
+}: LedgerOptions = {}): Promise<LedgerWorld> {
   const db = await freshDatabase(paymentsLedgerDatabase);
   const books = await watchBooks(db);
   const environment = {
@@ -74,7 +93,9 @@ export async function startLedger({ env = {}, replicas = 1, transport = inProces
     LOG_LEVEL: 'fatal',
     ...env,
   };
-  const processes = await Promise.all(Array.from({ length: replicas }, () => runProcess([paymentsLedger], transport, environment)));
+  const processes = await Promise.all(
+    Array.from({ length: replicas }, () => runProcess([paymentsLedger], transport, environment)),
+  );
   const catalog = await startFakeCatalog(transport);
   const gateway = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
@@ -86,10 +107,23 @@ export async function startLedger({ env = {}, replicas = 1, transport = inProces
     gateway,
     edge,
     reputation,
-    quote: ({ buyer, ...order }, wish) => gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
-    pay: ({ buyer }, { offer }, outcome = 'paid') => edge.request(paySandbox, { relayRequestId: offer.relay_request_id, outcome }, as(buyer)),
+    quote: ({ buyer, ...order }, wish) =>
+      gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
+    pay: ({ buyer }, { offer }, outcome = 'paid') =>
+      edge.request(paySandbox, { relayRequestId: offer.relay_request_id, outcome }, as(buyer)),
     claim: ({ buyer, listing, bodyDigest }, { offer }, changes) =>
-      gateway.request(claimPayment, { relayRequestId: offer.relay_request_id, listingId: listing.listingId, bodyDigest, leaseMs: 60_000, holderId: newId(), ...changes }, as(buyer)),
+      gateway.request(
+        claimPayment,
+        {
+          relayRequestId: offer.relay_request_id,
+          listingId: listing.listingId,
+          bodyDigest,
+          leaseMs: 60_000,
+          holderId: newId(),
+          ...changes,
+        },
+        as(buyer),
+      ),
     hold(holderId, paymentIds) {
       const announce = (): void => gateway.signal(claimsHeld, { holderId, paymentIds });
       announce();
@@ -102,13 +136,29 @@ export async function startLedger({ env = {}, replicas = 1, transport = inProces
       return asClaimed(await world.claim(order, offered));
     },
     settle: ({ paymentId, fence, gatewayRequestId }, changes) =>
-      gateway.request(settlePayment, { paymentId, fence, gatewayRequestId, sellerStatusCode: 200, latencyMs: 12, requestDigest: digestOf('request'), responseDigest: digestOf('response'), ...changes }, newCall()),
+      gateway.request(
+        settlePayment,
+        {
+          paymentId,
+          fence,
+          gatewayRequestId,
+          sellerStatusCode: 200,
+          latencyMs: 12,
+          requestDigest: digestOf('request'),
+          responseDigest: digestOf('response'),
+          ...changes,
+        },
+        newCall(),
+      ),
     release: ({ paymentId, fence }) => gateway.request(releasePayment, { paymentId, fence }, newCall()),
     async stateOf(paymentId) {
       return (await db.database.query<{ state: string }>(stateById, [paymentId]))[0]!.state;
     },
     async heard({ subject, payload }) {
-      const rows = await db.inspect<{ payload: unknown }>('SELECT payload FROM payments_ledger.outbox WHERE subject = $1 ORDER BY id', [subject]);
+      const rows = await db.inspect<{ payload: unknown }>(
+        'SELECT payload FROM payments_ledger.outbox WHERE subject = $1 ORDER BY id',
+        [subject],
+      );
       return rows.map((row) => payload.parse(row.payload)) as never;
     },
     reconcile: () => books.reconcile(),
@@ -128,7 +178,13 @@ export function newOrder(changes: Partial<Order> = {}): Order {
   const listingId = newId();
   return {
     buyer: newId(),
-    listing: { listingId, name: 'Weather', slug: `weather-${listingId.slice(-8)}`, sellerId: newId(), preferredCurrency: 'USDC' },
+    listing: {
+      listingId,
+      name: 'Weather',
+      slug: `weather-${listingId.slice(-8)}`,
+      sellerId: newId(),
+      preferredCurrency: 'USDC',
+    },
     priceMicros: '250000',
     bodyDigest: digestOf(listingId),
     ...changes,
@@ -138,11 +194,29 @@ export function newOrder(changes: Partial<Order> = {}): Order {
 /** A listing that shares nothing with any other, unless told to. */
 export function newListing(changes: Partial<Offering> = {}): Offering {
   const listingId = newId();
-  return { listingId, slug: `feed-${listingId.slice(-12)}`, name: 'Feed', sellerId: newId(), status: 'active', pricingModel: 'monthly', priceMicros: '9990000', preferredCurrency: 'USDC', category: null, ...changes };
+  return {
+    listingId,
+    slug: `feed-${listingId.slice(-12)}`,
+    name: 'Feed',
+    sellerId: newId(),
+    status: 'active',
+    pricingModel: 'monthly',
+    priceMicros: '9990000',
+    preferredCurrency: 'USDC',
+    category: null,
+    ...changes,
+  };
 }
 
 export function as(accountId: string, values: Partial<Call> = {}): Call {
-  const principal: Principal = { accountId, accountType: 'agent', role: 'both', displayName: 'Ada', keyId: accountId, scopes: ['read', 'write', 'subscribe'] };
+  const principal: Principal = {
+    accountId,
+    accountType: 'agent',
+    role: 'both',
+    displayName: 'Ada',
+    keyId: accountId,
+    scopes: ['read', 'write', 'subscribe'],
+  };
   return newCall({ principal, budgetMs: 30_000, ...values });
 }
 

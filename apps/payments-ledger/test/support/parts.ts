@@ -17,7 +17,10 @@ import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
 
-const words = new SignedWords(await ReceiptSigner.load(Buffer.alloc(32, 7).toString('base64')), platformConfig.parse({ PUBLIC_URL: 'http://market.test' }, []));
+const words = new SignedWords(
+  await ReceiptSigner.load(Buffer.alloc(32, 7).toString('base64')),
+  platformConfig.parse({ PUBLIC_URL: 'http://market.test' }, []),
+);
 
 /** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
@@ -28,13 +31,28 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const jobs = new Jobs();
   const observe = new ObservePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used, config);
-  const settleAuthorization = new SettleAuthorization(database, authorizations, observe, new ChargeCalls(journal, outbox), words, jobs, config);
+  const settleAuthorization = new SettleAuthorization(
+    database,
+    authorizations,
+    observe,
+    new ChargeCalls(journal, outbox),
+    words,
+    jobs,
+    config,
+  );
   return {
     config,
     jobs,
     observe,
     settleAuthorization,
-    claimPayment: new ClaimPayment(database, observe, authorizations, settleAuthorization, new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, config), new ClaimHolders()),
+    claimPayment: new ClaimPayment(
+      database,
+      observe,
+      authorizations,
+      settleAuthorization,
+      new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, config),
+      new ClaimHolders(),
+    ),
     expirePayments: new ExpirePayments(database, observe, authorizations, jobs, used, config),
   };
 }

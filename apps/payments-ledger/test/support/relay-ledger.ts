@@ -25,7 +25,11 @@ export interface RelayLedger {
   env: Record<string, string>;
   order(changes?: Partial<Order>): Promise<RelayOrder>;
   /** Gives an account one more wallet. */
-  addWallet(accountId: string, chainType: 'evm' | 'solana', capabilities?: string[]): Promise<{ id: string; address: string }>;
+  addWallet(
+    accountId: string,
+    chainType: 'evm' | 'solana',
+    capabilities?: string[],
+  ): Promise<{ id: string; address: string }>;
   /** Makes the time of an offer be over, and waits until the ledger has ended it. */
   end(offered: Offered): Promise<void>;
   /** Has Relay asked again about an offer that is over, and waits until it was. */
@@ -37,7 +41,10 @@ export interface RelayLedger {
   stop(): Promise<void>;
 }
 
-export async function startRelayLedger({ replicas, env: changes = {} }: { replicas?: number; env?: Record<string, string> } = {}): Promise<RelayLedger> {
+export async function startRelayLedger({
+  replicas,
+  env: changes = {},
+}: { replicas?: number; env?: Record<string, string> } = {}): Promise<RelayLedger> {
   const relay = await startRelayServer();
   const transport = inProcessTransport();
   const identity: IdentityWorld = await startIdentity({}, transport);
@@ -52,8 +59,14 @@ export async function startRelayLedger({ replicas, env: changes = {} }: { replic
     ...changes,
   };
   const ledger = await startLedger({ replicas, transport, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', ...env } });
-  const change = ({ offer }: Offered, changes: string): Promise<unknown> => ledger.db.inspect(`UPDATE payments_ledger.payments SET ${changes} WHERE id = $1`, [offer.payment_id]);
-  const holds = async ({ offer }: Offered, condition: string): Promise<boolean> => (await ledger.db.inspect(`SELECT 1 FROM payments_ledger.payments WHERE ${condition} AND id = $1`, [offer.payment_id])).length > 0;
+  const change = ({ offer }: Offered, changes: string): Promise<unknown> =>
+    ledger.db.inspect(`UPDATE payments_ledger.payments SET ${changes} WHERE id = $1`, [offer.payment_id]);
+  const holds = async ({ offer }: Offered, condition: string): Promise<boolean> =>
+    (
+      await ledger.db.inspect(`SELECT 1 FROM payments_ledger.payments WHERE ${condition} AND id = $1`, [
+        offer.payment_id,
+      ])
+    ).length > 0;
   return {
     relay,
     ledger,
@@ -61,20 +74,36 @@ export async function startRelayLedger({ replicas, env: changes = {} }: { replic
     async order(more) {
       const [buyer, seller] = [await identity.agent(), await identity.agent()];
       const order = newOrder(more);
-      return { ...order, buyer: buyer.id, listing: { ...order.listing, sellerId: seller.id }, payer: buyer.wallet.address, payout: seller.wallet.address };
+      return {
+        ...order,
+        buyer: buyer.id,
+        listing: { ...order.listing, sellerId: seller.id },
+        payer: buyer.wallet.address,
+        payout: seller.wallet.address,
+      };
     },
     async addWallet(accountId, chainType, capabilities = ['payer', 'payout']) {
-      const wallet = { id: newId(), address: chainType === 'evm' ? `0x${randomBytes(20).toString('hex')}` : bs58.encode(randomBytes(32)) };
-      await identity.db.inspect("INSERT INTO identity.wallets (id, account_id, chain_type, address, capabilities, status) VALUES ($1, $2, $3, $4, $5, 'active')", [wallet.id, accountId, chainType, wallet.address, capabilities]);
+      const wallet = {
+        id: newId(),
+        address: chainType === 'evm' ? `0x${randomBytes(20).toString('hex')}` : bs58.encode(randomBytes(32)),
+      };
+      await identity.db.inspect(
+        "INSERT INTO identity.wallets (id, account_id, chain_type, address, capabilities, status) VALUES ($1, $2, $3, $4, $5, 'active')",
+        [wallet.id, accountId, chainType, wallet.address, capabilities],
+      );
       return wallet;
     },
     async end(offered) {
       await change(offered, "expires_at = now() - interval '1 second'");
-      await eventually(async () => expect(await holds(offered, `state IN ('pending', 'underpaid')`)).toBe(false), { withinMs: 20_000 });
+      await eventually(async () => expect(await holds(offered, `state IN ('pending', 'underpaid')`)).toBe(false), {
+        withinMs: 20_000,
+      });
     },
     async lookAgain(offered) {
       await change(offered, 'look_again_at = now()');
-      await eventually(async () => expect(await holds(offered, 'look_again_at <= now()')).toBe(false), { withinMs: 20_000 });
+      await eventually(async () => expect(await holds(offered, 'look_again_at <= now()')).toBe(false), {
+        withinMs: 20_000,
+      });
     },
     owed: async ({ offer }) =>
       (

@@ -10,7 +10,11 @@ type StatusV3 = paths['/intents/status/v3']['get']['responses']['200']['content'
 export type QuoteBody = QuoteV2['requestBody']['content']['application/json'];
 export type QuoteAnswer = QuoteV2['responses']['200']['content']['application/json'];
 /** As documented; the SDK leaves out one status and the two reasons. */
-export type StatusAnswer = Omit<StatusV3, 'status'> & { status: NonNullable<StatusV3['status']> | 'delayed' | 'unknown'; failReason?: string; refundFailReason?: string };
+export type StatusAnswer = Omit<StatusV3, 'status'> & {
+  status: NonNullable<StatusV3['status']> | 'delayed' | 'unknown';
+  failReason?: string;
+  refundFailReason?: string;
+};
 
 /** One order: a deposit address, and what became of it. */
 export interface RelayRequest {
@@ -54,7 +58,10 @@ export interface RelayServer {
   refund(request: RelayRequest, failReason: string): void;
   of(depositAddress: string): RelayRequest;
   /** A webhook about a request as Relay signs it, now unless said otherwise. */
-  webhook(request: Pick<RelayRequest, 'requestId' | 'status'>, changes?: { at?: number; apiKey?: string }): { timestamp: string; signature: string; body: string };
+  webhook(
+    request: Pick<RelayRequest, 'requestId' | 'status'>,
+    changes?: { at?: number; apiKey?: string },
+  ): { timestamp: string; signature: string; body: string };
   stop(): void;
 }
 
@@ -86,10 +93,24 @@ const amountOf = (chainId: number, address: string, { symbol, decimals, price }:
   minimumAmount: amount.toString(),
 });
 /** What a wallet signs to pay an order; on Solana it would be instructions. */
-const transfer = ({ user, originChainId: chainId, originCurrency }: QuoteBody, depositAddress: string, amount: bigint) =>
+const transfer = (
+  { user, originChainId: chainId, originCurrency }: QuoteBody,
+  depositAddress: string,
+  amount: bigint,
+) =>
   originCurrency === zeroAddress
     ? { from: user, to: depositAddress, data: '0x', value: amount.toString(), chainId }
-    : { from: user, to: originCurrency, data: encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [depositAddress as Address, amount] }), value: '0', chainId };
+    : {
+        from: user,
+        to: originCurrency,
+        data: encodeFunctionData({
+          abi: erc20Abi,
+          functionName: 'transfer',
+          args: [depositAddress as Address, amount],
+        }),
+        value: '0',
+        chainId,
+      };
 const newHash = (): string => `0x${randomBytes(32).toString('hex')}`;
 
 class Refusal extends Error {
@@ -108,9 +129,14 @@ export async function startRelayServer(): Promise<RelayServer> {
 
   const quote = (body: QuoteBody, apiKey: string | undefined): QuoteAnswer => {
     const onSolana = SOLANA_CHAINS.includes(body.originChainId);
-    if (!body.useDepositAddress || !body.strict || body.tradeType !== 'EXACT_OUTPUT' || (body.ttl ?? 0) < 600) throw new Refusal(400);
-    if (!body.refundTo || !body.user || !body.recipient || !/^[1-9]\d*$/.test(body.amount)) throw new Refusal(400, 'INVALID_ADDRESS');
-    const [from, to] = [currencyAt(body.originChainId, body.originCurrency), currencyAt(body.destinationChainId, body.destinationCurrency)];
+    if (!body.useDepositAddress || !body.strict || body.tradeType !== 'EXACT_OUTPUT' || (body.ttl ?? 0) < 600)
+      throw new Refusal(400);
+    if (!body.refundTo || !body.user || !body.recipient || !/^[1-9]\d*$/.test(body.amount))
+      throw new Refusal(400, 'INVALID_ADDRESS');
+    const [from, to] = [
+      currencyAt(body.originChainId, body.originCurrency),
+      currencyAt(body.destinationChainId, body.destinationCurrency),
+    ];
     if (to !== USDC) throw new Refusal(400, 'INVALID_OUTPUT_CURRENCY');
     const output = BigInt(body.amount);
     if (output < LEAST_OUTPUT) throw new Refusal(400, 'AMOUNT_TOO_LOW');
@@ -118,7 +144,19 @@ export async function startRelayServer(): Promise<RelayServer> {
     const input = ((output + FLAT_FEE) * 10_000n) / (10_000n - feeBps) + 1n;
     const amountIn = (input * 10n ** BigInt(from.decimals) + from.price - 1n) / from.price;
     const depositAddress = onSolana ? bs58.encode(randomBytes(32)) : `0x${randomBytes(20).toString('hex')}`;
-    const request: RelayRequest = { requestId: newHash(), depositAddress, apiKey, quote: body, amountIn, createdAt: Date.now(), endsAt: Date.now() + body.ttl! * 1000, status: 'waiting', inTxHashes: [], txHashes: [], refunded: 0n };
+    const request: RelayRequest = {
+      requestId: newHash(),
+      depositAddress,
+      apiKey,
+      quote: body,
+      amountIn,
+      createdAt: Date.now(),
+      endsAt: Date.now() + body.ttl! * 1000,
+      status: 'waiting',
+      inTxHashes: [],
+      txHashes: [],
+      refunded: 0n,
+    };
     requests.set(request.requestId, request);
     return {
       steps: [
@@ -129,7 +167,13 @@ export async function startRelayServer(): Promise<RelayServer> {
           kind: 'transaction',
           requestId: request.requestId,
           depositAddress,
-          items: [{ status: 'incomplete', ...(!onSolana && { data: transfer(body, depositAddress, amountIn) }), check: { endpoint: `/intents/status/v3?requestId=${request.requestId}`, method: 'GET' } }],
+          items: [
+            {
+              status: 'incomplete',
+              ...(!onSolana && { data: transfer(body, depositAddress, amountIn) }),
+              check: { endpoint: `/intents/status/v3?requestId=${request.requestId}`, method: 'GET' },
+            },
+          ],
         },
       ],
       fees: { app: amountOf(body.originChainId, body.originCurrency, from, (amountIn * feeBps) / 10_000n) },
@@ -146,17 +190,41 @@ export async function startRelayServer(): Promise<RelayServer> {
   const status = (requestId: string | null): StatusAnswer => {
     const request = requests.get(requestId ?? '');
     if (!request) return { status: 'unknown' };
-    const { status: at, inTxHashes, txHashes, failReason = 'N/A', refundFailReason = 'N/A', createdAt: quoteCreatedAt, quote: body } = request;
+    const {
+      status: at,
+      inTxHashes,
+      txHashes,
+      failReason = 'N/A',
+      refundFailReason = 'N/A',
+      createdAt: quoteCreatedAt,
+      quote: body,
+    } = request;
     if (at === 'waiting') return { status: at, quoteCreatedAt };
-    return { status: at, inTxHashes, txHashes, failReason, refundFailReason, updatedAt: Date.now(), originChainId: body.originChainId, destinationChainId: body.destinationChainId, quoteCreatedAt };
+    return {
+      status: at,
+      inTxHashes,
+      txHashes,
+      failReason,
+      refundFailReason,
+      updatedAt: Date.now(),
+      originChainId: body.originChainId,
+      destinationChainId: body.destinationChainId,
+      quoteCreatedAt,
+    };
   };
 
-  const answer = (path: string, query: URLSearchParams, body: string, key: string | undefined): { status: number; value: unknown } => {
+  const answer = (
+    path: string,
+    query: URLSearchParams,
+    body: string,
+    key: string | undefined,
+  ): { status: number; value: unknown } => {
     try {
       if (path === 'POST /quote/v2') return { status: 200, value: quote(JSON.parse(body) as QuoteBody, key) };
       if (path === 'GET /intents/status/v3') return { status: 200, value: status(query.get('requestId')) };
       // A wallet tells of its transaction, so that Relay need not look for it.
-      if (path === 'POST /transactions/index' || path === 'POST /transactions/single') return { status: 200, value: { message: 'ok' } };
+      if (path === 'POST /transactions/index' || path === 'POST /transactions/single')
+        return { status: 200, value: { message: 'ok' } };
       throw new Refusal(404);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -171,16 +239,22 @@ export async function startRelayServer(): Promise<RelayServer> {
     for await (const chunk of message) chunks.push(chunk as Buffer);
     asked.push(path);
     const key = message.headers['x-api-key'] as string | undefined;
-    if (key !== undefined && key !== apiKey) return void response.writeHead(401, { 'content-type': 'application/json' }).end('{"message":"unauthorized","errorCode":"UNAUTHORIZED"}');
+    if (key !== undefined && key !== apiKey)
+      return void response
+        .writeHead(401, { 'content-type': 'application/json' })
+        .end('{"message":"unauthorized","errorCode":"UNAUTHORIZED"}');
     const good = answer(path, searchParams, Buffer.concat(chunks).toString(), key);
     const bad = server.misbehave?.(path, good.value);
     if (bad === 'silence') return;
     if (bad === 'hang-up') return void message.socket.destroy();
-    if (bad) return void response.writeHead(bad.status, { 'content-type': 'application/json', ...bad.headers }).end(bad.body);
+    if (bad)
+      return void response.writeHead(bad.status, { 'content-type': 'application/json', ...bad.headers }).end(bad.body);
     response.writeHead(good.status, { 'content-type': 'application/json' }).end(JSON.stringify(good.value));
   };
 
-  const listener = createServer((message, response) => void handle(message, response).catch(() => message.socket.destroy()));
+  const listener = createServer(
+    (message, response) => void handle(message, response).catch(() => message.socket.destroy()),
+  );
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const server: RelayServer = {
     url: `http://127.0.0.1:${(listener.address() as AddressInfo).port}`,
@@ -214,7 +288,11 @@ export async function startRelayServer(): Promise<RelayServer> {
     },
     webhook({ requestId, status: at }, { at: time = Date.now(), apiKey: key = apiKey } = {}) {
       const timestamp = Math.floor(time / 1000).toString();
-      const body = JSON.stringify({ event: 'request.status.updated', timestamp: time, data: { status: at, requestId, inTxHashes: [], txHashes: [], updatedAt: time } });
+      const body = JSON.stringify({
+        event: 'request.status.updated',
+        timestamp: time,
+        data: { status: at, requestId, inTxHashes: [], txHashes: [], updatedAt: time },
+      });
       return { timestamp, body, signature: createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex') };
     },
     stop: () => void listener.close().closeAllConnections(),

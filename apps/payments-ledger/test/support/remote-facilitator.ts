@@ -22,21 +22,35 @@ export async function serveFacilitator(facilitator: Facilitator): Promise<Remote
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       if (request.headers.authorization !== 'Bearer secret') return void response.writeHead(401).end();
-      const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as { paymentPayload: unknown; paymentRequirements: ExactRequirements };
+      const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString()) as {
+        paymentPayload: unknown;
+        paymentRequirements: ExactRequirements;
+      };
       const payload = parsePayload(JSON.stringify(paymentPayload))!;
       const { network } = paymentRequirements;
       if (request.url === '/verify') {
         const verdict = await facilitator.verify(payload, paymentRequirements);
-        return void response.end(JSON.stringify(verdict.valid ? { isValid: true } : { isValid: false, invalidReason: verdict.reason }));
+        return void response.end(
+          JSON.stringify(verdict.valid ? { isValid: true } : { isValid: false, invalidReason: verdict.reason }),
+        );
       }
       const { fault } = remote;
       if (fault === 'break-before') return void response.writeHead(502).end('bad gateway');
-      const settled = await facilitator.settle(payload, paymentRequirements).catch((error: Error) => ({ settled: false as const, reason: error.message.includes('nonce') ? 'invalid_exact_evm_nonce_already_used' : 'transaction_failed' }));
+      const settled = await facilitator.settle(payload, paymentRequirements).catch((error: Error) => ({
+        settled: false as const,
+        reason: error.message.includes('nonce') ? 'invalid_exact_evm_nonce_already_used' : 'transaction_failed',
+      }));
       if (fault === 'break-after') return void response.writeHead(502).end('bad gateway');
       if (fault === 'nonsense-after') return void response.end('<html>');
       if (fault === 'nameless') return void response.end(JSON.stringify({ success: true, transaction: '', network }));
       if (fault === 'late') await new Promise((resolve) => setTimeout(resolve, 2_500));
-      response.end(JSON.stringify(settled.settled ? { success: true, transaction: settled.transactionHash, network } : { success: false, errorReason: settled.reason, transaction: '', network }));
+      response.end(
+        JSON.stringify(
+          settled.settled
+            ? { success: true, transaction: settled.transactionHash, network }
+            : { success: false, errorReason: settled.reason, transaction: '', network },
+        ),
+      );
     };
     running.push(handle());
   });

@@ -1,6 +1,15 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { Offering } from '@market/contracts/catalog';
-import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, paySandbox, subscribe, verifyPayment } from '@market/contracts/payments-ledger';
+import {
+  cancelSubscription,
+  createPayment,
+  getPayment,
+  getSubscription,
+  listSubscriptions,
+  paySandbox,
+  subscribe,
+  verifyPayment,
+} from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import type { Call } from '@market/messaging';
 import { as, newListing, type LedgerWorld, type Outcome } from './ledger-world.js';
@@ -13,7 +22,11 @@ type VerifyInput = InputOf<typeof verifyPayment>;
 /** One account, as the edge speaks for it. */
 export interface Subscriber {
   id: string;
-  subscribe(listing: Offering, wish?: Partial<InputOf<typeof subscribe>>, call?: Partial<Call>): Promise<SubscribeOutcome>;
+  subscribe(
+    listing: Offering,
+    wish?: Partial<InputOf<typeof subscribe>>,
+    call?: Partial<Call>,
+  ): Promise<SubscribeOutcome>;
   /** The payment of a paid listing. */
   offerOf(listing: Offering, wish?: Partial<InputOf<typeof subscribe>>): Promise<SubscriptionOffer>;
   createPayment(listing: Offering, call?: Partial<Call>): Promise<SubscriptionOffer>;
@@ -23,7 +36,10 @@ export interface Subscriber {
   verify(offer: SubscriptionOffer, changes?: Partial<VerifyInput>): Promise<VerifyOutcome>;
   /** Asked, paid and verified. */
   buy(listing: Offering): Promise<Extract<VerifyOutcome, { outcome: 'completed' }>>;
-  list(status?: InputOf<typeof listSubscriptions>['status'], page?: { page: number; limit: number }): Promise<OutputOf<typeof listSubscriptions>>;
+  list(
+    status?: InputOf<typeof listSubscriptions>['status'],
+    page?: { page: number; limit: number },
+  ): Promise<OutputOf<typeof listSubscriptions>>;
   get(subscriptionId: string): Promise<OutputOf<typeof getSubscription>>;
   cancel(subscriptionId: string): Promise<OutputOf<typeof cancelSubscription>>;
 }
@@ -34,21 +50,26 @@ export function subscriberOf({ edge }: Pick<LedgerWorld, 'edge'>, id = newId()):
     subscribe: ({ listingId }, wish, call) => edge.request(subscribe, { listingId, ...wish }, as(id, call)),
     async offerOf(listing, wish) {
       const outcome = await subscriber.subscribe(listing, wish);
-      if (outcome.outcome !== 'payment_required') throw new Error(`expected a payment and got ${JSON.stringify(outcome)}`);
+      if (outcome.outcome !== 'payment_required')
+        throw new Error(`expected a payment and got ${JSON.stringify(outcome)}`);
       return outcome.payment;
     },
     createPayment: ({ listingId }, call) => edge.request(createPayment, { listingId }, as(id, call)),
     payment: (paymentId) => edge.request(getPayment, { paymentId }, as(id)),
-    pay: ({ requirements: { relayRequestId } }, outcome = 'paid') => edge.request(paySandbox, { relayRequestId, outcome }, as(id)),
-    verify: ({ payment_id: paymentId, requirements: { relayRequestId } }, changes = { relayRequestId }) => edge.request(verifyPayment, { paymentId, ...changes }, as(id)),
+    pay: ({ requirements: { relayRequestId } }, outcome = 'paid') =>
+      edge.request(paySandbox, { relayRequestId, outcome }, as(id)),
+    verify: ({ payment_id: paymentId, requirements: { relayRequestId } }, changes = { relayRequestId }) =>
+      edge.request(verifyPayment, { paymentId, ...changes }, as(id)),
     async buy(listing) {
       const offer = await subscriber.offerOf(listing);
       await subscriber.pay(offer);
       const verified = await subscriber.verify(offer);
-      if (verified.outcome !== 'completed') throw new Error(`expected a subscription and got ${JSON.stringify(verified)}`);
+      if (verified.outcome !== 'completed')
+        throw new Error(`expected a subscription and got ${JSON.stringify(verified)}`);
       return verified;
     },
-    list: (status = 'active', page = { page: 1, limit: 100 }) => edge.request(listSubscriptions, { status, ...page }, as(id)),
+    list: (status = 'active', page = { page: 1, limit: 100 }) =>
+      edge.request(listSubscriptions, { status, ...page }, as(id)),
     get: (subscriptionId) => edge.request(getSubscription, { subscriptionId }, as(id)),
     cancel: (subscriptionId) => edge.request(cancelSubscription, { subscriptionId }, as(id)),
   };

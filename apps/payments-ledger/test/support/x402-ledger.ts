@@ -21,7 +21,9 @@ export async function startX402Ledger(changes: Record<string, string> = {}): Pro
   const chain = await startEvmWorld();
   const usdc = await chain.deploy('SignedToken');
   await chain.send(usdc, 'mint', [chain.payer, 10n ** 15n]);
-  const facilitator = await serveFacilitator(new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [chain.node.url] }], chain.gasKey));
+  const facilitator = await serveFacilitator(
+    new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [chain.node.url] }], chain.gasKey),
+  );
   const env = {
     PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${chain.node.url}`,
     PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${usdc}`,

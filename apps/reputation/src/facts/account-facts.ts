@@ -5,11 +5,26 @@ import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Parties, type Kinship } from './parties.js';
 
-const recordRegistrations = sql('registration-facts.record', 'INSERT INTO registration_facts SELECT * FROM jsonb_populate_recordset(NULL::registration_facts, $1) ON CONFLICT DO NOTHING');
-const recordWallets = sql('wallet-facts.record', 'INSERT INTO wallet_facts SELECT * FROM jsonb_populate_recordset(NULL::wallet_facts, $1) ON CONFLICT DO NOTHING');
-const recordClaims = sql('claim-facts.record', 'INSERT INTO claim_facts SELECT * FROM jsonb_populate_recordset(NULL::claim_facts, $1) ON CONFLICT DO NOTHING');
-const recordWork = sql('work-facts.record', 'INSERT INTO work_facts SELECT * FROM jsonb_populate_recordset(NULL::work_facts, $1) ON CONFLICT DO NOTHING');
-const holdersOf = sql('wallet-facts.holders', 'SELECT address, account_id FROM wallet_facts WHERE address = ANY($1::text[])');
+const recordRegistrations = sql(
+  'registration-facts.record',
+  'INSERT INTO registration_facts SELECT * FROM jsonb_populate_recordset(NULL::registration_facts, $1) ON CONFLICT DO NOTHING',
+);
+const recordWallets = sql(
+  'wallet-facts.record',
+  'INSERT INTO wallet_facts SELECT * FROM jsonb_populate_recordset(NULL::wallet_facts, $1) ON CONFLICT DO NOTHING',
+);
+const recordClaims = sql(
+  'claim-facts.record',
+  'INSERT INTO claim_facts SELECT * FROM jsonb_populate_recordset(NULL::claim_facts, $1) ON CONFLICT DO NOTHING',
+);
+const recordWork = sql(
+  'work-facts.record',
+  'INSERT INTO work_facts SELECT * FROM jsonb_populate_recordset(NULL::work_facts, $1) ON CONFLICT DO NOTHING',
+);
+const holdersOf = sql(
+  'wallet-facts.holders',
+  'SELECT address, account_id FROM wallet_facts WHERE address = ANY($1::text[])',
+);
 const keepListing = sql(
   'listings.keep',
   `INSERT INTO listings AS known (listing_id, version, category_id, category_name, category_slug) VALUES ($1, $2, $3, $4, $5)
@@ -31,7 +46,9 @@ export class AccountFacts {
   @HandleEvent(agentRegistered)
   async onAgentRegistered(events: ReceivedEvent<typeof agentRegistered>[], tx: Tx): Promise<void> {
     const agents = events.map((event) => event.payload).filter(({ agent }) => agent.account_type === 'agent');
-    await tx.query(recordRegistrations, [JSON.stringify(agents.map(({ agent, registeredAt }) => ({ account_id: agent.id, registered_at: registeredAt })))]);
+    await tx.query(recordRegistrations, [
+      JSON.stringify(agents.map(({ agent, registeredAt }) => ({ account_id: agent.id, registered_at: registeredAt }))),
+    ]);
     await tx.query(seen, [agents.map(({ agent }) => agent.id), agents.map(({ registeredAt }) => registeredAt)]);
   }
 
@@ -45,19 +62,32 @@ export class AccountFacts {
     }));
     await this.parties.takeTurns(tx);
     await tx.query(recordWallets, [JSON.stringify(links)]);
-    const holders = await tx.query<{ address: string; account_id: string }>(holdersOf, [links.map((link) => link.address)]);
+    const holders = await tx.query<{ address: string; account_id: string }>(holdersOf, [
+      links.map((link) => link.address),
+    ]);
     await this.parties.unite(
       tx,
-      links.flatMap((link) => holders.filter((holder) => holder.address === link.address).map((holder): Kinship => [link.account_id, holder.account_id])),
+      links.flatMap((link) =>
+        holders
+          .filter((holder) => holder.address === link.address)
+          .map((holder): Kinship => [link.account_id, holder.account_id]),
+      ),
     );
   }
 
   @HandleEvent(agentClaimed)
   async onAgentClaimed(events: ReceivedEvent<typeof agentClaimed>[], tx: Tx): Promise<void> {
-    const claims = events.map(({ payload }) => ({ agent_id: payload.agentId, human_id: payload.humanId, claimed_at: payload.claimedAt }));
+    const claims = events.map(({ payload }) => ({
+      agent_id: payload.agentId,
+      human_id: payload.humanId,
+      claimed_at: payload.claimedAt,
+    }));
     await this.parties.takeTurns(tx);
     await tx.query(recordClaims, [JSON.stringify(claims)]);
-    await this.parties.unite(tx, claims.map(({ agent_id, human_id }): Kinship => [agent_id, human_id]));
+    await this.parties.unite(
+      tx,
+      claims.map(({ agent_id, human_id }): Kinship => [agent_id, human_id]),
+    );
   }
 
   @HandleEvent(registrationWorkSolved)
@@ -73,11 +103,26 @@ export class AccountFacts {
   @HandleEvent(listingChanged)
   async onListingChanged(events: ReceivedEvent<typeof listingChanged>[], tx: Tx): Promise<void> {
     const listings = events.map((event) => event.payload).sort((a, b) => (a.listingId < b.listingId ? -1 : 1));
-    for (const { listingId, version, category } of listings) await tx.query(keepListing, [listingId, version, category?.id ?? null, category?.name ?? null, category?.slug ?? null]);
+    for (const { listingId, version, category } of listings)
+      await tx.query(keepListing, [
+        listingId,
+        version,
+        category?.id ?? null,
+        category?.name ?? null,
+        category?.slug ?? null,
+      ]);
   }
 
-  private async keepWork(tx: Tx, events: ReceivedEvent<typeof registrationWorkSolved | typeof listingWorkSolved>[]): Promise<void> {
-    const work = events.map(({ id, payload }) => ({ event_id: id, account_id: payload.accountId, solve_ms: payload.solveMs, solved_at: payload.solvedAt }));
+  private async keepWork(
+    tx: Tx,
+    events: ReceivedEvent<typeof registrationWorkSolved | typeof listingWorkSolved>[],
+  ): Promise<void> {
+    const work = events.map(({ id, payload }) => ({
+      event_id: id,
+      account_id: payload.accountId,
+      solve_ms: payload.solveMs,
+      solved_at: payload.solvedAt,
+    }));
     await tx.query(recordWork, [JSON.stringify(work)]);
     await tx.query(seen, [work.map((done) => done.account_id), work.map((done) => done.solved_at)]);
   }

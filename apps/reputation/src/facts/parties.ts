@@ -5,8 +5,14 @@ import { Injectable } from '@nestjs/common';
 export type Kinship = readonly [accountId: string, otherId: string];
 
 const takeTurns = sql('parties.take-turns', `SELECT pg_advisory_xact_lock(hashtextextended('reputation parties', 0))`);
-const introduce = sql('accounts.introduce', 'INSERT INTO accounts (account_id, party_id) SELECT id, id FROM unnest($1::uuid[]) AS new (id) GROUP BY id ORDER BY id ON CONFLICT DO NOTHING');
-const partiesOf = sql('accounts.parties-of', 'SELECT account_id, party_id FROM accounts WHERE account_id = ANY($1::uuid[])');
+const introduce = sql(
+  'accounts.introduce',
+  'INSERT INTO accounts (account_id, party_id) SELECT id, id FROM unnest($1::uuid[]) AS new (id) GROUP BY id ORDER BY id ON CONFLICT DO NOTHING',
+);
+const partiesOf = sql(
+  'accounts.parties-of',
+  'SELECT account_id, party_id FROM accounts WHERE account_id = ANY($1::uuid[])',
+);
 const move = sql(
   'accounts.move',
   `UPDATE accounts SET party_id = $1 WHERE account_id IN (SELECT account_id FROM accounts WHERE party_id = ANY($2::uuid[]) ORDER BY account_id FOR UPDATE)`,

@@ -3,7 +3,15 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const ROLE = 'market_reputation';
 
 /** Append-only, also for the service's own role. */
-const FACTS = ['call_facts', 'subscription_facts', 'registration_facts', 'wallet_facts', 'claim_facts', 'work_facts', 'reviews'];
+const FACTS = [
+  'call_facts',
+  'subscription_facts',
+  'registration_facts',
+  'wallet_facts',
+  'claim_facts',
+  'work_facts',
+  'reviews',
+];
 
 /** Facts, and what they add up to: `listings`, `accounts`, `trades` and `listing_totals` follow from the facts and can be made again. */
 export class CreateReputation1763650300000 implements MigrationInterface {
@@ -39,7 +47,9 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         gross_micros bigint NOT NULL,
         started_at timestamptz NOT NULL
       )`);
-    await runner.query('CREATE TABLE registration_facts (account_id uuid PRIMARY KEY, registered_at timestamptz NOT NULL)');
+    await runner.query(
+      'CREATE TABLE registration_facts (account_id uuid PRIMARY KEY, registered_at timestamptz NOT NULL)',
+    );
     await runner.query(`
       CREATE TABLE wallet_facts (
         account_id uuid NOT NULL,
@@ -47,7 +57,9 @@ export class CreateReputation1763650300000 implements MigrationInterface {
         linked_at timestamptz NOT NULL,
         PRIMARY KEY (address, account_id)
       )`);
-    await runner.query('CREATE TABLE claim_facts (agent_id uuid NOT NULL, human_id uuid NOT NULL, claimed_at timestamptz NOT NULL, PRIMARY KEY (agent_id, human_id))');
+    await runner.query(
+      'CREATE TABLE claim_facts (agent_id uuid NOT NULL, human_id uuid NOT NULL, claimed_at timestamptz NOT NULL, PRIMARY KEY (agent_id, human_id))',
+    );
     await runner.query(`
       CREATE TABLE work_facts (
         event_id uuid PRIMARY KEY,

@@ -16,13 +16,19 @@ type Input = InputOf<typeof createReview>;
 const WINDOW_DAYS = 30;
 
 const exists = sql('reviews.exists', 'SELECT 1 FROM reviews WHERE listing_id = $1 AND reviewer_id = $2');
-const isRecent = sql('reviews.is-recent', `SELECT greatest($1::timestamptz, $2::timestamptz) >= now() - interval '${WINDOW_DAYS} days' AS recent`);
+const isRecent = sql(
+  'reviews.is-recent',
+  `SELECT greatest($1::timestamptz, $2::timestamptz) >= now() - interval '${WINDOW_DAYS} days' AS recent`,
+);
 const insert = sql(
   'reviews.insert',
   `INSERT INTO reviews (id, listing_id, seller_id, reviewer_id, accuracy_rating, reliability_rating, value_rating, title, comment, created_at)
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, date_trunc('milliseconds', now())) ON CONFLICT (listing_id, reviewer_id) DO NOTHING RETURNING ${REVIEW_COLUMNS}`,
 );
-const findTotals = sql('listing-totals.ratings', 'SELECT reviews, accuracy_sum, reliability_sum, value_sum FROM listing_totals WHERE listing_id = $1');
+const findTotals = sql(
+  'listing-totals.ratings',
+  'SELECT reviews, accuracy_sum, reliability_sum, value_sum FROM listing_totals WHERE listing_id = $1',
+);
 
 /**
  * One review a listing and agent, by who really bought. The purchase is the ledger's to tell, so that no event is waited
@@ -46,8 +52,10 @@ export class CreateReview {
     if (problem) throw refuse(createReview, 'text_invalid', problem);
     const { listingId, sellerId } = await this.reviewable(input.listingRef, call);
     if (sellerId === reviewerId) throw refuse(createReview, 'own_listing', {});
-    if (await this.parties.areOne(this.database, [reviewerId, sellerId])) throw refuse(createReview, 'related_to_seller', {});
-    if ((await this.database.query(exists, [listingId, reviewerId])).length > 0) throw refuse(createReview, 'already_reviewed', {});
+    if (await this.parties.areOne(this.database, [reviewerId, sellerId]))
+      throw refuse(createReview, 'related_to_seller', {});
+    if ((await this.database.query(exists, [listingId, reviewerId])).length > 0)
+      throw refuse(createReview, 'already_reviewed', {});
     await this.assertBoughtLately(reviewerId, listingId, call);
     return this.database.transaction((tx) => this.store(tx, input, { listingId, sellerId, reviewerId }, call));
   }
@@ -62,25 +70,78 @@ export class CreateReview {
   }
 
   private async assertBoughtLately(buyerId: string, listingId: string, call: Call): Promise<void> {
-    const { lastBillableCallAt, subscriptionStartedAt } = await this.bus.request(getPurchaseEvidence, { buyerId, listingId }, call);
-    if (lastBillableCallAt === null && subscriptionStartedAt === null) throw refuse(createReview, 'purchase_required', {});
-    const [answer] = await this.database.query<{ recent: boolean }>(isRecent, [lastBillableCallAt, subscriptionStartedAt]);
+    const { lastBillableCallAt, subscriptionStartedAt } = await this.bus.request(
+      getPurchaseEvidence,
+      { buyerId, listingId },
+      call,
+    );
+    if (lastBillableCallAt === null && subscriptionStartedAt === null)
+      throw refuse(createReview, 'purchase_required', {});
+    const [answer] = await this.database.query<{ recent: boolean }>(isRecent, [
+      lastBillableCallAt,
+      subscriptionStartedAt,
+    ]);
     if (!answer!.recent) throw refuse(createReview, 'review_window_closed', { window_days: WINDOW_DAYS });
   }
 
-  private async store(tx: Tx, input: Input, { listingId, sellerId, reviewerId }: { listingId: string; sellerId: string; reviewerId: string }, call: Call): Promise<Review> {
-    const { accuracyRating: accuracy, reliabilityRating: reliability, valueRating: value, title = null, comment = null } = input;
-    const [row] = await tx.query<ReviewRow>(insert, [newId(), listingId, sellerId, reviewerId, accuracy, reliability, value, title, comment]);
+  private async store(
+    tx: Tx,
+    input: Input,
+    { listingId, sellerId, reviewerId }: { listingId: string; sellerId: string; reviewerId: string },
+    call: Call,
+  ): Promise<Review> {
+    const {
+      accuracyRating: accuracy,
+      reliabilityRating: reliability,
+      valueRating: value,
+      title = null,
+      comment = null,
+    } = input;
+    const [row] = await tx.query<ReviewRow>(insert, [
+      newId(),
+      listingId,
+      sellerId,
+      reviewerId,
+      accuracy,
+      reliability,
+      value,
+      title,
+      comment,
+    ]);
     if (!row) throw refuse(createReview, 'already_reviewed', {});
-    await this.trades.add(tx, [{ seller_id: sellerId, buyer_id: reviewerId, listing_id: listingId, kind: 'review', paid_micros: '0', at: row.created_at, accuracy, reliability, value }]);
+    await this.trades.add(tx, [
+      {
+        seller_id: sellerId,
+        buyer_id: reviewerId,
+        listing_id: listingId,
+        kind: 'review',
+        paid_micros: '0',
+        at: row.created_at,
+        accuracy,
+        reliability,
+        value,
+      },
+    ]);
     // The totals' row is ours until the commit: who reviews this listing next counts one more.
-    const [totals] = await tx.query<{ reviews: number; accuracy_sum: number; reliability_sum: number; value_sum: number }>(findTotals, [listingId]);
+    const [totals] = await tx.query<{
+      reviews: number;
+      accuracy_sum: number;
+      reliability_sum: number;
+      value_sum: number;
+    }>(findTotals, [listingId]);
     const { reviews, accuracy_sum, reliability_sum, value_sum } = totals!;
     const review = toReview(row);
     await this.outbox.add(
       tx,
       listingRated,
-      { listingId, reviewCount: reviews, averageAccuracy: accuracy_sum / reviews, averageReliability: reliability_sum / reviews, averageValue: value_sum / reviews, ratedAt: review.created_at },
+      {
+        listingId,
+        reviewCount: reviews,
+        averageAccuracy: accuracy_sum / reviews,
+        averageReliability: reliability_sum / reviews,
+        averageValue: value_sum / reviews,
+        ratedAt: review.created_at,
+      },
       call,
     );
     return review;

@@ -7,7 +7,10 @@ import { Injectable } from '@nestjs/common';
 import { REVIEW_COLUMNS, toReview, type ReviewRow } from './review-row.js';
 
 const count = sql('listing-totals.reviews', 'SELECT reviews FROM listing_totals WHERE listing_id = $1');
-const findPage = sql('reviews.page', `SELECT ${REVIEW_COLUMNS} FROM reviews WHERE listing_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`);
+const findPage = sql(
+  'reviews.page',
+  `SELECT ${REVIEW_COLUMNS} FROM reviews WHERE listing_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`,
+);
 
 /** The reviews of an active listing, newest first. Queries: 2; 1 where there is none; 1 bus hop. */
 @Injectable()
@@ -17,7 +20,10 @@ export class ListReviews {
     private readonly bus: MessageBus,
   ) {}
 
-  async execute({ listingRef, page, limit }: InputOf<typeof listReviews>, call: Call): Promise<OutputOf<typeof listReviews>> {
+  async execute(
+    { listingRef, page, limit }: InputOf<typeof listReviews>,
+    call: Call,
+  ): Promise<OutputOf<typeof listReviews>> {
     const listing = await this.bus.request(getOffering, { ref: listingRef }, call).catch((error: unknown) => {
       if (isRefusal(error, getOffering, 'listing_not_found')) throw refuse(listReviews, 'listing_not_found', {});
       throw error;
@@ -26,7 +32,8 @@ export class ListReviews {
     const [totals] = await this.database.query<{ reviews: number }>(count, [listing.listingId]);
     const total = totals?.reviews ?? 0;
     const offset = (page - 1) * limit;
-    const rows = offset < total ? await this.database.query<ReviewRow>(findPage, [listing.listingId, limit, offset]) : [];
+    const rows =
+      offset < total ? await this.database.query<ReviewRow>(findPage, [listing.listingId, limit, offset]) : [];
     return { items: rows.map(toReview), total };
   }
 }

@@ -34,7 +34,11 @@ const INACTIVE_DAYS = 90;
 const FULL_LONGEVITY_DAYS = 365;
 
 /** The score of an agent with everything that is shown beside it, at this moment. */
-export function agentScoreOf(agentId: string, { listings, buyers, solveMs, lastActiveAt }: Evidence, now: Date): AgentScore {
+export function agentScoreOf(
+  agentId: string,
+  { listings, buyers, solveMs, lastActiveAt }: Evidence,
+  now: Date,
+): AgentScore {
   const transactions = sum(listings, ({ delivered, subscriptions }) => delivered + subscriptions);
   const events = transactions + sum(listings, ({ failed, reviews }) => failed + reviews);
   const isScored = events > 0;
@@ -79,7 +83,12 @@ const REQUIRED_BUYERS = 3;
 
 function provisionalOf(transactions: number, buyers: number): AgentScore['provisional'] {
   if (transactions >= REQUIRED_TRANSACTIONS && buyers >= REQUIRED_BUYERS) return null;
-  const reason = transactions === 0 ? 'no_transactions' : transactions < REQUIRED_TRANSACTIONS ? 'few_transactions' : 'few_independent_buyers';
+  const reason =
+    transactions === 0
+      ? 'no_transactions'
+      : transactions < REQUIRED_TRANSACTIONS
+        ? 'few_transactions'
+        : 'few_independent_buyers';
   return { reason, transactions, required: REQUIRED_TRANSACTIONS };
 }
 

@@ -7,7 +7,10 @@ export const scoreCommands: readonly CommandDefinition[] = [
     help: 'compares what scores are computed from with the facts and ends with 1 where they differ; changes nothing',
     async run(container) {
       const { accounts, differences } = await container.get(ScoreSums).verify();
-      if (differences.length > 0) throw new CommandFailure(`${differences.length} differences between what is stored and what the facts say:\n${differences.join('\n')}`);
+      if (differences.length > 0)
+        throw new CommandFailure(
+          `${differences.length} differences between what is stored and what the facts say:\n${differences.join('\n')}`,
+        );
       return `${accounts} accounts are as the facts say`;
     },
   },

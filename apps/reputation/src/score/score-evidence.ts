@@ -51,7 +51,12 @@ export class ScoreEvidence {
 
   /** Null for an account that is not known as an agent. Queries: 2; 3 for a seller. */
   async of(agentId: string): Promise<{ evidence: Evidence; now: Date } | null> {
-    const [agent] = await this.database.query<{ now: Date; lastActiveAt: Date | null; party: string[]; solveMs: number[] }>(findAgent, [agentId]);
+    const [agent] = await this.database.query<{
+      now: Date;
+      lastActiveAt: Date | null;
+      party: string[];
+      solveMs: number[];
+    }>(findAgent, [agentId]);
     if (!agent) return null;
     const { now, lastActiveAt, solveMs } = agent;
     const listings = await this.database.query<ListingTotals>(findListings, [agentId]);

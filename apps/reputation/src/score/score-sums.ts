@@ -40,7 +40,10 @@ export class ScoreSums {
       await tx.query(oneSnapshot);
       await tx.query(withoutTimeout);
       const accounts = await tx.query<{ account_id: string; party_id: string }>(findAccounts);
-      return { accounts: accounts.length, differences: [...(await this.wrongSums(tx)), ...(await this.wrongParties(tx, accounts))] };
+      return {
+        accounts: accounts.length,
+        differences: [...(await this.wrongSums(tx)), ...(await this.wrongParties(tx, accounts))],
+      };
     });
   }
 
@@ -59,8 +62,16 @@ export class ScoreSums {
   private async wrongSums(tx: Tx): Promise<string[]> {
     const differences: string[] = [];
     for (const [table, [stored, right]] of Object.entries(SUMS)) {
-      const rows = await tx.query<{ row: object }>(batchSql(`SELECT to_jsonb(wrong) AS row FROM ((${stored} EXCEPT ${right}) UNION ALL (${right} EXCEPT ${stored})) wrong LIMIT ${MAX_DIFFERENCES}`));
-      differences.push(...rows.map(({ row }) => `${table}: ${JSON.stringify(row)} is in only one of what is stored and what the facts say`));
+      const rows = await tx.query<{ row: object }>(
+        batchSql(
+          `SELECT to_jsonb(wrong) AS row FROM ((${stored} EXCEPT ${right}) UNION ALL (${right} EXCEPT ${stored})) wrong LIMIT ${MAX_DIFFERENCES}`,
+        ),
+      );
+      differences.push(
+        ...rows.map(
+          ({ row }) => `${table}: ${JSON.stringify(row)} is in only one of what is stored and what the facts say`,
+        ),
+      );
     }
     return differences;
   }
@@ -68,6 +79,9 @@ export class ScoreSums {
   private async wrongParties(tx: Tx, accounts: { account_id: string; party_id: string }[]): Promise<string[]> {
     const right = await partiesFromFacts(tx);
     const wrong = accounts.filter(({ account_id, party_id }) => party_id !== (right.get(account_id) ?? account_id));
-    return wrong.map(({ account_id, party_id }) => `account ${account_id} is stored as party ${party_id}, by the facts it is ${right.get(account_id) ?? account_id}`);
+    return wrong.map(
+      ({ account_id, party_id }) =>
+        `account ${account_id} is stored as party ${party_id}, by the facts it is ${right.get(account_id) ?? account_id}`,
+    );
   }
 }

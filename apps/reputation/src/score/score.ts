@@ -70,22 +70,44 @@ const UNREVIEWED = 0.75;
 
 /** @param isCounted which purchases count; all unless given. */
 export function scoreOf(buyers: Buyer[], isCounted: (purchases: Purchases) => boolean = () => true): Score {
-  const contributions = [...buyers].sort((a, b) => (a.party < b.party ? -1 : 1)).map((buyer) => contributionOf(buyer, buyer.purchases.filter(isCounted)));
+  const contributions = [...buyers]
+    .sort((a, b) => (a.party < b.party ? -1 : 1))
+    .map((buyer) => contributionOf(buyer, buyer.purchases.filter(isCounted)));
   const weights = sum(contributions, ({ weight }) => weight);
   const calls = sum(contributions, (each) => each.weight * each.calls);
-  const reliability = shareOf(sum(contributions, (each) => each.weight * each.delivered), calls);
-  const accuracy = shareOf(sum(contributions, (each) => each.weight * each.accuracy), weights);
-  const reputation = shareOf(sum(contributions, (each) => each.weight * each.review), weights);
+  const reliability = shareOf(
+    sum(contributions, (each) => each.weight * each.delivered),
+    calls,
+  );
+  const accuracy = shareOf(
+    sum(contributions, (each) => each.weight * each.accuracy),
+    weights,
+  );
+  const reputation = shareOf(
+    sum(contributions, (each) => each.weight * each.review),
+    weights,
+  );
   const volume = weights / (weights + PRIOR_BUYERS);
   return { score: reliability * reputation * volume, reliability, accuracy, reputation, volume, buyers: weights };
 }
 
 function contributionOf({ spent, earned, purchases: all }: Buyer, purchases: Purchases[]) {
-  const total = (column: 'delivered' | 'failed' | 'paid' | 'reviews' | 'accuracySum' | 'ratingSum'): number => sum(purchases, (bought) => bought[column]);
+  const total = (column: 'delivered' | 'failed' | 'paid' | 'reviews' | 'accuracySum' | 'ratingSum'): number =>
+    sum(purchases, (bought) => bought[column]);
   const net = total('paid') * Math.max(0, 1 - (2 * earned) / Math.max(1, spent));
   const calls = Math.min(CALLS_PER_BUYER, total('delivered') + total('failed'));
   return {
-    weight: Math.min(1, net / FULL_SPENDING_MICROS) * (1 - LONE_DISCOUNT * Math.min(1, shareOf(sum(all, ({ paid }) => paid), spent))),
+    weight:
+      Math.min(1, net / FULL_SPENDING_MICROS) *
+      (1 -
+        LONE_DISCOUNT *
+          Math.min(
+            1,
+            shareOf(
+              sum(all, ({ paid }) => paid),
+              spent,
+            ),
+          )),
     calls,
     delivered: calls * shareOf(total('delivered'), total('delivered') + total('failed')),
     accuracy: total('reviews') === 0 ? UNREVIEWED : (total('accuracySum') / total('reviews') - 1) / 4,
@@ -94,4 +116,5 @@ function contributionOf({ spent, earned, purchases: all }: Buyer, purchases: Pur
 }
 
 const shareOf = (part: number, whole: number): number => (whole === 0 ? 0 : part / whole);
-export const sum = <T>(items: T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0);
+export const sum = <T>(items: T[], of: (item: T) => number): number =>
+  items.reduce((total, item) => total + of(item), 0);

@@ -14,12 +14,16 @@ type Failed = PayloadOf<typeof callFailed>;
 
 const id = fc.uuid({ version: 7 });
 const amount = fc.bigInt(0n, 10n ** 12n).map(String);
-const instant = fc.date({ min: new Date('2026-01-01'), max: new Date('2027-01-01'), noInvalidDate: true }).map((date) => date.toISOString());
+const instant = fc
+  .date({ min: new Date('2026-01-01'), max: new Date('2027-01-01'), noInvalidDate: true })
+  .map((date) => date.toISOString());
 const digest = fc.constant('0'.repeat(64));
 const latency = fc.nat({ max: 120_000 });
 
-const recordOf = <C extends EventContract>(contract: C, payload: fc.Arbitrary<PayloadOf<C>>): fc.Arbitrary<EventRecord> =>
-  fc.record({ id, subject: fc.constant(contract.subject), payload, requestId: id });
+const recordOf = <C extends EventContract>(
+  contract: C,
+  payload: fc.Arbitrary<PayloadOf<C>>,
+): fc.Arbitrary<EventRecord> => fc.record({ id, subject: fc.constant(contract.subject), payload, requestId: id });
 const completed: fc.Arbitrary<Completed> = fc.record({
   paymentId: id,
   relayRequestId: fc.constant(`0x${'ab'.repeat(32)}`),
@@ -67,7 +71,8 @@ function factOf({ id: eventId, subject, payload }: EventRecord): Record<string, 
   };
 }
 
-const byId = (a: Record<string, unknown>, b: Record<string, unknown>): number => (String(a.event_id) < String(b.event_id) ? -1 : 1);
+const byId = (a: Record<string, unknown>, b: Record<string, unknown>): number =>
+  String(a.event_id) < String(b.event_id) ? -1 : 1;
 
 describe('the facts of calls', () => {
   let pool: pg.Pool;
@@ -78,7 +83,11 @@ describe('the facts of calls', () => {
     const url = await createDatabase();
     const transport = inProcessTransport();
     emitter = await transport.connect('gateway', topology.gateway);
-    running = await runProcess([reputation], transport, { DATABASE_URL: url, ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal' });
+    running = await runProcess([reputation], transport, {
+      DATABASE_URL: url,
+      ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+      LOG_LEVEL: 'fatal',
+    });
     pool = new pg.Pool({ connectionString: url, max: 2, options: '-c search_path=reputation' });
   });
   afterAll(async () => {
@@ -87,15 +96,27 @@ describe('the facts of calls', () => {
   });
 
   it('are the same however often and in whatever order and batches the events come', async () => {
-    const events = fc.array(fc.oneof(recordOf(paymentCompleted, completed), recordOf(callFailed, failed)), { minLength: 1, maxLength: 30 });
-    const deliveries = events.chain((all) => fc.tuple(fc.constant(all), fc.array(fc.array(fc.constantFrom(...all), { maxLength: 20 }), { maxLength: 6 }), fc.boolean()));
+    const events = fc.array(fc.oneof(recordOf(paymentCompleted, completed), recordOf(callFailed, failed)), {
+      minLength: 1,
+      maxLength: 30,
+    });
+    const deliveries = events.chain((all) =>
+      fc.tuple(
+        fc.constant(all),
+        fc.array(fc.array(fc.constantFrom(...all), { maxLength: 20 }), { maxLength: 6 }),
+        fc.boolean(),
+      ),
+    );
     await fc.assert(
       fc.asyncProperty(deliveries, async ([all, batches, forgetful]) => {
         for (const batch of batches) await emitter.publishEvents(batch);
         // An inbox keeps its ids for a while only; a broker may keep its events for longer.
         if (forgetful) await pool.query('DELETE FROM inbox');
         await Promise.all([emitter.publishEvents([...all].reverse()), emitter.publishEvents(all)]);
-        const { rows } = await pool.query<Record<string, unknown>>('SELECT * FROM call_facts WHERE event_id = ANY($1)', [all.map((event) => event.id)]);
+        const { rows } = await pool.query<Record<string, unknown>>(
+          'SELECT * FROM call_facts WHERE event_id = ANY($1)',
+          [all.map((event) => event.id)],
+        );
         expect(rows.sort(byId)).toEqual(all.map(factOf).sort(byId));
       }),
       { numRuns: 40 },
@@ -104,7 +125,11 @@ describe('the facts of calls', () => {
   }, 60_000);
 
   it('cannot be changed or removed by the service', async () => {
-    for (const change of ['UPDATE reputation.call_facts SET gross_micros = 0', 'DELETE FROM reputation.call_facts', 'TRUNCATE reputation.call_facts']) {
+    for (const change of [
+      'UPDATE reputation.call_facts SET gross_micros = 0',
+      'DELETE FROM reputation.call_facts',
+      'TRUNCATE reputation.call_facts',
+    ]) {
       const client = await pool.connect();
       await client.query('SET ROLE market_reputation');
       await expect(client.query(change)).rejects.toThrow('permission denied');

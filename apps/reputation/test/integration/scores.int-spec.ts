@@ -3,7 +3,23 @@ import { getScore } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
 import { Refusal, type EventRecord } from '@market/messaging';
 import fc from 'fast-check';
-import { claim, DAY_MS, daysAgo, failure, inTurns, marketScore, newShop, offeringOf, registration, review, sale, solved, subscription, wallet, type Shop } from '../support/market.js';
+import {
+  claim,
+  DAY_MS,
+  daysAgo,
+  failure,
+  inTurns,
+  marketScore,
+  newShop,
+  offeringOf,
+  registration,
+  review,
+  sale,
+  solved,
+  subscription,
+  wallet,
+  type Shop,
+} from '../support/market.js';
 import { eventOf, forgetEverything, startReputation, type ReputationService } from '../support/reputation-service.js';
 
 const SEED = 20_261_121;
@@ -28,7 +44,8 @@ describe('the score', () => {
       const human = newId();
       service.neighbours.accounts.set(human, 'human');
       await service.deliver([claim(newId(), human)]);
-      for (const agentId of [newId(), human]) await expect(scoreOf(agentId)).rejects.toMatchObject({ reason: 'agent_not_found' } satisfies Partial<Refusal>);
+      for (const agentId of [newId(), human])
+        await expect(scoreOf(agentId)).rejects.toMatchObject({ reason: 'agent_not_found' } satisfies Partial<Refusal>);
     });
 
     it('whose registration has not arrived is unscored', async () => {
@@ -49,8 +66,17 @@ describe('the score', () => {
 
     it('that only registered and bought is unscored, and fresh', async () => {
       const agentId = newId();
-      await service.deliver([registration(agentId, daysAgo(40)), solved(agentId, 250, daysAgo(40)), sale(newShop(), agentId, { at: daysAgo(1) })]);
-      expect(await scoreOf(agentId)).toMatchObject({ status: 'unscored', score_tier: 'unrated', capability: { avg_pow_solve_ms: 250, best_pow_solve_ms: 250 }, meta: { total_events: 0, freshness: 'fresh', scored_at: null } });
+      await service.deliver([
+        registration(agentId, daysAgo(40)),
+        solved(agentId, 250, daysAgo(40)),
+        sale(newShop(), agentId, { at: daysAgo(1) }),
+      ]);
+      expect(await scoreOf(agentId)).toMatchObject({
+        status: 'unscored',
+        score_tier: 'unrated',
+        capability: { avg_pow_solve_ms: 250, best_pow_solve_ms: 250 },
+        meta: { total_events: 0, freshness: 'fresh', scored_at: null },
+      });
     });
 
     it('that delivered one call is between 50 and 400, provisionally until ten transactions by independent buyers', async () => {
@@ -67,14 +93,36 @@ describe('the score', () => {
         score_tier: 'bronze',
         provisional: { reason: 'few_transactions', transactions: 2, required: 10 },
         components: { reliability: 500, accuracy: 750, reputation: 750 },
-        categories: [{ category_id: CATEGORY.id, category: { name: 'Data', slug: 'data' }, score: score.market_score, transaction_count: 2, avg_review_rating: null, success_rate: 0.5 }],
-        meta: { total_events: 3, total_transactions: 2, freshness: 'fresh', scored_at: expect.stringMatching(/^\d{4}-.*Z$/) },
+        categories: [
+          {
+            category_id: CATEGORY.id,
+            category: { name: 'Data', slug: 'data' },
+            score: score.market_score,
+            transaction_count: 2,
+            avg_review_rating: null,
+            success_rate: 0.5,
+          },
+        ],
+        meta: {
+          total_events: 3,
+          total_transactions: 2,
+          freshness: 'fresh',
+          scored_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        },
       });
       await service.deliver(Array.from({ length: 8 }, () => sale(shop, buyer)));
-      expect((await scoreOf(shop.sellerId)).provisional).toEqual({ reason: 'few_independent_buyers', transactions: 10, required: 10 });
+      expect((await scoreOf(shop.sellerId)).provisional).toEqual({
+        reason: 'few_independent_buyers',
+        transactions: 10,
+        required: 10,
+      });
       const established = newShop();
       await service.deliver(newAgents(10).map((other) => sale(established, other)));
-      expect(await scoreOf(established.sellerId)).toMatchObject({ status: 'scored', score_tier: 'gold', provisional: null });
+      expect(await scoreOf(established.sellerId)).toMatchObject({
+        status: 'scored',
+        score_tier: 'gold',
+        provisional: null,
+      });
     });
 
     it('that was silent for long is inactive', async () => {
@@ -94,13 +142,20 @@ describe('the score', () => {
       await service.deliver([sale(one, newId(), { micros: 120_000n })]);
       expect((await scoreOf(shop.sellerId)).components.volume).toBe((await scoreOf(one.sellerId)).components.volume);
       await service.deliver([claim(shop.sellerId, human)]);
-      expect(await scoreOf(shop.sellerId)).toMatchObject({ status: 'scored', market_score: 0, components: { volume: 0 } });
+      expect(await scoreOf(shop.sellerId)).toMatchObject({
+        status: 'scored',
+        market_score: 0,
+        components: { volume: 0 },
+      });
     });
 
     it('trade among themselves what they own together is as if they had not', async () => {
       const [shop, human, [buyer, kin, stranger]] = [newShop(), newId(), newAgents(3) as [string, string, string]];
       const others = newShop(kin);
-      await service.deliver([sale(shop, buyer, { micros: 100_000n }), ...Array.from({ length: 9 }, () => sale(others, buyer, { micros: 100_000n }))]);
+      await service.deliver([
+        sale(shop, buyer, { micros: 100_000n }),
+        ...Array.from({ length: 9 }, () => sale(others, buyer, { micros: 100_000n })),
+      ]);
       const before = await scoreOf(shop.sellerId);
       await service.deliver([claim(buyer, human), claim(kin, human)]);
       const after = await scoreOf(shop.sellerId);
@@ -115,7 +170,10 @@ describe('the score', () => {
       const honest = newShop();
       const pick = fc.sample(fc.tuple(fc.nat(49), fc.integer({ min: 1, max: 49 })), { seed: SEED, numRuns: 10_000 });
       await service.deliver(pick.map(([n, step]) => sale(ring[n]!, ring[(n + step) % 50]!.sellerId)));
-      await inTurns(ring.flatMap((shop, n) => [1, 2, 3].map((step) => ({ shop, reviewer: ring[(n + step) % 50]!.sellerId }))), ({ shop, reviewer }) => review(service, shop, reviewer, 5));
+      await inTurns(
+        ring.flatMap((shop, n) => [1, 2, 3].map((step) => ({ shop, reviewer: ring[(n + step) % 50]!.sellerId }))),
+        ({ shop, reviewer }) => review(service, shop, reviewer, 5),
+      );
       await service.deliver(newAgents(20).map((buyer) => sale(honest, buyer)));
       const best = Math.max(...(await Promise.all(ring.map(({ sellerId }) => marketScore(service, sellerId)))));
       expect(best).toBeLessThanOrEqual(25);
@@ -135,14 +193,25 @@ describe('the score', () => {
     const shop = newShop();
     await service.deliver([sale(shop, newId())]);
     const before = await scoreOf(shop.sellerId);
-    const usual = Array.from({ length: 40 }, (_, n) => eventOf(listingWorkSolved, { accountId: shop.sellerId, difficulty: 4, solveMs: 400 + 5 * n, solvedAt: daysAgo(2).toISOString() }));
+    const usual = Array.from({ length: 40 }, (_, n) =>
+      eventOf(listingWorkSolved, {
+        accountId: shop.sellerId,
+        difficulty: 4,
+        solveMs: 400 + 5 * n,
+        solvedAt: daysAgo(2).toISOString(),
+      }),
+    );
     await service.deliver([...usual, solved(shop.sellerId, 0), solved(shop.sellerId, 599_000)]);
     const after = await scoreOf(shop.sellerId);
     expect(after.capability.best_pow_solve_ms).toBe(400);
     expect(after.capability.avg_pow_solve_ms).toBeCloseTo(498, -1);
     await service.deliver(Array.from({ length: 10_000 }, (_, n) => solved(shop.sellerId, n % 7)));
     const farmed = await scoreOf(shop.sellerId);
-    expect([farmed.market_score, farmed.components, after.market_score]).toEqual([before.market_score, before.components, before.market_score]);
+    expect([farmed.market_score, farmed.components, after.market_score]).toEqual([
+      before.market_score,
+      before.components,
+      before.market_score,
+    ]);
   }, 120_000);
 
   it(`is the same however often and in whatever order and batches the facts come (seed ${SEED})`, async () => {
@@ -151,19 +220,48 @@ describe('the score', () => {
     const account = fc.constantFrom(...accounts);
     const at = fc.integer({ min: 0, max: 200 * DAY_MS }).map((ms) => new Date(Date.now() - ms));
     const trade = fc
-      .record({ shop: fc.constantFrom(...shops), buyer: account, at, micros: fc.bigInt(0n, 200_000_000n), kind: fc.constantFrom('sale', 'sale', 'sale', 'failure', 'subscription') })
+      .record({
+        shop: fc.constantFrom(...shops),
+        buyer: account,
+        at,
+        micros: fc.bigInt(0n, 200_000_000n),
+        kind: fc.constantFrom('sale', 'sale', 'sale', 'failure', 'subscription'),
+      })
       .filter(({ shop, buyer }) => shop.sellerId !== buyer)
-      .map(({ shop, buyer, kind, ...terms }) => (kind === 'sale' ? sale(shop, buyer, terms) : kind === 'failure' ? failure(shop, buyer, terms.at) : subscription(shop, buyer, terms)));
+      .map(({ shop, buyer, kind, ...terms }) =>
+        kind === 'sale'
+          ? sale(shop, buyer, terms)
+          : kind === 'failure'
+            ? failure(shop, buyer, terms.at)
+            : subscription(shop, buyer, terms),
+      );
     const other = fc.oneof(
       fc.tuple(account, fc.constantFrom(newId(), newId())).map(([agent, human]) => claim(agent, human)),
-      fc.tuple(account, fc.constantFrom('0xAb00', '0xaB00', '0xcd00')).map(([holder, address]) => wallet(holder, address)),
+      fc
+        .tuple(account, fc.constantFrom('0xAb00', '0xaB00', '0xcd00'))
+        .map(([holder, address]) => wallet(holder, address)),
       fc.tuple(account, at).map(([agent, when]) => registration(agent, when)),
       fc.tuple(account, fc.nat(600_000), at).map(([agent, ms, when]) => solved(agent, ms, when)),
     );
-    const facts = fc.tuple(fc.array(trade, { minLength: 30, maxLength: 200 }), fc.uniqueArray(other, { maxLength: 12, selector: (event) => `${event.subject} ${JSON.stringify(event.payload).slice(0, 60)}` })).map(([trades, others]) => [...trades, ...others]);
-    const told = facts.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray([...all, ...all], { minLength: all.length }), fc.integer({ min: 1, max: 40 })));
+    const facts = fc
+      .tuple(
+        fc.array(trade, { minLength: 30, maxLength: 200 }),
+        fc.uniqueArray(other, {
+          maxLength: 12,
+          selector: (event) => `${event.subject} ${JSON.stringify(event.payload).slice(0, 60)}`,
+        }),
+      )
+      .map(([trades, others]) => [...trades, ...others]);
+    const told = facts.chain((all) =>
+      fc.tuple(
+        fc.constant(all),
+        fc.shuffledSubarray([...all, ...all], { minLength: all.length }),
+        fc.integer({ min: 1, max: 40 }),
+      ),
+    );
 
-    const served = () => Promise.all(shops.map((shop) => scoreOf(shop.sellerId).catch((error: Refusal) => error.reason)));
+    const served = () =>
+      Promise.all(shops.map((shop) => scoreOf(shop.sellerId).catch((error: Refusal) => error.reason)));
     let scored = 0;
     await fc.assert(
       fc.asyncProperty(told, async ([all, shuffled, batch]) => {
@@ -174,7 +272,10 @@ describe('the score', () => {
         await service.deliver(shops.map((shop) => inCategory(shop, 2)));
         await service.deliver(shuffled, batch);
         await service.sql('DELETE FROM inbox');
-        await Promise.all([service.deliver([...all].reverse()), service.deliver([...shops.map((shop) => inCategory(shop, 1, null)), ...all], batch)]);
+        await Promise.all([
+          service.deliver([...all].reverse()),
+          service.deliver([...shops.map((shop) => inCategory(shop, 1, null)), ...all], batch),
+        ]);
         expect(await served()).toEqual(once);
         expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
         await service.command('scores recompute');
@@ -194,31 +295,58 @@ describe('the score', () => {
       await forgetEverything(service);
       const buyers = newAgents(20);
       shop = newShop();
-      await service.deliver([registration(shop.sellerId), ...buyers.flatMap((buyer) => [sale(shop, buyer), sale(newShop(), buyer)])]);
-      await service.deliver([claim(buyers[0]!, newId()), wallet(buyers[1]!, '0x01'), wallet(buyers[2]!, '0x01'), wallet(newId(), '0x02')]);
+      await service.deliver([
+        registration(shop.sellerId),
+        ...buyers.flatMap((buyer) => [sale(shop, buyer), sale(newShop(), buyer)]),
+      ]);
+      await service.deliver([
+        claim(buyers[0]!, newId()),
+        wallet(buyers[1]!, '0x01'),
+        wallet(buyers[2]!, '0x01'),
+        wallet(newId(), '0x02'),
+      ]);
       await review(service, shop, buyers[0]!, 4);
     });
 
     it.each([
       ['a wrong sum of trades', 'UPDATE trades SET delivered = delivered + 1 WHERE seller_id = $1'],
-      ['a trade that never was', 'INSERT INTO trades SELECT seller_id, gen_random_uuid(), listing_id, 1, 0, 0, 1 FROM trades WHERE seller_id = $1 LIMIT 1'],
+      [
+        'a trade that never was',
+        'INSERT INTO trades SELECT seller_id, gen_random_uuid(), listing_id, 1, 0, 0, 1 FROM trades WHERE seller_id = $1 LIMIT 1',
+      ],
       ['a missing trade', 'DELETE FROM trades WHERE seller_id = $1'],
       ['a wrong sum of a listing', 'UPDATE listing_totals SET accuracy_sum = accuracy_sum + 1 WHERE seller_id = $1'],
       ['a wrong account', 'UPDATE accounts SET earned_micros = 0 WHERE account_id = $1'],
-      ['a wrong party', 'UPDATE accounts SET party_id = (SELECT buyer_id FROM trades WHERE seller_id = $1 LIMIT 1) WHERE account_id = $1'],
-    ])('and %s is found and mended', async (_what, tamper) => {
-      const before = await scoreOf(shop.sellerId);
-      await service.sql(tamper, [shop.sellerId]);
-      await expect(service.command('scores verify')).rejects.toThrow(/^\d+ differences between what is stored and what the facts say:\n/);
-      expect(await service.command('scores recompute')).toMatch(/^\d+ accounts were computed from the facts$/);
-      expect(await scoreOf(shop.sellerId)).toEqual(before);
-      expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
-    }, 30_000);
+      [
+        'a wrong party',
+        'UPDATE accounts SET party_id = (SELECT buyer_id FROM trades WHERE seller_id = $1 LIMIT 1) WHERE account_id = $1',
+      ],
+    ])(
+      'and %s is found and mended',
+      async (_what, tamper) => {
+        const before = await scoreOf(shop.sellerId);
+        await service.sql(tamper, [shop.sellerId]);
+        await expect(service.command('scores verify')).rejects.toThrow(
+          /^\d+ differences between what is stored and what the facts say:\n/,
+        );
+        expect(await service.command('scores recompute')).toMatch(/^\d+ accounts were computed from the facts$/);
+        expect(await scoreOf(shop.sellerId)).toEqual(before);
+        expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
+      },
+      30_000,
+    );
 
     it('while facts keep coming, and none is lost', async () => {
       const facts = Array.from({ length: 600 }, (_, n) => sale(shop, newId(), { at: daysAgo(n % 50) }));
-      const [, verified, recomputed] = await Promise.all([service.deliver(facts, 20), service.command('scores verify'), service.command('scores recompute')]);
-      expect([verified, recomputed]).toEqual([expect.stringContaining('as the facts say'), expect.stringContaining('from the facts')]);
+      const [, verified, recomputed] = await Promise.all([
+        service.deliver(facts, 20),
+        service.command('scores verify'),
+        service.command('scores recompute'),
+      ]);
+      expect([verified, recomputed]).toEqual([
+        expect.stringContaining('as the facts say'),
+        expect.stringContaining('from the facts'),
+      ]);
       expect((await scoreOf(shop.sellerId)).meta.total_transactions).toBe(620);
       expect(await service.command('scores verify')).toMatch(/are as the facts say$/);
     }, 120_000);

@@ -37,7 +37,11 @@ export interface Sale {
   status?: number;
 }
 
-export const sale = ({ sellerId, listingId }: Shop, buyerId: string, { micros = 50_000n, at = new Date(), status = 200 }: Sale = {}): EventRecord =>
+export const sale = (
+  { sellerId, listingId }: Shop,
+  buyerId: string,
+  { micros = 50_000n, at = new Date(), status = 200 }: Sale = {},
+): EventRecord =>
   eventOf(paymentCompleted, {
     paymentId: newId(),
     relayRequestId: `0x${'ab'.repeat(32)}`,
@@ -56,24 +60,57 @@ export const sale = ({ sellerId, listingId }: Shop, buyerId: string, { micros = 
   });
 
 export const failure = ({ sellerId, listingId }: Shop, buyerId: string, at = new Date()): EventRecord =>
-  eventOf(callFailed, { gatewayRequestId: newId(), attempt: 1, buyerId, sellerId, listingId, reason: 'timeout', sellerStatusCode: 504, latencyMs: 30_000, at: at.toISOString() });
+  eventOf(callFailed, {
+    gatewayRequestId: newId(),
+    attempt: 1,
+    buyerId,
+    sellerId,
+    listingId,
+    reason: 'timeout',
+    sellerStatusCode: 504,
+    latencyMs: 30_000,
+    at: at.toISOString(),
+  });
 
-export const subscription = ({ sellerId, listingId }: Shop, consumerId: string, { micros = 0n, at = new Date() }: Sale = {}): EventRecord =>
-  eventOf(subscriptionStarted, { subscriptionId: newId(), paymentId: micros === 0n ? null : newId(), consumerId, sellerId, listingId, pricingModel: micros === 0n ? 'free' : 'monthly', grossMicros: micros.toString(), startedAt: at.toISOString() });
+export const subscription = (
+  { sellerId, listingId }: Shop,
+  consumerId: string,
+  { micros = 0n, at = new Date() }: Sale = {},
+): EventRecord =>
+  eventOf(subscriptionStarted, {
+    subscriptionId: newId(),
+    paymentId: micros === 0n ? null : newId(),
+    consumerId,
+    sellerId,
+    listingId,
+    pricingModel: micros === 0n ? 'free' : 'monthly',
+    grossMicros: micros.toString(),
+    startedAt: at.toISOString(),
+  });
 
 export const registration = (id: string, at = new Date(), accountType: 'agent' | 'human' = 'agent'): EventRecord =>
-  eventOf(agentRegistered, { agent: { id, display_name: 'Somebody', avatar_url: null, account_type: accountType, is_verified: false }, registeredAt: at.toISOString() });
+  eventOf(agentRegistered, {
+    agent: { id, display_name: 'Somebody', avatar_url: null, account_type: accountType, is_verified: false },
+    registeredAt: at.toISOString(),
+  });
 
-export const claim = (agentId: string, humanId: string): EventRecord => eventOf(agentClaimed, { agentId, humanId, claimedAt: new Date().toISOString() });
+export const claim = (agentId: string, humanId: string): EventRecord =>
+  eventOf(agentClaimed, { agentId, humanId, claimedAt: new Date().toISOString() });
 
-export const wallet = (accountId: string, address: string, chainType: 'evm' | 'solana' = 'evm'): EventRecord => eventOf(walletLinked, { accountId, address, chainType, linkedAt: new Date().toISOString() });
+export const wallet = (accountId: string, address: string, chainType: 'evm' | 'solana' = 'evm'): EventRecord =>
+  eventOf(walletLinked, { accountId, address, chainType, linkedAt: new Date().toISOString() });
 
-export const solved = (accountId: string, solveMs: number, at = new Date()): EventRecord => eventOf(registrationWorkSolved, { accountId, difficulty: 4, solveMs, solvedAt: at.toISOString() });
+export const solved = (accountId: string, solveMs: number, at = new Date()): EventRecord =>
+  eventOf(registrationWorkSolved, { accountId, difficulty: 4, solveMs, solvedAt: at.toISOString() });
 
 /** Writes a review as its reviewer would; whoever asks has bought. */
 export async function review(service: ReputationService, shop: Shop, reviewerId: string, stars: number): Promise<void> {
   service.neighbours.offerings.set(shop.listingId, offeringOf(shop));
-  await service.ask(createReview, { listingRef: shop.listingId, accuracyRating: stars, reliabilityRating: stars, valueRating: stars }, { principal: principal(reviewerId) });
+  await service.ask(
+    createReview,
+    { listingRef: shop.listingId, accuracyRating: stars, reliabilityRating: stars, valueRating: stars },
+    { principal: principal(reviewerId) },
+  );
 }
 
 /** As many at once as the service has connections for. */
@@ -86,4 +123,5 @@ export async function inTurns<T>(items: T[], work: (item: T) => Promise<unknown>
   );
 }
 
-export const marketScore = async (service: ReputationService, agentId: string): Promise<number> => (await service.ask(getScore, { agentId })).market_score;
+export const marketScore = async (service: ReputationService, agentId: string): Promise<number> =>
+  (await service.ask(getScore, { agentId })).market_score;

@@ -1,10 +1,30 @@
-import { topology, type EventContract, type InputOf, type OutputOf, type PayloadOf, type Principal, type RequestContract, type RequestOf, type ServiceName } from '@market/contracts';
+import {
+  topology,
+  type EventContract,
+  type InputOf,
+  type OutputOf,
+  type PayloadOf,
+  type Principal,
+  type RequestContract,
+  type RequestOf,
+  type ServiceName,
+} from '@market/contracts';
 import { getOffering, type Offering } from '@market/contracts/catalog';
 import { getAgents } from '@market/contracts/identity';
 import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
 import { listingRated } from '@market/contracts/reputation';
 import { newId, UnavailableError } from '@market/kernel';
-import { HandleRequest, inProcessTransport, MessageBus, newCall, refuse, type Call, type EventRecord, type Link, type Transport } from '@market/messaging';
+import {
+  HandleRequest,
+  inProcessTransport,
+  MessageBus,
+  newCall,
+  refuse,
+  type Call,
+  type EventRecord,
+  type Link,
+  type Transport,
+} from '@market/messaging';
 import { runCommand, runProcess } from '@market/runtime';
 import { createDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
@@ -37,7 +57,8 @@ export interface ReputationService {
   stop(): Promise<void>;
 }
 
-const DERIVED_AND_FACTS = 'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
+const DERIVED_AND_FACTS =
+  'call_facts, subscription_facts, registration_facts, wallet_facts, claim_facts, work_facts, reviews, listings, accounts, trades, listing_totals, inbox, outbox';
 
 /** Empties tables, all unless named, so that the same facts can come once more. */
 export async function forgetEverything(service: ReputationService, tables = DERIVED_AND_FACTS): Promise<void> {
@@ -58,12 +79,20 @@ export async function startReputation(): Promise<ReputationService> {
   await neighbour(transport, 'identity', new IdentityController(neighbours));
   const edge = await transport.connect('api-gateway', topology['api-gateway']);
   const rated: PayloadOf<typeof listingRated>[] = [];
-  await edge.consumeEvents(listingRated.subject, async (events) => void rated.push(...events.map((event) => listingRated.payload.parse(event.payload))));
-  const settings = { DATABASE_URL: url, ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`, LOG_LEVEL: 'fatal' };
+  await edge.consumeEvents(
+    listingRated.subject,
+    async (events) => void rated.push(...events.map((event) => listingRated.payload.parse(event.payload))),
+  );
+  const settings = {
+    DATABASE_URL: url,
+    ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,
+    LOG_LEVEL: 'fatal',
+  };
   const running = await runProcess([reputation], transport, settings);
   const bus = new MessageBus(edge, topology['api-gateway']);
   const pool = new pg.Pool({ connectionString: url, max: 4, options: '-c search_path=reputation,public' });
-  const sql = async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]> => (await pool.query<Row>(statement, values)).rows;
+  const sql = async <Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]> =>
+    (await pool.query<Row>(statement, values)).rows;
   /** As the outbox relays them: again, where the consumer could not take them now. */
   const publish = async (events: Parameters<typeof emitter.publishEvents>[0], attempt = 1): Promise<void> => {
     try {
@@ -80,7 +109,13 @@ export async function startReputation(): Promise<ReputationService> {
       for (let from = 0; from < events.length; from += batch) await publish(events.slice(from, from + batch));
     },
     rated,
-    command: (name) => runCommand(reputation, reputation.commands!.find((command) => command.name === name)!, { operator: 'test', arguments: [], options: {} }, settings),
+    command: (name) =>
+      runCommand(
+        reputation,
+        reputation.commands!.find((command) => command.name === name)!,
+        { operator: 'test', arguments: [], options: {} },
+        settings,
+      ),
     sql,
     async stop() {
       await pool.end();
@@ -130,12 +165,35 @@ class IdentityController {
 
   @HandleRequest(getAgents)
   async answer({ ids }: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
-    const known = ids.flatMap((id) => (this.neighbours.accounts.has(id) ? [{ id, accountType: this.neighbours.accounts.get(id)! }] : []));
-    return { agents: known.map(({ id, accountType }) => ({ id, display_name: 'Somebody', avatar_url: null, account_type: accountType, is_verified: false })) };
+    const known = ids.flatMap((id) =>
+      this.neighbours.accounts.has(id) ? [{ id, accountType: this.neighbours.accounts.get(id)! }] : [],
+    );
+    return {
+      agents: known.map(({ id, accountType }) => ({
+        id,
+        display_name: 'Somebody',
+        avatar_url: null,
+        account_type: accountType,
+        is_verified: false,
+      })),
+    };
   }
 }
 
-export const eventOf = <C extends EventContract>(contract: C, payload: PayloadOf<C>, id = newId()): EventRecord => ({ id, subject: contract.subject, payload, requestId: id });
+export const eventOf = <C extends EventContract>(contract: C, payload: PayloadOf<C>, id = newId()): EventRecord => ({
+  id,
+  subject: contract.subject,
+  payload,
+  requestId: id,
+});
 
 /** A caller as the edge would resolve it. */
-export const principal = (accountId: string, values: Partial<Principal> = {}): Principal => ({ accountId, accountType: 'agent', role: 'both', displayName: 'Ada', keyId: newId(), scopes: ['read', 'write'], ...values });
+export const principal = (accountId: string, values: Partial<Principal> = {}): Principal => ({
+  accountId,
+  accountType: 'agent',
+  role: 'both',
+  displayName: 'Ada',
+  keyId: newId(),
+  scopes: ['read', 'write'],
+  ...values,
+});

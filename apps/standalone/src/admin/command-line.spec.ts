@@ -1,15 +1,31 @@
 import type { AdminCommand } from './commands.js';
 import { helpOf, readCommandLine } from './command-line.js';
 
-const command = (values: Partial<AdminCommand>): AdminCommand => ({ name: 'nothing', help: 'does nothing', run: async () => '', ...values });
-const suspend = command({ name: 'listing suspend', arguments: ['id|slug'], options: { reason: { help: 'why', required: true } } });
+const command = (values: Partial<AdminCommand>): AdminCommand => ({
+  name: 'nothing',
+  help: 'does nothing',
+  run: async () => '',
+  ...values,
+});
+const suspend = command({
+  name: 'listing suspend',
+  arguments: ['id|slug'],
+  options: { reason: { help: 'why', required: true } },
+});
 const audit = command({ name: 'audit', options: { last: { help: 'how many' } } });
 const read = (...words: string[]) => readCommandLine(words, [suspend, audit], 'ada');
 
 describe('the command line of operators', () => {
   it('names a command, its arguments and options, and who asks', () => {
-    expect(read('listing', 'suspend', 'weather', '--reason', 'a copy of another')).toEqual({ command: suspend, input: { operator: 'ada', arguments: ['weather'], options: { reason: 'a copy of another' } } });
-    expect(read('listing', 'suspend', '--reason=spam', 'weather', '--as', 'bob')?.input).toEqual({ operator: 'bob', arguments: ['weather'], options: { reason: 'spam' } });
+    expect(read('listing', 'suspend', 'weather', '--reason', 'a copy of another')).toEqual({
+      command: suspend,
+      input: { operator: 'ada', arguments: ['weather'], options: { reason: 'a copy of another' } },
+    });
+    expect(read('listing', 'suspend', '--reason=spam', 'weather', '--as', 'bob')?.input).toEqual({
+      operator: 'bob',
+      arguments: ['weather'],
+      options: { reason: 'spam' },
+    });
     expect(read('audit')?.input).toEqual({ operator: 'ada', arguments: [], options: {} });
   });
 

@@ -14,7 +14,11 @@ export interface CommandLine {
  * @param user answers for the command unless `--as` names someone.
  * @throws CommandFailure saying what is wrong and how it should read.
  */
-export function readCommandLine(words: readonly string[], commands: readonly AdminCommand[], user: string): CommandLine | undefined {
+export function readCommandLine(
+  words: readonly string[],
+  commands: readonly AdminCommand[],
+  user: string,
+): CommandLine | undefined {
   if (words.length === 0 || words.includes('--help')) return undefined;
   const command = commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word));
   if (!command) throw new CommandFailure(`there is no such command; these are:\n${helpOf(commands)}`);
@@ -22,7 +26,8 @@ export function readCommandLine(words: readonly string[], commands: readonly Adm
   const { positionals, values } = parse(words.slice(command.name.split(' ').length), command, wrong);
   const { as: operator = user, ...options } = values;
   const expected = command.arguments ?? [];
-  if (positionals.length !== expected.length) throw wrong(`takes ${expected.length} arguments, not ${positionals.length}`);
+  if (positionals.length !== expected.length)
+    throw wrong(`takes ${expected.length} arguments, not ${positionals.length}`);
   for (const [name, { required }] of Object.entries(command.options ?? {})) {
     if (required && !options[name]?.trim()) throw wrong(`--${name} is required`);
   }
@@ -30,19 +35,31 @@ export function readCommandLine(words: readonly string[], commands: readonly Adm
   return { command, input: { operator, arguments: positionals, options } };
 }
 
-function parse(args: string[], command: AdminCommand, wrong: (problem: string) => CommandFailure): { positionals: string[]; values: Record<string, string | undefined> } {
-  const options = Object.fromEntries([...Object.keys(command.options ?? {}), 'as'].map((name) => [name, { type: 'string' as const }]));
+function parse(
+  args: string[],
+  command: AdminCommand,
+  wrong: (problem: string) => CommandFailure,
+): { positionals: string[]; values: Record<string, string | undefined> } {
+  const options = Object.fromEntries(
+    [...Object.keys(command.options ?? {}), 'as'].map((name) => [name, { type: 'string' as const }]),
+  );
   try {
-    return parseArgs({ args, options, allowPositionals: true }) as { positionals: string[]; values: Record<string, string | undefined> };
+    return parseArgs({ args, options, allowPositionals: true }) as {
+      positionals: string[];
+      values: Record<string, string | undefined>;
+    };
   } catch (error) {
     throw wrong((error as Error).message);
   }
 }
 
 export function usageOf({ name, arguments: expected = [], options = {} }: AdminCommand): string {
-  const named = Object.entries(options).map(([option, { required }]) => (required ? `--${option} <text>` : `[--${option} <text>]`));
+  const named = Object.entries(options).map(([option, { required }]) =>
+    required ? `--${option} <text>` : `[--${option} <text>]`,
+  );
   return [name, ...expected.map((argument) => `<${argument}>`), ...named, '[--as <name>]'].join(' ');
 }
 
 /** One command a paragraph. */
-export const helpOf = (commands: readonly AdminCommand[]): string => commands.map((command) => `  ${usageOf(command)}\n      ${command.help}`).join('\n');
+export const helpOf = (commands: readonly AdminCommand[]): string =>
+  commands.map((command) => `  ${usageOf(command)}\n      ${command.help}`).join('\n');

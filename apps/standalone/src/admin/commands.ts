@@ -1,5 +1,12 @@
 import { Database, latestOperatorActions, type OperatorAction } from '@market/persistence';
-import { CommandFailure, databaseUrlOf, runCommand, type CommandDefinition, type CommandInput, type Environment } from '@market/runtime';
+import {
+  CommandFailure,
+  databaseUrlOf,
+  runCommand,
+  type CommandDefinition,
+  type CommandInput,
+  type Environment,
+} from '@market/runtime';
 import { keepingServices } from '../keeping-services.js';
 
 /** A command, and how it is run with an environment that names the databases. */
@@ -17,7 +24,8 @@ const audit: AdminCommand = {
   options: { last: { help: 'how many, 1 to 100000' } },
   async run({ options }, env) {
     const limit = options.last === undefined ? LATEST : Number(options.last);
-    if (!Number.isInteger(limit) || limit < 1 || limit > 100_000) throw new CommandFailure('--last must be a number from 1 to 100000');
+    if (!Number.isInteger(limit) || limit < 1 || limit > 100_000)
+      throw new CommandFailure('--last must be a number from 1 to 100000');
     const entries: Entry[] = [];
     for (const { name, database } of keepingServices) {
       const url = databaseUrlOf(name, env);
@@ -27,12 +35,23 @@ const audit: AdminCommand = {
       entries.push(...actions.map((action) => ({ ...action, service: name })));
     }
     const inOrder = entries.sort((a, b) => a.doneAt.getTime() - b.doneAt.getTime());
-    return inOrder.map(({ doneAt, operator, service, command, subject, reason }) => [doneAt.toISOString(), operator, service, command, subject, reason === null ? '' : JSON.stringify(reason)].join('\t')).join('\n');
+    return inOrder
+      .map(({ doneAt, operator, service, command, subject, reason }) =>
+        [doneAt.toISOString(), operator, service, command, subject, reason === null ? '' : JSON.stringify(reason)].join(
+          '\t',
+        ),
+      )
+      .join('\n');
   },
 };
 
 /** Everything an operator may ask for: what the services declare, and the trail of what was done. */
 export const adminCommands: readonly AdminCommand[] = [
-  ...keepingServices.flatMap((service) => (service.commands ?? []).map((command) => ({ ...command, run: (input: CommandInput, env: Environment) => runCommand(service, command, input, env) }))),
+  ...keepingServices.flatMap((service) =>
+    (service.commands ?? []).map((command) => ({
+      ...command,
+      run: (input: CommandInput, env: Environment) => runCommand(service, command, input, env),
+    })),
+  ),
   audit,
 ];

@@ -1,6 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { evmWallet, formatCents, formatUsd, Marketplace, MarketplaceError, reply, sandboxPayer } from '@market/sdk';
-import { sellerServer, solanaWallet, type CallResult, type CreatedListing, type LedgerEntry, type Wallet } from '@market/sdk';
+import {
+  sellerServer,
+  solanaWallet,
+  type CallResult,
+  type CreatedListing,
+  type LedgerEntry,
+  type Wallet,
+} from '@market/sdk';
 import type { Transcript } from './transcript.js';
 
 const PRICE_USD = 0.25;
@@ -30,8 +37,11 @@ export async function tellStory(baseUrl: string, transcript: Transcript, signal:
   desk.url = server.url;
   try {
     const { mode } = await visitor.health();
-    if (mode.payments === 'live') throw new Error('This marketplace takes real money; the demo pays with play money only.');
-    transcript.step('Two agents register: a signature of their wallet and a proof of work, no password', { isDetailed: true });
+    if (mode.payments === 'live')
+      throw new Error('This marketplace takes real money; the demo pays with play money only.');
+    transcript.step('Two agents register: a signature of their wallet and a proof of work, no password', {
+      isDetailed: true,
+    });
     const buyer = await registered(visitor, transcript, evmWallet(), 'Ada');
     const seller = await registered(visitor, transcript, solanaWallet(), 'Otto');
     const listing = await openShop(transcript, desk, seller);
@@ -48,7 +58,12 @@ export async function tellStory(baseUrl: string, transcript: Transcript, signal:
   transcript.table([[], [`${transcript.promisesKept} promises kept.`]]);
 }
 
-async function registered(visitor: Marketplace, transcript: Transcript, wallet: Wallet, displayName: string): Promise<Marketplace> {
+async function registered(
+  visitor: Marketplace,
+  transcript: Transcript,
+  wallet: Wallet,
+  displayName: string,
+): Promise<Marketplace> {
   const { marketplace, registration } = await visitor.register(wallet, { displayName });
   const profile = await marketplace.me();
   transcript.promise(
@@ -90,7 +105,11 @@ async function findShop({ transcript, desk, buyer, listing }: Story): Promise<vo
     ['sold by', detail.provider.display_name],
     ['call at', detail.gateway_url ?? 'nowhere'],
   ]);
-  transcript.promise('A search finds the listing at once', found.data.some(({ id }) => id === listing.id), found);
+  transcript.promise(
+    'A search finds the listing at once',
+    found.data.some(({ id }) => id === listing.id),
+    found,
+  );
   const isPrivate = !JSON.stringify([found, detail]).includes(new URL(desk.url).host);
   transcript.promise('No public answer shows the private address', isPrivate);
 }
@@ -102,7 +121,12 @@ async function buyOnce({ transcript, desk, buyer, listing }: Story): Promise<Cal
   transcript.promise(
     `402: the listed ${formatUsd(PRICE_USD)}, the fee in it $0.0125, for Otto $0.2375`,
     refusal?.status === 402 &&
-      isDeepStrictEqual(offer?.fees, { gross_amount: 0.25, fee_rate: 0.05, fee_amount: 0.0125, provider_receives: 0.2375 }),
+      isDeepStrictEqual(offer?.fees, {
+        gross_amount: 0.25,
+        fee_rate: 0.05,
+        fee_amount: 0.0125,
+        provider_receives: 0.2375,
+      }),
     refusal,
   );
   transcript.promise('The seller was not bothered', desk.calls === 0, desk.calls);
@@ -144,7 +168,10 @@ async function readTheBooks({ transcript, buyer, seller, listing }: Story, paid:
     'Both receipts say the same and name the payment',
     receipts.every(
       ({ relay_request_id, gross_amount, fee_amount, net_amount }) =>
-        relay_request_id === paid.relayRequestId && gross_amount === 0.25 && fee_amount === 0.0125 && net_amount === 0.2375,
+        relay_request_id === paid.relayRequestId &&
+        gross_amount === 0.25 &&
+        fee_amount === 0.0125 &&
+        net_amount === 0.2375,
     ),
     receipts,
   );
@@ -165,7 +192,8 @@ async function readTheBooks({ transcript, buyer, seller, listing }: Story, paid:
   transcript.promise('Ada paid the price, once', postings(paidOut) === 'direct_payment debit 25', paidOut);
   transcript.promise(
     'Otto was credited the price and debited the fee, once; the net of his receipt is what he has',
-    postings(earned) === 'seller_credit credit 25, marketplace_fee debit 1.25' && earned.at(-1)?.balance_after_cents === 23.75,
+    postings(earned) === 'seller_credit credit 25, marketplace_fee debit 1.25' &&
+      earned.at(-1)?.balance_after_cents === 23.75,
     earned,
   );
 }
@@ -179,7 +207,11 @@ async function surviveFailingSeller({ transcript, desk, buyer, listing }: Story)
     ['seller answered', String(failed.seller_status_code)],
     ['what to do', failed.recovery?.next_action ?? 'nothing'],
   ]);
-  transcript.promise('What was not delivered is not charged', !failed.billable && failed.charged_amount.amount_cents === 0, failed);
+  transcript.promise(
+    'What was not delivered is not charged',
+    !failed.billable && failed.charged_amount.amount_cents === 0,
+    failed,
+  );
   transcript.step('The desk is back, and the same payment is good for the same call');
   transcript.promise('The books did not move', (await entriesOf(buyer, listing)).length === 1);
   desk.isDown = false;
@@ -194,9 +226,15 @@ async function refuseWhatMustNotWork(story: Story, { relayRequestId }: CallResul
   const { transcript, desk, buyer, seller, listing } = story;
   transcript.step('What must not work');
   const forged = await fetch(desk.url, { method: 'POST', body: JSON.stringify(QUESTION) });
-  transcript.promise('Calling Otto’s desk directly: 401, it takes signed calls only', forged.status === 401, forged.status);
+  transcript.promise(
+    'Calling Otto’s desk directly: 401, it takes signed calls only',
+    forged.status === 401,
+    forged.status,
+  );
 
-  const mismatch = await refusalOf(buyer.call(listing, { text: 'something else' }, { relayRequestId: relayRequestId! }));
+  const mismatch = await refusalOf(
+    buyer.call(listing, { text: 'something else' }, { relayRequestId: relayRequestId! }),
+  );
   transcript.promise(
     'Another question on a payment already made: 409, request_body_mismatch',
     mismatch?.status === 409 && mismatch.details?.['reason'] === 'request_body_mismatch',
@@ -204,7 +242,11 @@ async function refuseWhatMustNotWork(story: Story, { relayRequestId }: CallResul
   );
   const pay = sandboxPayer(buyer);
   const tooDear = await refusalOf(buyer.call(listing, { text: 'cheaper?' }, { pay, maxPriceUsd: '0.249999' }));
-  transcript.promise('A price above Ada’s limit: refused on her side, nothing paid', tooDear?.code === 'PRICE_ABOVE_LIMIT', tooDear);
+  transcript.promise(
+    'A price above Ada’s limit: refused on her side, nothing paid',
+    tooDear?.code === 'PRICE_ABOVE_LIMIT',
+    tooDear,
+  );
 
   const foreign = await refusalOf(seller.receipts.get(await latestReceipt(buyer)));
   transcript.promise('Otto reading Ada’s receipt: 404, as if it did not exist', foreign?.status === 404, foreign);

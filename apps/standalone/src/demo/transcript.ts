@@ -41,7 +41,14 @@ export class Transcript {
   table(rows: string[][]): void {
     const shown = rows.map((row) => row.map(shortenSecrets));
     const width = (column: number): number => Math.max(...shown.map((row) => row[column]?.length ?? 0));
-    for (const row of shown) this.#write(INDENT + row.map((cell, column) => cell.padEnd(width(column))).join('   ').trimEnd());
+    for (const row of shown)
+      this.#write(
+        INDENT +
+          row
+            .map((cell, column) => cell.padEnd(width(column)))
+            .join('   ')
+            .trimEnd(),
+      );
   }
 
   /** Holds the marketplace to its word. @throws BrokenPromise with what was found instead. */

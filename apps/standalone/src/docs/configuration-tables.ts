@@ -15,7 +15,15 @@ export function configurationTables(): string {
   ];
   return groups
     .filter(({ variables }) => variables.length > 0)
-    .map(({ title, variables }) => [`### ${title}`, '', '| variable | default | values | meaning |', '|---|---|---|---|', ...variables.map(toRow)].join('\n'))
+    .map(({ title, variables }) =>
+      [
+        `### ${title}`,
+        '',
+        '| variable | default | values | meaning |',
+        '|---|---|---|---|',
+        ...variables.map(toRow),
+      ].join('\n'),
+    )
     .join('\n\n');
 }
 
@@ -38,4 +46,5 @@ function valuesOf(schema: Variable['schema']): string {
 }
 
 /** The default as the environment would write it, whatever the process makes of it. */
-const writtenDefaultOf = (schema: Variable['schema']): string | undefined => schema.toJSONSchema({ unrepresentable: 'any', io: 'input' }).default as string | undefined;
+const writtenDefaultOf = (schema: Variable['schema']): string | undefined =>
+  schema.toJSONSchema({ unrepresentable: 'any', io: 'input' }).default as string | undefined;

@@ -9,7 +9,8 @@ import { documentsWithGeneratedSections, type Document } from './generated-secti
 export const repository = fileURLToPath(new URL('../../../..', import.meta.url));
 
 /** The rows of the interface as it is written down. */
-export const readContractRows = async (): Promise<ContractRow[]> => contractRows(await readFile(`${repository}docs/interface.md`, 'utf8'));
+export const readContractRows = async (): Promise<ContractRow[]> =>
+  contractRows(await readFile(`${repository}docs/interface.md`, 'utf8'));
 
 /** Every document that is made from the code, or has sections that are. */
 export async function generatedDocuments(edge: EdgeDescription): Promise<Document[]> {

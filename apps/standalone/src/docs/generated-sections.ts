@@ -25,7 +25,14 @@ export function documentsWithGeneratedSections(): Promise<Document[]> {
     Object.entries(SECTIONS).map(async ([file, sections]) => {
       const path = fileURLToPath(new URL(`../../../../docs/${file}`, import.meta.url));
       const text = await readFile(path, 'utf8');
-      return { path, text, current: Object.entries(sections).reduce((document, [name, write]) => withSection(document, name, write()), text) };
+      return {
+        path,
+        text,
+        current: Object.entries(sections).reduce(
+          (document, [name, write]) => withSection(document, name, write()),
+          text,
+        ),
+      };
     }),
   );
 }

@@ -8,7 +8,8 @@ import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { inEachMode } from '../support/world.js';
 
-type CredentialName = 'none' | 'malformed' | 'unknown' | 'revoked' | 'expired' | 'ended session' | Scope | 'all' | 'outsider' | 'human';
+type CredentialName =
+  'none' | 'malformed' | 'unknown' | 'revoked' | 'expired' | 'ended session' | Scope | 'all' | 'outsider' | 'human';
 
 const BAD: readonly CredentialName[] = ['malformed', 'unknown', 'revoked', 'expired', 'ended session'];
 const SCOPES: readonly Scope[] = ['read', 'write', 'subscribe'];
@@ -31,7 +32,8 @@ function doorAnswer({ access }: Operation, credential: CredentialName): Expected
   if (credential === 'none' || BAD.includes(credential)) return [401, 'UNAUTHORIZED', 'unauthorized'];
   const accountType = credential === 'human' ? 'human' : 'agent';
   if (!access.account_types.includes(accountType)) return [403, 'FORBIDDEN', 'wrong_account_type'];
-  const lacksScope = access.scope !== undefined && SCOPES.some((scope) => scope === credential) && credential !== access.scope;
+  const lacksScope =
+    access.scope !== undefined && SCOPES.some((scope) => scope === credential) && credential !== access.scope;
   return lacksScope ? [403, 'FORBIDDEN', 'scope_missing'] : undefined;
 }
 
@@ -42,7 +44,9 @@ function isOwner({ access }: Operation, credential: CredentialName): boolean {
 }
 
 /** The one documented success that is not "come again" or "you have it". */
-const successOf = ({ answers }: Operation): Expected => [[...answers.keys()].find((status) => status === 200 || status === 201)!];
+const successOf = ({ answers }: Operation): Expected => [
+  [...answers.keys()].find((status) => status === 200 || status === 201)!,
+];
 
 function expectedOf(cell: Cell): Expected {
   const { operation, row, credential, form } = cell;
@@ -128,15 +132,27 @@ inEachMode('access', (world) => {
       const answer = await client.send({
         method: operation.method,
         target,
-        headers: { ...(authorization ? { authorization } : {}), ...(body ? { 'content-type': 'application/json' } : {}) },
+        headers: {
+          ...(authorization ? { authorization } : {}),
+          ...(body ? { 'content-type': 'application/json' } : {}),
+        },
         ...(body ? { body: JSON.stringify(body) } : {}),
       });
-      const { code, details } = (answer.json as { error?: { code?: string; details?: { reason?: string } } } | undefined)?.error ?? {};
-      const got = expected[2] ? [answer.status, code, details?.reason] : expected[1] ? [answer.status, code] : [answer.status];
+      const { code, details } =
+        (answer.json as { error?: { code?: string; details?: { reason?: string } } } | undefined)?.error ?? {};
+      const got = expected[2]
+        ? [answer.status, code, details?.reason]
+        : expected[1]
+          ? [answer.status, code]
+          : [answer.status];
       const secrets = isOwner(operation, credential) ? [] : cast.secrets.filter((secret) => !target.includes(secret));
       const wrong = check.problemsOf(operation, operation.method, answer, [...secrets, ...Object.values(cast.keys)]);
       if (String(got) !== String(expected)) wrong.unshift(`is answered ${got.join(' ')}, not ${expected.join(' ')}`);
-      problems.push(...wrong.map((problem) => `${operation.name} with ${credential}${form ? `, id ${form} (${id})` : ''}: ${problem}`));
+      problems.push(
+        ...wrong.map(
+          (problem) => `${operation.name} with ${credential}${form ? `, id ${form} (${id})` : ''}: ${problem}`,
+        ),
+      );
       answers.push(answer);
     }
     return { problems, answers };
@@ -146,17 +162,37 @@ inEachMode('access', (world) => {
     description.operations.flatMap((operation) => {
       const row = ACCESS_ROWS[operation.id];
       if (!row) return [];
-      const cells = credentials.flatMap((credential) => (row.id ? ID_FORMS : [undefined]).map((form) => ({ operation, row, credential, form })));
-      return cells.filter(({ credential, form }) => form !== 'hidden' || doorAnswer(operation, credential) || !isOwner(operation, credential));
+      const cells = credentials.flatMap((credential) =>
+        (row.id ? ID_FORMS : [undefined]).map((form) => ({ operation, row, credential, form })),
+      );
+      return cells.filter(
+        ({ credential, form }) =>
+          form !== 'hidden' || doorAnswer(operation, credential) || !isOwner(operation, credential),
+      );
     });
 
-  const problemsOf = async (cells: Cell[]): Promise<string[]> => (await inParallel(cells, tried)).flatMap(({ problems }) => problems);
+  const problemsOf = async (cells: Cell[]): Promise<string[]> =>
+    (await inParallel(cells, tried)).flatMap(({ problems }) => problems);
 
   it('is declared for every operation of the document, and for none that is not there', () => {
-    const inPath = (operation: Operation): string[] => operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
-    const missing = description.operations.filter(({ id }) => !(id in ACCESS_ROWS)).map(({ name, id }) => `${name}: add a row ${id} to apps/standalone/test/support/fuzz/access-rows.ts`);
-    const incomplete = description.operations.filter((operation) => operation.id in ACCESS_ROWS && inPath(operation).some((name) => name !== ACCESS_ROWS[operation.id]!.id?.parameter)).map(({ name, id }) => `${name}: the row ${id} must say whose resource its ${inPath(description.operation(id)).join()} names`);
-    const gone = Object.keys(ACCESS_ROWS).filter((id) => !description.operations.some((operation) => operation.id === id));
+    const inPath = (operation: Operation): string[] =>
+      operation.parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name);
+    const missing = description.operations
+      .filter(({ id }) => !(id in ACCESS_ROWS))
+      .map(({ name, id }) => `${name}: add a row ${id} to apps/standalone/test/support/fuzz/access-rows.ts`);
+    const incomplete = description.operations
+      .filter(
+        (operation) =>
+          operation.id in ACCESS_ROWS &&
+          inPath(operation).some((name) => name !== ACCESS_ROWS[operation.id]!.id?.parameter),
+      )
+      .map(
+        ({ name, id }) =>
+          `${name}: the row ${id} must say whose resource its ${inPath(description.operation(id)).join()} names`,
+      );
+    const gone = Object.keys(ACCESS_ROWS).filter(
+      (id) => !description.operations.some((operation) => operation.id === id),
+    );
     expect([missing, incomplete, gone]).toEqual([[], [], []]);
     expect(description.operations.length).toBeGreaterThan(25);
   });
@@ -168,13 +204,17 @@ inEachMode('access', (world) => {
   }, 120_000);
 
   it('is kept to the scopes of a key and to the kind of account [spec: error.403 FORBIDDEN, authentication-rule.8]', async () => {
-    const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) => doorAnswer(operation, credential));
+    const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) =>
+      doorAnswer(operation, credential),
+    );
     expect(cells.length).toBeGreaterThan(100);
     expect(await problemsOf(cells)).toEqual([]);
   }, 120_000);
 
   it('opens to a key of the scope alone, and is the same for all who are let in [spec: authentication-rule.2]', async () => {
-    const cells = cellsWith([...AGENTS, 'human']).filter(({ operation, credential }) => !doorAnswer(operation, credential));
+    const cells = cellsWith([...AGENTS, 'human']).filter(
+      ({ operation, credential }) => !doorAnswer(operation, credential),
+    );
     expect(cells.length).toBeGreaterThan(200);
     expect(await problemsOf(cells)).toEqual([]);
   }, 120_000);
@@ -182,25 +222,52 @@ inEachMode('access', (world) => {
   it('tells what exists and is not yours as little as what does not exist [spec: error.404 NOT_FOUND]', async () => {
     const differences: string[] = [];
     for (const { operation, row } of cellsWith(['outsider']).filter(({ form }) => form === 'random')) {
-      const answersTo = async (form: IdForm): Promise<RawAnswer[]> => (await tried({ operation, row, credential: 'outsider', form })).answers;
+      const answersTo = async (form: IdForm): Promise<RawAnswer[]> =>
+        (await tried({ operation, row, credential: 'outsider', form })).answers;
       const [unknown] = await answersTo('random');
       const hidden = [...(await answersTo('hidden')), ...(row.id!.strangers ? [] : await answersTo('own'))];
       const said = ({ status, json }: RawAnswer): string => JSON.stringify([status, json]);
-      for (const answer of hidden) if (said(answer) !== said(unknown!)) differences.push(`${operation.name}: ${said(answer)} is not ${said(unknown!)}`);
+      for (const answer of hidden)
+        if (said(answer) !== said(unknown!))
+          differences.push(`${operation.name}: ${said(answer)} is not ${said(unknown!)}`);
     }
     expect(differences).toEqual([]);
   });
 
   it('lets each side of a purchase see its own side, and of the other no more than its name', async () => {
     const shared = [cast.relayRequestId, cast.transactionHash, cast.gatewayRequestId];
-    const theirs = [...cast.secrets.filter((secret) => !shared.includes(secret)), ...Object.values(cast.keys), JSON.stringify(BOUGHT_BODY)];
-    const lists = description.operations.filter(({ method, path, access }) => method === 'GET' && access.credential === 'required' && access.account_types.includes('agent') && !path.includes('{'));
-    const queries = (operation: Operation): string[] => ['', ...operation.parameters.filter(({ name }) => name === 'role').flatMap(({ schema }) => (schema?.enum ?? []).map((role) => `?role=${String(role)}`))];
-    const seen = await inParallel(lists.flatMap((operation) => queries(operation).map((query) => ({ operation, query }))), async ({ operation, query }) => {
-      const answer = await client.send({ method: 'GET', target: `/api/v1${operation.path}${query}`, headers: { authorization: cast.merchant.registration.authorization_header } });
-      expect(answer.status).toBe(200);
-      return theirs.filter((secret) => answer.text.includes(secret)).map((secret) => `${operation.name}${query}: ${secret}`);
-    });
+    const theirs = [
+      ...cast.secrets.filter((secret) => !shared.includes(secret)),
+      ...Object.values(cast.keys),
+      JSON.stringify(BOUGHT_BODY),
+    ];
+    const lists = description.operations.filter(
+      ({ method, path, access }) =>
+        method === 'GET' &&
+        access.credential === 'required' &&
+        access.account_types.includes('agent') &&
+        !path.includes('{'),
+    );
+    const queries = (operation: Operation): string[] => [
+      '',
+      ...operation.parameters
+        .filter(({ name }) => name === 'role')
+        .flatMap(({ schema }) => (schema?.enum ?? []).map((role) => `?role=${String(role)}`)),
+    ];
+    const seen = await inParallel(
+      lists.flatMap((operation) => queries(operation).map((query) => ({ operation, query }))),
+      async ({ operation, query }) => {
+        const answer = await client.send({
+          method: 'GET',
+          target: `/api/v1${operation.path}${query}`,
+          headers: { authorization: cast.merchant.registration.authorization_header },
+        });
+        expect(answer.status).toBe(200);
+        return theirs
+          .filter((secret) => answer.text.includes(secret))
+          .map((secret) => `${operation.name}${query}: ${secret}`);
+      },
+    );
     expect(lists.length).toBeGreaterThan(5);
     expect(seen.flat()).toEqual([]);
     const [sold] = (await cast.merchant.market.gatewayRequests.list({ role: 'seller', status: 'succeeded' })).data;
@@ -212,8 +279,45 @@ inEachMode('access', (world) => {
 
   describe('by another spelling of the path or the method', () => {
     const spellings = (path: string): string[] => [
-      ...['/', '//', '/.', '/./', '/..;/', ';', ';a=b', '.json', '%2f', '%20', '%00', '%0a', '?', '?/', '#', '%23', '\\', '%5c', '/%2e%2e/'].map((tail) => path + tail),
-      ...['/', '/./', '/../api/', '/x/../', '/%2e/', '/%2e%2e/', '/;/', '/api/../', '//api//', '/\\', '/%2f', '/health/..', '/api/v1/health/..', '/api/v1/health/%2e%2e', '/api/v1/health;', '/API'].map((head) => head + path),
+      ...[
+        '/',
+        '//',
+        '/.',
+        '/./',
+        '/..;/',
+        ';',
+        ';a=b',
+        '.json',
+        '%2f',
+        '%20',
+        '%00',
+        '%0a',
+        '?',
+        '?/',
+        '#',
+        '%23',
+        '\\',
+        '%5c',
+        '/%2e%2e/',
+      ].map((tail) => path + tail),
+      ...[
+        '/',
+        '/./',
+        '/../api/',
+        '/x/../',
+        '/%2e/',
+        '/%2e%2e/',
+        '/;/',
+        '/api/../',
+        '//api//',
+        '/\\',
+        '/%2f',
+        '/health/..',
+        '/api/v1/health/..',
+        '/api/v1/health/%2e%2e',
+        '/api/v1/health;',
+        '/API',
+      ].map((head) => head + path),
       path.toUpperCase(),
       path.replace('/api/v1', '/api/V1'),
       path.replace('/api/v1', '/api%2fv1'),
@@ -231,24 +335,61 @@ inEachMode('access', (world) => {
     it('nothing opens that is closed', async () => {
       const guarded = description.operations.filter(({ access }) => access.credential === 'required');
       const scoped = guarded.filter(({ access }) => access.scope !== undefined);
-      const requests = [...guarded.map((operation) => ({ operation, authorization: undefined })), ...scoped.map((operation) => ({ operation, authorization: `Bearer ${cast.keys[operation.access.scope === 'read' ? 'write' : 'read']}` }))].flatMap(({ operation, authorization }) => {
+      const requests = [
+        ...guarded.map((operation) => ({ operation, authorization: undefined })),
+        ...scoped.map((operation) => ({
+          operation,
+          authorization: `Bearer ${cast.keys[operation.access.scope === 'read' ? 'write' : 'read']}`,
+        })),
+      ].flatMap(({ operation, authorization }) => {
         const path = `/api/v1${operation.path.replace(/\{\w+\}/, cast.perCall.id)}`;
         const ways = [
           ...spellings(path).map((target) => ({ method: operation.method, target, headers: {} })),
           // What another operation on this path answers is that operation's.
-          ...METHODS.filter((method) => !description.operations.some((other) => other.path === operation.path && other.id !== operation.id && [other.method, other.method.replace('GET', 'HEAD')].includes(method))).map((method) => ({ method, target: path, headers: {} })),
+          ...METHODS.filter(
+            (method) =>
+              !description.operations.some(
+                (other) =>
+                  other.path === operation.path &&
+                  other.id !== operation.id &&
+                  [other.method, other.method.replace('GET', 'HEAD')].includes(method),
+              ),
+          ).map((method) => ({ method, target: path, headers: {} })),
           ...OVERRIDES.map((name) => ({ method: 'POST', target: path, headers: { [name]: operation.method } })),
-          ...['x-original-url', 'x-rewrite-url', 'x-forwarded-path'].map((name) => ({ method: operation.method, target: '/api/v1/nothing', headers: { [name]: path } })),
+          ...['x-original-url', 'x-rewrite-url', 'x-forwarded-path'].map((name) => ({
+            method: operation.method,
+            target: '/api/v1/nothing',
+            headers: { [name]: path },
+          })),
         ];
-        return ways.map((way) => ({ ...way, operation, headers: { ...way.headers, ...(authorization ? { authorization } : {}) } }));
+        return ways.map((way) => ({
+          ...way,
+          operation,
+          headers: { ...way.headers, ...(authorization ? { authorization } : {}) },
+        }));
       });
       expect(requests.length).toBeGreaterThan(1_000);
       const opened = await inParallel(requests, async ({ operation, method, target, headers }) => {
-        const answer = await client.send({ method, target, headers }).catch((error: NodeJS.ErrnoException) => (error.code?.startsWith('HPE_') || error.code === 'ERR_INVALID_HTTP_TOKEN' ? undefined : Promise.reject(error)));
+        const answer = await client
+          .send({ method, target, headers })
+          .catch((error: NodeJS.ErrnoException) =>
+            error.code?.startsWith('HPE_') || error.code === 'ERR_INVALID_HTTP_TOKEN'
+              ? undefined
+              : Promise.reject(error),
+          );
         if (!answer) return [];
         const problems = answer.status < 400 && method !== 'OPTIONS' ? [`opens: ${answer.status}`] : [];
-        const shown = check.problemsOf(undefined, method, answer, cast.secrets.filter((secret) => !target.includes(secret))).filter((problem) => /failure|must not see|ours/.test(problem));
-        return [...problems, ...shown].map((problem) => `${operation.name} as ${method} ${target} ${JSON.stringify(headers)}: ${problem}`);
+        const shown = check
+          .problemsOf(
+            undefined,
+            method,
+            answer,
+            cast.secrets.filter((secret) => !target.includes(secret)),
+          )
+          .filter((problem) => /failure|must not see|ours/.test(problem));
+        return [...problems, ...shown].map(
+          (problem) => `${operation.name} as ${method} ${target} ${JSON.stringify(headers)}: ${problem}`,
+        );
       });
       expect(opened.flat()).toEqual([]);
     }, 120_000);

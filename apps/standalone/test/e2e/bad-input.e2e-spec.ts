@@ -46,8 +46,21 @@ inEachMode('bad input', (world) => {
     });
 
     const UNUSUAL = [
-      ...['{"id":1234567890123456789}', '{"n":1.10,"m":1e2,"z":-0.0}', '{"n":1e400}', '{"a":1,"a":2,"\\u0061":3}', '{"__proto__":1}', '{"a":[{"constructor":{"prototype":{}}}]}'],
-      ...['{"":{}}', '{"t":"\\u0000"}', '{"t":"\\ud800"}', ' {\t"a" :\n1 } ', `{"deep":${'['.repeat(62)}${']'.repeat(62)}}`],
+      ...[
+        '{"id":1234567890123456789}',
+        '{"n":1.10,"m":1e2,"z":-0.0}',
+        '{"n":1e400}',
+        '{"a":1,"a":2,"\\u0061":3}',
+        '{"__proto__":1}',
+        '{"a":[{"constructor":{"prototype":{}}}]}',
+      ],
+      ...[
+        '{"":{}}',
+        '{"t":"\\u0000"}',
+        '{"t":"\\ud800"}',
+        ' {\t"a" :\n1 } ',
+        `{"deep":${'['.repeat(62)}${']'.repeat(62)}}`,
+      ],
     ];
     it.each(UNUSUAL)('is carried unchanged when it is only unusual: %s', async (body) => {
       const answer = await callOnce(agent, shop.listing, body, withRelayId(await payFor(agent, shop.listing, body)));
@@ -56,7 +69,13 @@ inEachMode('bad input', (world) => {
       expect(shop.deliveries.timesCalled((bodyOf(answer).data as { request_id: string }).request_id)).toBe(1);
     });
 
-    it.each([['text/plain', 415], ['application/xml', 415], ['multipart/form-data; boundary=x', 415], ['application/json; charset=utf-16', 415], ['application/json; charset=utf-8', 402]])('is read as %s: %i', async (type, status) => {
+    it.each([
+      ['text/plain', 415],
+      ['application/xml', 415],
+      ['multipart/form-data; boundary=x', 415],
+      ['application/json; charset=utf-16', 415],
+      ['application/json; charset=utf-8', 402],
+    ])('is read as %s: %i', async (type, status) => {
       expect((await callOnce(agent, shop.listing, '{"a":1}', { 'content-type': type })).status).toBe(status);
     });
 
@@ -72,7 +91,10 @@ inEachMode('bad input', (world) => {
       ['a request without a host', 'GET /api/v1/health HTTP/1.1\r\n\r\n'],
       ['a version that is none', 'GET /api/v1/health HTTP/9.9\r\nhost: x\r\n\r\n'],
       ['two lengths', head('content-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}')],
-      ['a length and chunks', head('content-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n')],
+      [
+        'a length and chunks',
+        head('content-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'),
+      ],
       ['a broken chunk', head('content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n')],
       ['a length that is no number', head('content-length: many\r\n\r\n')],
       ['headers of 100 kB', head(`x-long: ${'x'.repeat(100_000)}\r\n\r\n`)],

@@ -21,10 +21,17 @@ inEachMode('the books', (world) => {
   const CALLS = 4;
 
   beforeAll(async () => {
-    [seller, buyer, outsider] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { displayName: 'Buyer' }), registerAgent(world)]);
-    shops = await Promise.all(PRICES.map((price) => openShop(seller, ({ body }) => ({ echo: body }), { pricing_amount: price })));
+    [seller, buyer, outsider] = await Promise.all([
+      registerAgent(world, { displayName: 'Seller' }),
+      registerAgent(world, { displayName: 'Buyer' }),
+      registerAgent(world),
+    ]);
+    shops = await Promise.all(
+      PRICES.map((price) => openShop(seller, ({ body }) => ({ echo: body }), { pricing_amount: price })),
+    );
     for (const shop of shops) {
-      for (let n = 0; n < CALLS; n += 1) await buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), maxPriceUsd: 2 });
+      for (let n = 0; n < CALLS; n += 1)
+        await buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), maxPriceUsd: 2 });
     }
   });
   afterAll(async () => {
@@ -34,7 +41,10 @@ inEachMode('the books', (world) => {
 
   describe('receipts', () => {
     it('are one for each side of each charged call, with the same numbers, to the micro [spec: GET /receipts, receipt]', async () => {
-      const [bought, sold] = await Promise.all([buyer.market.receipts.list({ role: 'buyer', limit: 50 }), seller.market.receipts.list({ role: 'seller', limit: 50 })]);
+      const [bought, sold] = await Promise.all([
+        buyer.market.receipts.list({ role: 'buyer', limit: 50 }),
+        seller.market.receipts.list({ role: 'seller', limit: 50 }),
+      ]);
       expect(bought.pagination).toEqual({ page: 1, limit: 50, total: 12, totalPages: 1 });
       expect(sold.pagination.total).toBe(12);
       const shared = ({ id: _id, recipient_type: _type, ...rest }: (typeof bought.data)[number]) => rest;
@@ -43,49 +53,88 @@ inEachMode('the books', (world) => {
         const shop = shops.find(({ listing }) => listing.id === receipt.listing.id)!;
         const gross = BigInt(Math.round(shop.listing.pricing_amount * 1_000_000));
         const fee = (gross * 500n) / 10_000n;
-        expect([receipt.gross_amount, receipt.fee_amount, receipt.net_amount].map((usd) => BigInt(Math.round(usd * 1_000_000)))).toEqual([gross, fee, gross - fee]);
-        expect(receipt).toMatchObject({ id: expect.stringMatching(UUID), payment_id: expect.stringMatching(UUID), currency: 'USDC', created_at: expect.stringMatching(/^\d{4}-.*Z$/), recipient_type: 'buyer', fee_rate: 0.05, transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/), listing: { id: shop.listing.id, name: shop.listing.name, slug: shop.listing.slug } });
+        expect(
+          [receipt.gross_amount, receipt.fee_amount, receipt.net_amount].map((usd) =>
+            BigInt(Math.round(usd * 1_000_000)),
+          ),
+        ).toEqual([gross, fee, gross - fee]);
+        expect(receipt).toMatchObject({
+          id: expect.stringMatching(UUID),
+          payment_id: expect.stringMatching(UUID),
+          currency: 'USDC',
+          created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+          recipient_type: 'buyer',
+          fee_rate: 0.05,
+          transaction_hash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+          listing: { id: shop.listing.id, name: shop.listing.name, slug: shop.listing.slug },
+        });
       }
     });
 
     it('name both parties in full, to them alone [spec: GET /receipts/{receiptId}, receipt.detail-view]', async () => {
       const { data } = await buyer.market.receipts.list({ role: 'buyer', limit: 1 });
       const detail = await buyer.market.receipts.get(data[0]!);
-      expect(detail).toMatchObject({ ...data[0], relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/), payer: { id: buyer.id, display_name: 'Buyer', avatar_url: null }, seller: { id: seller.id, display_name: 'Seller', avatar_url: null } });
-      for (const stranger of [outsider, seller]) await expect(stranger.market.receipts.get(data[0]!)).rejects.toMatchObject({ status: 404 });
+      expect(detail).toMatchObject({
+        ...data[0],
+        relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+        payer: { id: buyer.id, display_name: 'Buyer', avatar_url: null },
+        seller: { id: seller.id, display_name: 'Seller', avatar_url: null },
+      });
+      for (const stranger of [outsider, seller])
+        await expect(stranger.market.receipts.get(data[0]!)).rejects.toMatchObject({ status: 404 });
       await expect(buyer.market.receipts.get('not-a-uuid')).rejects.toMatchObject({ status: 404 });
-      for (const path of ['/receipts', `/receipts/${data[0]!.id}`]) expect((await stranger(world).send('GET', path)).status).toBe(401);
+      for (const path of ['/receipts', `/receipts/${data[0]!.id}`])
+        expect((await stranger(world).send('GET', path)).status).toBe(401);
       expect((await outsider.market.receipts.list()).data).toEqual([]);
     });
 
     it('come in pages of 20 unless asked otherwise and of 50 at most, newest first, each once [spec: GET /receipts, GET /receipts and GET /reviews/{listingId} limit, limit.page]', async () => {
       expect((await buyer.market.receipts.list()).pagination).toEqual({ page: 1, limit: 20, total: 12, totalPages: 1 });
-      for (const query of ['limit=51', 'limit=0', 'page=0', 'role=both', 'role=']) expect((await buyer.market.send('GET', `/receipts?${query}`)).status).toBe(400);
+      for (const query of ['limit=51', 'limit=0', 'page=0', 'role=both', 'role='])
+        expect((await buyer.market.send('GET', `/receipts?${query}`)).status).toBe(400);
       expect((await buyer.market.receipts.list({ role: 'seller' })).data).toEqual([]);
       const pages = await Promise.all([1, 2, 3].map((page) => buyer.market.receipts.list({ page, limit: 5 })));
       expect(pages.map(({ data }) => data.length)).toEqual([5, 5, 2]);
       const all = pages.flatMap(({ data }) => data);
       expect(new Set(all.map(({ id }) => id)).size).toBe(12);
-      expect(all.map(({ created_at }) => created_at)).toEqual([...all.map(({ created_at }) => created_at)].sort().reverse());
+      expect(all.map(({ created_at }) => created_at)).toEqual(
+        [...all.map(({ created_at }) => created_at)].sort().reverse(),
+      );
     });
   });
 
   describe('proofs of receipts', () => {
     const keys = async () => (await (await fetch(`${world.baseUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
     /** The same JWS with one claim, or one byte of its header or signature, another. */
-    const forged = (jws: string, change: (parts: [string, string, string]) => [string, string, string]): string => change(jws.split('.') as [string, string, string]).join('.');
+    const forged = (jws: string, change: (parts: [string, string, string]) => [string, string, string]): string =>
+      change(jws.split('.') as [string, string, string]).join('.');
 
     it('are checked offline with the published keys, and hold what the receipt says', async () => {
       const [receipt] = (await seller.market.receipts.list({ role: 'seller', limit: 1 })).data;
       const { jws, claims } = await seller.market.receipts.proof(receipt!);
-      const { payload, protectedHeader } = await jwtVerify(jws, createLocalJWKSet(await keys()), { typ: 'receipt+jwt', algorithms: ['EdDSA'] });
+      const { payload, protectedHeader } = await jwtVerify(jws, createLocalJWKSet(await keys()), {
+        typ: 'receipt+jwt',
+        algorithms: ['EdDSA'],
+      });
       expect(payload).toEqual(claims);
       expect(protectedHeader.kid).toBe(await calculateJwkThumbprint((await keys()).keys[0]!));
       const { id: receipt_id, created_at, ...shown } = receipt!;
       const detail = await seller.market.receipts.get(receipt!);
-      expect(payload).toMatchObject({ iss: expect.stringMatching(/^http/), iat: Math.floor(Date.parse(created_at) / 1000), receipt_id, ...shown, buyer_id: buyer.id, seller_id: seller.id, relay_request_id: detail.relay_request_id });
+      expect(payload).toMatchObject({
+        iss: expect.stringMatching(/^http/),
+        iat: Math.floor(Date.parse(created_at) / 1000),
+        receipt_id,
+        ...shown,
+        buyer_id: buyer.id,
+        seller_id: seller.id,
+        relay_request_id: detail.relay_request_id,
+      });
       const request = await seller.market.gatewayRequests.get(payload.gateway_request_id as string);
-      expect(payload).toMatchObject({ request_digest: request.request_digest, response_digest: request.response_digest, seller_status_code: 200 });
+      expect(payload).toMatchObject({
+        request_digest: request.request_digest,
+        response_digest: request.response_digest,
+        seller_status_code: 200,
+      });
       expect((await seller.market.receipts.proof(receipt!)).jws).toBe(jws);
     });
 
@@ -93,17 +142,34 @@ inEachMode('the books', (world) => {
       const [receipt] = (await buyer.market.receipts.list({ role: 'buyer', limit: 1 })).data;
       const { jws, claims } = await buyer.market.receipts.proof(receipt!);
       const keySet = createLocalJWKSet(await keys());
-      const others = Object.entries(claims).map(([claim, value]) => forged(jws, ([header, , signature]) => [header, Buffer.from(JSON.stringify({ ...claims, [claim]: typeof value === 'number' ? value + 1 : 'other' })).toString('base64url'), signature]));
-      others.push(forged(jws, ([, body, signature]) => [Buffer.from('{"alg":"none"}').toString('base64url'), body, signature]));
+      const others = Object.entries(claims).map(([claim, value]) =>
+        forged(jws, ([header, , signature]) => [
+          header,
+          Buffer.from(JSON.stringify({ ...claims, [claim]: typeof value === 'number' ? value + 1 : 'other' })).toString(
+            'base64url',
+          ),
+          signature,
+        ]),
+      );
+      others.push(
+        forged(jws, ([, body, signature]) => [Buffer.from('{"alg":"none"}').toString('base64url'), body, signature]),
+      );
       others.push(forged(jws, ([header, body]) => [header, body, '']));
-      others.push(forged(jws, ([header, body, signature]) => [header, body, `${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`]));
+      others.push(
+        forged(jws, ([header, body, signature]) => [
+          header,
+          body,
+          `${signature.startsWith('A') ? 'B' : 'A'}${signature.slice(1)}`,
+        ]),
+      );
       expect(others.length).toBeGreaterThan(20);
       for (const other of others) await expect(jwtVerify(other, keySet)).rejects.toThrow();
     });
 
     it('are given to the side they belong to alone', async () => {
       const [receipt] = (await buyer.market.receipts.list({ role: 'buyer', limit: 1 })).data;
-      for (const other of [seller, outsider]) await expect(other.market.receipts.proof(receipt!)).rejects.toMatchObject({ status: 404 });
+      for (const other of [seller, outsider])
+        await expect(other.market.receipts.proof(receipt!)).rejects.toMatchObject({ status: 404 });
       expect((await stranger(world).send('GET', `/receipts/${receipt!.id}/proof`)).status).toBe(401);
       const { headers } = await fetch(`${world.baseUrl}/.well-known/jwks.json`);
       expect(headers.get('cache-control')).toBe('public, max-age=300');
@@ -111,13 +177,17 @@ inEachMode('the books', (world) => {
   });
 
   describe('ledger', () => {
-    const everything = async (agent: Agent): Promise<LedgerEntry[]> => (await agent.market.ledger.list({ limit: 100 })).data;
+    const everything = async (agent: Agent): Promise<LedgerEntry[]> =>
+      (await agent.market.ledger.list({ limit: 100 })).data;
 
     it('adds up on both sides: what the buyer paid is what the seller earned and the marketplace took [spec: GET /ledger]', async () => {
       const [paid, earned] = await Promise.all([everything(buyer), everything(seller)]);
-      const total = (entries: LedgerEntry[], type: string): bigint => sum(entries.filter((entry) => entry.type === type).map((entry) => micros(entry.amount_cents)));
+      const total = (entries: LedgerEntry[], type: string): bigint =>
+        sum(entries.filter((entry) => entry.type === type).map((entry) => micros(entry.amount_cents)));
       const gross = sum(PRICES.map((price) => BigInt(Math.round(price * 1_000_000)) * BigInt(CALLS)));
-      const fees = sum(PRICES.map((price) => ((BigInt(Math.round(price * 1_000_000)) * 500n) / 10_000n) * BigInt(CALLS)));
+      const fees = sum(
+        PRICES.map((price) => ((BigInt(Math.round(price * 1_000_000)) * 500n) / 10_000n) * BigInt(CALLS)),
+      );
       expect(total(paid, 'direct_payment')).toBe(gross);
       expect(total(earned, 'seller_credit')).toBe(gross);
       expect(total(earned, 'marketplace_fee')).toBe(fees);
@@ -137,11 +207,19 @@ inEachMode('the books', (world) => {
 
     it('points to payment, call and receipt', async () => {
       const [entry] = await everything(buyer);
-      expect(entry).toMatchObject({ currency: 'USD', listing: { id: expect.any(String) }, transaction_hash: expect.any(String) });
+      expect(entry).toMatchObject({
+        currency: 'USD',
+        listing: { id: expect.any(String) },
+        transaction_hash: expect.any(String),
+      });
       const receipt = await buyer.market.receipts.get(entry!.reference.receipt_id!);
       expect(receipt.payment_id).toBe(entry!.reference.payment_id);
       const request = await buyer.market.gatewayRequests.get(entry!.reference.gateway_request_id!);
-      expect(request).toMatchObject({ status: 'succeeded', billable: true, payment: { relay_request_id: receipt.relay_request_id } });
+      expect(request).toMatchObject({
+        status: 'succeeded',
+        billable: true,
+        payment: { relay_request_id: receipt.relay_request_id },
+      });
     });
 
     it('is filtered, paged, and written as CSV', async () => {
@@ -150,11 +228,25 @@ inEachMode('the books', (world) => {
       expect((await of({ direction: 'debit' })).data.every(({ type }) => type === 'marketplace_fee')).toBe(true);
       expect((await of({ listing_id: shops[0]!.listing.id })).pagination.total).toBe(2 * CALLS);
       expect((await of({ from: '2999-01-01T00:00:00Z' })).data).toEqual([]);
-      expect((await of({ to: '2999-01-01T00:00:00Z', page: 2, limit: 20 })).pagination).toEqual({ page: 2, limit: 20, total: 24, totalPages: 2 });
+      expect((await of({ to: '2999-01-01T00:00:00Z', page: 2, limit: 20 })).pagination).toEqual({
+        page: 2,
+        limit: 20,
+        total: 24,
+        totalPages: 2,
+      });
       const csv = await seller.market.send('GET', '/ledger', { query: { format: 'csv', limit: 100 } });
       expect(csv.headers.get('content-type')).toContain('text/csv');
       expect(csv.text.trim().split('\r\n').length).toBe(25);
-      for (const query of ['type=refund', 'direction=both', 'listing_id=x', 'from=yesterday', 'format=xml', 'limit=101', 'page=0']) expect((await seller.market.send('GET', `/ledger?${query}`)).status).toBe(400);
+      for (const query of [
+        'type=refund',
+        'direction=both',
+        'listing_id=x',
+        'from=yesterday',
+        'format=xml',
+        'limit=101',
+        'page=0',
+      ])
+        expect((await seller.market.send('GET', `/ledger?${query}`)).status).toBe(400);
       expect((await stranger(world).send('GET', '/ledger')).status).toBe(401);
     });
 
@@ -175,7 +267,10 @@ inEachMode('the books', (world) => {
     it('is that of each side, with the parties and no bodies', async () => {
       const marker = randomBytes(8).toString('hex');
       const result = await buyer.market.call(shops[0]!.listing, { marker }, { pay: sandboxPayer(buyer.market) });
-      for (const [agent, role] of [[buyer, 'buyer'], [seller, 'seller']] as const) {
+      for (const [agent, role] of [
+        [buyer, 'buyer'],
+        [seller, 'seller'],
+      ] as const) {
         // The digest of an answer is shown once the ledger's word of the charge has come.
         const data = await eventually(async () => {
           const { data: newest } = await agent.market.gatewayRequests.list({ role, limit: 1 });
@@ -193,7 +288,11 @@ inEachMode('the books', (world) => {
             charged_amount: { amount_cents: 25, currency: 'USD' },
             fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
             // By the relay id the buyer's payment is used: it is the buyer's alone.
-            payment: { provider: 'sandbox', relay_request_id: role === 'buyer' ? result.relayRequestId : null, transaction_hash: expect.any(String) },
+            payment: {
+              provider: 'sandbox',
+              relay_request_id: role === 'buyer' ? result.relayRequestId : null,
+              transaction_hash: expect.any(String),
+            },
             seller_status_code: 200,
             error_code: null,
             request_digest: expect.stringMatching(/^[0-9a-f]{64}$/),
@@ -201,7 +300,9 @@ inEachMode('the books', (world) => {
           },
         ]);
         expect(JSON.stringify(data)).not.toContain(marker);
-        expect((await agent.market.gatewayRequests.list({ role: role === 'buyer' ? 'seller' : 'buyer' })).data).toEqual([]);
+        expect((await agent.market.gatewayRequests.list({ role: role === 'buyer' ? 'seller' : 'buyer' })).data).toEqual(
+          [],
+        );
       }
       expect((await outsider.market.gatewayRequests.list()).data).toEqual([]);
       await expect(outsider.market.gatewayRequests.get(result.request_id)).rejects.toMatchObject({ status: 404 });
@@ -210,40 +311,58 @@ inEachMode('the books', (world) => {
     it('shows a quote that was not paid, and is filtered by state, listing and time', async () => {
       await buyer.market.call(shops[1]!.listing, { unpaid: true }).catch(() => undefined);
       const of = (query: object) => buyer.market.gatewayRequests.list({ role: 'buyer', limit: 100, ...query });
-      expect((await of({ status: 'payment_required' })).data).toMatchObject([{ listing: { id: shops[1]!.listing.id }, billable: null, charged_amount: { amount_cents: 0 } }]);
+      expect((await of({ status: 'payment_required' })).data).toMatchObject([
+        { listing: { id: shops[1]!.listing.id }, billable: null, charged_amount: { amount_cents: 0 } },
+      ]);
       expect((await of({ status: 'succeeded', listing_id: shops[2]!.listing.id })).pagination.total).toBe(CALLS);
       expect((await of({ to: '2020-01-01' })).data).toEqual([]);
     });
   });
 
   describe('a reading while entries arrive', () => {
-    it.each(['ledger', 'receipts', 'gatewayRequests'] as const)('of %s shows nobody twice and misses nothing older [spec: GET /ledger, GET /receipts, GET /gateway-requests]', async (book) => {
-      const reader = await registerAgent(world);
-      const path = book === 'gatewayRequests' ? '/gateway-requests' : `/${book}`;
-      const buy = () => reader.market.call(shops[0]!.listing, { at: randomBytes(8).toString('hex') }, { pay: sandboxPayer(reader.market) });
-      for (let n = 0; n < 5; n += 1) await buy();
-      const before = (await reader.market[book].list({ limit: 50 })).data.map(({ id }) => id);
+    it.each(['ledger', 'receipts', 'gatewayRequests'] as const)(
+      'of %s shows nobody twice and misses nothing older [spec: GET /ledger, GET /receipts, GET /gateway-requests]',
+      async (book) => {
+        const reader = await registerAgent(world);
+        const path = book === 'gatewayRequests' ? '/gateway-requests' : `/${book}`;
+        const buy = () =>
+          reader.market.call(
+            shops[0]!.listing,
+            { at: randomBytes(8).toString('hex') },
+            { pay: sandboxPayer(reader.market) },
+          );
+        for (let n = 0; n < 5; n += 1) await buy();
+        const before = (await reader.market[book].list({ limit: 50 })).data.map(({ id }) => id);
 
-      const read: string[] = [];
-      for await (const { id } of reader.market[book].all({ limit: 2 })) {
-        read.push(id);
-        if (read.length % 2 === 1) await buy();
-      }
-      expect(read).toEqual(before);
+        const read: string[] = [];
+        for await (const { id } of reader.market[book].all({ limit: 2 })) {
+          read.push(id);
+          if (read.length % 2 === 1) await buy();
+        }
+        expect(read).toEqual(before);
 
-      const linked: string[] = [];
-      for (let next: string | undefined = `${path}?limit=2${book === 'ledger' ? '&format=csv' : ''}`; next; ) {
-        const answer: HttpAnswer = await reader.market.send('GET', next);
-        linked.push(...(book === 'ledger' ? answer.text.trim().split('\r\n').slice(1).map((line) => line.split(',')[0]!) : (answer.json as Page<{ id: string }>).data.map(({ id }) => id)));
-        next = /<[^>]*\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link')!)?.[1];
-        if (linked.length === 2) await buy();
-      }
-      const [newest, ...older] = (await reader.market[book].list({ limit: 50 })).data.map(({ id }) => id);
-      expect(linked).toEqual(older);
-      expect(linked).not.toContain(newest);
+        const linked: string[] = [];
+        for (let next: string | undefined = `${path}?limit=2${book === 'ledger' ? '&format=csv' : ''}`; next;) {
+          const answer: HttpAnswer = await reader.market.send('GET', next);
+          linked.push(
+            ...(book === 'ledger'
+              ? answer.text
+                  .trim()
+                  .split('\r\n')
+                  .slice(1)
+                  .map((line) => line.split(',')[0]!)
+              : (answer.json as Page<{ id: string }>).data.map(({ id }) => id)),
+          );
+          next = /<[^>]*\/api\/v1([^>]*)>; rel="next"/.exec(answer.headers.get('link')!)?.[1];
+          if (linked.length === 2) await buy();
+        }
+        const [newest, ...older] = (await reader.market[book].list({ limit: 50 })).data.map(({ id }) => id);
+        expect(linked).toEqual(older);
+        expect(linked).not.toContain(newest);
 
-      expect((await reader.market.send('GET', `${path}?cursor=x`)).status).toBe(400);
-      expect((await reader.market[book].list({ cursor: older.at(-1)! })).data).toEqual([]);
-    });
+        expect((await reader.market.send('GET', `${path}?cursor=x`)).status).toBe(400);
+        expect((await reader.market[book].list({ cursor: older.at(-1)! })).data).toEqual([]);
+      },
+    );
   });
 });

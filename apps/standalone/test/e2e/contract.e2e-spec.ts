@@ -25,9 +25,18 @@ interface Live {
 
 type LiveCase = (cast: Cast, example: Record<string, unknown>) => Live | Promise<Live>;
 
-const paymentOf = (cast: Cast, listing: { id: string }) => cast.owner.market.request<SubscriptionOffer>('POST', '/payments', { body: { listing_id: listing.id } });
+const paymentOf = (cast: Cast, listing: { id: string }) =>
+  cast.owner.market.request<SubscriptionOffer>('POST', '/payments', { body: { listing_id: listing.id } });
 /** The outsider's, since nobody takes its keys away. */
-const onSale = ({ outsider }: Cast, fields: Pick<CreateListing, 'pricing_model' | 'pricing_amount'>): Promise<CreatedListing> => outsider.market.listings.create({ name: 'On sale to the examples', description: 'What the examples of the document subscribe to.', ...fields });
+const onSale = (
+  { outsider }: Cast,
+  fields: Pick<CreateListing, 'pricing_model' | 'pricing_amount'>,
+): Promise<CreatedListing> =>
+  outsider.market.listings.create({
+    name: 'On sale to the examples',
+    description: 'What the examples of the document subscribe to.',
+    ...fields,
+  });
 const subscribed = async (cast: Cast): Promise<Live> => {
   const body = { listing_id: (await onSale(cast, { pricing_model: 'free' })).id };
   return { id: (await cast.owner.market.request<{ id: string }>('POST', '/subscribe', { body })).id };
@@ -36,28 +45,57 @@ const subscribed = async (cast: Cast): Promise<Live> => {
 /** PAYMENT-SIGNATURE of a wallet that nobody knows. */
 async function signedFor({ shop, owner }: Cast, body: object): Promise<Record<string, string>> {
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
-  const asked = await fetch(new URL(`/api/v1/x402/${shop.slug}`, owner.market.baseUrl), { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
-  return new x402HTTPClient(client).encodePaymentSignatureHeader(await client.createPaymentPayload(new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json())));
+  const asked = await fetch(new URL(`/api/v1/x402/${shop.slug}`, owner.market.baseUrl), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return new x402HTTPClient(client).encodePaymentSignatureHeader(
+    await client.createPaymentPayload(
+      new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json()),
+    ),
+  );
 }
 
 /** Operations whose examples need more than an id of the caller's and a fresh proof. */
 const LIVE: Record<string, LiveCase> = {
-  createChallenge: ({ owner, human }, { purpose }) => ({ body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) }, ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}) }),
+  createChallenge: ({ owner, human }, { purpose }) => ({
+    body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) },
+    ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}),
+  }),
   createListing: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
   updateListing: async (cast) => ({ id: (await cast.perCallListing()).id }),
   updateEndpoint: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
-  executeCall: async ({ owner, shop }, example) => ({ id: shop.id, headers: withRelayId(await payFor(owner, shop, example)) }),
+  executeCall: async ({ owner, shop }, example) => ({
+    id: shop.id,
+    headers: withRelayId(await payFor(owner, shop, example)),
+  }),
   executeKeylessCall: async (cast, example) => ({ id: cast.shop.id, headers: await signedFor(cast, example) }),
   showPrice: ({ shop }) => ({ id: shop.id, status: 402 }),
   getReceiptProof: ({ receiptId }) => ({ id: receiptId }),
   createReview: ({ shop }) => ({ id: shop.id }),
-  subscribe: async (cast, { origin_currency: currency }) => (currency ? { body: { listing_id: (await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 })).id }, status: 402 } : { body: { listing_id: (await onSale(cast, { pricing_model: 'free' })).id } }),
+  subscribe: async (cast, { origin_currency: currency }) =>
+    currency
+      ? { body: { listing_id: (await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 })).id }, status: 402 }
+      : { body: { listing_id: (await onSale(cast, { pricing_model: 'free' })).id } },
   getSubscription: subscribed,
   cancelSubscription: subscribed,
-  createPayment: async (cast) => ({ body: { listing_id: (await onSale(cast, { pricing_model: 'yearly', pricing_amount: 50 })).id } }),
+  createPayment: async (cast) => ({
+    body: { listing_id: (await onSale(cast, { pricing_model: 'yearly', pricing_amount: 50 })).id },
+  }),
   async verifyPayment(cast, { payload }) {
-    const { payment_id, requirements } = await paymentOf(cast, await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }));
-    if (payload) return { body: { payment_id, relay_request_id: undefined, payload: { ...payload, accepted: acceptedOf({ requirements }) } } };
+    const { payment_id, requirements } = await paymentOf(
+      cast,
+      await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }),
+    );
+    if (payload)
+      return {
+        body: {
+          payment_id,
+          relay_request_id: undefined,
+          payload: { ...payload, accepted: acceptedOf({ requirements }) },
+        },
+      };
     await cast.owner.market.sandbox.pay(requirements.relayRequestId);
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
@@ -83,23 +121,32 @@ inEachMode('the OpenAPI document', (world) => {
     await cast?.close();
   });
 
-  const successOf = ({ answers }: Operation): number => [...answers.keys()].find((status) => status === 200 || status === 201)!;
+  const successOf = ({ answers }: Operation): number =>
+    [...answers.keys()].find((status) => status === 200 || status === 201)!;
 
   async function authorizationOf({ id, access }: Operation): Promise<string | undefined> {
     if (access.credential === 'none') return undefined;
     if (ACCESS_ROWS[id]?.endsSession) return `Bearer ${(await signIn(world)).token}`;
-    return access.account_types.includes('agent') ? cast.owner.registration.authorization_header : `Bearer ${cast.human.token}`;
+    return access.account_types.includes('agent')
+      ? cast.owner.registration.authorization_header
+      : `Bearer ${cast.human.token}`;
   }
 
   /** @returns the answer, and the status it should have. */
   async function asked(operation: Operation, example: object | undefined): Promise<[RawAnswer, number]> {
     const { id, method, path } = operation;
     const live = await LIVE[id]?.(cast, { ...example });
-    const target = path.includes('{') ? path.replace(/\{\w+\}/, live?.id ?? (await ACCESS_ROWS[id]!.id!.own(cast))) : path;
+    const target = path.includes('{')
+      ? path.replace(/\{\w+\}/, live?.id ?? (await ACCESS_ROWS[id]!.id!.own(cast)))
+      : path;
     const authorization = await authorizationOf(operation);
     const proof = PROVABLE.includes(id) ? await liveProof(id, cast, world) : {};
     const body = example && JSON.stringify({ ...example, ...proof, ...live?.body });
-    const headers = { ...(authorization ? { authorization } : {}), ...(body ? { 'content-type': 'application/json' } : {}), ...live?.headers };
+    const headers = {
+      ...(authorization ? { authorization } : {}),
+      ...(body ? { 'content-type': 'application/json' } : {}),
+      ...live?.headers,
+    };
     const answer = await client.send({ method, target: `/api/v1${target}`, headers, ...(body ? { body } : {}) });
     return [answer, live?.status ?? successOf(operation)];
   }
@@ -109,8 +156,13 @@ inEachMode('the OpenAPI document', (world) => {
     for (const operation of description.operations) {
       for (const example of operation.body?.examples.length ? operation.body.examples : [undefined]) {
         const [answer, expected] = await asked(operation, example);
-        if (answer.status !== expected) problems.push(`${operation.name} is answered ${answer.status}, not ${expected}: ${answer.text.slice(0, 300)}`);
-        problems.push(...check.problemsOf(operation, operation.method, answer).map((problem) => `${operation.name}: ${problem}`));
+        if (answer.status !== expected)
+          problems.push(
+            `${operation.name} is answered ${answer.status}, not ${expected}: ${answer.text.slice(0, 300)}`,
+          );
+        problems.push(
+          ...check.problemsOf(operation, operation.method, answer).map((problem) => `${operation.name}: ${problem}`),
+        );
       }
     }
     expect(problems).toEqual([]);

@@ -7,7 +7,14 @@ import { inEachMode, registerAgent, stranger, type Agent } from '../support/worl
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
-const RETIRED = ['/payments/setup', '/payments/setup-intents', '/payments/fund', '/payment-methods', '/wallet/deposit', '/wallet/balance'];
+const RETIRED = [
+  '/payments/setup',
+  '/payments/setup-intents',
+  '/payments/fund',
+  '/payment-methods',
+  '/wallet/deposit',
+  '/wallet/balance',
+];
 
 inEachMode('the edge', (world) => {
   let agent: Agent;
@@ -20,16 +27,23 @@ inEachMode('the edge', (world) => {
     [agent, seller] = await Promise.all([registerAgent(world), registerAgent(world)]);
     shop = await openShop(seller, undefined, { pricing_amount: 0.2 });
     document = new OpenApiDocument((await stranger(world).send('GET', '/openapi.json')).json);
-    nextActions = (await stranger(world).request<{ next_action: string }[]>('GET', '/recovery-actions')).map(({ next_action }) => next_action);
+    nextActions = (await stranger(world).request<{ next_action: string }[]>('GET', '/recovery-actions')).map(
+      ({ next_action }) => next_action,
+    );
   });
   afterAll(() => shop.close());
 
-  const anyone = (method: Method, path: string, headers: Record<string, string> = {}): Promise<HttpAnswer> => stranger(world).send(method, path, { headers });
+  const anyone = (method: Method, path: string, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
+    stranger(world).send(method, path, { headers });
 
   function expectError(answer: HttpAnswer, status: number, code: string, reason?: string): Answered['error'] & object {
     const body = bodyOf(answer);
     const { error } = body;
-    expect([answer.status, error?.code, ...(reason ? [error?.details?.reason] : [])]).toEqual([status, code, ...(reason ? [reason] : [])]);
+    expect([answer.status, error?.code, ...(reason ? [error?.details?.reason] : [])]).toEqual([
+      status,
+      code,
+      ...(reason ? [reason] : []),
+    ]);
     expect(nextActions).toContain(error!.recovery!.next_action);
     return error!;
   }
@@ -37,17 +51,29 @@ inEachMode('the edge', (world) => {
   describe('answers', () => {
     it('GET /health with status, version 1.0.0 and the time, under the prefix that carries the major version and no other [spec: GET /health, versioning]', async () => {
       const answer = await anyone('GET', '/health');
-      const { status, version, timestamp } = bodyOf(answer).data as { status: string; version: string; timestamp: string };
+      const { status, version, timestamp } = bodyOf(answer).data as {
+        status: string;
+        version: string;
+        timestamp: string;
+      };
       expect([answer.status, status, version]).toEqual([200, 'ok', '1.0.0']);
       expect(new Date(timestamp).toISOString()).toBe(timestamp);
       expect(Math.abs(Date.parse(timestamp) - Date.now())).toBeLessThan(60_000);
       expect((document.document as unknown as { info: { version: string } }).info.version).toBe('1.0.0');
       expect(Object.keys(document.document.paths).every((path) => path.startsWith('/api/v1/'))).toBe(true);
-      for (const path of ['/health', '/api/health', '/api/v2/health', '/api/v1.0/health', '/v1/health']) expect((await sendRaw(world.baseUrl, 'GET', path)).status).toBe(404);
+      for (const path of ['/health', '/api/health', '/api/v2/health', '/api/v1.0/health', '/v1/health'])
+        expect((await sendRaw(world.baseUrl, 'GET', path)).status).toBe(404);
     });
 
     it('every success as {success: true, data} and nothing else [spec: envelope.success]', async () => {
-      const answers = [await anyone('GET', '/health'), await anyone('GET', '/categories'), await anyone('GET', `/listings/${shop.listing.id}`), await agent.market.send('GET', '/me'), await agent.market.send('GET', '/api-keys'), await agent.market.send('POST', '/api-keys', { body: { name: 'second', scopes: ['read'] } })];
+      const answers = [
+        await anyone('GET', '/health'),
+        await anyone('GET', '/categories'),
+        await anyone('GET', `/listings/${shop.listing.id}`),
+        await agent.market.send('GET', '/me'),
+        await agent.market.send('GET', '/api-keys'),
+        await agent.market.send('POST', '/api-keys', { body: { name: 'second', scopes: ['read'] } }),
+      ];
       for (const answer of answers) {
         expect([200, 201]).toContain(answer.status);
         expect(Object.keys(answer.json as object)).toEqual(['success', 'data']);
@@ -56,63 +82,136 @@ inEachMode('the edge', (world) => {
       }
     });
 
-    it.each(['/listings', '/receipts', '/ledger', '/gateway-requests'])('%s in pages, with four integers that add up [spec: envelope.paginated-success, limit.page]', async (path) => {
-      const page = async (query: string) => {
-        const answer = await agent.market.send('GET', `${path}${query}`);
-        expect([answer.status, Object.keys(answer.json as object)]).toEqual([200, ['success', 'data', 'pagination']]);
-        const { success, data, pagination } = answer.json as { success: boolean; data: unknown[]; pagination: Record<string, number> };
-        expect([success, Array.isArray(data), Object.keys(pagination)]).toEqual([true, true, ['page', 'limit', 'total', 'totalPages']]);
-        expect(Object.values(pagination).every((value) => Number.isInteger(value) && value >= 0)).toBe(true);
-        expect(pagination.totalPages).toBe(Math.ceil(pagination.total! / pagination.limit!));
-        expect(data.length).toBe(Math.max(0, Math.min(pagination.limit!, pagination.total! - (pagination.page! - 1) * pagination.limit!)));
-        return pagination;
-      };
-      expect(await page('')).toMatchObject({ page: 1, limit: 20 });
-      expect(await page('?page=3&limit=7')).toMatchObject({ page: 3, limit: 7 });
-      expect(await page('?page=1000000')).toMatchObject({ page: 1_000_000 });
-    });
+    it.each(['/listings', '/receipts', '/ledger', '/gateway-requests'])(
+      '%s in pages, with four integers that add up [spec: envelope.paginated-success, limit.page]',
+      async (path) => {
+        const page = async (query: string) => {
+          const answer = await agent.market.send('GET', `${path}${query}`);
+          expect([answer.status, Object.keys(answer.json as object)]).toEqual([200, ['success', 'data', 'pagination']]);
+          const { success, data, pagination } = answer.json as {
+            success: boolean;
+            data: unknown[];
+            pagination: Record<string, number>;
+          };
+          expect([success, Array.isArray(data), Object.keys(pagination)]).toEqual([
+            true,
+            true,
+            ['page', 'limit', 'total', 'totalPages'],
+          ]);
+          expect(Object.values(pagination).every((value) => Number.isInteger(value) && value >= 0)).toBe(true);
+          expect(pagination.totalPages).toBe(Math.ceil(pagination.total! / pagination.limit!));
+          expect(data.length).toBe(
+            Math.max(0, Math.min(pagination.limit!, pagination.total! - (pagination.page! - 1) * pagination.limit!)),
+          );
+          return pagination;
+        };
+        expect(await page('')).toMatchObject({ page: 1, limit: 20 });
+        expect(await page('?page=3&limit=7')).toMatchObject({ page: 3, limit: 7 });
+        expect(await page('?page=1000000')).toMatchObject({ page: 1_000_000 });
+      },
+    );
 
-    it.each([['/listings', 100], ['/ledger', 100], ['/gateway-requests', 100]])('%s with 20 a page, %i at most [spec: GET /listings limit]', async (path, most) => {
-      expect((await agent.market.send('GET', `${path}?limit=${most}`)).json).toMatchObject({ pagination: { limit: most } });
+    it.each([
+      ['/listings', 100],
+      ['/ledger', 100],
+      ['/gateway-requests', 100],
+    ])('%s with 20 a page, %i at most [spec: GET /listings limit]', async (path, most) => {
+      expect((await agent.market.send('GET', `${path}?limit=${most}`)).json).toMatchObject({
+        pagination: { limit: most },
+      });
       expect((await agent.market.send('GET', path)).json).toMatchObject({ pagination: { limit: 20 } });
-      for (const limit of [String(most + 1), '0', '-1', '1.5', 'x', '']) expectError(await agent.market.send('GET', `${path}?limit=${limit}`), 400, 'BAD_REQUEST', 'request_invalid');
+      for (const limit of [String(most + 1), '0', '-1', '1.5', 'x', ''])
+        expectError(await agent.market.send('GET', `${path}?limit=${limit}`), 400, 'BAD_REQUEST', 'request_invalid');
     });
 
     it('receipts and reviews with 20 a page, 50 at most [spec: GET /receipts and GET /reviews/{listingId} limit]', async () => {
       for (const path of ['/receipts', `/reviews/${shop.listing.id}`]) {
         expect((await agent.market.send('GET', path)).json).toMatchObject({ pagination: { page: 1, limit: 20 } });
         expect((await agent.market.send('GET', `${path}?limit=50`)).json).toMatchObject({ pagination: { limit: 50 } });
-        for (const limit of ['51', '0', '-1', '1.5', 'x', '']) expectError(await agent.market.send('GET', `${path}?limit=${limit}`), 400, 'BAD_REQUEST', 'request_invalid');
-        for (const page of ['0', '-1', '1.5', 'x', '']) expectError(await agent.market.send('GET', `${path}?page=${page}`), 400, 'BAD_REQUEST', 'request_invalid');
+        for (const limit of ['51', '0', '-1', '1.5', 'x', ''])
+          expectError(await agent.market.send('GET', `${path}?limit=${limit}`), 400, 'BAD_REQUEST', 'request_invalid');
+        for (const page of ['0', '-1', '1.5', 'x', ''])
+          expectError(await agent.market.send('GET', `${path}?page=${page}`), 400, 'BAD_REQUEST', 'request_invalid');
       }
     });
   });
 
   describe('refuses', () => {
     it('with {success: false, error: {code, message, details, recovery}} and a next action of the published set [spec: envelope.error]', async () => {
-      const answers = [await anyone('GET', '/nope'), await anyone('GET', '/me'), await anyone('DELETE', '/health'), await anyone('GET', `/listings/${NOBODY}`), await anyone('GET', '/listings?limit=x'), await callOnce(agent, shop.listing, '[]'), await seller.market.send('POST', `/gateway/${shop.listing.id}`, { body: {} })];
+      const answers = [
+        await anyone('GET', '/nope'),
+        await anyone('GET', '/me'),
+        await anyone('DELETE', '/health'),
+        await anyone('GET', `/listings/${NOBODY}`),
+        await anyone('GET', '/listings?limit=x'),
+        await callOnce(agent, shop.listing, '[]'),
+        await seller.market.send('POST', `/gateway/${shop.listing.id}`, { body: {} }),
+      ];
       expect(answers.map(({ status }) => status)).toEqual([404, 401, 405, 404, 400, 400, 403]);
       for (const answer of answers) {
         expect(Object.keys(answer.json as object)).toEqual(['success', 'error']);
         const { success, error } = bodyOf(answer);
         expect([success, Object.keys(error!)]).toEqual([false, ['code', 'message', 'details', 'recovery']]);
-        expect(error).toMatchObject({ code: expect.stringMatching(/^[A-Z_]+$/), message: expect.stringMatching(/.{10}/), details: { reason: expect.stringMatching(/^[a-z_]+$/) }, recovery: { next_action: expect.any(String), keep: expect.any(Array), drop: expect.any(Array), links: { docs: expect.stringMatching(/^http/), openapi: expect.stringMatching(/^http/), llms: expect.stringMatching(/^http/) } } });
+        expect(error).toMatchObject({
+          code: expect.stringMatching(/^[A-Z_]+$/),
+          message: expect.stringMatching(/.{10}/),
+          details: { reason: expect.stringMatching(/^[a-z_]+$/) },
+          recovery: {
+            next_action: expect.any(String),
+            keep: expect.any(Array),
+            drop: expect.any(Array),
+            links: {
+              docs: expect.stringMatching(/^http/),
+              openapi: expect.stringMatching(/^http/),
+              llms: expect.stringMatching(/^http/),
+            },
+          },
+        });
         expect(nextActions).toContain(error!.recovery!.next_action);
         expect(answer.headers.get('cache-control')).toBe('no-store');
       }
     });
 
     it('what is wrong with a body or a query, every problem named [spec: error.400 BAD_REQUEST]', async () => {
-      const body = expectError(await stranger(world).send('POST', '/auth/challenge', { body: { purpose: 'fun', chain_id: 0, more: 1 } }), 400, 'BAD_REQUEST', 'request_invalid');
-      expect((body.details!['fields'] as { field: string; message: string }[]).map(({ field }) => field).sort()).toEqual(['chain_id', 'more', 'purpose', 'wallet_address']);
-      const query = expectError(await anyone('GET', '/listings?limit=0&sort=best&colour=red'), 400, 'BAD_REQUEST', 'request_invalid');
-      expect((query.details!['fields'] as { field: string }[]).map(({ field }) => field).sort()).toEqual(['colour', 'limit', 'sort']);
-      expectError(await stranger(world).send('POST', '/auth/challenge', { rawBody: '{"wallet_address":', headers: { 'content-type': 'application/json' } }), 400, 'BAD_REQUEST', 'body_malformed');
+      const body = expectError(
+        await stranger(world).send('POST', '/auth/challenge', { body: { purpose: 'fun', chain_id: 0, more: 1 } }),
+        400,
+        'BAD_REQUEST',
+        'request_invalid',
+      );
+      expect(
+        (body.details!['fields'] as { field: string; message: string }[]).map(({ field }) => field).sort(),
+      ).toEqual(['chain_id', 'more', 'purpose', 'wallet_address']);
+      const query = expectError(
+        await anyone('GET', '/listings?limit=0&sort=best&colour=red'),
+        400,
+        'BAD_REQUEST',
+        'request_invalid',
+      );
+      expect((query.details!['fields'] as { field: string }[]).map(({ field }) => field).sort()).toEqual([
+        'colour',
+        'limit',
+        'sort',
+      ]);
+      expectError(
+        await stranger(world).send('POST', '/auth/challenge', {
+          rawBody: '{"wallet_address":',
+          headers: { 'content-type': 'application/json' },
+        }),
+        400,
+        'BAD_REQUEST',
+        'body_malformed',
+      );
     });
 
     it('a price too low for its route before the seller is called, in exactly the shape of the interface [spec: error.400 PAYMENT_ROUTE_MINIMUM_NOT_MET, limit.payment-route-guidance]', async () => {
       const cheap = await openShop(seller, undefined, { pricing_amount: 0.01 });
-      const answer = await callOnce(agent, cheap.listing, { n: 1 }, { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': `low-${world.mode}-${Date.now()}` });
+      const answer = await callOnce(
+        agent,
+        cheap.listing,
+        { n: 1 },
+        { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': `low-${world.mode}-${Date.now()}` },
+      );
       expect([answer.status, answer.json]).toEqual([
         400,
         {
@@ -120,13 +219,26 @@ inEachMode('the edge', (world) => {
           error: {
             code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
             message: expect.any(String),
-            details: { seller_endpoint_called: false, recommended_origin_currency: 'SOL', recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' } },
-            recovery: { next_action: 'retry_with_solana_payment_route', retry_same_route: false, use_new_idempotency_key: true },
+            details: {
+              seller_endpoint_called: false,
+              recommended_origin_currency: 'SOL',
+              recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+            },
+            recovery: {
+              next_action: 'retry_with_solana_payment_route',
+              retry_same_route: false,
+              use_new_idempotency_key: true,
+            },
           },
         },
       ]);
       expect(nextActions).toContain('retry_with_solana_payment_route');
-      const rerouted = await quote(agent, cheap.listing, { n: 1 }, { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': `sol-${world.mode}-${Date.now()}` });
+      const rerouted = await quote(
+        agent,
+        cheap.listing,
+        { n: 1 },
+        { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': `sol-${world.mode}-${Date.now()}` },
+      );
       expect([rerouted.requirements.currency, cheap.requests.length]).toEqual(['SOL', 0]);
       await cheap.close();
     });
@@ -135,7 +247,14 @@ inEachMode('the edge', (world) => {
       const { market } = agent;
       const revoked = await market.apiKeys.create({ name: 'revoked', scopes: ['read'] });
       await market.apiKeys.revoke(revoked);
-      const answers = [await anyone('GET', '/me'), ...(await Promise.all([revoked.key, revoked.key_prefix, 'am_k_nonsense', ''].map((key) => anyone('GET', '/me', { authorization: `Bearer ${key}` }))))];
+      const answers = [
+        await anyone('GET', '/me'),
+        ...(await Promise.all(
+          [revoked.key, revoked.key_prefix, 'am_k_nonsense', ''].map((key) =>
+            anyone('GET', '/me', { authorization: `Bearer ${key}` }),
+          ),
+        )),
+      ];
       for (const answer of answers) {
         expectError(answer, 401, 'UNAUTHORIZED');
         expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer /);
@@ -148,16 +267,50 @@ inEachMode('the edge', (world) => {
       const answer = await callOnce(agent, shop.listing, { unpaid: true });
       expect(answer.status).toBe(402);
       expect(Object.keys(answer.json as object)).toEqual(['success', 'error', 'data']);
-      expect(answer.json).toMatchObject({ success: false, error: { code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry' } }, data: { payment: { relay_request_id: expect.any(String), requirements: { depositAddress: expect.any(String), amount: expect.any(String), currency: 'USDC', relayRequestId: expect.any(String), expiresAt: expect.any(String) } } } });
+      expect(answer.json).toMatchObject({
+        success: false,
+        error: { code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry' } },
+        data: {
+          payment: {
+            relay_request_id: expect.any(String),
+            requirements: {
+              depositAddress: expect.any(String),
+              amount: expect.any(String),
+              currency: 'USDC',
+              relayRequestId: expect.any(String),
+              expiresAt: expect.any(String),
+            },
+          },
+        },
+      });
       expect(answer.headers.get('cache-control')).toBe('no-store');
       expect(shop.requests).toEqual([]);
     });
 
     it('a key without the scope, and an account of the wrong side, without a word of what there is [spec: error.403 FORBIDDEN]', async () => {
-      const reader = agent.market.authorizedBy(`Bearer ${(await agent.market.apiKeys.create({ name: 'reader', scopes: ['read'] })).key}`);
-      expect(expectError(await reader.send('POST', '/api-keys', { body: { name: 'x', scopes: ['read'] } }), 403, 'FORBIDDEN', 'scope_missing')).toMatchObject({ details: { required_scope: 'write' }, recovery: { next_action: 'create_key_with_scope' } });
-      expectError(await seller.market.send('POST', `/gateway/${shop.listing.id}`, { body: {} }), 403, 'FORBIDDEN', 'own_listing');
-      expectError(await agent.market.send('PATCH', `/listings/${shop.listing.id}`, { body: { name: 'Mine now' } }), 403, 'FORBIDDEN', 'not_owner');
+      const reader = agent.market.authorizedBy(
+        `Bearer ${(await agent.market.apiKeys.create({ name: 'reader', scopes: ['read'] })).key}`,
+      );
+      expect(
+        expectError(
+          await reader.send('POST', '/api-keys', { body: { name: 'x', scopes: ['read'] } }),
+          403,
+          'FORBIDDEN',
+          'scope_missing',
+        ),
+      ).toMatchObject({ details: { required_scope: 'write' }, recovery: { next_action: 'create_key_with_scope' } });
+      expectError(
+        await seller.market.send('POST', `/gateway/${shop.listing.id}`, { body: {} }),
+        403,
+        'FORBIDDEN',
+        'own_listing',
+      );
+      expectError(
+        await agent.market.send('PATCH', `/listings/${shop.listing.id}`, { body: { name: 'Mine now' } }),
+        403,
+        'FORBIDDEN',
+        'not_owner',
+      );
     });
 
     it('what is not there, be it a resource or a path [spec: error.404 NOT_FOUND]', async () => {
@@ -165,40 +318,101 @@ inEachMode('the edge', (world) => {
       expectError(await agent.market.send('GET', `/receipts/${NOBODY}`), 404, 'NOT_FOUND', 'receipt_not_found');
       expectError(await agent.market.send('DELETE', `/api-keys/${NOBODY}`), 404, 'NOT_FOUND', 'api_key_not_found');
       expectError(await callOnce(agent, NOBODY, {}), 404, 'NOT_FOUND', 'listing_not_found');
-      for (const path of ['/nope', '/listings/a/b/c', '/', '/me/nothing']) expectError(await anyone('GET', path), 404, 'NOT_FOUND', 'route_not_found');
+      for (const path of ['/nope', '/listings/a/b/c', '/', '/me/nothing'])
+        expectError(await anyone('GET', path), 404, 'NOT_FOUND', 'route_not_found');
     });
 
     it('what is there already [spec: error.409 CONFLICT]', async () => {
       const again = stranger(world);
       const challenge = await again.challenge({ wallet_address: agent.wallet.address });
-      const answer = await again.send('POST', '/register', { body: { wallet_address: agent.wallet.address, nonce: challenge.nonce, signature: await agent.wallet.sign(challenge.message), pow_nonce: await solveProofOfWork(challenge.pow) } });
-      expect(expectError(answer, 409, 'CONFLICT', 'wallet_already_registered').recovery!.next_action).toBe('recover_key');
-      const first = await agent.market.send('POST', '/api-keys', { body: { name: 'one', scopes: ['read'] }, headers: { 'Idempotency-Key': 'edge-409' } });
+      const answer = await again.send('POST', '/register', {
+        body: {
+          wallet_address: agent.wallet.address,
+          nonce: challenge.nonce,
+          signature: await agent.wallet.sign(challenge.message),
+          pow_nonce: await solveProofOfWork(challenge.pow),
+        },
+      });
+      expect(expectError(answer, 409, 'CONFLICT', 'wallet_already_registered').recovery!.next_action).toBe(
+        'recover_key',
+      );
+      const first = await agent.market.send('POST', '/api-keys', {
+        body: { name: 'one', scopes: ['read'] },
+        headers: { 'Idempotency-Key': 'edge-409' },
+      });
       expect(first.status).toBe(201);
-      expectError(await agent.market.send('POST', '/api-keys', { body: { name: 'two', scopes: ['read'] }, headers: { 'Idempotency-Key': 'edge-409' } }), 409, 'CONFLICT', 'idempotency_key_reused');
+      expectError(
+        await agent.market.send('POST', '/api-keys', {
+          body: { name: 'two', scopes: ['read'] },
+          headers: { 'Idempotency-Key': 'edge-409' },
+        }),
+        409,
+        'CONFLICT',
+        'idempotency_key_reused',
+      );
     });
 
-    it.each(RETIRED)('%s with the way to the direct gateway, to any method, whatever is sent [spec: error.410]', async (path) => {
-      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-        for (const client of [stranger(world), agent.market]) {
-          const answer = await client.send(method, path, method === 'POST' ? { rawBody: '{"amount":', headers: { 'content-type': 'text/odd' } } : {});
-          expectError(answer, 410, 'GONE', 'setup_retired');
-          expect(answer.json).toMatchObject({ error: { details: { replacement: 'POST /gateway/{listingId}' }, recovery: { next_action: 'use_direct_gateway' } } });
-          expect([answer.headers.get('deprecation'), answer.headers.get('sunset'), answer.headers.get('link')]).toEqual(['@1793491200', 'Sun, 01 Nov 2026 00:00:00 GMT', expect.stringMatching(/^<http.*\/docs>; rel="deprecation"/)]);
+    it.each(RETIRED)(
+      '%s with the way to the direct gateway, to any method, whatever is sent [spec: error.410]',
+      async (path) => {
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+          for (const client of [stranger(world), agent.market]) {
+            const answer = await client.send(
+              method,
+              path,
+              method === 'POST' ? { rawBody: '{"amount":', headers: { 'content-type': 'text/odd' } } : {},
+            );
+            expectError(answer, 410, 'GONE', 'setup_retired');
+            expect(answer.json).toMatchObject({
+              error: {
+                details: { replacement: 'POST /gateway/{listingId}' },
+                recovery: { next_action: 'use_direct_gateway' },
+              },
+            });
+            expect([
+              answer.headers.get('deprecation'),
+              answer.headers.get('sunset'),
+              answer.headers.get('link'),
+            ]).toEqual([
+              '@1793491200',
+              'Sun, 01 Nov 2026 00:00:00 GMT',
+              expect.stringMatching(/^<http.*\/docs>; rel="deprecation"/),
+            ]);
+          }
         }
-      }
-    });
+      },
+    );
 
     it('nothing while a payment is being confirmed: it says when to come again [spec: error.202]', async () => {
       const relayRequestId = await payFor(agent, shop.listing, { pending: true }, 'pending');
       const answer = await callOnce(agent, shop.listing, { pending: true }, withRelayId(relayRequestId));
-      expect([answer.status, answer.json]).toEqual([202, { success: true, data: { status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: expect.any(Number), reason: 'payment_not_final' } }]);
+      expect([answer.status, answer.json]).toEqual([
+        202,
+        {
+          success: true,
+          data: {
+            status: 'pending',
+            relay_request_id: relayRequestId,
+            retry_after_seconds: expect.any(Number),
+            reason: 'payment_not_final',
+          },
+        },
+      ]);
       const { retry_after_seconds: seconds } = bodyOf(answer).data as { retry_after_seconds: number };
-      expect([Number.isInteger(seconds), seconds > 0, answer.headers.get('retry-after')]).toEqual([true, true, String(seconds)]);
+      expect([Number.isInteger(seconds), seconds > 0, answer.headers.get('retry-after')]).toEqual([
+        true,
+        true,
+        String(seconds),
+      ]);
     });
 
     it('a method that a path does not have, and names those it has', async () => {
-      for (const [method, path, allow] of [['POST', '/health', 'GET, HEAD'], ['DELETE', '/listings', 'GET, HEAD, POST'], ['PUT', '/me', 'GET, HEAD'], ['GET', '/register', 'POST']] as const) {
+      for (const [method, path, allow] of [
+        ['POST', '/health', 'GET, HEAD'],
+        ['DELETE', '/listings', 'GET, HEAD, POST'],
+        ['PUT', '/me', 'GET, HEAD'],
+        ['GET', '/register', 'POST'],
+      ] as const) {
         const answer = await agent.market.send(method, path);
         expectError(answer, 405, 'METHOD_NOT_ALLOWED', 'method_not_allowed');
         expect(answer.headers.get('allow')).toBe(allow);
@@ -206,30 +420,72 @@ inEachMode('the edge', (world) => {
     });
 
     it('bodies that are too large, or not JSON, or packed', async () => {
-      const send = (rawBody: string, headers: Record<string, string>) => stranger(world).send('POST', '/auth/challenge', { rawBody, headers });
-      expectError(await send(JSON.stringify({ wallet_address: 'x'.repeat(300_000) }), { 'content-type': 'application/json' }), 413, 'PAYLOAD_TOO_LARGE', 'body_too_large');
-      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1']) expectError(await send('{}', { 'content-type': type }), 415, 'UNSUPPORTED_MEDIA_TYPE', 'json_required');
-      expectError(await send('{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' }), 415, 'UNSUPPORTED_MEDIA_TYPE', 'json_required');
+      const send = (rawBody: string, headers: Record<string, string>) =>
+        stranger(world).send('POST', '/auth/challenge', { rawBody, headers });
+      expectError(
+        await send(JSON.stringify({ wallet_address: 'x'.repeat(300_000) }), { 'content-type': 'application/json' }),
+        413,
+        'PAYLOAD_TOO_LARGE',
+        'body_too_large',
+      );
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=latin1'])
+        expectError(await send('{}', { 'content-type': type }), 415, 'UNSUPPORTED_MEDIA_TYPE', 'json_required');
+      expectError(
+        await send('{}', { 'content-type': 'application/json', 'content-encoding': 'gzip' }),
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+        'json_required',
+      );
     });
   });
 
   describe('sends headers', () => {
     it('that name the request, as it was named or anew, on every answer', async () => {
-      for (const [method, path] of [['GET', '/health'], ['GET', '/me'], ['GET', '/nope'], ['POST', '/wallet/deposit'], ['OPTIONS', '/me'], ['DELETE', '/health']] as const) {
+      for (const [method, path] of [
+        ['GET', '/health'],
+        ['GET', '/me'],
+        ['GET', '/nope'],
+        ['POST', '/wallet/deposit'],
+        ['OPTIONS', '/me'],
+        ['DELETE', '/health'],
+      ] as const) {
         expect((await anyone(method, path, { 'x-request-id': 'mine-1' })).headers.get('x-request-id')).toBe('mine-1');
-        for (const odd of ['two words', 'x'.repeat(129), 'näh']) expect((await sendRaw(world.baseUrl, method, `/api/v1${path}`, { 'x-request-id': Buffer.from(odd).toString('latin1') })).headers['x-request-id']).toMatch(UUID);
+        for (const odd of ['two words', 'x'.repeat(129), 'näh'])
+          expect(
+            (
+              await sendRaw(world.baseUrl, method, `/api/v1${path}`, {
+                'x-request-id': Buffer.from(odd).toString('latin1'),
+              })
+            ).headers['x-request-id'],
+          ).toMatch(UUID);
       }
     });
 
     it('that carry a trace on', async () => {
-      const answer = await anyone('GET', '/health', { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' });
-      expect(answer.headers.get('traceparent')).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$/);
+      const answer = await anyone('GET', '/health', {
+        traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
+      });
+      expect(answer.headers.get('traceparent')).toMatch(
+        /^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)[0-9a-f]{16}-01$/,
+      );
     });
 
     it('that let nobody keep what a key has shown', async () => {
-      for (const path of ['/me', '/api-keys', '/receipts', '/ledger', '/gateway-requests', `/listings/${shop.listing.id}`]) {
+      for (const path of [
+        '/me',
+        '/api-keys',
+        '/receipts',
+        '/ledger',
+        '/gateway-requests',
+        `/listings/${shop.listing.id}`,
+      ]) {
         const { headers, status } = await agent.market.send('GET', path);
-        expect([path, status, headers.get('cache-control'), headers.get('etag')]).toEqual([path, 200, 'no-store', null]);
+        expect([path, status, headers.get('cache-control'), headers.get('etag')]).toEqual([
+          path,
+          200,
+          'no-store',
+          null,
+        ]);
         expect(headers.get('vary')).toContain('Authorization');
       }
     });
@@ -237,35 +493,68 @@ inEachMode('the edge', (world) => {
     it('by which strangers know whether what is public has changed, on every public read', async () => {
       // Health is of the moment, and an offer is made for whoever asks.
       const neverTheSame = ['GET /health', 'GET /x402/{listingId}'];
-      const open = document.operations.filter(({ name, method, 'x-access': access }) => method === 'get' && (access as { credential: string }).credential !== 'required' && !neverTheSame.includes(name));
+      const open = document.operations.filter(
+        ({ name, method, 'x-access': access }) =>
+          method === 'get' &&
+          (access as { credential: string }).credential !== 'required' &&
+          !neverTheSame.includes(name),
+      );
       expect(open.length).toBeGreaterThanOrEqual(7);
       for (const { path, name, responses } of open) {
         expect([name, Object.keys(responses)]).toEqual([name, expect.arrayContaining(['200', '304'])]);
-        const concrete = path.replace('/api/v1', '').replace('{listingId}', shop.listing.slug).replace('{agentId}', seller.id);
+        const concrete = path
+          .replace('/api/v1', '')
+          .replace('{listingId}', shop.listing.slug)
+          .replace('{agentId}', seller.id);
         const first = await anyone('GET', concrete);
         const etag = first.headers.get('etag')!;
-        expect([name, first.status, first.headers.get('cache-control'), etag]).toEqual([name, 200, 'no-cache', expect.stringMatching(/^W\/"[^"]+"$/)]);
+        expect([name, first.status, first.headers.get('cache-control'), etag]).toEqual([
+          name,
+          200,
+          'no-cache',
+          expect.stringMatching(/^W\/"[^"]+"$/),
+        ]);
         const again = await anyone('GET', concrete, { 'if-none-match': etag });
         expect([name, again.status, again.text, again.headers.get('etag')]).toEqual([name, 304, '', etag]);
         expect((await anyone('GET', concrete, { 'if-none-match': 'W/"other"' })).status).toBe(200);
       }
       const before = (await anyone('GET', `/listings/${shop.listing.id}`)).headers.get('etag')!;
-      await seller.market.listings.update(shop.listing, { description: 'Answers what it is asked, and says so in other words.' });
+      await seller.market.listings.update(shop.listing, {
+        description: 'Answers what it is asked, and says so in other words.',
+      });
       expect((await anyone('GET', `/listings/${shop.listing.id}`, { 'if-none-match': before })).status).toBe(200);
     });
 
     it('that lead to the neighbouring pages with the same filters', async () => {
       const link = (await anyone('GET', '/listings?limit=1&sort=price_low&page=1')).headers.get('link')!;
-      const links = Object.fromEntries(link.split(', ').map((entry) => [/rel="(\w+)"/.exec(entry)![1], /<(.*)>/.exec(entry)![1]!]));
+      const links = Object.fromEntries(
+        link.split(', ').map((entry) => [/rel="(\w+)"/.exec(entry)![1], /<(.*)>/.exec(entry)![1]!]),
+      );
       expect(links.first).toMatch(/\/api\/v1\/listings\?limit=1&sort=price_low&page=1$/);
       expect(Object.keys(links)).toEqual(expect.arrayContaining(['first', 'last']));
-      for (const path of ['/receipts', '/ledger', '/gateway-requests']) expect((await agent.market.send('GET', path)).headers.get('link')).toMatch(/rel="first".*rel="last"/);
+      for (const path of ['/receipts', '/ledger', '/gateway-requests'])
+        expect((await agent.market.send('GET', path)).headers.get('link')).toMatch(/rel="first".*rel="last"/);
     });
 
     it('to HEAD as to GET, without the body', async () => {
-      for (const path of ['/health', '/categories', '/listings', '/recovery-actions', `/listings/${shop.listing.slug}`]) {
-        const [get, head] = [await sendRaw(world.baseUrl, 'GET', `/api/v1${path}`), await sendRaw(world.baseUrl, 'HEAD', `/api/v1${path}`)];
-        expect([path, head.status, head.text, head.headers['content-type'], head.headers.etag]).toEqual([path, 200, '', get.headers['content-type'], get.headers.etag]);
+      for (const path of [
+        '/health',
+        '/categories',
+        '/listings',
+        '/recovery-actions',
+        `/listings/${shop.listing.slug}`,
+      ]) {
+        const [get, head] = [
+          await sendRaw(world.baseUrl, 'GET', `/api/v1${path}`),
+          await sendRaw(world.baseUrl, 'HEAD', `/api/v1${path}`),
+        ];
+        expect([path, head.status, head.text, head.headers['content-type'], head.headers.etag]).toEqual([
+          path,
+          200,
+          '',
+          get.headers['content-type'],
+          get.headers.etag,
+        ]);
       }
       expect((await sendRaw(world.baseUrl, 'HEAD', '/api/v1/me')).status).toBe(401);
     });
@@ -274,16 +563,51 @@ inEachMode('the edge', (world) => {
       const origin = 'https://app.example';
       for (const path of ['/health', '/me', '/nope', '/listings']) {
         const { headers } = await anyone('GET', path, { origin });
-        expect([headers.get('access-control-allow-origin'), headers.get('access-control-allow-credentials')]).toEqual(['*', null]);
+        expect([headers.get('access-control-allow-origin'), headers.get('access-control-allow-credentials')]).toEqual([
+          '*',
+          null,
+        ]);
         const exposed = headers.get('access-control-expose-headers')!.split(', ');
-        for (const name of ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'WWW-Authenticate', 'Payment-Receipt', 'RateLimit', 'RateLimit-Policy', 'Retry-After', 'Link', 'X-Request-Id']) expect(exposed).toContain(name);
+        for (const name of [
+          'PAYMENT-REQUIRED',
+          'PAYMENT-RESPONSE',
+          'WWW-Authenticate',
+          'Payment-Receipt',
+          'RateLimit',
+          'RateLimit-Policy',
+          'Retry-After',
+          'Link',
+          'X-Request-Id',
+        ])
+          expect(exposed).toContain(name);
       }
-      const preflight = await anyone('OPTIONS', `/gateway/${shop.listing.id}`, { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,payment-signature' });
+      const preflight = await anyone('OPTIONS', `/gateway/${shop.listing.id}`, {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization,payment-signature',
+      });
       expect([preflight.status, preflight.text, preflight.headers.get('allow')]).toEqual([204, '', 'POST, OPTIONS']);
       expect(preflight.headers.get('access-control-allow-methods')).toContain('POST');
       const allowed = preflight.headers.get('access-control-allow-headers')!.toLowerCase().split(', ');
-      for (const name of ['payment-signature', 'payment-authorization', 'authorization', 'idempotency-key', 'x-market-relay-request-id', 'x-market-origin-currency', 'x-market-origin-chain-id', 'x-market-origin-wallet-id', 'traceparent', 'access-control-expose-headers', 'content-type']) expect(allowed).toContain(name);
-      expectError(await anyone('OPTIONS', '/nope', { origin, 'access-control-request-method': 'GET' }), 404, 'NOT_FOUND');
+      for (const name of [
+        'payment-signature',
+        'payment-authorization',
+        'authorization',
+        'idempotency-key',
+        'x-market-relay-request-id',
+        'x-market-origin-currency',
+        'x-market-origin-chain-id',
+        'x-market-origin-wallet-id',
+        'traceparent',
+        'access-control-expose-headers',
+        'content-type',
+      ])
+        expect(allowed).toContain(name);
+      expectError(
+        await anyone('OPTIONS', '/nope', { origin, 'access-control-request-method': 'GET' }),
+        404,
+        'NOT_FOUND',
+      );
     });
 
     it('that name no server, no framework and no version of them', async () => {
@@ -310,24 +634,89 @@ inEachMode('the edge', (world) => {
   });
 
   it('opens a guarded path to a stranger under no other spelling of it', async () => {
-    const guarded = ['/me', '/api-keys', '/receipts', '/ledger', '/gateway-requests', `/listings/${shop.listing.id}/endpoint`, `/receipts/${NOBODY}`];
+    const guarded = [
+      '/me',
+      '/api-keys',
+      '/receipts',
+      '/ledger',
+      '/gateway-requests',
+      `/listings/${shop.listing.id}/endpoint`,
+      `/receipts/${NOBODY}`,
+    ];
     const spellings = (path: string): string[] => {
       const [, first = '', ...rest] = path.split('/');
       const tail = rest.length > 0 ? `/${rest.join('/')}` : '';
       const encoded = [...first].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
       return [
-        ...['', '/', '//', '/.', '/..', '/%2e', '/%2e%2e/', ';', ';a=b', '%20', '%00', '%09', '.', '.json', '?', '?a=b', '#x', '%2f', '\\', '%5c', '/*', '%ff', '/%2f'].map((end) => `/api/v1${path}${end}`),
-        ...['//api/v1', '/api//v1', '/api/v1/', '/api/./v1', '/api/v1/.', '/api/x/../v1', '/api/v1/x/..', '/API/v1', '/api/V1', '/api%2fv1', '/%61pi/v1', '/api/%76%31', '/api/v1/%2e', '/api/v1;x', '\\api\\v1', 'http://other.example/api/v1', '/api/v1/%2e%2e/v1', '/.//api/v1'].map((start) => `${start}${path}`),
-        ...[encoded, first.toUpperCase(), first.replace(/^./, (letter) => letter.toUpperCase()), `%25${encoded.slice(1)}`, `${first}%00`].map((name) => `/api/v1/${name}${tail}`),
+        ...[
+          '',
+          '/',
+          '//',
+          '/.',
+          '/..',
+          '/%2e',
+          '/%2e%2e/',
+          ';',
+          ';a=b',
+          '%20',
+          '%00',
+          '%09',
+          '.',
+          '.json',
+          '?',
+          '?a=b',
+          '#x',
+          '%2f',
+          '\\',
+          '%5c',
+          '/*',
+          '%ff',
+          '/%2f',
+        ].map((end) => `/api/v1${path}${end}`),
+        ...[
+          '//api/v1',
+          '/api//v1',
+          '/api/v1/',
+          '/api/./v1',
+          '/api/v1/.',
+          '/api/x/../v1',
+          '/api/v1/x/..',
+          '/API/v1',
+          '/api/V1',
+          '/api%2fv1',
+          '/%61pi/v1',
+          '/api/%76%31',
+          '/api/v1/%2e',
+          '/api/v1;x',
+          '\\api\\v1',
+          'http://other.example/api/v1',
+          '/api/v1/%2e%2e/v1',
+          '/.//api/v1',
+        ].map((start) => `${start}${path}`),
+        ...[
+          encoded,
+          first.toUpperCase(),
+          first.replace(/^./, (letter) => letter.toUpperCase()),
+          `%25${encoded.slice(1)}`,
+          `${first}%00`,
+        ].map((name) => `/api/v1/${name}${tail}`),
       ];
     };
-    const methods: Record<string, string>[] = [{}, { 'x-http-method-override': 'POST' }, { 'x-method-override': 'DELETE', 'x-original-url': '/api/v1/health', 'x-rewrite-url': '/api/v1/health' }];
+    const methods: Record<string, string>[] = [
+      {},
+      { 'x-http-method-override': 'POST' },
+      { 'x-method-override': 'DELETE', 'x-original-url': '/api/v1/health', 'x-rewrite-url': '/api/v1/health' },
+    ];
     let asked = 0;
     for (const path of guarded) {
       for (const spelling of spellings(path)) {
         const { status, text } = await sendRaw(world.baseUrl, 'GET', spelling, methods[asked % methods.length]);
         asked += 1;
-        expect([spelling, [400, 401, 404, 405].includes(status), text.includes('"success":false')]).toEqual([spelling, true, true]);
+        expect([spelling, [400, 401, 404, 405].includes(status), text.includes('"success":false')]).toEqual([
+          spelling,
+          true,
+          true,
+        ]);
       }
     }
     expect(asked).toBeGreaterThan(300);
@@ -336,6 +725,7 @@ inEachMode('the edge', (world) => {
   it('is reached by a spelling of the same path with a key, or not at all', async () => {
     const authorization = agent.registration.authorization_header;
     expect((await sendRaw(world.baseUrl, 'GET', '/api/v1/%6d%65', { authorization })).status).toBe(200);
-    for (const path of ['/api/v1/me/', '/api/v1//me', '/api/v1/ME', '/api/v1/me/.', '/api/v1/x/../me']) expect((await sendRaw(world.baseUrl, 'GET', path, { authorization })).status).toBe(404);
+    for (const path of ['/api/v1/me/', '/api/v1//me', '/api/v1/ME', '/api/v1/me/.', '/api/v1/x/../me'])
+      expect((await sendRaw(world.baseUrl, 'GET', path, { authorization })).status).toBe(404);
   });
 });

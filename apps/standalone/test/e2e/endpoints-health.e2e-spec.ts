@@ -6,7 +6,12 @@ import { listServer, openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
 /** Two processes of the gateway where there can be two; a day of failing takes two seconds. */
-const SETTINGS = { GATEWAY_FAILING_AFTER: '3', GATEWAY_PROBE_INTERVAL_MS: '1000', CATALOG_FAILING_GRACE_SECONDS: '2', CATALOG_SWEEP_INTERVAL_MS: '100' };
+const SETTINGS = {
+  GATEWAY_FAILING_AFTER: '3',
+  GATEWAY_PROBE_INTERVAL_MS: '1000',
+  CATALOG_FAILING_GRACE_SECONDS: '2',
+  CATALOG_SWEEP_INTERVAL_MS: '100',
+};
 
 inEachMode('the health of an endpoint', ({ mode }) => {
   let marketplace: RunningMarketplace;
@@ -18,7 +23,11 @@ inEachMode('the health of an endpoint', ({ mode }) => {
 
   beforeAll(async () => {
     marketplace = await startMarketplace({ mode, env: SETTINGS, replicas: { gateway: 2 } });
-    [seller, buyer, other] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace), registerAgent(marketplace)]);
+    [seller, buyer, other] = await Promise.all([
+      registerAgent(marketplace),
+      registerAgent(marketplace),
+      registerAgent(marketplace),
+    ]);
   }, 120_000);
   beforeEach(async () => {
     works = true;
@@ -38,7 +47,10 @@ inEachMode('the health of an endpoint', ({ mode }) => {
   const calls = (): number => shop.requests.filter(({ call }) => call.event === 'gateway.call').length;
   /** The listing as anyone sees it, also without a key. */
   const look = async (): Promise<[number, unknown, unknown]> => {
-    const { status, json } = await new Marketplace({ baseUrl: marketplace.baseUrl }).send('GET', `/listings/${shop.listing.id}`);
+    const { status, json } = await new Marketplace({ baseUrl: marketplace.baseUrl }).send(
+      'GET',
+      `/listings/${shop.listing.id}`,
+    );
     const { data } = json as { data?: { status: string; endpoint_status: string } };
     return [status, data?.status, data?.endpoint_status];
   };
@@ -48,13 +60,22 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     await first();
     expect(await health()).toEqual(['active', 0]);
     works = false;
-    for (const [deliver, expected] of [[failing, ['active', 1]], [failing, ['active', 1]], [another, ['active', 2]], [third, ['failing', 3]]] as const) {
+    for (const [deliver, expected] of [
+      [failing, ['active', 1]],
+      [failing, ['active', 1]],
+      [another, ['active', 2]],
+      [third, ['failing', 3]],
+    ] as const) {
       expect(resultOf(await deliver()).billable).toBe(false);
       expect(await health()).toEqual(expected);
     }
     await eventually(async () => {
       const refused = await callOnce(buyer, shop.listing, { n: 5 });
-      expect([refused.status, bodyOf(refused).error?.details, bodyOf(refused).data]).toEqual([400, { reason: 'endpoint_unavailable', endpoint_status: 'failing' }, undefined]);
+      expect([refused.status, bodyOf(refused).error?.details, bodyOf(refused).data]).toEqual([
+        400,
+        { reason: 'endpoint_unavailable', endpoint_status: 'failing' },
+        undefined,
+      ]);
     });
     const before = calls();
     const postponed = await eventually(async () => {
@@ -84,8 +105,12 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     const port = await freePort();
     shop.listing.id = (await listServer(seller, `http://127.0.0.1:${port}/`)).id;
     await eventually(async () => expect(await look()).toEqual([200, 'active', 'failing']));
-    await eventually(async () => expect(reasonOf(await callOnce(buyer, shop.listing, { n: 1 }))).toBe('endpoint_unavailable'));
-    const server = createServer((_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}')).listen(port, '127.0.0.1');
+    await eventually(async () =>
+      expect(reasonOf(await callOnce(buyer, shop.listing, { n: 1 }))).toBe('endpoint_unavailable'),
+    );
+    const server = createServer(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"ok":true}'),
+    ).listen(port, '127.0.0.1');
     await eventually(async () => expect(await look()).toEqual([200, 'active', 'active']));
     await eventually(async () => expect(resultOf(await (await buy(1))()).billable).toBe(true));
     server.closeAllConnections();
@@ -99,7 +124,9 @@ inEachMode('the health of an endpoint', ({ mode }) => {
     await eventually(async () => expect(await look()).toEqual([200, 'active', 'failing']));
     await eventually(async () => expect((await look())[0]).toBe(404), { withinMs: 15_000 });
     expect((await seller.market.listings.get(shop.listing)).status).toBe('suspended');
-    await eventually(async () => expect(reasonOf(await callOnce(buyer, shop.listing, { n: 2 }))).toBe('listing_not_found'));
+    await eventually(async () =>
+      expect(reasonOf(await callOnce(buyer, shop.listing, { n: 2 }))).toBe('listing_not_found'),
+    );
     expect([(await failing()).status, reasonOf(await failing())]).toEqual([409, 'listing_unavailable']);
 
     // Its owner's word is not enough, nor is a failing test.
@@ -117,7 +144,9 @@ inEachMode('the health of an endpoint', ({ mode }) => {
   it('is judged by no call that found it paused or busy', async () => {
     const paid = await buy(1);
     await seller.market.endpoint.update(shop.listing, { status: 'paused' });
-    await eventually(async () => expect([(await paid()).status, reasonOf(await paid())]).toEqual([503, 'delivery_postponed']));
+    await eventually(async () =>
+      expect([(await paid()).status, reasonOf(await paid())]).toEqual([503, 'delivery_postponed']),
+    );
     await seller.market.endpoint.update(shop.listing, { status: 'active', limits: { requests_per_minute: 1 } });
     await eventually(async () => expect((await paid()).status).toBe(200));
     const next = await buy(2);

@@ -26,7 +26,9 @@ inEachMode('a private endpoint', (world) => {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         seen.push({ headers: request.headers, rawBody: Buffer.concat(chunks).toString() });
-        response.writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'tracking=1', 'x-seller': 'header' }).end('{"ok":true}');
+        response
+          .writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'tracking=1', 'x-seller': 'header' })
+          .end('{"ok":true}');
       });
     });
     listing = await listServer(seller, server.url);
@@ -53,7 +55,12 @@ inEachMode('a private endpoint', (world) => {
     it('gets the bytes of the buyer, signed so that a stock library verifies them, and nothing else of the buyer [spec: gateway-rule.4, events.signed-request]', async () => {
       const body = '{ "b":2,\r\n\t"a":1.0, "text":"\\u0041/\\/ €" }';
       const relayRequestId = await payFor(buyer, listing, body);
-      const answer = await callOnce(buyer, listing, body, { ...withRelayId(relayRequestId), cookie: 'session=of-the-buyer', 'x-secret-header': 'of-the-buyer', traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01` });
+      const answer = await callOnce(buyer, listing, body, {
+        ...withRelayId(relayRequestId),
+        cookie: 'session=of-the-buyer',
+        'x-secret-header': 'of-the-buyer',
+        traceparent: `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`,
+      });
       expect(answer.status).toBe(200);
       const [call] = seen;
       expect(call!.rawBody).toBe(body);
@@ -79,7 +86,9 @@ inEachMode('a private endpoint', (world) => {
     });
 
     it('gets the header its owner set, which nobody can read again', async () => {
-      const endpoint = await seller.market.endpoint.update(listing, { auth_header: { name: 'X-Api-Token', value: 'the-sellers-token' } });
+      const endpoint = await seller.market.endpoint.update(listing, {
+        auth_header: { name: 'X-Api-Token', value: 'the-sellers-token' },
+      });
       expect(endpoint).toMatchObject({ auth_header_name: 'X-Api-Token', has_auth_header: true });
       expect(JSON.stringify(endpoint)).not.toContain('the-sellers-token');
       await eventually(async () => {
@@ -97,7 +106,9 @@ inEachMode('a private endpoint', (world) => {
 
   it('may give the largest answer there is, also where every byte of it is escaped on the way', async () => {
     const text = '\\"'.repeat((4_194_304 - 2) / 2);
-    const large = await rogueServer((_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(`"${text}"`));
+    const large = await rogueServer(
+      (_request, response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(`"${text}"`),
+    );
     const own = await listServer(seller, large.url);
     await seller.market.endpoint.update(own, { limits: { max_response_bytes: 4_194_304 } });
     const relayRequestId = await payFor(buyer, own, { large: true });
@@ -107,7 +118,9 @@ inEachMode('a private endpoint', (world) => {
       expect(outcome.status).not.toBe(202);
       return outcome;
     });
-    expect([answer.status, (answer.json as { data: { seller_response: string } }).data.seller_response.length]).toEqual([200, text.length / 2]);
+    expect([answer.status, (answer.json as { data: { seller_response: string } }).data.seller_response.length]).toEqual(
+      [200, text.length / 2],
+    );
     await large.close();
   });
 
@@ -115,27 +128,65 @@ inEachMode('a private endpoint', (world) => {
     it('is not set at any address of its own', async () => {
       const { port } = new URL(world.baseUrl);
       for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0']) {
-        const answer = await seller.market.send('PUT', `/listings/${listing.id}/endpoint`, { body: { private_endpoint_url: `http://${host}:${port}/api/v1/gateway/${listing.id}` } });
-        expect(answer).toMatchObject({ status: 400, json: { error: { details: { reason: 'endpoint_url_refused', problem: 'own_host' } } } });
+        const answer = await seller.market.send('PUT', `/listings/${listing.id}/endpoint`, {
+          body: { private_endpoint_url: `http://${host}:${port}/api/v1/gateway/${listing.id}` },
+        });
+        expect(answer).toMatchObject({
+          status: 400,
+          json: { error: { details: { reason: 'endpoint_url_refused', problem: 'own_host' } } },
+        });
       }
     });
 
-    it('is called once, by whatever name it is reached: a request that was here before is turned away, another marketplace\'s is not', async () => {
-      const refused = { success: false, error: { code: 'FORBIDDEN', details: { reason: 'call_loops' }, recovery: { next_action: 'choose_another_listing' } } };
+    it("is called once, by whatever name it is reached: a request that was here before is turned away, another marketplace's is not", async () => {
+      const refused = {
+        success: false,
+        error: {
+          code: 'FORBIDDEN',
+          details: { reason: 'call_loops' },
+          recovery: { next_action: 'choose_another_listing' },
+        },
+      };
       const marks: IncomingHttpHeaders[string][] = [];
       const waysIn = (['/gateway', '/x402'] as const).map((way) => `${world.baseUrl}/api/v1${way}/${listing.id}`);
       const mirror = await rogueServer((request, response) => {
         marks.push(request.headers['x-market-hop']);
-        const headers = { 'x-market-hop': `elsewhere.example, ${String(request.headers['x-market-hop'])}`, authorization: `Bearer ${buyer.registration.api_key}` };
-        void Promise.all(waysIn.map(async (way) => (await fetch(way, { method: 'POST', body: '{}', headers })).json())).then((answers) => response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers)));
+        const headers = {
+          'x-market-hop': `elsewhere.example, ${String(request.headers['x-market-hop'])}`,
+          authorization: `Bearer ${buyer.registration.api_key}`,
+        };
+        void Promise.all(
+          waysIn.map(async (way) => (await fetch(way, { method: 'POST', body: '{}', headers })).json()),
+        ).then((answers) =>
+          response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers)),
+        );
       });
       const looping = await listServer(seller, mirror.url);
       const answer = await callOnce(buyer, looping, {}, withRelayId(await payFor(buyer, looping, {})));
-      expect((answer.json as { data: { seller_response: unknown } }).data.seller_response).toMatchObject([refused, refused]);
+      expect((answer.json as { data: { seller_response: unknown } }).data.seller_response).toMatchObject([
+        refused,
+        refused,
+      ]);
       expect(mirror.calls).toBe(1);
-      const statusWith = async (mark: string, way: string, method = 'POST'): Promise<number> => (await fetch(way, { method, headers: { 'content-type': 'application/json', 'x-market-hop': mark, authorization: `Bearer ${buyer.registration.api_key}` }, ...(method === 'POST' ? { body: '{}' } : {}) })).status;
-      for (const way of waysIn) expect([await statusWith('elsewhere.example', way), await statusWith(String(marks[0]), way)]).toEqual([402, 403]);
-      expect([await statusWith('1', waysIn[1]!, 'GET'), await statusWith(String(marks[0]), waysIn[1]!, 'GET')]).toEqual([402, 403]);
+      const statusWith = async (mark: string, way: string, method = 'POST'): Promise<number> =>
+        (
+          await fetch(way, {
+            method,
+            headers: {
+              'content-type': 'application/json',
+              'x-market-hop': mark,
+              authorization: `Bearer ${buyer.registration.api_key}`,
+            },
+            ...(method === 'POST' ? { body: '{}' } : {}),
+          })
+        ).status;
+      for (const way of waysIn)
+        expect([await statusWith('elsewhere.example', way), await statusWith(String(marks[0]), way)]).toEqual([
+          402, 403,
+        ]);
+      expect([await statusWith('1', waysIn[1]!, 'GET'), await statusWith(String(marks[0]), waysIn[1]!, 'GET')]).toEqual(
+        [402, 403],
+      );
       await mirror.close();
     });
   });
@@ -151,13 +202,28 @@ inEachMode('a private endpoint', (world) => {
         auth_header_name: null,
         has_auth_header: false,
         timeout_ms: 30_000,
-        limits: { max_request_bytes: 262_144, max_response_bytes: 1_048_576, max_concurrency: 32, requests_per_minute: null },
-        signature: { scheme: 'standard-webhooks-v1', key_id: expect.any(String), rotated_at: null, previous_secret_expires_at: null },
+        limits: {
+          max_request_bytes: 262_144,
+          max_response_bytes: 1_048_576,
+          max_concurrency: 32,
+          requests_per_minute: null,
+        },
+        signature: {
+          scheme: 'standard-webhooks-v1',
+          key_id: expect.any(String),
+          rotated_at: null,
+          previous_secret_expires_at: null,
+        },
         last_test: null,
         consecutive_failures: 0,
         updated_at: expect.any(String),
       });
-      const everywhere = JSON.stringify([endpoint, await seller.market.listings.get(own), await buyer.market.listings.get(own), await buyer.market.listings.search({ q: own.name })]);
+      const everywhere = JSON.stringify([
+        endpoint,
+        await seller.market.listings.get(own),
+        await buyer.market.listings.get(own),
+        await buyer.market.listings.search({ q: own.name }),
+      ]);
       expect(everywhere).not.toMatch(/secret-path|hidden|whsec_/);
     });
 
@@ -168,9 +234,15 @@ inEachMode('a private endpoint', (world) => {
         () => buyer.market.endpoint.test(listing),
         () => buyer.market.endpoint.rotateSecret(listing),
       ]) {
-        await expect(request()).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND', details: { reason: 'endpoint_not_found' } });
+        await expect(request()).rejects.toMatchObject({
+          status: 404,
+          code: 'NOT_FOUND',
+          details: { reason: 'endpoint_not_found' },
+        });
       }
-      await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({ status: 404 });
+      await expect(seller.market.endpoint.get('01995bad-5c00-7000-8000-00000000dead')).rejects.toMatchObject({
+        status: 404,
+      });
       expect(await sell({ still: 'open' })).toMatchObject({ billable: true });
     });
 
@@ -178,16 +250,43 @@ inEachMode('a private endpoint', (world) => {
       const own = await listServer(seller, server.url);
       const before = await seller.market.endpoint.get(own);
       const changed = { ...before, updated_at: expect.any(String) };
-      const put = async (change: object) => (await seller.market.send('PUT', `/listings/${own.id}/endpoint`, { body: change })).json;
-      expect(await put({ private_endpoint_url: server.url.replace('/call', '/elsewhere') })).toEqual({ success: true, data: changed });
-      expect(await put({ auth_header: { name: 'X-Token', value: 'v' } })).toEqual({ success: true, data: Object.assign(changed, { auth_header_name: 'X-Token', has_auth_header: true }) });
-      expect(await put({ timeout_ms: 1_000 })).toEqual({ success: true, data: Object.assign(changed, { timeout_ms: 1_000 }) });
-      expect(await put({ timeout_ms: 120_000 })).toEqual({ success: true, data: Object.assign(changed, { timeout_ms: 120_000 }) });
-      const limits = { max_request_bytes: 1_048_576, max_response_bytes: 4_194_304, max_concurrency: 256, requests_per_minute: 60_000 };
+      const put = async (change: object) =>
+        (await seller.market.send('PUT', `/listings/${own.id}/endpoint`, { body: change })).json;
+      expect(await put({ private_endpoint_url: server.url.replace('/call', '/elsewhere') })).toEqual({
+        success: true,
+        data: changed,
+      });
+      expect(await put({ auth_header: { name: 'X-Token', value: 'v' } })).toEqual({
+        success: true,
+        data: Object.assign(changed, { auth_header_name: 'X-Token', has_auth_header: true }),
+      });
+      expect(await put({ timeout_ms: 1_000 })).toEqual({
+        success: true,
+        data: Object.assign(changed, { timeout_ms: 1_000 }),
+      });
+      expect(await put({ timeout_ms: 120_000 })).toEqual({
+        success: true,
+        data: Object.assign(changed, { timeout_ms: 120_000 }),
+      });
+      const limits = {
+        max_request_bytes: 1_048_576,
+        max_response_bytes: 4_194_304,
+        max_concurrency: 256,
+        requests_per_minute: 60_000,
+      };
       expect(await put({ limits })).toEqual({ success: true, data: Object.assign(changed, { limits }) });
-      expect(await put({ limits: { requests_per_minute: null } })).toEqual({ success: true, data: Object.assign(changed, { limits: { ...limits, requests_per_minute: null } }) });
-      expect(await put({ status: 'paused' })).toEqual({ success: true, data: Object.assign(changed, { status: 'paused' }) });
-      expect(await put({ status: 'active', auth_header: null })).toEqual({ success: true, data: Object.assign(changed, { status: 'unverified', auth_header_name: null, has_auth_header: false }) });
+      expect(await put({ limits: { requests_per_minute: null } })).toEqual({
+        success: true,
+        data: Object.assign(changed, { limits: { ...limits, requests_per_minute: null } }),
+      });
+      expect(await put({ status: 'paused' })).toEqual({
+        success: true,
+        data: Object.assign(changed, { status: 'paused' }),
+      });
+      expect(await put({ status: 'active', auth_header: null })).toEqual({
+        success: true,
+        data: Object.assign(changed, { status: 'unverified', auth_header_name: null, has_auth_header: false }),
+      });
       expect(await seller.market.endpoint.get(own)).toEqual(changed);
     });
 
@@ -217,11 +316,24 @@ inEachMode('a private endpoint', (world) => {
     it('is called signed, and becomes active by passing [spec: POST /listings/{id}/endpoint/test, events.signed-request]', async () => {
       const own = await listServer(seller, server.url);
       const test = await seller.market.endpoint.test(own);
-      expect(test).toEqual({ success: true, seller_status_code: 200, latency_ms: expect.any(Number), request_id: expect.any(String), checks: expect.any(Array), seller_response: { ok: true } });
+      expect(test).toEqual({
+        success: true,
+        seller_status_code: 200,
+        latency_ms: expect.any(Number),
+        request_id: expect.any(String),
+        checks: expect.any(Array),
+        seller_response: { ok: true },
+      });
       expect(test.checks.every(({ ok }) => ok)).toBe(true);
-      expect(seen[0]!.headers).toMatchObject({ 'x-market-event': 'endpoint.test', 'x-market-request-id': test.request_id });
+      expect(seen[0]!.headers).toMatchObject({
+        'x-market-event': 'endpoint.test',
+        'x-market-request-id': test.request_id,
+      });
       expect(verifies(seen[0]!, own.gateway_signing_secret!)).toBe(true);
-      expect(await seller.market.endpoint.get(own)).toMatchObject({ status: 'active', last_test: { ok: true, status_code: 200 } });
+      expect(await seller.market.endpoint.get(own)).toMatchObject({
+        status: 'active',
+        last_test: { ok: true, status_code: 200 },
+      });
     });
 
     it('says what failed without telling more of the network than that', async () => {
@@ -235,7 +347,9 @@ inEachMode('a private endpoint', (world) => {
 
     it('is tested ten times a minute at most', async () => {
       const own = await listServer(seller, server.url);
-      const answers = await Promise.all(Array.from({ length: 12 }, () => seller.market.send('POST', `/listings/${own.id}/endpoint/test`)));
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, () => seller.market.send('POST', `/listings/${own.id}/endpoint/test`)),
+      );
       expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(10).fill(200), 429, 429]);
       const late = answers.find(({ status }) => status === 429)!;
       expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -246,15 +360,26 @@ inEachMode('a private endpoint', (world) => {
     it('signs with both while they overlap, and shows the new one once [spec: POST /listings/{id}/endpoint/rotate-secret]', async () => {
       const own = await listServer(seller, server.url);
       const rotated = await seller.market.endpoint.rotateSecret(own, { overlapSeconds: 60 });
-      expect(rotated).toEqual({ gateway_signing_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/), key_id: expect.any(String), previous_key_id: expect.any(String), previous_secret_expires_at: expect.stringMatching(/Z$/) });
+      expect(rotated).toEqual({
+        gateway_signing_secret: expect.stringMatching(/^whsec_[A-Za-z0-9+/]{43}=$/),
+        key_id: expect.any(String),
+        previous_key_id: expect.any(String),
+        previous_secret_expires_at: expect.stringMatching(/Z$/),
+      });
       expect(JSON.stringify(await seller.market.endpoint.get(own))).not.toContain('whsec_');
       expect(rotated.gateway_signing_secret).not.toBe(own.gateway_signing_secret);
       await eventually(async () => {
         await buyer.market.call(own, { rotated: seen.length }, { pay: sandboxPayer(buyer.market) });
         const call = seen.at(-1)!;
-        expect([verifies(call, own.gateway_signing_secret!), verifies(call, rotated.gateway_signing_secret)]).toEqual([true, true]);
+        expect([verifies(call, own.gateway_signing_secret!), verifies(call, rotated.gateway_signing_secret)]).toEqual([
+          true,
+          true,
+        ]);
       });
-      expect((await seller.market.endpoint.get(own)).signature).toMatchObject({ key_id: rotated.key_id, previous_secret_expires_at: rotated.previous_secret_expires_at });
+      expect((await seller.market.endpoint.get(own)).signature).toMatchObject({
+        key_id: rotated.key_id,
+        previous_secret_expires_at: rotated.previous_secret_expires_at,
+      });
     });
 
     it('signs with the new one alone when nothing overlaps', async () => {
@@ -263,7 +388,10 @@ inEachMode('a private endpoint', (world) => {
       await eventually(async () => {
         await buyer.market.call(own, { rotated: seen.length }, { pay: sandboxPayer(buyer.market) });
         const call = seen.at(-1)!;
-        expect([verifies(call, own.gateway_signing_secret!), verifies(call, rotated.gateway_signing_secret)]).toEqual([false, true]);
+        expect([verifies(call, own.gateway_signing_secret!), verifies(call, rotated.gateway_signing_secret)]).toEqual([
+          false,
+          true,
+        ]);
       });
     });
   });

@@ -10,7 +10,11 @@ const BUYERS = 16;
 /** So many purchases are finished before a process is killed, and again after it is back. */
 const BETWEEN_FAULTS = 12;
 // A seller that shares a starved machine is late now and then, and would soon count as failing.
-const SETTINGS = { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250', GATEWAY_RESUME_INTERVAL_MS: '250', GATEWAY_FAILING_AFTER: '1000' };
+const SETTINGS = {
+  PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
+  GATEWAY_RESUME_INTERVAL_MS: '250',
+  GATEWAY_FAILING_AFTER: '1000',
+};
 
 /** The promise is 3 s; this machine may be busy. */
 const HEALED_WITHIN_MS = 6_000;
@@ -62,7 +66,9 @@ inEachMode('under pressure', ({ mode }) => {
       await gate.pass();
       return { echo: body };
     });
-    agents = await Promise.all(Array.from({ length: BUYERS }, (_, n) => registerAgent(marketplace, { displayName: `Buyer ${n}` })));
+    agents = await Promise.all(
+      Array.from({ length: BUYERS }, (_, n) => registerAgent(marketplace, { displayName: `Buyer ${n}` })),
+    );
   }, 120_000);
 
   afterAll(async () => {
@@ -74,7 +80,9 @@ inEachMode('under pressure', ({ mode }) => {
     const crowds = agents.map(async (agent, n) => {
       const body = { crowd: n };
       const relayRequestId = await payFor(agent, shop.listing, body);
-      const answers = await Promise.all(Array.from({ length: 64 }, () => callOnce(agent, shop.listing, body, withRelayId(relayRequestId))));
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, () => callOnce(agent, shop.listing, body, withRelayId(relayRequestId))),
+      );
       expect(answers.filter(({ status }) => status !== 200 && status !== 202)).toEqual([]);
       const done = answers.filter(({ status }) => status === 200);
       expect(new Set(done.map(({ text }) => text)).size).toBe(1);
@@ -88,14 +96,32 @@ inEachMode('under pressure', ({ mode }) => {
     // The shorter a seller may take, the sooner a claim that died with its process is free again.
     await seller.market.endpoint.update(shop.listing, { timeout_ms: 1_000 });
     const buyers = agents.map((agent) => new TirelessBuyer(agent, shop.listing));
-    const victims: ProcessName[] = mode === 'standalone' ? ['standalone', 'standalone', 'standalone'] : ['payments-ledger', 'gateway', 'api-gateway', 'gateway#2', 'identity', 'catalog', 'payments-ledger#2', 'reputation', 'nats', 'postgres', 'redis'];
+    const victims: ProcessName[] =
+      mode === 'standalone'
+        ? ['standalone', 'standalone', 'standalone']
+        : [
+            'payments-ledger',
+            'gateway',
+            'api-gateway',
+            'gateway#2',
+            'identity',
+            'catalog',
+            'payments-ledger#2',
+            'reputation',
+            'nats',
+            'postgres',
+            'redis',
+          ];
     const finished = await sayingWhy(marketplace, () => trade(buyers, victims));
 
     // Every buyer asks once more for everything it has: the same bytes, and nobody is called.
     const calls = shop.requests.length;
-    await Promise.all(buyers.map(async (buyer, n) => {
-      for (const purchase of finished.filter(({ body }) => (body as { buyer: number }).buyer === n)) await buyer.ask(purchase);
-    }));
+    await Promise.all(
+      buyers.map(async (buyer, n) => {
+        for (const purchase of finished.filter(({ body }) => (body as { buyer: number }).buyer === n))
+          await buyer.ask(purchase);
+      }),
+    );
     expect(shop.requests.length).toBe(calls);
     for (const { delivered } of finished) expect(new Set(delivered).size).toBe(1);
 
@@ -103,8 +129,12 @@ inEachMode('under pressure', ({ mode }) => {
     expect([...statuses].filter((status) => ![200, 202, 402, 503].includes(status))).toEqual([]);
     await expectBooksInOrder(marketplace, [shop], { withinMs: 90_000 });
     await withClient(marketplace.databaseUrl, async (client) => {
-      const { rows } = await client.query<{ relay_request_id: string }>("SELECT relay_request_id FROM payments_ledger.payments WHERE state = 'completed'");
-      expect(rows.map((row) => row.relay_request_id)).toEqual(expect.arrayContaining(finished.map((purchase) => purchase.relayRequestId)));
+      const { rows } = await client.query<{ relay_request_id: string }>(
+        "SELECT relay_request_id FROM payments_ledger.payments WHERE state = 'completed'",
+      );
+      expect(rows.map((row) => row.relay_request_id)).toEqual(
+        expect.arrayContaining(finished.map((purchase) => purchase.relayRequestId)),
+      );
     });
   }, 240_000);
 
@@ -112,7 +142,12 @@ inEachMode('under pressure', ({ mode }) => {
     'kill -9 of %s leaves no caller waiting, and what it interrupted is answered within seconds of its return',
     async (victim) => {
       const calls = await callsUnderWay();
-      const waiting = calls.map(async ({ agent, body, relayRequestId }) => callOnce(agent, shop.listing, body, withRelayId(relayRequestId)).then(({ status }) => status, () => 0));
+      const waiting = calls.map(async ({ agent, body, relayRequestId }) =>
+        callOnce(agent, shop.listing, body, withRelayId(relayRequestId)).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      );
       await eventually(() => expect(gate.waiting).toBe(calls.length));
       const killedAt = performance.now();
       await marketplace.kill(victim);
@@ -133,7 +168,9 @@ inEachMode('under pressure', ({ mode }) => {
   it('a process that is paused loses its calls to another, and none where there is no other; each is charged once', async () => {
     const victim: ProcessName = mode === 'standalone' ? 'standalone' : 'gateway';
     const calls = await callsUnderWay();
-    const waiting = calls.map(({ agent, body, relayRequestId }) => callOnce(agent, shop.listing, body, withRelayId(relayRequestId)));
+    const waiting = calls.map(({ agent, body, relayRequestId }) =>
+      callOnce(agent, shop.listing, body, withRelayId(relayRequestId)),
+    );
     await eventually(() => expect(gate.waiting).toBe(calls.length));
     const before = shop.requests.length;
     const pid = marketplace.pid(victim)!;
@@ -155,15 +192,20 @@ inEachMode('under pressure', ({ mode }) => {
   /** Paid for, and to be held by the seller. */
   async function callsUnderWay(): Promise<PaidCall[]> {
     gate.close();
-    return Promise.all(agents.slice(0, 8).map(async (agent) => {
-      const body = { held: (held += 1) };
-      return { agent, body, relayRequestId: await payFor(agent, shop.listing, body) };
-    }));
+    return Promise.all(
+      agents.slice(0, 8).map(async (agent) => {
+        const body = { held: (held += 1) };
+        return { agent, body, relayRequestId: await payFor(agent, shop.listing, body) };
+      }),
+    );
   }
 
   /** Asks until the answer is there. */
   async function delivered({ agent, body, relayRequestId }: PaidCall): Promise<void> {
-    await eventually(async () => expect((await callOnce(agent, shop.listing, body, withRelayId(relayRequestId))).status).toBe(200), { withinMs: 30_000, everyMs: 100 });
+    await eventually(
+      async () => expect((await callOnce(agent, shop.listing, body, withRelayId(relayRequestId))).status).toBe(200),
+      { withinMs: 30_000, everyMs: 100 },
+    );
   }
 
   /** Lets the buyers buy, one call after another, while one victim after another is killed and comes back. */
@@ -176,7 +218,10 @@ inEachMode('under pressure', ({ mode }) => {
     const trading = Promise.all(shopping);
     const progress = async (): Promise<void> => {
       const goal = finished.length + BETWEEN_FAULTS;
-      await Promise.race([trading, eventually(() => expect(finished.length).toBeGreaterThanOrEqual(goal), { withinMs: 90_000 })]);
+      await Promise.race([
+        trading,
+        eventually(() => expect(finished.length).toBeGreaterThanOrEqual(goal), { withinMs: 90_000 }),
+      ]);
     };
     try {
       for (const victim of victims) {
@@ -201,7 +246,13 @@ async function sayingWhy<T>(marketplace: RunningMarketplace, work: () => Promise
   try {
     return await work();
   } catch (cause) {
-    const logged = marketplace.processes.flatMap((name) => marketplace.logs(name).split('\n').filter((line) => /"level":[56]0/.test(line)).map((line) => `${name} ${line}`));
+    const logged = marketplace.processes.flatMap((name) =>
+      marketplace
+        .logs(name)
+        .split('\n')
+        .filter((line) => /"level":[56]0/.test(line))
+        .map((line) => `${name} ${line}`),
+    );
     throw new Error(`${(cause as Error).message}\n${logged.join('\n')}`, { cause });
   }
 }

@@ -16,12 +16,76 @@ interface Probe {
 const CRAB = '🦀';
 const probe = (value: unknown, isWithin: boolean, what: string): Probe => ({ value, isWithin, what });
 
-function probesOf({ type, minLength, maxLength, minimum, maximum, minItems, maxItems, items, enum: choices, format, pattern }: Schema): Probe[] {
+function probesOf({
+  type,
+  minLength,
+  maxLength,
+  minimum,
+  maximum,
+  minItems,
+  maxItems,
+  items,
+  enum: choices,
+  format,
+  pattern,
+}: Schema): Probe[] {
   const isFreeText = type === 'string' && !choices && !format && !pattern;
-  const lengths = isFreeText ? ['x', CRAB].flatMap((unit) => [...(minLength ? [probe(unit.repeat(minLength), true, `${minLength} of ${unit}`), probe(unit.repeat(minLength - 1), false, `${minLength - 1} of ${unit}`)] : []), ...(maxLength ? [probe(unit.repeat(maxLength), true, `${maxLength} of ${unit}`), probe(unit.repeat(maxLength + 1), false, `${maxLength + 1} of ${unit}`)] : [])]) : [];
-  const numbers = type === 'integer' || type === 'number' ? [...(minimum === undefined ? [] : [probe(minimum, true, `${minimum}`), probe(minimum - 1, false, `${minimum - 1}`)]), ...(maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER ? [] : [probe(maximum, true, `${maximum}`), probe(maximum + 1, false, `${maximum + 1}`)])] : [];
-  const options = (choices ?? []).flatMap((choice) => [probe(choice, true, `${String(choice)}`), probe(`${String(choice)}x`, false, `${String(choice)}x`), probe(String(choice).toUpperCase(), String(choice).toUpperCase() === choice, 'upper case')]);
-  const counts = type === 'array' && items && !items.enum ? [...(minItems ? [probe(Array(minItems - 1).fill('x'), false, `${minItems - 1} items`)] : []), ...(maxItems && items.type === 'string' ? [probe(Array.from({ length: maxItems }, (_, n) => `x${n}`), true, `${maxItems} items`)] : []), ...(maxItems ? [probe(Array.from({ length: maxItems + 1 }, (_, n) => `x${n}`), false, `${maxItems + 1} items`)] : [])] : [];
+  const lengths = isFreeText
+    ? ['x', CRAB].flatMap((unit) => [
+        ...(minLength
+          ? [
+              probe(unit.repeat(minLength), true, `${minLength} of ${unit}`),
+              probe(unit.repeat(minLength - 1), false, `${minLength - 1} of ${unit}`),
+            ]
+          : []),
+        ...(maxLength
+          ? [
+              probe(unit.repeat(maxLength), true, `${maxLength} of ${unit}`),
+              probe(unit.repeat(maxLength + 1), false, `${maxLength + 1} of ${unit}`),
+            ]
+          : []),
+      ])
+    : [];
+  const numbers =
+    type === 'integer' || type === 'number'
+      ? [
+          ...(minimum === undefined
+            ? []
+            : [probe(minimum, true, `${minimum}`), probe(minimum - 1, false, `${minimum - 1}`)]),
+          ...(maximum === undefined || maximum >= Number.MAX_SAFE_INTEGER
+            ? []
+            : [probe(maximum, true, `${maximum}`), probe(maximum + 1, false, `${maximum + 1}`)]),
+        ]
+      : [];
+  const options = (choices ?? []).flatMap((choice) => [
+    probe(choice, true, `${String(choice)}`),
+    probe(`${String(choice)}x`, false, `${String(choice)}x`),
+    probe(String(choice).toUpperCase(), String(choice).toUpperCase() === choice, 'upper case'),
+  ]);
+  const counts =
+    type === 'array' && items && !items.enum
+      ? [
+          ...(minItems ? [probe(Array(minItems - 1).fill('x'), false, `${minItems - 1} items`)] : []),
+          ...(maxItems && items.type === 'string'
+            ? [
+                probe(
+                  Array.from({ length: maxItems }, (_, n) => `x${n}`),
+                  true,
+                  `${maxItems} items`,
+                ),
+              ]
+            : []),
+          ...(maxItems
+            ? [
+                probe(
+                  Array.from({ length: maxItems + 1 }, (_, n) => `x${n}`),
+                  false,
+                  `${maxItems + 1} items`,
+                ),
+              ]
+            : []),
+        ]
+      : [];
   return [...lengths, ...numbers, ...options, ...counts];
 }
 
@@ -31,9 +95,18 @@ const typesOf = ({ type, anyOf }: Schema): string[] => (anyOf ? anyOf.flatMap(ty
 
 /** What no field of this type takes. */
 function wrongTypes(schema: Schema): unknown[] {
-  const all: Record<string, unknown> = { string: 'text', number: 1.5, boolean: true, array: ['a'], object: { a: 1 }, null: null };
+  const all: Record<string, unknown> = {
+    string: 'text',
+    number: 1.5,
+    boolean: true,
+    array: ['a'],
+    object: { a: 1 },
+    null: null,
+  };
   const taken = typesOf(schema);
-  return Object.entries(all).filter(([name]) => !taken.includes(name)).map(([, value]) => value);
+  return Object.entries(all)
+    .filter(([name]) => !taken.includes(name))
+    .map(([, value]) => value);
 }
 
 inEachMode('the bounds of the OpenAPI document', (world) => {
@@ -58,10 +131,21 @@ inEachMode('the bounds of the OpenAPI document', (world) => {
     relayRequestId: ({ offer }) => offer.relay_request_id,
   };
 
-  function send({ access, method, path }: Operation, { body, query = '' }: { body?: unknown; query?: string }): Promise<RawAnswer> {
+  function send(
+    { access, method, path }: Operation,
+    { body, query = '' }: { body?: unknown; query?: string },
+  ): Promise<RawAnswer> {
     const credential = access.account_types.includes('agent') ? cast.keys.all : cast.human.token;
     const target = `/api/v1${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idsInPath[name]?.(cast) ?? cast.free.id)}${query}`;
-    return client.send({ method, target, headers: { authorization: `Bearer ${credential}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    return client.send({
+      method,
+      target,
+      headers: {
+        authorization: `Bearer ${credential}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
   }
 
   interface Refusal {
@@ -77,40 +161,88 @@ inEachMode('the bounds of the OpenAPI document', (world) => {
   }
 
   /** Every member of a body, however deep, with its value in a body that is good. */
-  function members(good: Record<string, unknown>, schema: Schema, path = ''): { path: string; schema: Schema; isRequired: boolean; set(value: unknown): object }[] {
+  function members(
+    good: Record<string, unknown>,
+    schema: Schema,
+    path = '',
+  ): { path: string; schema: Schema; isRequired: boolean; set(value: unknown): object }[] {
     return Object.entries(schema.properties ?? {}).flatMap(([name, unresolved]) => {
       const member = description.resolve(unresolved);
       const withValue = (value: unknown): Record<string, unknown> => ({ ...good, [name]: value });
-      const own = { path: path + name, schema: unresolved.anyOf || unresolved.oneOf ? unresolved : member, isRequired: schema.required?.includes(name) ?? false, set: withValue };
-      const inner = member.properties ? [{ at: '', schema: member, wrap: (value: unknown) => withValue(value) }] : member.items && description.resolve(member.items).properties ? [{ at: '.0', schema: description.resolve(member.items), wrap: (value: unknown) => withValue([value]) }] : [];
+      const own = {
+        path: path + name,
+        schema: unresolved.anyOf || unresolved.oneOf ? unresolved : member,
+        isRequired: schema.required?.includes(name) ?? false,
+        set: withValue,
+      };
+      const inner = member.properties
+        ? [{ at: '', schema: member, wrap: (value: unknown) => withValue(value) }]
+        : member.items && description.resolve(member.items).properties
+          ? [{ at: '.0', schema: description.resolve(member.items), wrap: (value: unknown) => withValue([value]) }]
+          : [];
       const nested = inner.flatMap(({ at, schema: innerSchema, wrap }) => {
         const given = good[name] as Record<string, unknown> | undefined;
-        return members(given && !Array.isArray(given) ? given : sampleOf(innerSchema), innerSchema, `${path}${name}${at}.`).map((found) => ({ ...found, set: (value: unknown) => wrap(found.set(value)) }));
+        return members(
+          given && !Array.isArray(given) ? given : sampleOf(innerSchema),
+          innerSchema,
+          `${path}${name}${at}.`,
+        ).map((found) => ({ ...found, set: (value: unknown) => wrap(found.set(value)) }));
       });
       return [own, ...nested];
     });
   }
 
-  const sampleOf = (schema: Schema): Record<string, unknown> => Object.fromEntries((schema.required ?? []).map((name) => [name, 'x'.repeat(description.resolve(schema.properties![name]!).minLength ?? 1)]));
+  const sampleOf = (schema: Schema): Record<string, unknown> =>
+    Object.fromEntries(
+      (schema.required ?? []).map((name) => [
+        name,
+        'x'.repeat(description.resolve(schema.properties![name]!).minLength ?? 1),
+      ]),
+    );
   const withBodies = (): Operation[] => description.operations.filter(({ body }) => body && !body.isOpaque);
 
   it('are those of every field: what is within is not found wrong, what is beyond is refused by name [spec: limit.listing-name, limit.listing-description, limit.docs, limit.connection-instructions, limit.risk-disclaimers-sla, limit.expected-delivery, limit.review-ratings]', async () => {
     const probes = withBodies().flatMap((operation) => {
       const { schema, examples } = operation.body!;
-      return members(examples[0] as Record<string, unknown>, schema).flatMap(({ path, schema: member, isRequired, set }): { operation: Operation; path: string; body: object; isWithin: boolean; what: string; as?: object }[] => [
-        ...probesOf(besideNull(member)).map(({ value, isWithin, what }) => ({ operation, path, body: set(value), isWithin, what })),
-        // Where something is made, null for an optional field is as good as nothing.
-        ...wrongTypes(member).map((value) => ({ operation, path, body: set(value), isWithin: false, what: JSON.stringify(value), ...(value === null && !isRequired && operation.method === 'POST' && { as: set(undefined) }) })),
-        ...(isRequired ? [{ operation, path, body: set(undefined), isWithin: false, what: 'nothing' }] : []),
-      ]);
+      return members(examples[0] as Record<string, unknown>, schema).flatMap(
+        ({
+          path,
+          schema: member,
+          isRequired,
+          set,
+        }): { operation: Operation; path: string; body: object; isWithin: boolean; what: string; as?: object }[] => [
+          ...probesOf(besideNull(member)).map(({ value, isWithin, what }) => ({
+            operation,
+            path,
+            body: set(value),
+            isWithin,
+            what,
+          })),
+          // Where something is made, null for an optional field is as good as nothing.
+          ...wrongTypes(member).map((value) => ({
+            operation,
+            path,
+            body: set(value),
+            isWithin: false,
+            what: JSON.stringify(value),
+            ...(value === null && !isRequired && operation.method === 'POST' && { as: set(undefined) }),
+          })),
+          ...(isRequired ? [{ operation, path, body: set(undefined), isWithin: false, what: 'nothing' }] : []),
+        ],
+      );
     });
     expect(probes.length).toBeGreaterThan(300);
     // What is as long as it may be fits into a body, too, and beyond that the whole body may be too large.
-    const refuses = (answer: RawAnswer, path: string): boolean => answer.status === 413 || namedIn(answer).some((field) => field === path || field.startsWith(`${path}.`));
+    const refuses = (answer: RawAnswer, path: string): boolean =>
+      answer.status === 413 || namedIn(answer).some((field) => field === path || field.startsWith(`${path}.`));
     const wrong = await inParallel(probes, async ({ operation, path, body, as, what, ...probe }) => {
       const answer = await send(operation, { body });
       const isWithin = as ? !refuses(await send(operation, { body: as }), path) : probe.isWithin;
-      return refuses(answer, path) === isWithin ? [`${operation.name}: ${path} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`] : [];
+      return refuses(answer, path) === isWithin
+        ? [
+            `${operation.name}: ${path} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`,
+          ]
+        : [];
     });
     expect(wrong.flat()).toEqual([]);
   }, 120_000);
@@ -119,27 +251,56 @@ inEachMode('the bounds of the OpenAPI document', (world) => {
     const probes = description.operations.flatMap((operation) =>
       operation.parameters
         .filter((parameter) => parameter.in === 'query')
-        .flatMap(({ name, schema = {} }) => [...probesOf(schema), ...(schema.type === 'string' ? [] : ['', ' 1', '1e1', '0x1', '１', 'x', '1,2'].map((value) => probe(value, false, JSON.stringify(value))))].map((tried) => ({ operation, name, ...tried }))),
+        .flatMap(({ name, schema = {} }) =>
+          [
+            ...probesOf(schema),
+            ...(schema.type === 'string'
+              ? []
+              : ['', ' 1', '1e1', '0x1', '１', 'x', '1,2'].map((value) => probe(value, false, JSON.stringify(value)))),
+          ].map((tried) => ({ operation, name, ...tried })),
+        ),
     );
     expect(probes.length).toBeGreaterThan(60);
     const wrong = await inParallel(probes, async ({ operation, name, value, isWithin, what }) => {
       const answer = await send(operation, { query: `?${name}=${encodeURIComponent(String(value))}` });
-      return namedIn(answer).includes(name) === isWithin ? [`${operation.name}: ${name} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`] : [];
+      return namedIn(answer).includes(name) === isWithin
+        ? [
+            `${operation.name}: ${name} of ${what} should be ${isWithin ? 'taken' : 'refused'}: ${answer.status} ${answer.text.slice(0, 300)}`,
+          ]
+        : [];
     });
     expect(wrong.flat()).toEqual([]);
   }, 60_000);
 
   it('are all there is to a text: it is kept as it was sent, or refused', async () => {
     const listing = await cast.listing();
-    const FIELDS: Record<string, (text: string) => unknown> = { name: (text) => text, description: (text) => text, tags: (text) => [text] };
+    const FIELDS: Record<string, (text: string) => unknown> = {
+      name: (text) => text,
+      description: (text) => text,
+      tags: (text) => [text],
+    };
     const differences: string[] = [];
     for (const [field, valueOf] of Object.entries(FIELDS)) {
       for (const text of STRANGE_TEXTS) {
         const value = valueOf(field === 'description' ? text.padEnd(12, '.') : text);
-        const answer = await client.send({ method: 'PATCH', target: `/api/v1/listings/${listing.id}`, headers: { authorization: `Bearer ${cast.keys.all}`, 'content-type': 'application/json' }, body: JSON.stringify({ [field]: value }) });
-        const kept = answer.status === 200 ? ((await cast.owner.market.listings.get(listing.id)) as unknown as Record<string, unknown>)[field] : undefined;
-        if (![200, 400].includes(answer.status)) differences.push(`${field} ${JSON.stringify(text.slice(0, 50))}: ${answer.status} ${answer.text.slice(0, 200)}`);
-        else if (answer.status === 200 && JSON.stringify(kept) !== JSON.stringify(value)) differences.push(`${field} ${JSON.stringify(value).slice(0, 80)} is kept as ${JSON.stringify(kept).slice(0, 80)}`);
+        const answer = await client.send({
+          method: 'PATCH',
+          target: `/api/v1/listings/${listing.id}`,
+          headers: { authorization: `Bearer ${cast.keys.all}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ [field]: value }),
+        });
+        const kept =
+          answer.status === 200
+            ? ((await cast.owner.market.listings.get(listing.id)) as unknown as Record<string, unknown>)[field]
+            : undefined;
+        if (![200, 400].includes(answer.status))
+          differences.push(
+            `${field} ${JSON.stringify(text.slice(0, 50))}: ${answer.status} ${answer.text.slice(0, 200)}`,
+          );
+        else if (answer.status === 200 && JSON.stringify(kept) !== JSON.stringify(value))
+          differences.push(
+            `${field} ${JSON.stringify(value).slice(0, 80)} is kept as ${JSON.stringify(kept).slice(0, 80)}`,
+          );
       }
     }
     expect(differences).toEqual([]);

@@ -21,13 +21,21 @@ describe('connections that never bring a request', () => {
   inAllModesAtOnce(
     'are closed before long, and nobody else waits for them',
     async (world) => {
-      const starts = ['', 'GET /api/v1/health HTTP/1.1\r\n', 'POST /api/v1/register HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n', 'GET'];
+      const starts = [
+        '',
+        'GET /api/v1/health HTTP/1.1\r\n',
+        'POST /api/v1/register HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n',
+        'GET',
+      ];
       const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, () => dial(world)));
       const closed = sockets.map((socket) => once(socket.resume(), 'close'));
       const startedAt = performance.now();
       sockets.forEach((socket, n) => socket.write(starts[n % starts.length]!));
       // Some send a byte now and then, as if there were more to come.
-      const drip = setInterval(() => sockets.forEach((socket, n) => n % 2 === 0 && socket.writable && socket.write('x')), 1_000);
+      const drip = setInterval(
+        () => sockets.forEach((socket, n) => n % 2 === 0 && socket.writable && socket.write('x')),
+        1_000,
+      );
       let slowest = 0;
       let done = false;
       const honest = (async () => {

@@ -9,10 +9,22 @@ inEachMode('a human', (world) => {
   const anyone = stranger(world);
   const api = `${world.baseUrl}/api/v1`;
   const signIn = async (wallet: Wallet = evmWallet()) => ({ wallet, ...(await anyone.signIn(wallet)) });
-  const openSession = async (wallet: Wallet): Promise<HttpAnswer> => anyone.send('POST', '/auth/session', { body: await proofOf(anyone, wallet, 'session') });
+  const openSession = async (wallet: Wallet): Promise<HttpAnswer> =>
+    anyone.send('POST', '/auth/session', { body: await proofOf(anyone, wallet, 'session') });
   const cookieOf = (answer: HttpAnswer): string => answer.headers.get('set-cookie')!.split(';')[0]!;
-  const statusOf = async (method: 'GET' | 'POST' | 'DELETE', path: string, headers: Record<string, string | string[]>, body?: object): Promise<number> =>
-    (await request(api + path, { method, headers: { ...(body ? { 'content-type': 'application/json' } : {}), ...headers }, body: body && JSON.stringify(body) })).statusCode;
+  const statusOf = async (
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    headers: Record<string, string | string[]>,
+    body?: object,
+  ): Promise<number> =>
+    (
+      await request(api + path, {
+        method,
+        headers: { ...(body ? { 'content-type': 'application/json' } : {}), ...headers },
+        body: body && JSON.stringify(body),
+      })
+    ).statusCode;
 
   describe.each([
     ['EVM', evmWallet],
@@ -25,15 +37,27 @@ inEachMode('a human', (world) => {
       const session = bodyOf(answer).data as Session;
       expect(session).toEqual({
         session_token: expect.stringMatching(/^am_s_[0-9A-Za-z]{49}$/),
-        account: { id: expect.any(String), display_name: expect.stringContaining(wallet.address.slice(0, 6)), avatar_url: null, account_type: 'human', is_verified: false, wallet_address: wallet.address },
+        account: {
+          id: expect.any(String),
+          display_name: expect.stringContaining(wallet.address.slice(0, 6)),
+          avatar_url: null,
+          account_type: 'human',
+          is_verified: false,
+          wallet_address: wallet.address,
+        },
         expires_at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
       });
       const hours = (Date.parse(session.expires_at) - Date.now()) / 3_600_000;
       expect(hours).toBeGreaterThan(11.9);
       expect(hours).toBeLessThan(12.1);
       const me = await anyone.authorizedBy(`Bearer ${session.session_token}`).me();
-      expect(me).toMatchObject({ id: session.account.id, account_type: 'human', wallet_address: wallet.address, is_verified: false });
-      expect(((await anyone.signIn(wallet)).session.account.id)).toBe(session.account.id);
+      expect(me).toMatchObject({
+        id: session.account.id,
+        account_type: 'human',
+        wallet_address: wallet.address,
+        is_verified: false,
+      });
+      expect((await anyone.signIn(wallet)).session.account.id).toBe(session.account.id);
     });
 
     it('opens one account, however often it signs in for the first time at once', async () => {
@@ -48,8 +72,14 @@ inEachMode('a human', (world) => {
     const refused = await openSession(agent.wallet);
     expect([refused.status, reasonOf(refused)]).toEqual([409, 'wallet_is_an_agents']);
     const human = await signIn();
-    await expect(anyone.register(human.wallet)).rejects.toMatchObject({ status: 409, details: { reason: 'wallet_is_a_humans' } });
-    await expect(anyone.recover(human.wallet)).rejects.toMatchObject({ status: 409, details: { reason: 'wallet_is_a_humans' } });
+    await expect(anyone.register(human.wallet)).rejects.toMatchObject({
+      status: 409,
+      details: { reason: 'wallet_is_a_humans' },
+    });
+    await expect(anyone.recover(human.wallet)).rejects.toMatchObject({
+      status: 409,
+      details: { reason: 'wallet_is_a_humans' },
+    });
   });
 
   it('is not let in with a proof that is wrong in any part', async () => {
@@ -75,22 +105,47 @@ inEachMode('a human', (world) => {
     const [one, other] = [await signIn(wallet), await signIn(wallet)];
     const answer = await one.marketplace.send('DELETE', '/auth/session');
     expect([answer.status, bodyOf(answer).data]).toEqual([200, { ended: true }]);
-    expect(answer.headers.get('set-cookie')).toMatch(/^am_session=; Path=\/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax$/);
-    await eventually(async () => expect((await one.marketplace.send('GET', '/me')).status).toBe(401), { withinMs: 1_000 });
+    expect(answer.headers.get('set-cookie')).toMatch(
+      /^am_session=; Path=\/; Expires=Thu, 01 Jan 1970 00:00:00 GMT; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    await eventually(async () => expect((await one.marketplace.send('GET', '/me')).status).toBe(401), {
+      withinMs: 1_000,
+    });
     expect((await one.marketplace.send('DELETE', '/auth/session')).status).toBe(401);
     expect((await other.marketplace.me()).wallet_address).toBe(wallet.address);
   });
 
-  it('is no agent, and an agent no human: each is kept from the other\'s operations [spec: error.403 FORBIDDEN]', async () => {
+  it("is no agent, and an agent no human: each is kept from the other's operations [spec: error.403 FORBIDDEN]", async () => {
     const { marketplace: human } = await signIn();
     const agent = await registerAgent(world);
-    const asHuman: ['GET' | 'POST' | 'PATCH', string][] = [['GET', '/api-keys'], ['POST', '/api-keys'], ['GET', '/me/wallets'], ['POST', '/me/wallets'], ['POST', '/listings/challenge'], ['POST', '/gateway/any'], ['GET', '/ledger'], ['GET', '/receipts'], ['PATCH', `/listings/${agent.id}`]];
+    const asHuman: ['GET' | 'POST' | 'PATCH', string][] = [
+      ['GET', '/api-keys'],
+      ['POST', '/api-keys'],
+      ['GET', '/me/wallets'],
+      ['POST', '/me/wallets'],
+      ['POST', '/listings/challenge'],
+      ['POST', '/gateway/any'],
+      ['GET', '/ledger'],
+      ['GET', '/receipts'],
+      ['PATCH', `/listings/${agent.id}`],
+    ];
     for (const [method, path] of asHuman) {
       const answer = await human.send(method, path, method === 'GET' ? {} : { body: {} });
-      expect([path, answer.status, reasonOf(answer), bodyOf(answer).error!.details!.account_types]).toEqual([path, 403, 'wrong_account_type', ['agent']]);
+      expect([path, answer.status, reasonOf(answer), bodyOf(answer).error!.details!.account_types]).toEqual([
+        path,
+        403,
+        'wrong_account_type',
+        ['agent'],
+      ]);
     }
-    const claim = await agent.market.send('POST', `/agents/${agent.id}/claim`, { body: { nonce: 'n', signature: 's' } });
-    expect([claim.status, reasonOf(claim), bodyOf(claim).error!.details!.account_types]).toEqual([403, 'wrong_account_type', ['human']]);
+    const claim = await agent.market.send('POST', `/agents/${agent.id}/claim`, {
+      body: { nonce: 'n', signature: 's' },
+    });
+    expect([claim.status, reasonOf(claim), bodyOf(claim).error!.details!.account_types]).toEqual([
+      403,
+      'wrong_account_type',
+      ['human'],
+    ]);
     expect((await agent.market.send('DELETE', '/auth/session')).status).toBe(403);
   });
 
@@ -98,15 +153,25 @@ inEachMode('a human', (world) => {
     it('is kept by a cookie that no script reads, no plain connection carries and no other site sends', async () => {
       const answer = await openSession(evmWallet());
       const { session_token: token, expires_at } = bodyOf(answer).data as Session;
-      expect(answer.headers.get('set-cookie')).toBe(`am_session=${token}; Path=/; Expires=${new Date(expires_at).toUTCString()}; HttpOnly; Secure; SameSite=Lax`);
+      expect(answer.headers.get('set-cookie')).toBe(
+        `am_session=${token}; Path=/; Expires=${new Date(expires_at).toUTCString()}; HttpOnly; Secure; SameSite=Lax`,
+      );
       expect(await statusOf('GET', '/me', { cookie: cookieOf(answer) })).toBe(200);
       expect(await statusOf('GET', '/me', { cookie: `theme=dark; ${cookieOf(answer)}; lang=en` })).toBe(200);
     });
 
     it('changes things from pages of the marketplace alone', async () => {
       const cookie = cookieOf(await openSession(evmWallet()));
-      const foreign: Record<string, string>[] = [{}, { 'sec-fetch-site': 'cross-site' }, { 'sec-fetch-site': 'same-site' }, { 'sec-fetch-site': 'none' }, { origin: 'https://evil.example' }, { origin: 'null' }];
-      for (const headers of foreign) expect([headers, await statusOf('DELETE', '/auth/session', { cookie, ...headers })]).toEqual([headers, 403]);
+      const foreign: Record<string, string>[] = [
+        {},
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site' },
+        { 'sec-fetch-site': 'none' },
+        { origin: 'https://evil.example' },
+        { origin: 'null' },
+      ];
+      for (const headers of foreign)
+        expect([headers, await statusOf('DELETE', '/auth/session', { cookie, ...headers })]).toEqual([headers, 403]);
       expect(await statusOf('GET', '/me', { cookie, 'sec-fetch-site': 'cross-site' })).toBe(200);
       expect(await statusOf('DELETE', '/auth/session', { cookie, 'sec-fetch-site': 'same-origin' })).toBe(200);
     });
@@ -116,14 +181,39 @@ inEachMode('a human', (world) => {
       const { session_token: token } = bodyOf(answer).data as Session;
       const { api_key: key } = (await registerAgent(world)).registration;
       const odd: Record<string, string | string[]>[] = [
-        ...[key, `${token}x`, `"${token}"`, token.slice(0, -1), `Bearer ${token}`, token.toUpperCase(), '', 'null', `${token}, ${token}`].map((value) => ({ cookie: `am_session=${value}` })),
-        ...['am_Session', 'session', 'am_sessions', 'api_key', 'authorization', '__Host-am_session'].map((name) => ({ cookie: `${name}=${token}` })),
+        ...[
+          key,
+          `${token}x`,
+          `"${token}"`,
+          token.slice(0, -1),
+          `Bearer ${token}`,
+          token.toUpperCase(),
+          '',
+          'null',
+          `${token}, ${token}`,
+        ].map((value) => ({ cookie: `am_session=${value}` })),
+        ...['am_Session', 'session', 'am_sessions', 'api_key', 'authorization', '__Host-am_session'].map((name) => ({
+          cookie: `${name}=${token}`,
+        })),
         ...['api_key', 'authorization', 'session'].map((name) => ({ cookie: `${name}=${key}` })),
         { cookie: `am_session=${token}; am_session=${token}` },
         { cookie: `am_session=; am_session=${token}` },
         { cookie: token },
-        ...['x-api-key', 'api-key', 'x-session', 'x-authorization', 'proxy-authorization', 'x-auth-token'].flatMap((name) => [key, token, `Bearer ${key}`, `Bearer ${token}`].map((value) => ({ [name]: value }))),
-        ...[key, token].flatMap((credential) => [credential, `Basic ${credential}`, `Token ${credential}`, `Bearer  ${credential}`, `Bearer ${credential} `.trimEnd() + 'x', `Bearer "${credential}"`, `Bearer ${credential}, Bearer ${credential}`, `Bearer am_session=${credential}`].map((authorization) => ({ authorization }))),
+        ...['x-api-key', 'api-key', 'x-session', 'x-authorization', 'proxy-authorization', 'x-auth-token'].flatMap(
+          (name) => [key, token, `Bearer ${key}`, `Bearer ${token}`].map((value) => ({ [name]: value })),
+        ),
+        ...[key, token].flatMap((credential) =>
+          [
+            credential,
+            `Basic ${credential}`,
+            `Token ${credential}`,
+            `Bearer  ${credential}`,
+            `Bearer ${credential} `.trimEnd() + 'x',
+            `Bearer "${credential}"`,
+            `Bearer ${credential}, Bearer ${credential}`,
+            `Bearer am_session=${credential}`,
+          ].map((authorization) => ({ authorization })),
+        ),
         { authorization: `Bearer ${key.replace('am_k_', 'am_s_')}x` },
         { authorization: `Bearer ${token.replace('am_s_', 'am_k_')}x` },
         // A bad header is not made good by a good cookie.
@@ -131,12 +221,15 @@ inEachMode('a human', (world) => {
       ];
       expect(odd.length).toBeGreaterThanOrEqual(60);
       for (const headers of odd) expect([headers, await statusOf('GET', '/me', headers)]).toEqual([headers, 401]);
-      for (const name of ['api_key', 'access_token', 'token', 'session', 'authorization']) expect(await statusOf('GET', `/me?${name}=${token}`, {})).toBe(401);
+      for (const name of ['api_key', 'access_token', 'token', 'session', 'authorization'])
+        expect(await statusOf('GET', `/me?${name}=${token}`, {})).toBe(401);
       expect(await statusOf('GET', '/me', { cookie: `am_session=${token}` })).toBe(200);
     });
 
     it('reads public pages whatever its cookie is', async () => {
-      for (const cookie of ['am_session=', 'am_session=old', cookieOf(await openSession(evmWallet()))]) for (const path of ['/listings', '/categories', '/health']) expect(await statusOf('GET', path, { cookie })).toBe(200);
+      for (const cookie of ['am_session=', 'am_session=old', cookieOf(await openSession(evmWallet()))])
+        for (const path of ['/listings', '/categories', '/health'])
+          expect(await statusOf('GET', path, { cookie })).toBe(200);
     });
   });
 
@@ -154,35 +247,55 @@ inEachMode('a human', (world) => {
       const { nonce, signature } = await proofOf(market, wallet, 'claim', { agent_id: agentId });
       return { nonce, signature };
     };
-    const claim = (market: Marketplace, body: object, agentId = agent.id): Promise<HttpAnswer> => market.send('POST', `/agents/${agentId}/claim`, { body });
+    const claim = (market: Marketplace, body: object, agentId = agent.id): Promise<HttpAnswer> =>
+      market.send('POST', `/agents/${agentId}/claim`, { body });
 
     it('whose wallet agreed to it by name, and nothing is verified by that [spec: POST /agents/{agentId}/claim, authentication-rule.6]', async () => {
-      const { message, nonce } = await human.challenge({ wallet_address: agent.wallet.address, purpose: 'claim', agent_id: agent.id });
+      const { message, nonce } = await human.challenge({
+        wallet_address: agent.wallet.address,
+        purpose: 'claim',
+        agent_id: agent.id,
+      });
       for (const id of [agent.id, humanId]) expect(message).toContain(`- urn:uuid:${id}`);
       const answer = await claim(human, { nonce, signature: await agent.wallet.sign(message) });
-      expect([answer.status, bodyOf(answer).data]).toEqual([200, { agent_id: agent.id, claimed_by: humanId, status: 'claimed' }]);
+      expect([answer.status, bodyOf(answer).data]).toEqual([
+        200,
+        { agent_id: agent.id, claimed_by: humanId, status: 'claimed' },
+      ]);
       expect((await agent.market.me()).is_verified).toBe(false);
       expect((await claim(anyone, await proofBy(human))).status).toBe(401);
       expect((await claim(agent.market, await proofBy(human))).status).toBe(403);
       const nobody = await claim(human, await proofBy(human), '018f6d1e-0000-7000-8000-000000000001');
       expect([nobody.status, reasonOf(nobody)]).toEqual([404, 'agent_not_found']);
       expect((await claim(human, await proofBy(human), 'not-a-uuid')).status).toBe(404);
-      for (const body of [{}, { nonce: 'n' }, { signature: 's' }, { nonce: 1, signature: 's' }]) expect((await claim(human, body)).status).toBe(400);
+      for (const body of [{}, { nonce: 'n' }, { signature: 's' }, { nonce: 1, signature: 's' }])
+        expect((await claim(human, body)).status).toBe(400);
     });
 
     it('with the SDK in one line, with a Solana wallet too', async () => {
       const solana = await registerAgent(world, { wallet: solanaWallet() });
-      expect(await human.claim(solana, solana.wallet)).toEqual({ agent_id: solana.id, claimed_by: humanId, status: 'claimed' });
+      expect(await human.claim(solana, solana.wallet)).toEqual({
+        agent_id: solana.id,
+        claimed_by: humanId,
+        status: 'claimed',
+      });
     });
 
     it('first of all who try, and for good', async () => {
-      const humans = [human, ...(await Promise.all(Array.from({ length: 7 }, () => signIn()))).map(({ marketplace }) => marketplace)];
+      const humans = [
+        human,
+        ...(await Promise.all(Array.from({ length: 7 }, () => signIn()))).map(({ marketplace }) => marketplace),
+      ];
       const proofs = await Promise.all(humans.map((each) => proofBy(each)));
       const late = await proofBy(human);
       const answers = await Promise.all(humans.map((each, index) => claim(each, proofs[index]!)));
       expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(7).fill(409)]);
       const again = await claim(human, late);
-      expect([again.status, bodyOf(again).error!.code, reasonOf(again)]).toEqual([409, 'CONFLICT', 'agent_already_claimed']);
+      expect([again.status, bodyOf(again).error!.code, reasonOf(again)]).toEqual([
+        409,
+        'CONFLICT',
+        'agent_already_claimed',
+      ]);
     });
 
     it('not with what was agreed with another human, for another agent or by another wallet', async () => {
@@ -202,11 +315,28 @@ inEachMode('a human', (world) => {
     });
 
     it('with a challenge that it asked for itself, naming the agent', async () => {
-      const challenge = (market: Marketplace, body: object) => market.send('POST', '/auth/challenge', { body: { wallet_address: agent.wallet.address, purpose: 'claim', ...body } });
-      const answers = [await challenge(human, {}), await challenge(anyone, { agent_id: agent.id }), await challenge(agent.market, { agent_id: agent.id })];
-      expect(answers.map((answer) => [answer.status, reasonOf(answer)])).toEqual([[400, 'claim_needs_agent'], [400, 'claim_needs_session'], [400, 'claim_needs_session']]);
+      const challenge = (market: Marketplace, body: object) =>
+        market.send('POST', '/auth/challenge', {
+          body: { wallet_address: agent.wallet.address, purpose: 'claim', ...body },
+        });
+      const answers = [
+        await challenge(human, {}),
+        await challenge(anyone, { agent_id: agent.id }),
+        await challenge(agent.market, { agent_id: agent.id }),
+      ];
+      expect(answers.map((answer) => [answer.status, reasonOf(answer)])).toEqual([
+        [400, 'claim_needs_agent'],
+        [400, 'claim_needs_session'],
+        [400, 'claim_needs_session'],
+      ]);
       // A credential that is no good takes nothing from what anyone may have.
-      expect((await anyone.authorizedBy('Bearer am_k_dead').send('POST', '/auth/challenge', { body: { wallet_address: agent.wallet.address } })).status).toBe(200);
+      expect(
+        (
+          await anyone
+            .authorizedBy('Bearer am_k_dead')
+            .send('POST', '/auth/challenge', { body: { wallet_address: agent.wallet.address } })
+        ).status,
+      ).toBe(200);
     });
   });
 });

@@ -1,4 +1,17 @@
-import { evmWallet, Marketplace, MarketplaceError, solanaWallet, solveProofOfWork, type AgentProfile, type ApiKey, type Challenge, type CreatedApiKey, type HttpAnswer, type Registration, type Wallet } from '@market/sdk';
+import {
+  evmWallet,
+  Marketplace,
+  MarketplaceError,
+  solanaWallet,
+  solveProofOfWork,
+  type AgentProfile,
+  type ApiKey,
+  type Challenge,
+  type CreatedApiKey,
+  type HttpAnswer,
+  type Registration,
+  type Wallet,
+} from '@market/sdk';
 import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
 import { request } from 'undici';
@@ -10,10 +23,18 @@ const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
 inEachMode('an agent', (world) => {
   const anyone = stranger(world);
-  const challengeFor = (wallet: Wallet, more: object = {}) => anyone.request<Awaited<ReturnType<Marketplace['challenge']>>>('POST', '/auth/challenge', { body: { wallet_address: wallet.address, ...more } });
+  const challengeFor = (wallet: Wallet, more: object = {}) =>
+    anyone.request<Awaited<ReturnType<Marketplace['challenge']>>>('POST', '/auth/challenge', {
+      body: { wallet_address: wallet.address, ...more },
+    });
   const proofOf = async (wallet: Wallet, more?: object) => {
     const { message, nonce, pow } = await challengeFor(wallet, more);
-    return { wallet_address: wallet.address, nonce, signature: await wallet.sign(message), pow_nonce: await solveProofOfWork(pow) };
+    return {
+      wallet_address: wallet.address,
+      nonce,
+      signature: await wallet.sign(message),
+      pow_nonce: await solveProofOfWork(pow),
+    };
   };
   const register = (body: object): Promise<HttpAnswer> => anyone.send('POST', '/register', { body });
 
@@ -32,9 +53,18 @@ inEachMode('an agent', (world) => {
         expires_in: 300,
         pow: { challenge: expect.stringMatching(/^[0-9a-f]{64}$/), difficulty: 1, algorithm: 'sha256' },
       });
-      const [issued, expires] = ['Issued At', 'Expiration Time'].map((name) => Date.parse(new RegExp(`^${name}: (.*)$`, 'm').exec(challenge.message)![1]!));
+      const [issued, expires] = ['Issued At', 'Expiration Time'].map((name) =>
+        Date.parse(new RegExp(`^${name}: (.*)$`, 'm').exec(challenge.message)![1]!),
+      );
       expect(expires! - issued!).toBe(challenge.expires_in * 1_000);
-      for (const body of [{}, { wallet_address: 7 }, { wallet_address: '0x123' }, { wallet_address: 'vitalik.eth' }, { wallet_address: address, purpose: 'theft' }, { wallet_address: address, more: 1 }]) {
+      for (const body of [
+        {},
+        { wallet_address: 7 },
+        { wallet_address: '0x123' },
+        { wallet_address: 'vitalik.eth' },
+        { wallet_address: address, purpose: 'theft' },
+        { wallet_address: address, more: 1 },
+      ]) {
         const refused = await anyone.send('POST', '/auth/challenge', { body });
         expect([refused.status, bodyOf(refused).error!.code]).toEqual([400, 'BAD_REQUEST']);
       }
@@ -44,9 +74,21 @@ inEachMode('an agent', (world) => {
       const wallet = newWallet();
       const { message, nonce, pow } = await challengeFor(wallet);
       const powNonce = await solveProofOfWork(pow);
-      expect(createHash('sha256').update(pow.challenge + powNonce).digest('hex').startsWith('0'.repeat(pow.difficulty))).toBe(true);
-      const body = { wallet_address: wallet.address, signature: await wallet.sign(message), nonce, pow_nonce: powNonce, display_name: 'Ada 🦀' };
-      for (const missing of ['wallet_address', 'signature', 'nonce', 'pow_nonce']) expect((await register({ ...body, [missing]: undefined })).status).toBe(400);
+      expect(
+        createHash('sha256')
+          .update(pow.challenge + powNonce)
+          .digest('hex')
+          .startsWith('0'.repeat(pow.difficulty)),
+      ).toBe(true);
+      const body = {
+        wallet_address: wallet.address,
+        signature: await wallet.sign(message),
+        nonce,
+        pow_nonce: powNonce,
+        display_name: 'Ada 🦀',
+      };
+      for (const missing of ['wallet_address', 'signature', 'nonce', 'pow_nonce'])
+        expect((await register({ ...body, [missing]: undefined })).status).toBe(400);
       const answer = await register(body);
       expect(answer.status).toBe(201);
       const registration = bodyOf(answer).data as Registration;
@@ -68,7 +110,10 @@ inEachMode('an agent', (world) => {
       const wallet = newWallet();
       const before = Date.now() - 5_000;
       const { registration } = await registerAgent(world, { wallet, displayName: 'Grace 🐞' });
-      const answer = await new Marketplace({ baseUrl: world.baseUrl, authorization: registration.authorization_header }).send('GET', '/me');
+      const answer = await new Marketplace({
+        baseUrl: world.baseUrl,
+        authorization: registration.authorization_header,
+      }).send('GET', '/me');
       expect(answer.status).toBe(200);
       const me = bodyOf(answer).data as AgentProfile;
       expect(me).toEqual({
@@ -107,7 +152,10 @@ inEachMode('an agent', (world) => {
       const proofs = await Promise.all(Array.from({ length: 8 }, () => proofOf(wallet)));
       const answers = await Promise.all(proofs.map(register));
       expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array<number>(7).fill(409)]);
-      expect(bodyOf(answers.find(({ status }) => status === 409)!).error).toMatchObject({ code: 'CONFLICT', recovery: { next_action: 'recover_key' } });
+      expect(bodyOf(answers.find(({ status }) => status === 409)!).error).toMatchObject({
+        code: 'CONFLICT',
+        recovery: { next_action: 'recover_key' },
+      });
     });
 
     it('uses each proof once, also in parallel', async () => {
@@ -139,10 +187,13 @@ inEachMode('an agent', (world) => {
       }
     });
 
-    it.each(['', 'x', '0x', `0x${'00'.repeat(65)}`, '1'.repeat(88), '\u0000', 'é'.repeat(50)])('is not let in with the malformed signature %j', async (signature) => {
-      const answer = await register({ ...(await proofOf(newWallet())), signature });
-      expect([answer.status, bodyOf(answer).error!.code]).toEqual([400, 'BAD_REQUEST']);
-    });
+    it.each(['', 'x', '0x', `0x${'00'.repeat(65)}`, '1'.repeat(88), '\u0000', 'é'.repeat(50)])(
+      'is not let in with the malformed signature %j',
+      async (signature) => {
+        const answer = await register({ ...(await proofOf(newWallet())), signature });
+        expect([answer.status, bodyOf(answer).error!.code]).toEqual([400, 'BAD_REQUEST']);
+      },
+    );
   });
 
   it('cannot be the account of a key that nobody holds', async () => {
@@ -150,8 +201,20 @@ inEachMode('an agent', (world) => {
     const zeros = Buffer.alloc(64).toString('base64');
     const challenge = await anyone.send('POST', '/auth/challenge', { body: { wallet_address: wallet.address } });
     if (challenge.status === 200) {
-      const { nonce, pow } = bodyOf(challenge).data as { nonce: string; pow: { challenge: string; difficulty: number } };
-      expect((await register({ wallet_address: wallet.address, nonce, signature: zeros, pow_nonce: await solveProofOfWork(pow) })).status).toBe(400);
+      const { nonce, pow } = bodyOf(challenge).data as {
+        nonce: string;
+        pow: { challenge: string; difficulty: number };
+      };
+      expect(
+        (
+          await register({
+            wallet_address: wallet.address,
+            nonce,
+            signature: zeros,
+            pow_nonce: await solveProofOfWork(pow),
+          })
+        ).status,
+      ).toBe(400);
     } else expect(challenge.status).toBe(400);
   });
 
@@ -164,7 +227,9 @@ inEachMode('an agent', (world) => {
     });
 
     it('creates them, each shown once [spec: POST /api-keys, api-key.id, api-key.name, api-key.key-prefix, api-key.scopes, api-key.is-active, api-key.created-at, api-key.key]', async () => {
-      const answer = await agent.market.send('POST', '/api-keys', { body: { name: 'reader 📖', scopes: ['subscribe', 'read'] } });
+      const answer = await agent.market.send('POST', '/api-keys', {
+        body: { name: 'reader 📖', scopes: ['subscribe', 'read'] },
+      });
       expect(answer.status).toBe(201);
       const created = bodyOf(answer).data as CreatedApiKey;
       expect(created).toEqual({
@@ -191,15 +256,28 @@ inEachMode('an agent', (world) => {
       const list = async (): Promise<ApiKey[]> => {
         const answer = await owner.market.send('GET', '/api-keys');
         expect(answer.status).toBe(200);
-        for (const key of [unused.key, mortal.key, owner.registration.api_key]) expect(answer.text).not.toContain(key.slice(12));
+        for (const key of [unused.key, mortal.key, owner.registration.api_key])
+          expect(answer.text).not.toContain(key.slice(12));
         return bodyOf(answer).data as ApiKey[];
       };
       const listed = await list();
       const { key: _unused, ...unusedView } = unused;
-      expect(listed.find(({ id }) => id === unused.id)).toEqual({ ...unusedView, last_used_at: null, expires_at: null });
-      expect(listed.find(({ id }) => id === mortal.id)).toMatchObject({ name: 'mortal', scopes: ['read'], is_active: true, expires_at: end });
+      expect(listed.find(({ id }) => id === unused.id)).toEqual({
+        ...unusedView,
+        last_used_at: null,
+        expires_at: null,
+      });
+      expect(listed.find(({ id }) => id === mortal.id)).toMatchObject({
+        name: 'mortal',
+        scopes: ['read'],
+        is_active: true,
+        expires_at: end,
+      });
       expect(listed.map(({ name }) => name).sort()).toEqual(['Registration key', 'mortal', 'unused']);
-      await eventually(async () => expect((await list()).find(({ id }) => id === mortal.id)!.last_used_at).toMatch(TIMESTAMP), { withinMs: 30_000, everyMs: 500 });
+      await eventually(
+        async () => expect((await list()).find(({ id }) => id === mortal.id)!.last_used_at).toMatch(TIMESTAMP),
+        { withinMs: 30_000, everyMs: 500 },
+      );
       expect((await anyone.send('GET', '/api-keys')).status).toBe(401);
     });
 
@@ -218,16 +296,29 @@ inEachMode('an agent', (world) => {
 
     it('hands down no more than a key has, in scopes and in time', async () => {
       const end = new Date(Date.now() + 3_600_000).toISOString();
-      const mortal = withKey((await agent.market.apiKeys.create({ name: 'mortal', scopes: ['write'], expires_at: end })).key);
+      const mortal = withKey(
+        (await agent.market.apiKeys.create({ name: 'mortal', scopes: ['write'], expires_at: end })).key,
+      );
       expect((await mortal.apiKeys.create({ name: 'heir', scopes: ['write'] })).expires_at).toBe(end);
-      const later = await mortal.send('POST', '/api-keys', { body: { name: 'heir', scopes: ['write'], expires_at: new Date(Date.parse(end) + 1_000).toISOString() } });
-      expect([later.status, reasonOf(later), bodyOf(later).error!.details!.latest_expires_at]).toEqual([403, 'expiry_beyond_own', end]);
+      const later = await mortal.send('POST', '/api-keys', {
+        body: { name: 'heir', scopes: ['write'], expires_at: new Date(Date.parse(end) + 1_000).toISOString() },
+      });
+      expect([later.status, reasonOf(later), bodyOf(later).error!.details!.latest_expires_at]).toEqual([
+        403,
+        'expiry_beyond_own',
+        end,
+      ]);
       const wider = await mortal.send('POST', '/api-keys', { body: { name: 'heir', scopes: ['write', 'read'] } });
       expect([wider.status, reasonOf(wider)]).toEqual([403, 'scope_not_held']);
     });
 
     it('is kept to the scopes chosen when the key was made [spec: authentication-rule.5]', async () => {
-      const [read, write, subscribe] = await Promise.all((['read', 'write', 'subscribe'] as const).map(async (scope) => ({ ...agent, market: withKey((await agent.market.apiKeys.create({ name: scope, scopes: [scope] })).key) })));
+      const [read, write, subscribe] = await Promise.all(
+        (['read', 'write', 'subscribe'] as const).map(async (scope) => ({
+          ...agent,
+          market: withKey((await agent.market.apiKeys.create({ name: scope, scopes: [scope] })).key),
+        })),
+      );
       const attempts: [Agent, string, () => Promise<HttpAnswer>][] = [
         [write!, 'read', () => write!.market.send('GET', '/receipts')],
         [subscribe!, 'read', () => subscribe!.market.send('GET', '/ledger')],
@@ -241,30 +332,56 @@ inEachMode('an agent', (world) => {
         expect([answer.status, bodyOf(answer).error!.details!.required_scope]).toEqual([403, required]);
       }
       for (const { market } of [read!, write!, subscribe!]) expect((await market.me()).id).toBe(agent.id);
-      const wider = await write!.market.send('POST', '/api-keys', { body: { name: 'wider', scopes: ['write', 'read'] } });
+      const wider = await write!.market.send('POST', '/api-keys', {
+        body: { name: 'wider', scopes: ['write', 'read'] },
+      });
       expect([wider.status, reasonOf(wider)]).toEqual([403, 'scope_not_held']);
     });
 
     it('cannot use one past its time, nor make one for a time that has passed', async () => {
-      const past = await agent.market.send('POST', '/api-keys', { body: { name: 'past', scopes: ['read'], expires_at: '2020-01-01T00:00:00Z' } });
+      const past = await agent.market.send('POST', '/api-keys', {
+        body: { name: 'past', scopes: ['read'], expires_at: '2020-01-01T00:00:00Z' },
+      });
       expect([past.status, reasonOf(past)]).toEqual([400, 'expiry_invalid']);
-      const short = await agent.market.apiKeys.create({ name: 'short', scopes: ['read'], expires_at: new Date(Date.now() + 1_500).toISOString() });
+      const short = await agent.market.apiKeys.create({
+        name: 'short',
+        scopes: ['read'],
+        expires_at: new Date(Date.now() + 1_500).toISOString(),
+      });
       expect((await withKey(short.key).send('GET', '/me')).status).toBe(200);
       await eventually(async () => expect((await withKey(short.key).send('GET', '/me')).status).toBe(401));
     });
 
     it('makes one key for one Idempotency-Key, and shows it again to the same request', async () => {
       const idempotencyKey = `${world.mode}-one-key`;
-      const answers = await Promise.all(Array.from({ length: 8 }, () => agent.market.send('POST', '/api-keys', { body: { name: 'once', scopes: ['read'] }, headers: { 'Idempotency-Key': idempotencyKey } })));
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, () =>
+          agent.market.send('POST', '/api-keys', {
+            body: { name: 'once', scopes: ['read'] },
+            headers: { 'Idempotency-Key': idempotencyKey },
+          }),
+        ),
+      );
       const made = answers.filter(({ status }) => status === 201);
       expect(new Set(made.map(({ text }) => text)).size).toBe(1);
-      expect(answers.every((answer) => answer.status === 201 || (answer.status === 409 && reasonOf(answer) === 'idempotency_in_progress'))).toBe(true);
+      expect(
+        answers.every(
+          (answer) =>
+            answer.status === 201 || (answer.status === 409 && reasonOf(answer) === 'idempotency_in_progress'),
+        ),
+      ).toBe(true);
       expect((await agent.market.apiKeys.list()).filter(({ name }) => name === 'once').length).toBe(1);
-      const reused = await agent.market.send('POST', '/api-keys', { body: { name: 'another', scopes: ['read'] }, headers: { 'Idempotency-Key': idempotencyKey } });
+      const reused = await agent.market.send('POST', '/api-keys', {
+        body: { name: 'another', scopes: ['read'] },
+        headers: { 'Idempotency-Key': idempotencyKey },
+      });
       expect([reused.status, reasonOf(reused)]).toEqual([409, 'idempotency_key_reused']);
       // The kept answer holds a secret: it is not given to another key of the account, least of all to one with fewer scopes.
       const lesser = await agent.market.apiKeys.create({ name: 'lesser', scopes: ['write'] });
-      const stolen = await withKey(lesser.key).send('POST', '/api-keys', { body: { name: 'once', scopes: ['read'] }, headers: { 'Idempotency-Key': idempotencyKey } });
+      const stolen = await withKey(lesser.key).send('POST', '/api-keys', {
+        body: { name: 'once', scopes: ['read'] },
+        headers: { 'Idempotency-Key': idempotencyKey },
+      });
       expect([stolen.status, reasonOf(stolen)]).toEqual([409, 'idempotency_key_reused']);
     });
 
@@ -276,8 +393,19 @@ inEachMode('an agent', (world) => {
       expect((await other.market.me()).id).toBe(other.id);
     });
 
-    it.each([{ scopes: [] }, { scopes: ['admin'] }, { scopes: 'read' }, { scopes: ['read', 'read', 7] }, { name: '', scopes: ['read'] }, { name: 'x'.repeat(101), scopes: ['read'] }, { name: 'x' }, {}])('refuses to make %j', async (body) => {
-      const answer = await agent.market.send('POST', '/api-keys', { body: { name: 'fine', ...body, ...('name' in body || 'scopes' in body ? {} : { scopes: undefined }) } });
+    it.each([
+      { scopes: [] },
+      { scopes: ['admin'] },
+      { scopes: 'read' },
+      { scopes: ['read', 'read', 7] },
+      { name: '', scopes: ['read'] },
+      { name: 'x'.repeat(101), scopes: ['read'] },
+      { name: 'x' },
+      {},
+    ])('refuses to make %j', async (body) => {
+      const answer = await agent.market.send('POST', '/api-keys', {
+        body: { name: 'fine', ...body, ...('name' in body || 'scopes' in body ? {} : { scopes: undefined }) },
+      });
       expect([answer.status, bodyOf(answer).error!.code]).toEqual([400, 'BAD_REQUEST']);
     });
   });
@@ -286,16 +414,49 @@ inEachMode('an agent', (world) => {
     const agent = await registerAgent(world);
     const key = agent.registration.api_key;
     const url = `${world.baseUrl}/api/v1/me`;
-    const wrong = [[], ['Bearer'], ['Bearer '], [key], [`Basic ${key}`], [`Token ${key}`], [`Bearer ${key}x`], [`Bearer ${key.slice(0, -1)}`], [`Bearer ${key.toUpperCase()}`], [`Bearer ${key}, Bearer ${key}`], [`Bearer  ${key}`], [`Bearer ${key.slice(0, 12)}`], [`Bearer am_k_${'A'.repeat(49)}`]];
-    const answers = await Promise.all([...wrong.map(([value]) => (value === undefined ? [] : ['authorization', value])), ['authorization', `Bearer ${key}`, 'authorization', `Bearer ${key}`]].map((headers) => request(url, { headers })));
-    const bodies = await Promise.all(answers.map(async ({ statusCode, headers, body }) => ({ statusCode, challenge: headers['www-authenticate'], body: await body.json() })));
-    for (const answer of bodies) expect(answer).toEqual({ statusCode: 401, challenge: expect.stringContaining('Bearer'), body: bodies[0]!.body });
+    const wrong = [
+      [],
+      ['Bearer'],
+      ['Bearer '],
+      [key],
+      [`Basic ${key}`],
+      [`Token ${key}`],
+      [`Bearer ${key}x`],
+      [`Bearer ${key.slice(0, -1)}`],
+      [`Bearer ${key.toUpperCase()}`],
+      [`Bearer ${key}, Bearer ${key}`],
+      [`Bearer  ${key}`],
+      [`Bearer ${key.slice(0, 12)}`],
+      [`Bearer am_k_${'A'.repeat(49)}`],
+    ];
+    const answers = await Promise.all(
+      [
+        ...wrong.map(([value]) => (value === undefined ? [] : ['authorization', value])),
+        ['authorization', `Bearer ${key}`, 'authorization', `Bearer ${key}`],
+      ].map((headers) => request(url, { headers })),
+    );
+    const bodies = await Promise.all(
+      answers.map(async ({ statusCode, headers, body }) => ({
+        statusCode,
+        challenge: headers['www-authenticate'],
+        body: await body.json(),
+      })),
+    );
+    for (const answer of bodies)
+      expect(answer).toEqual({ statusCode: 401, challenge: expect.stringContaining('Bearer'), body: bodies[0]!.body });
     expect((await request(`${url}?api_key=${key}`)).statusCode).toBe(401);
     expect((await request(url, { headers: { authorization: `bearer ${key}` } })).statusCode).toBe(200);
   });
 
   it('is told what to do by every refusal', async () => {
     const error = (await anyone.me().catch((reason: unknown) => reason)) as MarketplaceError;
-    expect(error).toMatchObject({ status: 401, code: 'UNAUTHORIZED', recovery: { next_action: 'authenticate', links: { docs: expect.any(String), openapi: expect.any(String), llms: expect.any(String) } } });
+    expect(error).toMatchObject({
+      status: 401,
+      code: 'UNAUTHORIZED',
+      recovery: {
+        next_action: 'authenticate',
+        links: { docs: expect.any(String), openapi: expect.any(String), llms: expect.any(String) },
+      },
+    });
   });
 });

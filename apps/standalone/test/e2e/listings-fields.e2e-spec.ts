@@ -13,8 +13,12 @@ inEachMode('a field of a listing', (world) => {
     seller = await registerAgent(world, { displayName: 'Seller of fields' });
   });
 
-  const refused = async (fields: object, field = Object.keys(fields)[0]!): Promise<void> => expectFieldRefused(await attemptListing(seller, { ...free(), ...fields }), field);
-  const shown = async <F extends keyof CreateListing & keyof ListingDetail>(field: F, value: CreateListing[F]): Promise<void> => expect((await listedWith(seller, { [field]: value }))[field]).toEqual(value);
+  const refused = async (fields: object, field = Object.keys(fields)[0]!): Promise<void> =>
+    expectFieldRefused(await attemptListing(seller, { ...free(), ...fields }), field);
+  const shown = async <F extends keyof CreateListing & keyof ListingDetail>(
+    field: F,
+    value: CreateListing[F],
+  ): Promise<void> => expect((await listedWith(seller, { [field]: value }))[field]).toEqual(value);
 
   describe('that is text', () => {
     type Row = [field: keyof CreateListing & keyof ListingDetail, min: number, max: number, rows: string];
@@ -45,38 +49,85 @@ inEachMode('a field of a listing', (world) => {
     it('is measured the same when it changes [spec: limit.listing-name, limit.listing-description]', async () => {
       const { id } = await listedWith(seller, {});
       const patch = (body: object) => seller.market.send('PATCH', `/listings/${id}`, { body });
-      for (const [field, min, max] of [['name', 2, 100], ['description', 10, 5_000]] as const) {
-        for (const length of [min, max]) expect(bodyOf(await patch({ [field]: '🦊'.repeat(length) })).data).toMatchObject({ [field]: '🦊'.repeat(length) });
-        for (const length of [min - 1, max + 1]) expectFieldRefused(await patch({ [field]: '🦊'.repeat(length) }), field);
+      for (const [field, min, max] of [
+        ['name', 2, 100],
+        ['description', 10, 5_000],
+      ] as const) {
+        for (const length of [min, max])
+          expect(bodyOf(await patch({ [field]: '🦊'.repeat(length) })).data).toMatchObject({
+            [field]: '🦊'.repeat(length),
+          });
+        for (const length of [min - 1, max + 1])
+          expectFieldRefused(await patch({ [field]: '🦊'.repeat(length) }), field);
         expect(await seller.market.listings.get(id)).toMatchObject({ [field]: '🦊'.repeat(max) });
       }
     });
 
     it('comes back as it was sent, markup and all, however long and escaped it was', async () => {
-      const hostile = ['<script>alert(1)</script>', '"><img src=x onerror=alert(1)>', '{{7*7}}${7*7}<%= 7*7 %>', "'; DROP TABLE listings; --", 'e\u0301 is not \u00e9', 'zero\u200bwidth \u202eturned', '\u0001\u001b[2J', '𐀀𝒳🦊\u{10ffff}'];
+      const hostile = [
+        '<script>alert(1)</script>',
+        '"><img src=x onerror=alert(1)>',
+        '{{7*7}}${7*7}<%= 7*7 %>',
+        "'; DROP TABLE listings; --",
+        'e\u0301 is not \u00e9',
+        'zero\u200bwidth \u202eturned',
+        '\u0001\u001b[2J',
+        '𐀀𝒳🦊\u{10ffff}',
+      ];
       for (const text of hostile) {
-        const sent = { description: `${text} in a description`, docs: text, sla: text, risk_disclaimers: text, expected_delivery: text, connection_instructions: text, example_outputs: [{ label: text, content: text }] };
+        const sent = {
+          description: `${text} in a description`,
+          docs: text,
+          sla: text,
+          risk_disclaimers: text,
+          expected_delivery: text,
+          connection_instructions: text,
+          example_outputs: [{ label: text, content: text }],
+        };
         expect(await listedWith(seller, sent)).toMatchObject(sent);
       }
       const escaped = (length: number): string => '\\ud83e\\udd8a'.repeat(length);
       const { challenge, difficulty } = await seller.market.listings.challenge();
-      const rawBody = JSON.stringify({ ...free({ name: 'Everything at its longest' }), challenge, pow_nonce: await solveProofOfWork({ challenge, difficulty }), docs: 'DOCS', connection_instructions: 'CON', sla: 'SLA', risk_disclaimers: 'RISK' })
-        .replace('DOCS', escaped(50_000)).replace('CON', escaped(10_000)).replace('SLA', escaped(5_000)).replace('RISK', escaped(5_000));
+      const rawBody = JSON.stringify({
+        ...free({ name: 'Everything at its longest' }),
+        challenge,
+        pow_nonce: await solveProofOfWork({ challenge, difficulty }),
+        docs: 'DOCS',
+        connection_instructions: 'CON',
+        sla: 'SLA',
+        risk_disclaimers: 'RISK',
+      })
+        .replace('DOCS', escaped(50_000))
+        .replace('CON', escaped(10_000))
+        .replace('SLA', escaped(5_000))
+        .replace('RISK', escaped(5_000));
       const answer = await seller.market.send('POST', '/listings', { rawBody });
       expect([answer.status, rawBody.length > 840_000]).toEqual([201, true]);
     });
 
-    it.each(['nul\u0000nul', 'half a pair \ud83e', '\udd8a\ud83e turned'])('is refused where it cannot be kept: %j', async (text) => {
-      for (const field of ['name', 'docs', 'sla']) expect(await attemptListing(seller, { ...free(), [field]: text })).toMatchObject({ status: 400 });
-    });
+    it.each(['nul\u0000nul', 'half a pair \ud83e', '\udd8a\ud83e turned'])(
+      'is refused where it cannot be kept: %j',
+      async (text) => {
+        for (const field of ['name', 'docs', 'sla'])
+          expect(await attemptListing(seller, { ...free(), [field]: text })).toMatchObject({ status: 400 });
+      },
+    );
 
-    it.each(['  ', '\u200b\u200b\u200b', 'two\nlines', 'turned \u202eeman', 'Wеather', 'РayРal checkout'])('is no name for buyers where nothing is seen, it is not one line, or it passes for another: %j', async (name) => {
-      await refused({ name });
-    });
+    it.each(['  ', '\u200b\u200b\u200b', 'two\nlines', 'turned \u202eeman', 'Wеather', 'РayРal checkout'])(
+      'is no name for buyers where nothing is seen, it is not one line, or it passes for another: %j',
+      async (name) => {
+        await refused({ name });
+      },
+    );
   });
 
   describe('that is one of several', () => {
-    const choices: [field: 'pricing_model' | 'preferred_currency' | 'delivery_type' | 'auth_method', initial: string, values: string[], row: string][] = [
+    const choices: [
+      field: 'pricing_model' | 'preferred_currency' | 'delivery_type' | 'auth_method',
+      initial: string,
+      values: string[],
+      row: string,
+    ][] = [
       ['pricing_model', 'free', ['free', 'per_call', 'monthly', 'yearly', 'usage_tiered'], 'listing.pricing-model'],
       ['preferred_currency', 'USDC', ['USDC', 'ETH', 'SOL'], 'listing.preferred-currency'],
       ['delivery_type', 'api', ['api', 'webhook', 'streaming', 'batch', 'file'], 'listing.delivery-type'],
@@ -85,8 +136,23 @@ inEachMode('a field of a listing', (world) => {
     for (const [field, initial, values, row] of choices) {
       it(`${field} is ${values.join(', ')}, at first ${initial} [spec: ${row}]`, async () => {
         for (const fields of [{}, { [field]: null }]) expect((await listedWith(seller, fields))[field]).toBe(initial);
-        for (const value of values) expect((await listedWith(seller, { [field]: value, ...(value === 'per_call' && { private_endpoint_url: ENDPOINT }) }))[field]).toBe(value);
-        for (const value of ['', 'other', initial.toUpperCase() === initial ? initial.toLowerCase() : initial.toUpperCase(), 0, [initial]]) await refused({ [field]: value });
+        for (const value of values)
+          expect(
+            (
+              await listedWith(seller, {
+                [field]: value,
+                ...(value === 'per_call' && { private_endpoint_url: ENDPOINT }),
+              })
+            )[field],
+          ).toBe(value);
+        for (const value of [
+          '',
+          'other',
+          initial.toUpperCase() === initial ? initial.toLowerCase() : initial.toUpperCase(),
+          0,
+          [initial],
+        ])
+          await refused({ [field]: value });
       });
     }
 
@@ -105,7 +171,10 @@ inEachMode('a field of a listing', (world) => {
     it('category_id is the id of a category [spec: listing.category-id]', async () => {
       const [category] = await anyone.categories();
       expect(await listedWith(seller, {})).toMatchObject({ category_id: null, category: null });
-      expect(await listedWith(seller, { category_id: category!.id })).toMatchObject({ category_id: category!.id, category: { id: category!.id, name: category!.name, slug: category!.slug } });
+      expect(await listedWith(seller, { category_id: category!.id })).toMatchObject({
+        category_id: category!.id,
+        category: { id: category!.id, name: category!.name, slug: category!.slug },
+      });
       for (const category_id of ['', 'data-research', 1]) await refused({ category_id });
       const unknown = await attemptListing(seller, free({ category_id: '01995bad-5c00-7000-8000-00000000dead' }));
       expect([unknown.status, reasonOf(unknown)]).toEqual([400, 'category_not_found']);
@@ -117,27 +186,54 @@ inEachMode('a field of a listing', (world) => {
     for (const pricing_amount of [0, 0.000001, 0.1, 0.3, 1, 12.345678, 999_999.999999, 1_000_000]) {
       expect(await listedWith(seller, { pricing_model: 'monthly', pricing_amount })).toMatchObject({ pricing_amount });
     }
-    for (const pricing_amount of [-1, -0.000001, 0.0000001, 1_000_000.000001, 1_000_001, 2 ** 53, 1e300, '1', '', true, [1], {}]) await refused({ pricing_amount, pricing_model: 'monthly' });
+    for (const pricing_amount of [
+      -1,
+      -0.000001,
+      0.0000001,
+      1_000_000.000001,
+      1_000_001,
+      2 ** 53,
+      1e300,
+      '1',
+      '',
+      true,
+      [1],
+      {},
+    ])
+      await refused({ pricing_amount, pricing_model: 'monthly' });
     expect((await attemptListing(seller, free({ pricing_amount: 1 }))).status).toBe(400);
     const { id } = await listedWith(seller, { pricing_model: 'yearly', pricing_amount: 1 });
-    for (const pricing_amount of [0.000001, 1_000_000, 0]) expect(await seller.market.listings.update(id, { pricing_amount })).toMatchObject({ pricing_amount });
-    for (const pricing_amount of [-1, 0.0000001, 1_000_001, '1', null]) expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { pricing_amount } }), 'pricing_amount');
+    for (const pricing_amount of [0.000001, 1_000_000, 0])
+      expect(await seller.market.listings.update(id, { pricing_amount })).toMatchObject({ pricing_amount });
+    for (const pricing_amount of [-1, 0.0000001, 1_000_001, '1', null])
+      expectFieldRefused(
+        await seller.market.send('PATCH', `/listings/${id}`, { body: { pricing_amount } }),
+        'pricing_amount',
+      );
     for (const number of ['1e400', '-1e400', '1E-7', '0x1', '01', '+1', 'NaN', 'Infinity']) {
-      expect(await seller.market.send('PATCH', `/listings/${id}`, { rawBody: `{"pricing_amount":${number}}` })).toMatchObject({ status: 400, json: { error: { code: 'BAD_REQUEST' } } });
+      expect(
+        await seller.market.send('PATCH', `/listings/${id}`, { rawBody: `{"pricing_amount":${number}}` }),
+      ).toMatchObject({ status: 400, json: { error: { code: 'BAD_REQUEST' } } });
     }
   });
 
   describe('that is a list', () => {
     it('formats is of texts, at first json [spec: listing.formats]', async () => {
       expect((await listedWith(seller, {})).formats).toEqual(['json']);
-      for (const formats of [[], ['csv'], ['json', 'text/csv; "quoted"', '{}', 'NULL']]) await shown('formats', formats);
+      for (const formats of [[], ['csv'], ['json', 'text/csv; "quoted"', '{}', 'NULL']])
+        await shown('formats', formats);
       for (const formats of ['json', [1], [''], [['json']], [null], Array(21).fill('json')]) await refused({ formats });
     });
 
     it('tags is of texts, and changes [spec: listing.tags]', async () => {
       const { id, tags } = await listedWith(seller, {});
       expect(tags).toEqual([]);
-      for (const list of [[], ['weather'], ['a', 'b c', 'größe', '🦊', '{}', 'NULL', '\\'], Array.from({ length: 20 }, (_, n) => `${n}`.padEnd(2, 'x') + '🦊'.repeat(48))]) {
+      for (const list of [
+        [],
+        ['weather'],
+        ['a', 'b c', 'größe', '🦊', '{}', 'NULL', '\\'],
+        Array.from({ length: 20 }, (_, n) => `${n}`.padEnd(2, 'x') + '🦊'.repeat(48)),
+      ]) {
         await shown('tags', list);
         expect(await seller.market.listings.update(id, { tags: list })).toMatchObject({ tags: list });
       }
@@ -149,18 +245,68 @@ inEachMode('a field of a listing', (world) => {
 
     it('example_outputs is of labels and contents [spec: listing.example-outputs]', async () => {
       expect((await listedWith(seller, {})).example_outputs).toEqual([]);
-      for (const example_outputs of [[], [{ label: 'Berlin', content: '{"celsius": 6.5}' }], [{ label: '', content: '' }, { label: '🦊'.repeat(200), content: 'x'.repeat(20_000) }]]) await shown('example_outputs', example_outputs);
-      for (const example_outputs of ['x', {}, ['x'], [{}], [{ label: 'x' }], [{ content: 'x' }], [{ label: 1, content: 'x' }], [{ label: 'x', content: null }], [{ label: 'x', content: 'x', more: 'x' }], Array(21).fill({ label: 'x', content: 'x' })]) await refused({ example_outputs });
+      for (const example_outputs of [
+        [],
+        [{ label: 'Berlin', content: '{"celsius": 6.5}' }],
+        [
+          { label: '', content: '' },
+          { label: '🦊'.repeat(200), content: 'x'.repeat(20_000) },
+        ],
+      ])
+        await shown('example_outputs', example_outputs);
+      for (const example_outputs of [
+        'x',
+        {},
+        ['x'],
+        [{}],
+        [{ label: 'x' }],
+        [{ content: 'x' }],
+        [{ label: 1, content: 'x' }],
+        [{ label: 'x', content: null }],
+        [{ label: 'x', content: 'x', more: 'x' }],
+        Array(21).fill({ label: 'x', content: 'x' }),
+      ])
+        await refused({ example_outputs });
     });
   });
 
   describe('that is a link', () => {
-    const links = [['demo_endpoint', 'listing.demo-endpoint'], ['github_url', 'listing.github-url'], ['logo_url', 'listing.logo-url']] as const;
+    const links = [
+      ['demo_endpoint', 'listing.demo-endpoint'],
+      ['github_url', 'listing.github-url'],
+      ['logo_url', 'listing.logo-url'],
+    ] as const;
     for (const [field, row] of links) {
       it(`${field} is an http or https URL and nothing else [spec: ${row}]`, async () => {
         expect((await listedWith(seller, {}))[field]).toBeNull();
-        for (const url of ['https://example.com', 'http://example.com:8080/a/b?c=d&e=%20#f', 'https://例え.jp/パス', `https://example.com/${'x'.repeat(2_048 - 20)}`]) await shown(field, url);
-        const wrong = ['', 'example.com', '/path', '//example.com', 'javascript:alert(1)', 'JaVaScRiPt:alert(1)', ' javascript:alert(1)', 'java\tscript:alert(1)', 'data:text/html,<script>', 'vbscript:x', 'ftp://example.com', 'file:///etc/passwd', 'ws://example.com', 'https://', 'https://user:password@example.com', ' https://example.com', 'ht\ttps://example.com', 'https://example.com\n', `https://example.com/${'x'.repeat(2_048)}`];
+        for (const url of [
+          'https://example.com',
+          'http://example.com:8080/a/b?c=d&e=%20#f',
+          'https://例え.jp/パス',
+          `https://example.com/${'x'.repeat(2_048 - 20)}`,
+        ])
+          await shown(field, url);
+        const wrong = [
+          '',
+          'example.com',
+          '/path',
+          '//example.com',
+          'javascript:alert(1)',
+          'JaVaScRiPt:alert(1)',
+          ' javascript:alert(1)',
+          'java\tscript:alert(1)',
+          'data:text/html,<script>',
+          'vbscript:x',
+          'ftp://example.com',
+          'file:///etc/passwd',
+          'ws://example.com',
+          'https://',
+          'https://user:password@example.com',
+          ' https://example.com',
+          'ht\ttps://example.com',
+          'https://example.com\n',
+          `https://example.com/${'x'.repeat(2_048)}`,
+        ];
         for (const url of [...wrong, 1, ['https://example.com']]) await refused({ [field]: url });
       });
     }
@@ -168,9 +314,11 @@ inEachMode('a field of a listing', (world) => {
 
   it('pow_nonce solves the challenge, once, and for its own agent [spec: listing.pow-nonce]', async () => {
     const puzzle = await seller.market.listings.challenge();
-    const post = (agent: Agent, body: object) => agent.market.send('POST', '/listings', { body: { ...free(), challenge: puzzle.challenge, ...body } });
+    const post = (agent: Agent, body: object) =>
+      agent.market.send('POST', '/listings', { body: { ...free(), challenge: puzzle.challenge, ...body } });
     expectFieldRefused(await post(seller, {}), 'pow_nonce');
-    for (const pow_nonce of [null, 1, '', 'x'.repeat(65)]) expectFieldRefused(await post(seller, { pow_nonce }), 'pow_nonce');
+    for (const pow_nonce of [null, 1, '', 'x'.repeat(65)])
+      expectFieldRefused(await post(seller, { pow_nonce }), 'pow_nonce');
     const malformed = await post(seller, { pow_nonce: 'not-alphanumeric' });
     expect([malformed.status, reasonOf(malformed)]).toEqual([400, 'proof_of_work_invalid']);
     const pow_nonce = await solveProofOfWork(puzzle);
@@ -182,16 +330,23 @@ inEachMode('a field of a listing', (world) => {
   });
 
   it('private_endpoint_url is required for per_call alone, and shown to nobody, ever [spec: listing.private-endpoint-url]', async () => {
-    for (const [body, reason] of [[{ ...perCall(), private_endpoint_url: undefined }, 'private_endpoint_required'], [free({ private_endpoint_url: ENDPOINT }), 'private_endpoint_unexpected'], [perCall({ private_endpoint_url: 'ftp://example.com' }), 'endpoint_url_refused']] as const) {
+    for (const [body, reason] of [
+      [{ ...perCall(), private_endpoint_url: undefined }, 'private_endpoint_required'],
+      [free({ private_endpoint_url: ENDPOINT }), 'private_endpoint_unexpected'],
+      [perCall({ private_endpoint_url: 'ftp://example.com' }), 'endpoint_url_refused'],
+    ] as const) {
       const answer = await attemptListing(seller, body);
       expect([answer.status, reasonOf(answer)]).toEqual([400, reason]);
     }
     const canary = `canary${randomBytes(8).toString('hex')}`;
     const secretUrl = (port: number): string => `http://127.0.0.1:${port}/${canary}?token=${canary}`;
-    const answers = [await attemptListing(seller, perCall({ name: 'With a secret address', private_endpoint_url: secretUrl(48_124) }))];
+    const answers = [
+      await attemptListing(seller, perCall({ name: 'With a secret address', private_endpoint_url: secretUrl(48_124) })),
+    ];
     expect(answers[0]!.status).toBe(201);
     const { id, slug } = bodyOf(answers[0]!).data as { id: string; slug: string };
-    const send = async (...request: Parameters<Agent['market']['send']>) => answers.push(await seller.market.send(...request));
+    const send = async (...request: Parameters<Agent['market']['send']>) =>
+      answers.push(await seller.market.send(...request));
     for (const ref of [id, slug]) {
       await send('GET', `/listings/${ref}`);
       answers.push(await anyone.send('GET', `/listings/${ref}`));
@@ -207,7 +362,9 @@ inEachMode('a field of a listing', (world) => {
     for (const { text } of answers) expect(text).not.toContain(canary);
     await withClient(world.databaseUrl, async (client) => {
       for (const schema of ['catalog', 'gateway']) {
-        const { rows } = await client.query(`SELECT subject FROM ${schema}.outbox WHERE payload::text LIKE $1`, [`%${canary}%`]);
+        const { rows } = await client.query(`SELECT subject FROM ${schema}.outbox WHERE payload::text LIKE $1`, [
+          `%${canary}%`,
+        ]);
         expect(rows).toEqual([]);
       }
     });
@@ -216,38 +373,98 @@ inEachMode('a field of a listing', (world) => {
   describe('that nobody writes', () => {
     it('is id, slug, provider, category, created_at, and gateway_url where calls are sold [spec: listing.read-only-fields, GET /listings/{listingId}]', async () => {
       const [category] = await anyone.categories();
-      const { id } = await seller.market.listings.create(perCall({ name: `Read only ${randomBytes(4).toString('hex')}`, category_id: category!.id }));
+      const { id } = await seller.market.listings.create(
+        perCall({ name: `Read only ${randomBytes(4).toString('hex')}`, category_id: category!.id }),
+      );
       const detail = await anyone.listings.get(id);
       expect(detail).toMatchObject({
         id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/) as string,
         slug: expect.stringMatching(/^read-only-[0-9a-f]{8}$/) as string,
         provider_id: seller.id,
         created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) as string,
-        provider: { id: seller.id, display_name: 'Seller of fields', avatar_url: null, account_type: 'agent', is_verified: false },
+        provider: {
+          id: seller.id,
+          display_name: 'Seller of fields',
+          avatar_url: null,
+          account_type: 'agent',
+          is_verified: false,
+        },
         category: { id: category!.id, name: category!.name, slug: category!.slug },
         gateway_url: expect.stringMatching(new RegExp(`/api/v1/gateway/${id}$`)) as string,
         rating: null,
       });
-      expect(Object.keys(detail.provider).sort()).toEqual(['account_type', 'avatar_url', 'display_name', 'id', 'is_verified']);
+      expect(Object.keys(detail.provider).sort()).toEqual([
+        'account_type',
+        'avatar_url',
+        'display_name',
+        'id',
+        'is_verified',
+      ]);
       expect(Object.keys(detail.category!).sort()).toEqual(['id', 'name', 'slug']);
       expect(await anyone.listings.get(detail.slug)).toEqual(detail);
-      for (const listing of (await anyone.listings.search({ limit: 100 })).data) expect(listing).not.toHaveProperty('gateway_url');
-      for (const pricing_model of ['free', 'monthly', 'yearly', 'usage_tiered'] as const) expect(await listedWith(seller, { pricing_model })).not.toHaveProperty('gateway_url');
+      for (const listing of (await anyone.listings.search({ limit: 100 })).data)
+        expect(listing).not.toHaveProperty('gateway_url');
+      for (const pricing_model of ['free', 'monthly', 'yearly', 'usage_tiered'] as const)
+        expect(await listedWith(seller, { pricing_model })).not.toHaveProperty('gateway_url');
       const missing = await anyone.send('GET', '/listings/01995bad-5c00-7000-8000-00000000dead');
       expect([missing.status, bodyOf(missing).error!.code]).toEqual([404, 'NOT_FOUND']);
     });
 
     it('is every column that the contract does not let a seller write', async () => {
-      const columns = await withClient(world.databaseUrl, async (client) => (await client.query<{ name: string }>(`SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'catalog' AND table_name = 'listings'`)).rows.map(({ name }) => name));
-      const writable = ['name', 'description', 'category_id', 'pricing_model', 'pricing_currency', 'preferred_currency', 'delivery_type', 'auth_method', 'formats', 'docs', 'connection_instructions', 'example_outputs', 'demo_endpoint', 'github_url', 'logo_url', 'expected_delivery', 'risk_disclaimers', 'sla', 'tags', 'status'];
+      const columns = await withClient(world.databaseUrl, async (client) =>
+        (
+          await client.query<{ name: string }>(
+            `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'catalog' AND table_name = 'listings'`,
+          )
+        ).rows.map(({ name }) => name),
+      );
+      const writable = [
+        'name',
+        'description',
+        'category_id',
+        'pricing_model',
+        'pricing_currency',
+        'preferred_currency',
+        'delivery_type',
+        'auth_method',
+        'formats',
+        'docs',
+        'connection_instructions',
+        'example_outputs',
+        'demo_endpoint',
+        'github_url',
+        'logo_url',
+        'expected_delivery',
+        'risk_disclaimers',
+        'sla',
+        'tags',
+        'status',
+      ];
       expect(columns).toEqual(expect.arrayContaining(writable));
-      const more = ['provider', 'category', 'gateway_url', 'gateway_signing_secret', 'rating', 'is_verified', 'score', 'fee_rate', 'role', 'providerId', 'suspendedBy', 'gateway_limits', 'endpoint_status'];
+      const more = [
+        'provider',
+        'category',
+        'gateway_url',
+        'gateway_signing_secret',
+        'rating',
+        'is_verified',
+        'score',
+        'fee_rate',
+        'role',
+        'providerId',
+        'suspendedBy',
+        'gateway_limits',
+        'endpoint_status',
+      ];
       const { id } = await listedWith(seller, {});
       const before = await seller.market.listings.get(id);
       for (const field of [...columns, ...more]) {
         if (writable.includes(field)) continue;
         await refused({ [field]: before[field as 'slug'] ?? 'x' });
-        expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { [field]: before[field as 'slug'] ?? 'x' } }), field);
+        expectFieldRefused(
+          await seller.market.send('PATCH', `/listings/${id}`, { body: { [field]: before[field as 'slug'] ?? 'x' } }),
+          field,
+        );
       }
       expect(await seller.market.listings.get(id)).toEqual(before);
     });
@@ -256,32 +473,85 @@ inEachMode('a field of a listing', (world) => {
   it('changes as it was set, is found by the change, and goes back to none with null [spec: PATCH /listings/{listingId}]', async () => {
     const [category] = await anyone.categories();
     const word = `w${randomBytes(6).toString('hex')}`;
-    const texts = { docs: word, connection_instructions: 'c', demo_endpoint: 'https://example.com/d', github_url: 'https://example.com/g', logo_url: 'https://example.com/l', expected_delivery: 'soon', risk_disclaimers: 'r', sla: 's', category_id: category!.id };
-    const changes = { ...texts, delivery_type: 'batch', auth_method: 'none', preferred_currency: 'SOL', formats: ['csv'], example_outputs: [{ label: 'l', content: 'c' }] };
+    const texts = {
+      docs: word,
+      connection_instructions: 'c',
+      demo_endpoint: 'https://example.com/d',
+      github_url: 'https://example.com/g',
+      logo_url: 'https://example.com/l',
+      expected_delivery: 'soon',
+      risk_disclaimers: 'r',
+      sla: 's',
+      category_id: category!.id,
+    };
+    const changes = {
+      ...texts,
+      delivery_type: 'batch',
+      auth_method: 'none',
+      preferred_currency: 'SOL',
+      formats: ['csv'],
+      example_outputs: [{ label: 'l', content: 'c' }],
+    };
     const { id } = await listedWith(seller, {});
     expect(bodyOf(await seller.market.send('PATCH', `/listings/${id}`, { body: changes })).data).toMatchObject(changes);
-    expect((await anyone.listings.search({ q: word, category: category!.id, delivery_type: 'batch' })).data.map((listing) => listing.id)).toEqual([id]);
+    expect(
+      (await anyone.listings.search({ q: word, category: category!.id, delivery_type: 'batch' })).data.map(
+        (listing) => listing.id,
+      ),
+    ).toEqual([id]);
     const cleared = Object.fromEntries(Object.keys(texts).map((name) => [name, null]));
-    expect(bodyOf(await seller.market.send('PATCH', `/listings/${id}`, { body: cleared })).data).toMatchObject({ ...changes, ...cleared });
-    for (const name of ['name', 'pricing_model', 'pricing_amount', 'formats', 'status']) expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { [name]: null } }), name);
+    expect(bodyOf(await seller.market.send('PATCH', `/listings/${id}`, { body: cleared })).data).toMatchObject({
+      ...changes,
+      ...cleared,
+    });
+    for (const name of ['name', 'pricing_model', 'pricing_amount', 'formats', 'status'])
+      expectFieldRefused(await seller.market.send('PATCH', `/listings/${id}`, { body: { [name]: null } }), name);
   });
 
   it('lists the own in every state for a seller alone [spec: GET /listings]', async () => {
     const agent = await registerAgent(world);
     const [draft, active] = [await listedWith(agent, { status: 'draft' }), await listedWith(agent, {})];
     const mine = await agent.market.send('GET', '/listings?mine=true');
-    expect(bodyOf(mine)).toMatchObject({ data: [{ id: active.id, status: 'active' }, { id: draft.id, status: 'draft' }], pagination: { total: 2 } });
+    expect(bodyOf(mine)).toMatchObject({
+      data: [
+        { id: active.id, status: 'active' },
+        { id: draft.id, status: 'draft' },
+      ],
+      pagination: { total: 2 },
+    });
     expect(mine.headers.get('cache-control')).toBe('no-store');
-    for (const headers of [undefined, { authorization: 'Bearer am_k_wrong' }]) expect((await anyone.send('GET', '/listings?mine=true', { headers })).status).toBe(401);
-    expect((await anyone.send('GET', '/listings', { headers: { authorization: 'Bearer am_k_wrong' } })).status).toBe(200);
+    for (const headers of [undefined, { authorization: 'Bearer am_k_wrong' }])
+      expect((await anyone.send('GET', '/listings?mine=true', { headers })).status).toBe(401);
+    expect((await anyone.send('GET', '/listings', { headers: { authorization: 'Bearer am_k_wrong' } })).status).toBe(
+      200,
+    );
   });
 
   it('is left alone by a change that does not name it [spec: PATCH /listings/{listingId}]', async () => {
-    const sent = { docs: 'd', sla: 's', tags: ['t'], formats: ['csv'], demo_endpoint: 'https://example.com/', preferred_currency: 'SOL', auth_method: 'none', connection_instructions: 'c' } as const;
+    const sent = {
+      docs: 'd',
+      sla: 's',
+      tags: ['t'],
+      formats: ['csv'],
+      demo_endpoint: 'https://example.com/',
+      preferred_currency: 'SOL',
+      auth_method: 'none',
+      connection_instructions: 'c',
+    } as const;
     const before = await listedWith(seller, { ...sent, tags: [...sent.tags], formats: [...sent.formats] });
     expect(await seller.market.listings.update(before, {})).toEqual(before);
-    const changes = { name: 'Changed', description: 'Changed as a whole.', pricing_model: 'per_call', pricing_amount: 0.25, tags: ['u'], private_endpoint_url: ENDPOINT } as const;
-    const { gateway_signing_secret, ...updated } = await seller.market.listings.update(before, { ...changes, tags: [...changes.tags] });
+    const changes = {
+      name: 'Changed',
+      description: 'Changed as a whole.',
+      pricing_model: 'per_call',
+      pricing_amount: 0.25,
+      tags: ['u'],
+      private_endpoint_url: ENDPOINT,
+    } as const;
+    const { gateway_signing_secret, ...updated } = await seller.market.listings.update(before, {
+      ...changes,
+      tags: [...changes.tags],
+    });
     expect(gateway_signing_secret).toMatch(/^whsec_/);
     const { private_endpoint_url: _, ...visible } = changes;
     expect(updated).toMatchObject({ ...before, ...visible, gateway_url: expect.stringMatching(/gateway/) as string });

@@ -10,8 +10,15 @@ inEachMode('the work of a listing', (world) => {
     const answer = await market.send('POST', '/listings/challenge');
     expect(answer).toMatchObject({ status: 200, json: { success: true } });
     const data = bodyOf(answer).data as { challenge: string; difficulty: number };
-    expect(data).toEqual({ challenge: expect.stringMatching(/^[0-9a-f]{64}$/) as string, difficulty: 1, algorithm: 'sha256', hint: expect.stringContaining('SHA-256(challenge + nonce)') as string });
-    expect((await market.send('POST', '/listings', { body: { ...free(), pow_nonce: await solveProofOfWork(data) } })).status).toBe(201);
+    expect(data).toEqual({
+      challenge: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+      difficulty: 1,
+      algorithm: 'sha256',
+      hint: expect.stringContaining('SHA-256(challenge + nonce)') as string,
+    });
+    expect(
+      (await market.send('POST', '/listings', { body: { ...free(), pow_nonce: await solveProofOfWork(data) } })).status,
+    ).toBe(201);
 
     const nobody = await stranger(world).send('POST', '/listings/challenge');
     expect([nobody.status, bodyOf(nobody).error!.code]).toEqual([401, 'UNAUTHORIZED']);
@@ -24,7 +31,11 @@ inEachMode('the work of a listing', (world) => {
     const seller = await registerAgent(world);
     const first = await seller.market.listings.challenge();
     for (let count = 0; count < 32; count += 1) await seller.market.listings.challenge();
-    const stale = await attemptListing(seller, { ...free(), challenge: first.challenge, pow_nonce: await solveProofOfWork(first) });
+    const stale = await attemptListing(seller, {
+      ...free(),
+      challenge: first.challenge,
+      pow_nonce: await solveProofOfWork(first),
+    });
     expect([stale.status, reasonOf(stale)]).toEqual([400, 'challenge_invalid']);
     expect((await attemptListing(seller, free())).status).toBe(201);
   });
@@ -35,7 +46,10 @@ inEachMode('a seller of many listings', ({ mode }) => {
   let seller: Agent;
 
   beforeAll(async () => {
-    market = await startMarketplace({ mode, env: { CATALOG_LISTINGS_PER_POW_STEP: '2', CATALOG_LISTINGS_PER_SELLER_MAX: '6' } });
+    market = await startMarketplace({
+      mode,
+      env: { CATALOG_LISTINGS_PER_POW_STEP: '2', CATALOG_LISTINGS_PER_SELLER_MAX: '6' },
+    });
     seller = await registerAgent(market);
   }, 120_000);
   afterAll(() => market.stop());
@@ -45,12 +59,25 @@ inEachMode('a seller of many listings', ({ mode }) => {
     for (let count = 0; count < 6; count += 1) {
       const puzzle = await seller.market.listings.challenge();
       difficulties.push(puzzle.difficulty);
-      const body = { ...(count < 5 ? free() : perCall({ status: 'draft' })), challenge: puzzle.challenge, pow_nonce: await solveProofOfWork(puzzle) };
+      const body = {
+        ...(count < 5 ? free() : perCall({ status: 'draft' })),
+        challenge: puzzle.challenge,
+        pow_nonce: await solveProofOfWork(puzzle),
+      };
       expect((await seller.market.send('POST', '/listings', { body })).status).toBe(201);
     }
     expect(difficulties).toEqual([1, 1, 2, 2, 3, 3]);
     const refused = await seller.market.send('POST', '/listings/challenge');
-    expect(refused).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN', details: { reason: 'listing_limit_reached', limit: 6 }, recovery: { next_action: 'contact_operator' } } } });
+    expect(refused).toMatchObject({
+      status: 403,
+      json: {
+        error: {
+          code: 'FORBIDDEN',
+          details: { reason: 'listing_limit_reached', limit: 6 },
+          recovery: { next_action: 'contact_operator' },
+        },
+      },
+    });
     const other = await registerAgent(market);
     expect((await other.market.listings.challenge()).difficulty).toBe(1);
 

@@ -16,14 +16,19 @@ inEachMode('the state of a listing', (world) => {
   });
 
   const operate = (...words: string[]) => admin({ DATABASE_URL: world.databaseUrl }, ...words, '--as', 'ada');
-  const patch = (agent: Agent, id: string, status: string) => agent.market.send('PATCH', `/listings/${id}`, { body: { status } });
+  const patch = (agent: Agent, id: string, status: string) =>
+    agent.market.send('PATCH', `/listings/${id}`, { body: { status } });
   const remove = (agent: Agent, id: string) => agent.market.send('DELETE', `/listings/${id}`);
   const statusOf = async (id: string): Promise<ListingStatus> => (await seller.market.listings.get(id)).status;
   /** Caches hold what they know for a second at most. */
   const soon = (check: () => Promise<void>) => eventually(check, { withinMs: 5_000 });
 
   it('is draft or active from the first, as its seller says, active unless it says otherwise [spec: listing-state.none-to-draft-or-active, POST /listings]', async () => {
-    for (const [status, expected] of [[undefined, 'active'], ['active', 'active'], ['draft', 'draft']]) {
+    for (const [status, expected] of [
+      [undefined, 'active'],
+      ['active', 'active'],
+      ['draft', 'draft'],
+    ]) {
       const answer = await attemptListing(seller, free({ name: 'Newly made', status: status as 'draft' }));
       expect(answer.status).toBe(201);
       const created = bodyOf(answer).data as ListingDetail;
@@ -40,20 +45,30 @@ inEachMode('the state of a listing', (world) => {
       expect(await statusOf(created.id)).toBe(expected);
     }
     expect((await anyone.send('POST', '/listings', { body: free() })).status).toBe(401);
-    const keyOf = async (scopes: ('read' | 'subscribe')[]) => (await seller.market.apiKeys.create({ name: 'few rights', scopes })).key;
-    const weak = await seller.market.authorizedBy(`Bearer ${await keyOf(['read', 'subscribe'])}`).send('POST', '/listings', { body: free() });
-    expect(weak).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN', details: { required_scope: 'write' } } } });
+    const keyOf = async (scopes: ('read' | 'subscribe')[]) =>
+      (await seller.market.apiKeys.create({ name: 'few rights', scopes })).key;
+    const weak = await seller.market
+      .authorizedBy(`Bearer ${await keyOf(['read', 'subscribe'])}`)
+      .send('POST', '/listings', { body: free() });
+    expect(weak).toMatchObject({
+      status: 403,
+      json: { error: { code: 'FORBIDDEN', details: { required_scope: 'write' } } },
+    });
   });
 
   it('goes from draft to active, and back, by a PATCH of its owner [spec: listing-state.draft-to-active, listing-state.active-to-draft, PATCH /listings/{listingId}]', async () => {
     const { id, slug } = await seller.market.listings.create(free({ status: 'draft' }));
     for (const status of ['active', 'draft', 'draft', 'active', 'active']) {
-      expect(await patch(seller, id, status)).toMatchObject({ status: 200, json: { success: true, data: { id, slug, status } } });
+      expect(await patch(seller, id, status)).toMatchObject({
+        status: 200,
+        json: { success: true, data: { id, slug, status } },
+      });
       expect((await anyone.send('GET', `/listings/${id}`)).status).toBe(status === 'active' ? 200 : 404);
     }
     expect(await patch(other, id, 'draft')).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN' } } });
     expect((await anyone.send('PATCH', `/listings/${id}`, { body: { status: 'draft' } })).status).toBe(401);
-    for (const status of ['suspended', 'removed', '', null]) expect((await seller.market.send('PATCH', `/listings/${id}`, { body: { status } })).status).toBe(400);
+    for (const status of ['suspended', 'removed', '', null])
+      expect((await seller.market.send('PATCH', `/listings/${id}`, { body: { status } })).status).toBe(400);
     expect(await statusOf(id)).toBe('active');
     expect((await patch(seller, '01995bad-5c00-7000-8000-00000000dead', 'draft')).status).toBe(404);
   });
@@ -70,7 +85,11 @@ inEachMode('the state of a listing', (world) => {
   it('is suspended by the DELETE of what is active, and left over draft [spec: listing-state.active-to-suspended, DELETE /listings/{listingId}]', async () => {
     const { id } = await seller.market.listings.create(perCall());
     expect(await remove(other, id)).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN' } } });
-    for (let count = 0; count < 2; count += 1) expect(await remove(seller, id)).toMatchObject({ status: 200, json: { data: { id, deleted: false, status: 'suspended' } } });
+    for (let count = 0; count < 2; count += 1)
+      expect(await remove(seller, id)).toMatchObject({
+        status: 200,
+        json: { data: { id, deleted: false, status: 'suspended' } },
+      });
     expect((await anyone.send('GET', `/listings/${id}`)).status).toBe(404);
     const early = await patch(seller, id, 'active');
     expect([early.status, reasonOf(early)]).toEqual([409, 'suspended_by_owner']);
@@ -88,26 +107,49 @@ inEachMode('the state of a listing', (world) => {
       ['DELETE', (agent, { id }) => remove(agent, id)],
       ['a call by id', (agent, { id }) => agent.market.send('POST', `/gateway/${id}`, { body: {} })],
       ['GET endpoint', (agent, { id }) => agent.market.send('GET', `/listings/${id}/endpoint`)],
-      ['PUT endpoint', (agent, { id }) => agent.market.send('PUT', `/listings/${id}/endpoint`, { body: { timeout_ms: 5_000 } })],
+      [
+        'PUT endpoint',
+        (agent, { id }) => agent.market.send('PUT', `/listings/${id}/endpoint`, { body: { timeout_ms: 5_000 } }),
+      ],
       ['an endpoint test', (agent, { id }) => agent.market.send('POST', `/listings/${id}/endpoint/test`)],
-      ['a rotation', (agent, { id }) => agent.market.send('POST', `/listings/${id}/endpoint/rotate-secret`, { body: {} })],
+      [
+        'a rotation',
+        (agent, { id }) => agent.market.send('POST', `/listings/${id}/endpoint/rotate-secret`, { body: {} }),
+      ],
       ['a subscription', (agent, { id }) => agent.market.send('POST', '/subscribe', { body: { listing_id: id } })],
       ['a payment', (agent, { id }) => agent.market.send('POST', '/payments', { body: { listing_id: id } })],
       ['its reviews', (agent, { id }) => agent.market.send('GET', `/reviews/${id}`)],
-      ['a review', (agent, { id }) => agent.market.send('POST', `/reviews/${id}`, { body: { accuracy_rating: 5, reliability_rating: 5, value_rating: 5 } })],
+      [
+        'a review',
+        (agent, { id }) =>
+          agent.market.send('POST', `/reviews/${id}`, {
+            body: { accuracy_rating: 5, reliability_rating: 5, value_rating: 5 },
+          }),
+      ],
       ['a call by slug', (agent, { slug }) => agent.market.send('POST', `/gateway/${slug}`, { body: {} })],
     ];
 
     it.each(['draft', 'withdrawn by its owner', 'suspended by an operator'])('while it is %s', async (state) => {
-      const listing = await seller.market.listings.create(perCall({ name: `Hidden while ${state}`, status: state === 'draft' ? 'draft' : 'active' }));
+      const listing = await seller.market.listings.create(
+        perCall({ name: `Hidden while ${state}`, status: state === 'draft' ? 'draft' : 'active' }),
+      );
       if (state.startsWith('withdrawn')) await remove(seller, listing.id);
-      if (state.startsWith('suspended')) expect((await operate('listing', 'suspend', listing.id, '--reason', 'spam')).code).toBe(0);
+      if (state.startsWith('suspended'))
+        expect((await operate('listing', 'suspend', listing.id, '--reason', 'spam')).code).toBe(0);
       await soon(async () => {
-        for (const [what, request] of requests) expect({ what, ...(await request(other, listing)) }).toMatchObject({ what, status: 404, json: { error: { code: 'NOT_FOUND' } } });
+        for (const [what, request] of requests)
+          expect({ what, ...(await request(other, listing)) }).toMatchObject({
+            what,
+            status: 404,
+            json: { error: { code: 'NOT_FOUND' } },
+          });
       });
       const { data } = await anyone.listings.search({ q: `Hidden while ${state}`, limit: 100 });
       expect(data.map(({ id }) => id)).not.toContain(listing.id);
-      expect(await seller.market.listings.get(listing.slug)).toMatchObject({ id: listing.id, status: state === 'draft' ? 'draft' : 'suspended' });
+      expect(await seller.market.listings.get(listing.slug)).toMatchObject({
+        id: listing.id,
+        status: state === 'draft' ? 'draft' : 'suspended',
+      });
     });
   });
 
@@ -116,17 +158,41 @@ inEachMode('the state of a listing', (world) => {
       const shop = await openShop(seller);
       const relayRequestId = await payFor(other, shop.listing, { paid: 'before' });
       const { id, slug } = shop.listing;
-      expect(await operate('listing', 'suspend', slug, '--reason', 'sells what it copied')).toEqual({ code: 0, output: `${id} (${shop.listing.name}): active -> held_as_active` });
-      await soon(async () => expect(await other.market.send('POST', `/gateway/${id}`, { body: { call: 'after' } })).toMatchObject({ status: 404 }));
+      expect(await operate('listing', 'suspend', slug, '--reason', 'sells what it copied')).toEqual({
+        code: 0,
+        output: `${id} (${shop.listing.name}): active -> held_as_active`,
+      });
+      await soon(async () =>
+        expect(await other.market.send('POST', `/gateway/${id}`, { body: { call: 'after' } })).toMatchObject({
+          status: 404,
+        }),
+      );
       for (const body of [{ status: 'active' }, { status: 'draft' }, { name: 'Another name' }]) {
         const answer = await seller.market.send('PATCH', `/listings/${id}`, { body });
-        expect(answer).toMatchObject({ status: 403, json: { error: { code: 'FORBIDDEN', details: { reason: 'listing_suspended', suspended_by: 'operator' }, recovery: { next_action: 'contact_operator' } } } });
+        expect(answer).toMatchObject({
+          status: 403,
+          json: {
+            error: {
+              code: 'FORBIDDEN',
+              details: { reason: 'listing_suspended', suspended_by: 'operator' },
+              recovery: { next_action: 'contact_operator' },
+            },
+          },
+        });
       }
       expect(await statusOf(id)).toBe('suspended');
 
-      expect(await operate('listing', 'release', id)).toMatchObject({ code: 0, output: expect.stringContaining('held_as_active -> active') as string });
+      expect(await operate('listing', 'release', id)).toMatchObject({
+        code: 0,
+        output: expect.stringContaining('held_as_active -> active') as string,
+      });
       await soon(async () => expect((await anyone.send('GET', `/listings/${id}`)).status).toBe(200));
-      await soon(async () => expect(await callOnce(other, shop.listing, { paid: 'before' }, withRelayId(relayRequestId))).toMatchObject({ status: 200, json: { data: { billable: true } } }));
+      await soon(async () =>
+        expect(await callOnce(other, shop.listing, { paid: 'before' }, withRelayId(relayRequestId))).toMatchObject({
+          status: 200,
+          json: { data: { billable: true } },
+        }),
+      );
       await shop.close();
     });
 
@@ -151,13 +217,21 @@ inEachMode('the state of a listing', (world) => {
     expect((await seller.market.endpoint.get(id)).status).toBe('failing');
     // A day of failing, as PostgreSQL's clock would have counted it.
     await soon(async () => {
-      const { rowCount } = await withClient(world.databaseUrl, (client) => client.query(`UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days' WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`, [id]));
+      const { rowCount } = await withClient(world.databaseUrl, (client) =>
+        client.query(
+          `UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days' WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`,
+          [id],
+        ),
+      );
       expect(rowCount).toBe(1);
     });
     await soon(async () => expect(await statusOf(id)).toBe('suspended'));
     expect((await anyone.send('GET', `/listings/${id}`)).status).toBe(404);
     const answer = await patch(seller, id, 'active');
-    expect(answer).toMatchObject({ status: 403, json: { error: { details: { reason: 'listing_suspended', suspended_by: 'system' } } } });
+    expect(answer).toMatchObject({
+      status: 403,
+      json: { error: { details: { reason: 'listing_suspended', suspended_by: 'system' } } },
+    });
     broken = false;
     expect(await seller.market.endpoint.test(id)).toMatchObject({ success: true });
     await soon(async () => expect(await statusOf(id)).toBe('active'));

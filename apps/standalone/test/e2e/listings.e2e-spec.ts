@@ -34,12 +34,15 @@ inEachMode('a listing', (world) => {
     }
     const orders = categories.map(({ sort_order }) => sort_order);
     expect(orders).toEqual([...orders].sort((a, b) => a - b));
-    for (const key of ['id', 'slug', 'name', 'sort_order'] as const) expect(new Set(categories.map((category) => category[key])).size).toBe(categories.length);
+    for (const key of ['id', 'slug', 'name', 'sort_order'] as const)
+      expect(new Set(categories.map((category) => category[key])).size).toBe(categories.length);
   });
 
   describe('is created', () => {
     it('with what the contract says, and shows its secret once [spec: POST /listings, listing.private-endpoint-url]', async () => {
-      const created = await seller.market.listings.create(perCall({ name: 'Weather & Tides', tags: ['weather'], docs: 'How to call it.', sla: 'None.' }));
+      const created = await seller.market.listings.create(
+        perCall({ name: 'Weather & Tides', tags: ['weather'], docs: 'How to call it.', sla: 'None.' }),
+      );
       expect(created).toEqual({
         id: expect.any(String),
         name: 'Weather & Tides',
@@ -63,7 +66,13 @@ inEachMode('a listing', (world) => {
           delivery_type: 'api',
           auth_method: 'api_key',
           formats: ['json'],
-          provider: { id: seller.id, display_name: 'Seller', avatar_url: null, account_type: 'agent', is_verified: false },
+          provider: {
+            id: seller.id,
+            display_name: 'Seller',
+            avatar_url: null,
+            account_type: 'agent',
+            is_verified: false,
+          },
           gateway_url: expect.stringMatching(new RegExp(`/api/v1/gateway/(${created.id}|${created.slug})$`)),
           gateway_limits: { max_request_bytes: 262_144 },
         });
@@ -74,11 +83,18 @@ inEachMode('a listing', (world) => {
 
     it('by a proof of work that is used once, by its agent, and is right', async () => {
       const puzzle = await seller.market.listings.challenge();
-      expect(puzzle).toMatchObject({ challenge: expect.stringMatching(/^[0-9a-f]{64}$/), difficulty: 1, algorithm: 'sha256', hint: expect.any(String) });
+      expect(puzzle).toMatchObject({
+        challenge: expect.stringMatching(/^[0-9a-f]{64}$/),
+        difficulty: 1,
+        algorithm: 'sha256',
+        hint: expect.any(String),
+      });
       const body = { ...free(), challenge: puzzle.challenge, pow_nonce: await solveProofOfWork(puzzle) };
       const foreign = await other.market.send('POST', '/listings', { body });
       expect([foreign.status, reasonOf(foreign)]).toEqual([400, 'challenge_invalid']);
-      const answers = await Promise.all(Array.from({ length: 6 }, () => seller.market.send('POST', '/listings', { body })));
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => seller.market.send('POST', '/listings', { body })),
+      );
       expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array<number>(5).fill(400)]);
       const unsolved = await attempt({ ...free(), pow_nonce: '-' });
       expect(unsolved.status).toBe(400);
@@ -88,7 +104,14 @@ inEachMode('a listing', (world) => {
       const headers = { 'Idempotency-Key': `${world.mode}-listing` };
       const create = async () => {
         const puzzle = await seller.market.listings.challenge();
-        return seller.market.send('POST', '/listings', { body: { ...perCall({ name: 'Only once' }), challenge: puzzle.challenge, pow_nonce: await solveProofOfWork(puzzle) }, headers });
+        return seller.market.send('POST', '/listings', {
+          body: {
+            ...perCall({ name: 'Only once' }),
+            challenge: puzzle.challenge,
+            pow_nonce: await solveProofOfWork(puzzle),
+          },
+          headers,
+        });
       };
       const first = await create();
       const again = await create();
@@ -96,7 +119,9 @@ inEachMode('a listing', (world) => {
     });
 
     it('under a slug of its own, also when many are created at once under one name', async () => {
-      const created = await Promise.all(Array.from({ length: 8 }, () => seller.market.listings.create(free({ name: 'The same name' }))));
+      const created = await Promise.all(
+        Array.from({ length: 8 }, () => seller.market.listings.create(free({ name: 'The same name' }))),
+      );
       expect(new Set(created.map(({ slug }) => slug)).size).toBe(8);
     });
 
@@ -108,7 +133,10 @@ inEachMode('a listing', (world) => {
       ['docs that are too long', { docs: 'x'.repeat(50_001) }],
       ['an unknown pricing model', { pricing_model: 'hourly' }],
       ['a negative price', { pricing_model: 'per_call', pricing_amount: -1, private_endpoint_url: ENDPOINT }],
-      ['a price of seven decimals', { pricing_model: 'per_call', pricing_amount: 0.0000001, private_endpoint_url: ENDPOINT }],
+      [
+        'a price of seven decimals',
+        { pricing_model: 'per_call', pricing_amount: 0.0000001, private_endpoint_url: ENDPOINT },
+      ],
       ['a price that is text', { pricing_model: 'per_call', pricing_amount: '1', private_endpoint_url: ENDPOINT }],
       ['a price on a free listing', { pricing_model: 'free', pricing_amount: 1 }],
       ['per_call without an endpoint', { pricing_model: 'per_call', pricing_amount: 1 }],
@@ -132,18 +160,25 @@ inEachMode('a listing', (world) => {
   it('shows its connection instructions to its owner, and to nobody who has not subscribed', async () => {
     const { id } = await seller.market.listings.create(free({ connection_instructions: 'Ask for the blue door.' }));
     expect(await seller.market.listings.get(id)).toMatchObject({ connection_instructions: 'Ask for the blue door.' });
-    for (const viewer of [anyone, other.market.listings]) expect(await viewer.get(id)).not.toHaveProperty('connection_instructions');
-    for (const found of (await seller.market.listings.search({ limit: 100 })).data) expect(found).not.toHaveProperty('connection_instructions');
-    expect(await seller.market.listings.update(id, { tags: [] })).toMatchObject({ connection_instructions: 'Ask for the blue door.' });
+    for (const viewer of [anyone, other.market.listings])
+      expect(await viewer.get(id)).not.toHaveProperty('connection_instructions');
+    for (const found of (await seller.market.listings.search({ limit: 100 })).data)
+      expect(found).not.toHaveProperty('connection_instructions');
+    expect(await seller.market.listings.update(id, { tags: [] })).toMatchObject({
+      connection_instructions: 'Ask for the blue door.',
+    });
   });
 
   it('grows popular with its subscribers', async () => {
     const mark = `popular${randomBytes(5).toString('hex')}`;
     const first = await seller.market.listings.create(free({ name: `First ${mark}` }));
     await seller.market.listings.create(free({ name: `Second ${mark}` }));
-    const names = async () => (await anyone.search({ q: mark, sort: 'popular' })).data.map(({ name }) => name.split(' ')[0]);
+    const names = async () =>
+      (await anyone.search({ q: mark, sort: 'popular' })).data.map(({ name }) => name.split(' ')[0]);
     expect(await names()).toEqual(['Second', 'First']);
-    expect(await other.market.send('POST', '/subscribe', { body: { listing_id: first.id } })).toMatchObject({ status: 201 });
+    expect(await other.market.send('POST', '/subscribe', { body: { listing_id: first.id } })).toMatchObject({
+      status: 201,
+    });
     await eventually(async () => expect(await names()).toEqual(['First', 'Second']));
   });
 
@@ -153,7 +188,9 @@ inEachMode('a listing', (world) => {
       const word = `zephyr${randomBytes(4).toString('hex')}`;
       const updated = await seller.market.listings.update(created, { name: `After ${word}`, tags: ['new'] });
       expect(updated).toMatchObject({ name: `After ${word}`, slug: created.slug, tags: ['new'] });
-      await eventually(async () => expect((await anyone.search({ q: word })).data.map(({ id }) => id)).toEqual([created.id]));
+      await eventually(async () =>
+        expect((await anyone.search({ q: word })).data.map(({ id }) => id)).toEqual([created.id]),
+      );
     });
 
     it('for nobody else', async () => {
@@ -165,9 +202,15 @@ inEachMode('a listing', (world) => {
 
     it('to per_call once, and then shows its secret', async () => {
       const created = await seller.market.listings.create(free());
-      const updated = await seller.market.listings.update(created, { pricing_model: 'per_call', pricing_amount: 1, private_endpoint_url: ENDPOINT });
+      const updated = await seller.market.listings.update(created, {
+        pricing_model: 'per_call',
+        pricing_amount: 1,
+        private_endpoint_url: ENDPOINT,
+      });
       expect(updated.gateway_signing_secret).toMatch(/^whsec_/);
-      expect(await seller.market.listings.update(created, { pricing_amount: 2 })).not.toHaveProperty('gateway_signing_secret');
+      expect(await seller.market.listings.update(created, { pricing_amount: 2 })).not.toHaveProperty(
+        'gateway_signing_secret',
+      );
     });
   });
 
@@ -202,20 +245,30 @@ inEachMode('a listing', (world) => {
     const mark = `marker${randomBytes(5).toString('hex')}`;
     let shelf: Listing[];
     const search = (query: object) => anyone.search({ q: mark, limit: 100, ...query });
-    const names = async (query: object): Promise<string[]> => (await search(query)).data.map(({ name }) => name.split(' ')[0]!);
+    const names = async (query: object): Promise<string[]> =>
+      (await search(query)).data.map(({ name }) => name.split(' ')[0]!);
 
     beforeAll(async () => {
       const categories = await stranger(world).categories();
-      expect(categories.map(({ sort_order }) => sort_order)).toEqual([...categories.map(({ sort_order }) => sort_order)].sort((a, b) => a - b));
+      expect(categories.map(({ sort_order }) => sort_order)).toEqual(
+        [...categories.map(({ sort_order }) => sort_order)].sort((a, b) => a - b),
+      );
       const [first, second] = categories;
       const goods: Partial<CreateListing>[] = [
         { name: 'Apples', category_id: first!.id },
         { name: 'Books', category_id: second!.id, delivery_type: 'file' },
         { name: 'Calls', pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT },
         { name: 'Data', pricing_model: 'per_call', pricing_amount: 0.000001, private_endpoint_url: ENDPOINT },
-        { name: 'Eggs', pricing_model: 'per_call', pricing_amount: 12.345678, private_endpoint_url: ENDPOINT, category_id: first!.id },
+        {
+          name: 'Eggs',
+          pricing_model: 'per_call',
+          pricing_amount: 12.345678,
+          private_endpoint_url: ENDPOINT,
+          category_id: first!.id,
+        },
       ];
-      for (const { name, ...more } of goods) await seller.market.listings.create(free({ ...more, name: `${name} ${mark}` }));
+      for (const { name, ...more } of goods)
+        await seller.market.listings.create(free({ ...more, name: `${name} ${mark}` }));
       await seller.market.listings.create(free({ name: `Hidden ${mark}`, status: 'draft' }));
       shelf = await eventually(async () => {
         const { data } = await search({});
@@ -250,11 +303,24 @@ inEachMode('a listing', (world) => {
     });
 
     it('before the rest when more calls of it were bought, where the popular are asked for [spec: GET /listings]', async () => {
-      const [often, seldom] = [await openShop(seller, undefined, { name: `Often ${mark}2` }), await openShop(seller, undefined, { name: `Seldom ${mark}2` })];
+      const [often, seldom] = [
+        await openShop(seller, undefined, { name: `Often ${mark}2` }),
+        await openShop(seller, undefined, { name: `Seldom ${mark}2` }),
+      ];
       const buyer = await registerAgent(world);
       await callOnce(buyer, often.listing, {}, withRelayId(await payFor(buyer, often.listing, {})));
-      await eventually(async () => expect((await anyone.search({ q: `${mark}2`, sort: 'popular' })).data.map(({ id }) => id)).toEqual([often.listing.id, seldom.listing.id]), { withinMs: 15_000 });
-      expect((await anyone.search({ q: `${mark}2` })).data.map(({ id }) => id)).toEqual([seldom.listing.id, often.listing.id]);
+      await eventually(
+        async () =>
+          expect((await anyone.search({ q: `${mark}2`, sort: 'popular' })).data.map(({ id }) => id)).toEqual([
+            often.listing.id,
+            seldom.listing.id,
+          ]),
+        { withinMs: 15_000 },
+      );
+      expect((await anyone.search({ q: `${mark}2` })).data.map(({ id }) => id)).toEqual([
+        seldom.listing.id,
+        often.listing.id,
+      ]);
       await Promise.all([often.close(), seldom.close()]);
     });
 
@@ -262,15 +328,50 @@ inEachMode('a listing', (world) => {
       const pages = await Promise.all([1, 2, 3, 4].map((page) => search({ page, limit: 2 })));
       expect(pages.map(({ data }) => data.length)).toEqual([2, 2, 1, 0]);
       expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(shelf.map(({ id }) => id));
-      for (const [index, { pagination }] of pages.entries()) expect(pagination).toEqual({ page: index + 1, limit: 2, total: 5, totalPages: 3 });
+      for (const [index, { pagination }] of pages.entries())
+        expect(pagination).toEqual({ page: index + 1, limit: 2, total: 5, totalPages: 3 });
     });
 
-    it.each(['limit=0', 'limit=101', 'limit=-1', 'limit=1.5', 'limit=ten', 'page=0', 'page=1e9', 'sort=best', 'min_price=x', 'min_price=-1', 'category=x', 'pricing_model=', 'unknown=1', 'limit=1&limit=2', 'q[]=a'])('not with ?%s', async (query) => {
+    it.each([
+      'limit=0',
+      'limit=101',
+      'limit=-1',
+      'limit=1.5',
+      'limit=ten',
+      'page=0',
+      'page=1e9',
+      'sort=best',
+      'min_price=x',
+      'min_price=-1',
+      'category=x',
+      'pricing_model=',
+      'unknown=1',
+      'limit=1&limit=2',
+      'q[]=a',
+    ])('not with ?%s', async (query) => {
       const response = await fetch(`${world.baseUrl}/api/v1/listings?${query}`);
-      expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, 'BAD_REQUEST']);
+      expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
+        400,
+        'BAD_REQUEST',
+      ]);
     });
 
-    it.each(["'", '"', '\\', '%', "'; DROP TABLE listings; --", '& | ! ( ) :*', '-', 'a'.repeat(200), '🦀', '<script>', '"unclosed phrase', 'or', 'and not', '\u202e'])('or not, by the words %j, but never by accident', async (q) => {
+    it.each([
+      "'",
+      '"',
+      '\\',
+      '%',
+      "'; DROP TABLE listings; --",
+      '& | ! ( ) :*',
+      '-',
+      'a'.repeat(200),
+      '🦀',
+      '<script>',
+      '"unclosed phrase',
+      'or',
+      'and not',
+      '\u202e',
+    ])('or not, by the words %j, but never by accident', async (q) => {
       const { data, pagination } = await anyone.search({ q });
       expect(pagination.total).toBeGreaterThanOrEqual(data.length);
     });

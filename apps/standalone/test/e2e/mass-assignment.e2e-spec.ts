@@ -9,7 +9,21 @@ import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { inEachMode } from '../support/world.js';
 
 /** What no table has and handlers know all the same. */
-const BEYOND_TABLES = ['isAdmin', 'is_admin', 'principal', 'accountType', 'score', 'market_score', 'fee_rate', 'claimed_by', 'revoke', 'version', 'toJSON', '$set', 'then'];
+const BEYOND_TABLES = [
+  'isAdmin',
+  'is_admin',
+  'principal',
+  'accountType',
+  'score',
+  'market_score',
+  'fee_rate',
+  'claimed_by',
+  'revoke',
+  'version',
+  'toJSON',
+  '$set',
+  'then',
+];
 /** A refusal names a hundred fields at most. */
 const AT_ONCE = 90;
 
@@ -31,7 +45,9 @@ inEachMode('mass assignment', (world) => {
   });
 
   async function columnsOf(database: pg.Client): Promise<string[]> {
-    const { rows } = await database.query<{ name: string }>("SELECT DISTINCT column_name AS name FROM information_schema.columns WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'public')");
+    const { rows } = await database.query<{ name: string }>(
+      "SELECT DISTINCT column_name AS name FROM information_schema.columns WHERE table_schema NOT IN ('information_schema', 'pg_catalog', 'public')",
+    );
     return [...new Set([...rows.flatMap(({ name }) => [name, camelCase(name)]), ...BEYOND_TABLES])];
   }
 
@@ -50,14 +66,25 @@ inEachMode('mass assignment', (world) => {
   function within(body: Record<string, unknown>, [name, ...rest]: string[], extra: object): object {
     if (name === undefined) return { ...body, ...extra };
     const inner = body[name];
-    if (rest[0] === '0') return { ...body, [name]: [within(((inner as unknown[] | undefined)?.[0] ?? {}) as Record<string, unknown>, rest.slice(1), extra)] };
+    if (rest[0] === '0')
+      return {
+        ...body,
+        [name]: [
+          within(((inner as unknown[] | undefined)?.[0] ?? {}) as Record<string, unknown>, rest.slice(1), extra),
+        ],
+      };
     return { ...body, [name]: within((inner ?? {}) as Record<string, unknown>, rest, extra) };
   }
 
   async function sent(operation: Operation, body: object, id: string | undefined): Promise<RawAnswer> {
     const credential = operation.access.account_types.includes('agent') ? cast.keys.all : cast.human.token;
     const path = id === undefined ? operation.path : operation.path.replace(/\{\w+\}/, id);
-    return client.send({ method: operation.method, target: `/api/v1${path}`, headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    return client.send({
+      method: operation.method,
+      target: `/api/v1${path}`,
+      headers: { authorization: `Bearer ${credential}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
   }
 
   it('gets nowhere: each column of each table that is no field of an operation is refused by name, and no row changes', async () => {
@@ -67,22 +94,37 @@ inEachMode('mass assignment', (world) => {
       const watch = await DatabaseWatch.over(database);
       const operations = description.operations.filter(({ body }) => body && !body.isOpaque);
       expect(operations.length).toBeGreaterThan(10);
-      const ids = new Map(await inParallel(operations, async ({ id }) => [id, await ACCESS_ROWS[id]?.id?.own(cast)] as const));
+      const ids = new Map(
+        await inParallel(operations, async ({ id }) => [id, await ACCESS_ROWS[id]?.id?.own(cast)] as const),
+      );
       const attempts = operations.flatMap((operation) =>
         objectsIn(operation.body!.schema).flatMap(({ path, fields }) => {
           const foreign = columns.filter((column) => !fields.includes(column));
-          return Array.from({ length: Math.ceil(foreign.length / AT_ONCE) }, (_, n) => ({ operation, path, names: foreign.slice(n * AT_ONCE, (n + 1) * AT_ONCE) }));
+          return Array.from({ length: Math.ceil(foreign.length / AT_ONCE) }, (_, n) => ({
+            operation,
+            path,
+            names: foreign.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
+          }));
         }),
       );
       const taken = new Set<string>();
       const attempt = async ({ operation, path, names }: (typeof attempts)[number]): Promise<void> => {
-        const extra = Object.fromEntries(names.map((name) => [name, /(^|_)id$|Id$/.test(name) ? cast.outsider.id : 'x']));
+        const extra = Object.fromEntries(
+          names.map((name) => [name, /(^|_)id$|Id$/.test(name) ? cast.outsider.id : 'x']),
+        );
         const base = operation.body!.examples[0] as Record<string, unknown>;
         const answer = await sent(operation, within(base, path, extra), ids.get(operation.id));
-        const { fields = [] } = ((answer.json as { error?: { details?: { fields?: { field: string; message: string }[] } } } | undefined)?.error?.details ?? {});
-        const refused = new Set(fields.filter(({ message }) => message === 'is not a field of this operation').map(({ field }) => field));
+        const { fields = [] } =
+          (answer.json as { error?: { details?: { fields?: { field: string; message: string }[] } } } | undefined)
+            ?.error?.details ?? {};
+        const refused = new Set(
+          fields.filter(({ message }) => message === 'is not a field of this operation').map(({ field }) => field),
+        );
         const letIn = answer.status === 400 ? names.filter((name) => !refused.has([...path, name].join('.'))) : names;
-        if (letIn.length > 0) taken.add(`${operation.name}: ${[...path, ''].join('.')}${letIn.join(', ')} -> ${answer.status} ${answer.text.slice(0, 200)}`);
+        if (letIn.length > 0)
+          taken.add(
+            `${operation.name}: ${[...path, ''].join('.')}${letIn.join(', ')} -> ${answer.status} ${answer.text.slice(0, 200)}`,
+          );
       };
       const changed = await watch.changedBy(() => inParallel(attempts, attempt));
       expect([...taken]).toEqual([]);

@@ -6,7 +6,12 @@ import { openShop, reply, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
 /** Offers run out, and payments that bought nothing are owed back, while a test waits for it. */
-const SETTINGS = { PAYMENTS_LEDGER_OFFER_TTL_SECONDS: '3', PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS: '2', PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100', GATEWAY_RESUME_INTERVAL_MS: '100' };
+const SETTINGS = {
+  PAYMENTS_LEDGER_OFFER_TTL_SECONDS: '3',
+  PAYMENTS_LEDGER_RETRY_WINDOW_SECONDS: '2',
+  PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100',
+  GATEWAY_RESUME_INTERVAL_MS: '100',
+};
 const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
 
 inEachMode('the history of calls', ({ mode }) => {
@@ -22,7 +27,11 @@ inEachMode('the history of calls', ({ mode }) => {
 
   beforeAll(async () => {
     marketplace = await startMarketplace({ mode, env: SETTINGS });
-    [buyer, seller, stranger] = await Promise.all([registerAgent(marketplace, { displayName: 'Buyer' }), registerAgent(marketplace, { displayName: 'Seller' }), registerAgent(marketplace)]);
+    [buyer, seller, stranger] = await Promise.all([
+      registerAgent(marketplace, { displayName: 'Buyer' }),
+      registerAgent(marketplace, { displayName: 'Seller' }),
+      registerAgent(marketplace),
+    ]);
     shop = await openShop(seller, () => ({ secret: 'of the seller' }));
     broken = await openShop(seller, () => reply(500, { secret: 'of the seller' }));
     bought = await openShop(buyer);
@@ -47,23 +56,38 @@ inEachMode('the history of calls', ({ mode }) => {
     await marketplace?.stop();
   }, 60_000);
 
-  const list = async (agent: Agent, query: GatewayRequestQuery = {}): Promise<GatewayRequest[]> => (await agent.market.gatewayRequests.list(query)).data;
-  const find = async (agent: Agent, relayRequestId: string | undefined): Promise<GatewayRequest> => (await list(agent, { role: 'buyer' })).find(({ payment }) => payment!.relay_request_id === relayRequestId)!;
-  const statusOf = (name: string, status: string): Promise<void> => eventually(async () => expect((await find(buyer, relayOf[name])).status).toBe(status), { withinMs: 15_000 });
+  const list = async (agent: Agent, query: GatewayRequestQuery = {}): Promise<GatewayRequest[]> =>
+    (await agent.market.gatewayRequests.list(query)).data;
+  const find = async (agent: Agent, relayRequestId: string | undefined): Promise<GatewayRequest> =>
+    (await list(agent, { role: 'buyer' })).find(({ payment }) => payment!.relay_request_id === relayRequestId)!;
+  const statusOf = (name: string, status: string): Promise<void> =>
+    eventually(async () => expect((await find(buyer, relayOf[name])).status).toBe(status), { withinMs: 15_000 });
   const brief = (requests: GatewayRequest[]): string[] => requests.map(({ role, status }) => `${role} ${status}`);
 
   it('shows what was bought and what was sold, newest first, by role [spec: GET /gateway-requests]', async () => {
-    expect(brief(await list(buyer))).toEqual(['seller succeeded', 'buyer succeeded', 'buyer refunded', 'buyer expired']);
+    expect(brief(await list(buyer))).toEqual([
+      'seller succeeded',
+      'buyer succeeded',
+      'buyer refunded',
+      'buyer expired',
+    ]);
     expect(brief(await list(buyer, { role: 'all' }))).toEqual(brief(await list(buyer)));
     expect(brief(await list(buyer, { role: 'buyer' }))).toEqual(['buyer succeeded', 'buyer refunded', 'buyer expired']);
     expect(brief(await list(buyer, { role: 'seller' }))).toEqual(['seller succeeded']);
-    expect(brief(await list(seller, { role: 'seller' }))).toEqual(['seller succeeded', 'seller refunded', 'seller expired']);
+    expect(brief(await list(seller, { role: 'seller' }))).toEqual([
+      'seller succeeded',
+      'seller refunded',
+      'seller expired',
+    ]);
     expect(await list(stranger)).toEqual([]);
   });
 
   it('tells a seller no digest of a request that was never forwarded [spec: GET /gateway-requests]', async () => {
     const [offered] = await list(seller, { role: 'seller', status: 'expired' });
-    expect([offered!.request_digest, (await find(buyer, relayOf.expired)).request_digest]).toEqual([null, expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    expect([offered!.request_digest, (await find(buyer, relayOf.expired)).request_digest]).toEqual([
+      null,
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ]);
   });
 
   it('tells what a call was, to both sides, and neither body nor answer [spec: GET /gateway-requests]', async () => {
@@ -83,7 +107,13 @@ inEachMode('the history of calls', ({ mode }) => {
       billable: true,
       charged_amount: { amount_cents: 25, currency: 'USD' },
       fees: { fee_rate: 0.05, fee_amount_cents: 1.25, seller_receives_cents: 23.75 },
-      payment: { provider: 'sandbox', scheme: 'deposit', network: expect.stringMatching(/^eip155:/), relay_request_id: relayOf.succeeded, transaction_hash: expect.stringMatching(/^0x/) },
+      payment: {
+        provider: 'sandbox',
+        scheme: 'deposit',
+        network: expect.stringMatching(/^eip155:/),
+        relay_request_id: relayOf.succeeded,
+        transaction_hash: expect.stringMatching(/^0x/),
+      },
       seller_status_code: 200,
       latency_ms: expect.any(Number),
       error_code: null,
@@ -100,19 +130,48 @@ inEachMode('the history of calls', ({ mode }) => {
   });
 
   it('shows a call that was paid and not delivered as refunded, and an offer nobody paid as expired, free of charge [spec: GET /gateway-requests]', async () => {
-    const nothing = { charged_amount: { amount_cents: 0, currency: 'USD' }, fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 }, response_digest: null };
-    expect(await find(buyer, relayOf.refunded)).toMatchObject({ ...nothing, status: 'refunded', billable: false, seller_status_code: 500, error_code: 'seller_error' });
-    expect(await find(buyer, relayOf.expired)).toMatchObject({ ...nothing, status: 'expired', billable: null, seller_status_code: null, latency_ms: null, error_code: null, completed_at: null });
+    const nothing = {
+      charged_amount: { amount_cents: 0, currency: 'USD' },
+      fees: { fee_rate: 0.05, fee_amount_cents: 0, seller_receives_cents: 0 },
+      response_digest: null,
+    };
+    expect(await find(buyer, relayOf.refunded)).toMatchObject({
+      ...nothing,
+      status: 'refunded',
+      billable: false,
+      seller_status_code: 500,
+      error_code: 'seller_error',
+    });
+    expect(await find(buyer, relayOf.expired)).toMatchObject({
+      ...nothing,
+      status: 'expired',
+      billable: null,
+      seller_status_code: null,
+      latency_ms: null,
+      error_code: null,
+      completed_at: null,
+    });
     const [unpaid] = await list(seller, { status: 'refunded' });
     expect(unpaid!.payment).toMatchObject({ relay_request_id: null, transaction_hash: null });
   });
 
   it('of what can no longer be bought says so, and asks for another payment', async () => {
-    for (const [name, reason, listing] of [['expired', 'offer_expired', shop.listing], ['refunded', 'refund_due', broken.listing]] as const) {
+    for (const [name, reason, listing] of [
+      ['expired', 'offer_expired', shop.listing],
+      ['refunded', 'refund_due', broken.listing],
+    ] as const) {
       const answer = await callOnce(buyer, listing, { secret: name }, withRelayId(relayOf[name]!));
       expect(answer.status).toBe(402);
       expect(bodyOf(answer)).toMatchObject({
-        error: { code: 'PAYMENT_REQUIRED', details: { reason }, recovery: { next_action: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: expect.arrayContaining(['X-Market-Relay-Request-Id']) } },
+        error: {
+          code: 'PAYMENT_REQUIRED',
+          details: { reason },
+          recovery: {
+            next_action: 'request_new_payment_requirements',
+            keep: ['Idempotency-Key'],
+            drop: expect.arrayContaining(['X-Market-Relay-Request-Id']),
+          },
+        },
         data: { payment: { relay_request_id: expect.not.stringMatching(relayOf[name]!), status: 'pending' } },
       });
     }
@@ -141,14 +200,25 @@ inEachMode('the history of calls', ({ mode }) => {
     await eventually(async () => expect(await own()).toMatchObject({ status: 'forwarding', billable: null }));
     letGo();
     expect(resultOf(await failed).billable).toBe(false);
-    expect(await own()).toMatchObject({ status: 'seller_failed', billable: false, seller_status_code: 503, error_code: 'seller_error' });
+    expect(await own()).toMatchObject({
+      status: 'seller_failed',
+      billable: false,
+      seller_status_code: 503,
+      error_code: 'seller_error',
+    });
     expect(resultOf(await call()).billable).toBe(true);
-    expect(await own()).toMatchObject({ status: 'succeeded', billable: true, seller_status_code: 200, error_code: null });
+    expect(await own()).toMatchObject({
+      status: 'succeeded',
+      billable: true,
+      seller_status_code: 200,
+      error_code: null,
+    });
     await slow.close();
   });
 
   it('is filtered, and cut into pages that add up [spec: GET /gateway-requests]', async () => {
-    const totalOf = async (query: GatewayRequestQuery): Promise<number> => (await buyer.market.gatewayRequests.list(query)).pagination.total;
+    const totalOf = async (query: GatewayRequestQuery): Promise<number> =>
+      (await buyer.market.gatewayRequests.list(query)).pagination.total;
     const to = (await find(buyer, relayOf.succeeded)).created_at;
     expect(await totalOf({ status: 'refunded' })).toBe(1);
     expect(await totalOf({ status: 'expired', role: 'seller' })).toBe(0);
@@ -160,10 +230,23 @@ inEachMode('the history of calls', ({ mode }) => {
     const before = await totalOf({ to });
     expect([before, await totalOf({ from: to })]).toEqual([2, all - 2]);
     const pages = await Promise.all([1, 2, 3].map((page) => buyer.market.gatewayRequests.list({ page, limit: 2 })));
-    expect(pages.map(({ pagination }) => pagination)).toMatchObject([1, 2, 3].map((page) => ({ page, limit: 2, total: all, totalPages: Math.ceil(all / 2) })));
+    expect(pages.map(({ pagination }) => pagination)).toMatchObject(
+      [1, 2, 3].map((page) => ({ page, limit: 2, total: all, totalPages: Math.ceil(all / 2) })),
+    );
     expect(pages.flatMap(({ data }) => data)).toEqual((await list(buyer)).slice(0, 6));
     expect((await buyer.market.gatewayRequests.list({ page: 1_000 })).data).toEqual([]);
-    for (const query of ['role=both', 'status=done', 'listing_id=1', 'from=yesterday', 'to=2026', 'page=0', 'limit=0', 'limit=101', 'limit=x', 'unknown=1']) {
+    for (const query of [
+      'role=both',
+      'status=done',
+      'listing_id=1',
+      'from=yesterday',
+      'to=2026',
+      'page=0',
+      'limit=0',
+      'limit=101',
+      'limit=x',
+      'unknown=1',
+    ]) {
       const answer = await buyer.market.send('GET', `/gateway-requests?${query}`);
       expect([query, answer.status, bodyOf(answer).error?.code]).toEqual([query, 400, 'BAD_REQUEST']);
     }
@@ -173,8 +256,15 @@ inEachMode('the history of calls', ({ mode }) => {
     const own = await find(buyer, relayOf.succeeded);
     expect(await buyer.market.gatewayRequests.get(own)).toEqual(own);
     expect((await seller.market.gatewayRequests.get(own)).role).toBe('seller');
-    for (const [agent, id] of [[stranger, own.id], [buyer, NOBODY], [buyer, 'nothing']] as const) {
-      await expect(agent.market.gatewayRequests.get({ id })).rejects.toMatchObject({ status: 404, details: { reason: 'gateway_request_not_found' } });
+    for (const [agent, id] of [
+      [stranger, own.id],
+      [buyer, NOBODY],
+      [buyer, 'nothing'],
+    ] as const) {
+      await expect(agent.market.gatewayRequests.get({ id })).rejects.toMatchObject({
+        status: 404,
+        details: { reason: 'gateway_request_not_found' },
+      });
     }
   });
 });

@@ -12,7 +12,10 @@ inEachMode('a paid call', (world) => {
   let otherShop: Shop;
 
   beforeAll(async () => {
-    [seller, buyer] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { wallet: solanaWallet(), displayName: 'Buyer' })]);
+    [seller, buyer] = await Promise.all([
+      registerAgent(world, { displayName: 'Seller' }),
+      registerAgent(world, { wallet: solanaWallet(), displayName: 'Buyer' }),
+    ]);
     shop = await openShop(seller, ({ body }) => ({ echo: body, at: process.hrtime.bigint().toString() }));
     otherShop = await openShop(seller);
   });
@@ -32,7 +35,12 @@ inEachMode('a paid call', (world) => {
       expect(error).toEqual({
         code: 'PAYMENT_REQUIRED',
         message: expect.any(String),
-        recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key'], drop: [], links: { docs: expect.any(String), openapi: expect.any(String), llms: expect.any(String) } },
+        recovery: {
+          next_action: 'pay_and_retry',
+          keep: ['Idempotency-Key'],
+          drop: [],
+          links: { docs: expect.any(String), openapi: expect.any(String), llms: expect.any(String) },
+        },
       });
       const { payment, ...beside } = data as { payment: PaymentOffer };
       expect(beside).toEqual({});
@@ -40,7 +48,14 @@ inEachMode('a paid call', (world) => {
         relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/),
         provider: 'sandbox',
         status: 'pending',
-        requirements: { depositAddress: expect.any(String), amount: '0.25', amount_base_units: '250000', currency: 'USDC', relayRequestId: payment.relay_request_id, expiresAt: expect.any(String) },
+        requirements: {
+          depositAddress: expect.any(String),
+          amount: '0.25',
+          amount_base_units: '250000',
+          currency: 'USDC',
+          relayRequestId: payment.relay_request_id,
+          expiresAt: expect.any(String),
+        },
         fees: { gross_amount: 0.25, fee_rate: 0.05, fee_amount: 0.0125, provider_receives: 0.2375 },
         retry_headers: { 'X-Market-Relay-Request-Id': payment.relay_request_id },
       });
@@ -50,15 +65,23 @@ inEachMode('a paid call', (world) => {
 
     it('gets the same offer again while it lives, and another one for another body', async () => {
       const first = await quote(buyer, shop.listing, { a: 1, b: [true, null] });
-      const again = await Promise.all(Array.from({ length: 8 }, () => quote(buyer, shop.listing, '{ "b":[true,null],\n "a":1.0e0 }')));
+      const again = await Promise.all(
+        Array.from({ length: 8 }, () => quote(buyer, shop.listing, '{ "b":[true,null],\n "a":1.0e0 }')),
+      );
       expect(new Set(again.map((offer) => offer.relay_request_id))).toEqual(new Set([first.relay_request_id]));
-      expect((await quote(buyer, shop.listing, { a: 2, b: [true, null] })).relay_request_id).not.toBe(first.relay_request_id);
-      expect((await quote(buyer, otherShop.listing, { a: 1, b: [true, null] })).relay_request_id).not.toBe(first.relay_request_id);
+      expect((await quote(buyer, shop.listing, { a: 2, b: [true, null] })).relay_request_id).not.toBe(
+        first.relay_request_id,
+      );
+      expect((await quote(buyer, otherShop.listing, { a: 1, b: [true, null] })).relay_request_id).not.toBe(
+        first.relay_request_id,
+      );
     });
 
     it('is the same call by slug and by id', async () => {
       const byId = await quote(buyer, shop.listing, { by: 'either' });
-      expect((await quote(buyer, { id: shop.listing.slug }, { by: 'either' })).relay_request_id).toBe(byId.relay_request_id);
+      expect((await quote(buyer, { id: shop.listing.slug }, { by: 'either' })).relay_request_id).toBe(
+        byId.relay_request_id,
+      );
     });
   });
 
@@ -79,7 +102,13 @@ inEachMode('a paid call', (world) => {
         seller_response: { echo: { q: 'naïve é 🦀', n: 1.5, big: 100 }, at: expect.any(String) },
       });
       const seen = shop.requests.at(-1)!;
-      expect(seen.call).toMatchObject({ requestId: result.request_id, event: 'gateway.call', listingId: shop.listing.id, buyerId: buyer.id, attempt: 1 });
+      expect(seen.call).toMatchObject({
+        requestId: result.request_id,
+        event: 'gateway.call',
+        listingId: shop.listing.id,
+        buyerId: buyer.id,
+        attempt: 1,
+      });
     });
 
     it('answers a repetition with the same bytes, and calls nobody', async () => {
@@ -95,28 +124,48 @@ inEachMode('a paid call', (world) => {
 
     it('charges once for 64 connections at once, calls the seller once, and gives equal bytes to all', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { crowd: 64 });
-      const answers = await Promise.all(Array.from({ length: 64 }, () => callOnce(buyer, shop.listing, { crowd: 64 }, withRelayId(relayRequestId))));
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, () => callOnce(buyer, shop.listing, { crowd: 64 }, withRelayId(relayRequestId))),
+      );
       const done = answers.filter((answer) => answer.status === 200);
       expect(answers.every((answer) => answer.status === 200 || answer.status === 202)).toBe(true);
       expect(done.length).toBeGreaterThan(0);
       expect(new Set(done.map((answer) => answer.text)).size).toBe(1);
       expect(shop.deliveries.timesCalled(resultOf(done[0]!).request_id)).toBe(1);
       for (const later of answers.filter((answer) => answer.status === 202)) {
-        expect(bodyOf(later).data).toMatchObject({ status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: expect.any(Number) });
+        expect(bodyOf(later).data).toMatchObject({
+          status: 'pending',
+          relay_request_id: relayRequestId,
+          retry_after_seconds: expect.any(Number),
+        });
         expect(Number(later.headers.get('retry-after'))).toBeGreaterThan(0);
       }
     });
 
     it('carries any JSON of the seller as it is, and charges for it where its status is 2xx [spec: gateway-rule.5]', async () => {
-      const shelf = [[404, { error: 'no such city' }], [201, []], [200, 'a string'], [422, null], [302, { at: 'home' }], [200, { number: 1.1e-7 }]] as const;
+      const shelf = [
+        [404, { error: 'no such city' }],
+        [201, []],
+        [200, 'a string'],
+        [422, null],
+        [302, { at: 'home' }],
+        [200, { number: 1.1e-7 }],
+      ] as const;
       let next: (typeof shelf)[number];
       const odd = await openShop(seller, () => reply(next[0], next[1]));
       for (next of shelf) {
         const [status, response] = next;
         const isCharged = status < 300;
         const result = await buyer.market.call(odd.listing, { status, response }, { pay: sandboxPayer(buyer.market) });
-        expect(result).toMatchObject({ billable: isCharged, charged_amount: { amount_cents: isCharged ? 25 : 0 }, seller_status_code: status, seller_response: response });
-        expect(result.recovery?.next_action).toBe(isCharged ? undefined : status === 302 ? 'retry_same_request' : 'fix_request');
+        expect(result).toMatchObject({
+          billable: isCharged,
+          charged_amount: { amount_cents: isCharged ? 25 : 0 },
+          seller_status_code: status,
+          seller_response: response,
+        });
+        expect(result.recovery?.next_action).toBe(
+          isCharged ? undefined : status === 302 ? 'retry_same_request' : 'fix_request',
+        );
       }
       await expectBooksInOrder(world, [odd]);
       await odd.close();
@@ -137,7 +186,13 @@ inEachMode('a paid call', (world) => {
       expect([answer.status, resultOf(answer).billable]).toEqual([200, true]);
     });
 
-    it.each(['{"the":"right body","more":1}', '{"the":"right bodY"}', '{}', '{"the":["right body"]}', '{"The":"right body"}'])('refuses another body: %s', async (body) => {
+    it.each([
+      '{"the":"right body","more":1}',
+      '{"the":"right bodY"}',
+      '{}',
+      '{"the":["right body"]}',
+      '{"The":"right body"}',
+    ])('refuses another body: %s', async (body) => {
       const answer = await callOnce(buyer, shop.listing, body, withRelayId(relayRequestId));
       expect([answer.status, reasonOf(answer)]).toEqual([409, 'request_body_mismatch']);
     });
@@ -160,16 +215,27 @@ inEachMode('a paid call', (world) => {
       await expect(thief.market.sandbox.pay(relayRequestId)).rejects.toMatchObject({ status: 404 });
     });
 
-    it.each(['0x12', 'ab'.repeat(32), `0x${'zz'.repeat(32)}`, `0x${'ab'.repeat(33)}`])('refuses what is no relay id: %s', async (value) => {
-      const answer = await callOnce(buyer, shop.listing, { the: 'right body' }, withRelayId(value));
-      expect([answer.status, bodyOf(answer).error?.code]).toEqual([400, 'BAD_REQUEST']);
-    });
+    it.each(['0x12', 'ab'.repeat(32), `0x${'zz'.repeat(32)}`, `0x${'ab'.repeat(33)}`])(
+      'refuses what is no relay id: %s',
+      async (value) => {
+        const answer = await callOnce(buyer, shop.listing, { the: 'right body' }, withRelayId(value));
+        expect([answer.status, bodyOf(answer).error?.code]).toEqual([400, 'BAD_REQUEST']);
+      },
+    );
   });
 
   /** The payment that was named buys nothing any more; another is asked for. */
   const expectNewPayment = (answer: Awaited<ReturnType<typeof callOnce>>, reason: string): void => {
     expect(answer.status).toBe(402);
-    expect(bodyOf(answer).error).toMatchObject({ code: 'PAYMENT_REQUIRED', details: { reason }, recovery: { next_action: 'request_new_payment_requirements', keep: ['Idempotency-Key'], drop: expect.arrayContaining(['X-Market-Relay-Request-Id']) } });
+    expect(bodyOf(answer).error).toMatchObject({
+      code: 'PAYMENT_REQUIRED',
+      details: { reason },
+      recovery: {
+        next_action: 'request_new_payment_requirements',
+        keep: ['Idempotency-Key'],
+        drop: expect.arrayContaining(['X-Market-Relay-Request-Id']),
+      },
+    });
   };
 
   describe('whose payment', () => {
@@ -178,16 +244,30 @@ inEachMode('a paid call', (world) => {
       const calls = shop.requests.length;
       const answer = await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id));
       expect([answer.status, bodyOf(answer).data, shop.requests.length]).toEqual([402, { payment: offer }, calls]);
-      expect(bodyOf(answer).error).toMatchObject({ code: 'PAYMENT_REQUIRED', details: { reason: 'unpaid' }, recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] } });
+      expect(bodyOf(answer).error).toMatchObject({
+        code: 'PAYMENT_REQUIRED',
+        details: { reason: 'unpaid' },
+        recovery: { next_action: 'pay_and_retry', keep: ['Idempotency-Key', 'X-Market-Relay-Request-Id'], drop: [] },
+      });
       await buyer.market.sandbox.pay(offer.relay_request_id);
-      expect((await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id))).status).toBe(200);
+      expect((await callOnce(buyer, shop.listing, { waiting: 1 }, withRelayId(offer.relay_request_id))).status).toBe(
+        200,
+      );
     });
 
     it('is not final yet is pending, and good once it is, on the same id [spec: call-sequence-rule.3, gateway-rule.3, error.202]', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { waiting: 2 }, 'pending');
       const early = await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId));
       expect([early.status, early.headers.get('retry-after')]).toEqual([202, expect.stringMatching(/^\d+$/)]);
-      expect(bodyOf(early)).toEqual({ success: true, data: { status: 'pending', relay_request_id: relayRequestId, retry_after_seconds: expect.any(Number), reason: 'payment_not_final' } });
+      expect(bodyOf(early)).toEqual({
+        success: true,
+        data: {
+          status: 'pending',
+          relay_request_id: relayRequestId,
+          retry_after_seconds: expect.any(Number),
+          reason: 'payment_not_final',
+        },
+      });
       const answer = await eventually(async () => {
         const later = await callOnce(buyer, shop.listing, { waiting: 2 }, withRelayId(relayRequestId));
         expect(later.status).toBe(200);
@@ -200,7 +280,10 @@ inEachMode('a paid call', (world) => {
       const relayRequestId = await payFor(buyer, shop.listing, { part: 1 }, 'underpaid');
       const answer = await callOnce(buyer, shop.listing, { part: 1 }, withRelayId(relayRequestId));
       expect(answer.status).toBe(402);
-      expect(bodyOf(answer)).toMatchObject({ error: { details: { reason: 'underpaid', received: '0.125', missing: '0.125' } }, data: { payment: { relay_request_id: relayRequestId } } });
+      expect(bodyOf(answer)).toMatchObject({
+        error: { details: { reason: 'underpaid', received: '0.125', missing: '0.125' } },
+        data: { payment: { relay_request_id: relayRequestId } },
+      });
       await buyer.market.sandbox.pay(relayRequestId);
       expect((await callOnce(buyer, shop.listing, { part: 1 }, withRelayId(relayRequestId))).status).toBe(200);
     });
@@ -210,7 +293,9 @@ inEachMode('a paid call', (world) => {
       const answer = await callOnce(buyer, shop.listing, { surplus: 1 }, withRelayId(relayRequestId));
       expect(resultOf(answer).charged_amount.amount_cents).toBe(25);
       const { data } = await buyer.market.ledger.list({ type: 'adjustment' });
-      expect(data).toEqual(expect.arrayContaining([expect.objectContaining({ direction: 'credit', amount_cents: 12.5 })]));
+      expect(data).toEqual(
+        expect.arrayContaining([expect.objectContaining({ direction: 'credit', amount_cents: 12.5 })]),
+      );
     });
 
     it('comes too late buys nothing: it is owed back, and a new offer stands in its place', async () => {
@@ -221,7 +306,9 @@ inEachMode('a paid call', (world) => {
       expect(payment.relay_request_id).not.toBe(relayRequestId);
       expectNewPayment(answer, 'refund_due');
       expect(bodyOf(answer).error!.message).toContain('owed back');
-      expect(reasonOf(await callOnce(buyer, shop.listing, { late: 1 }, withRelayId(payment.relay_request_id)))).toBe('unpaid');
+      expect(reasonOf(await callOnce(buyer, shop.listing, { late: 1 }, withRelayId(payment.relay_request_id)))).toBe(
+        'unpaid',
+      );
     });
 
     it('failed is quoted anew', async () => {
@@ -240,7 +327,12 @@ inEachMode('a paid call', (world) => {
   });
 
   describe('that must not be sold', () => {
-    const refused = async (agent: Agent, listing: { id: string } | string, body: unknown = { x: 1 }, headers?: Record<string, string>) => {
+    const refused = async (
+      agent: Agent,
+      listing: { id: string } | string,
+      body: unknown = { x: 1 },
+      headers?: Record<string, string>,
+    ) => {
       const answer = await callOnce(agent, listing, body, headers);
       return [answer.status, reasonOf(answer)];
     };
@@ -270,42 +362,81 @@ inEachMode('a paid call', (world) => {
       await paused.close();
     });
 
-    it.each(['[]', '"text"', '1', 'null', '', '{'])('refuses a body that is no JSON object, before it asks for money: %s [spec: gateway.body]', async (body) => {
-      const calls = shop.requests.length;
-      const answer = await callOnce(buyer, shop.listing, body);
-      expect([answer.status, bodyOf(answer).error?.code, bodyOf(answer).data]).toEqual([400, 'BAD_REQUEST', undefined]);
-      expect(shop.requests.length).toBe(calls);
-    });
+    it.each(['[]', '"text"', '1', 'null', '', '{'])(
+      'refuses a body that is no JSON object, before it asks for money: %s [spec: gateway.body]',
+      async (body) => {
+        const calls = shop.requests.length;
+        const answer = await callOnce(buyer, shop.listing, body);
+        expect([answer.status, bodyOf(answer).error?.code, bodyOf(answer).data]).toEqual([
+          400,
+          'BAD_REQUEST',
+          undefined,
+        ]);
+        expect(shop.requests.length).toBe(calls);
+      },
+    );
 
     it('refuses a body the listing does not take, before it asks for money [spec: gateway.body]', async () => {
       const narrow = await openShop(seller);
       await seller.market.endpoint.update(narrow.listing, { limits: { max_request_bytes: 1024 } });
-      await eventually(async () => expect(await refused(buyer, narrow.listing, { text: 'x'.repeat(1100) })).toEqual([413, 'request_body_too_large']));
+      await eventually(async () =>
+        expect(await refused(buyer, narrow.listing, { text: 'x'.repeat(1100) })).toEqual([
+          413,
+          'request_body_too_large',
+        ]),
+      );
       await quote(buyer, narrow.listing, { text: 'x'.repeat(900) });
       await narrow.close();
     });
 
     it('refuses an explicit route that does not carry so low a price, as the contract says it, and never calls the seller; the recommended one is paid and answered [spec: gateway-rule.6, error.400 PAYMENT_ROUTE_MINIMUM_NOT_MET]', async () => {
       const cheap = await openShop(seller, undefined, { pricing_amount: 0.02, preferred_currency: 'USDC' });
-      const answer = await callOnce(buyer, cheap.listing, { cheap: 1 }, { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': 'cheap-call' });
+      const answer = await callOnce(
+        buyer,
+        cheap.listing,
+        { cheap: 1 },
+        { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': 'cheap-call' },
+      );
       expect(answer.status).toBe(400);
       expect(bodyOf(answer).error).toEqual({
         code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
         message: expect.any(String),
-        details: { seller_endpoint_called: false, recommended_origin_currency: 'SOL', recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' } },
-        recovery: { next_action: 'retry_with_solana_payment_route', retry_same_route: false, use_new_idempotency_key: true },
+        details: {
+          seller_endpoint_called: false,
+          recommended_origin_currency: 'SOL',
+          recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' },
+        },
+        recovery: {
+          next_action: 'retry_with_solana_payment_route',
+          retry_same_route: false,
+          use_new_idempotency_key: true,
+        },
       });
-      const reused = await callOnce(buyer, cheap.listing, { cheap: 1 }, { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': 'cheap-call' });
+      const reused = await callOnce(
+        buyer,
+        cheap.listing,
+        { cheap: 1 },
+        { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': 'cheap-call' },
+      );
       expect([reused.status, reasonOf(reused)]).toEqual([409, 'idempotency_key_reused']);
       const recommended = { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': 'cheap-call-on-sol' };
       const sol = await quote(buyer, cheap.listing, { cheap: 1 }, recommended);
       expect(sol.requirements.currency).toBe('SOL');
       expect(cheap.requests.length).toBe(0);
       await buyer.market.sandbox.pay(sol.relay_request_id);
-      const paid = await callOnce(buyer, cheap.listing, { cheap: 1 }, { ...recommended, ...(sol.retry_headers as Record<string, string>) });
+      const paid = await callOnce(
+        buyer,
+        cheap.listing,
+        { cheap: 1 },
+        { ...recommended, ...(sol.retry_headers as Record<string, string>) },
+      );
       expect([paid.status, resultOf(paid).charged_amount.amount_cents]).toEqual([200, 2]);
       expect((await quote(buyer, cheap.listing, { cheap: 2 })).requirements.currency).toBe('SOL');
-      const result = await buyer.market.call(cheap.listing, { cheap: 3 }, { originCurrency: 'USDC', pay: sandboxPayer(buyer.market) });
+      const result = await buyer.market.call(
+        cheap.listing,
+        { cheap: 3 },
+        { originCurrency: 'USDC', pay: sandboxPayer(buyer.market) },
+      );
       expect(result.charged_amount.amount_cents).toBe(2);
       expect(cheap.requests.length).toBe(2);
       await cheap.close();
@@ -316,7 +447,12 @@ inEachMode('a paid call', (world) => {
     const gift = await openShop(seller, undefined, { pricing_amount: 0 });
     const answer = await callOnce(buyer, gift.listing, { gift: 1 });
     expect(answer.status).toBe(200);
-    expect(resultOf(answer)).toMatchObject({ billable: true, charged_amount: { amount_cents: 0 }, fees: { fee_amount_cents: 0, seller_receives_cents: 0 }, seller_response: { echo: { gift: 1 } } });
+    expect(resultOf(answer)).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 0 },
+      fees: { fee_amount_cents: 0, seller_receives_cents: 0 },
+      seller_response: { echo: { gift: 1 } },
+    });
     await gift.close();
   });
 
@@ -336,20 +472,37 @@ inEachMode('a paid call', (world) => {
     it('may use it on the unpaid and on the paid attempt, and again after: the kept answer says that it is one [spec: gateway.header-idempotency-key]', async () => {
       const offer = await quote(buyer, shop.listing, { key: 1 }, key('one'));
       await buyer.market.sandbox.pay(offer.relay_request_id);
-      const paid = await callOnce(buyer, shop.listing, { key: 1 }, { ...key('one'), ...withRelayId(offer.relay_request_id) });
+      const paid = await callOnce(
+        buyer,
+        shop.listing,
+        { key: 1 },
+        { ...key('one'), ...withRelayId(offer.relay_request_id) },
+      );
       expect(paid.status).toBe(200);
       const replayed = await callOnce(buyer, shop.listing, { key: 1 }, key('one'));
-      expect([replayed.status, replayed.text, replayed.headers.get('idempotency-replayed')]).toEqual([200, paid.text, 'true']);
+      expect([replayed.status, replayed.text, replayed.headers.get('idempotency-replayed')]).toEqual([
+        200,
+        paid.text,
+        'true',
+      ]);
     });
 
     it('refuses it for another body or listing, whatever is paid [spec: gateway.header-idempotency-key]', async () => {
       const offer = await quote(buyer, shop.listing, { key: 2 }, key('two'));
       await buyer.market.sandbox.pay(offer.relay_request_id);
-      for (const [listing, body] of [[shop.listing, { key: 3 }], [otherShop.listing, { key: 2 }]] as const) {
+      for (const [listing, body] of [
+        [shop.listing, { key: 3 }],
+        [otherShop.listing, { key: 2 }],
+      ] as const) {
         const answer = await callOnce(buyer, listing, body, key('two'));
         expect([answer.status, reasonOf(answer)]).toEqual([409, 'idempotency_key_reused']);
       }
-      const paid = await callOnce(buyer, shop.listing, { key: 2 }, { ...key('two'), ...withRelayId(offer.relay_request_id) });
+      const paid = await callOnce(
+        buyer,
+        shop.listing,
+        { key: 2 },
+        { ...key('two'), ...withRelayId(offer.relay_request_id) },
+      );
       expect(paid.status).toBe(200);
     });
 
@@ -360,8 +513,14 @@ inEachMode('a paid call', (world) => {
   });
 
   it('is paid and repeated by the SDK alone', async () => {
-    const result = await buyer.market.call(shop.listing, { by: 'sdk' }, { pay: sandboxPayer(buyer.market), maxPriceUsd: '0.25' });
+    const result = await buyer.market.call(
+      shop.listing,
+      { by: 'sdk' },
+      { pay: sandboxPayer(buyer.market), maxPriceUsd: '0.25' },
+    );
     expect(result).toMatchObject({ billable: true, seller_response: { echo: { by: 'sdk' } } });
-    await expect(buyer.market.call(shop.listing, { by: 'sdk too dear' }, { pay: sandboxPayer(buyer.market), maxPriceUsd: '0.24' })).rejects.toThrow(MarketplaceError);
+    await expect(
+      buyer.market.call(shop.listing, { by: 'sdk too dear' }, { pay: sandboxPayer(buyer.market), maxPriceUsd: '0.24' }),
+    ).rejects.toThrow(MarketplaceError);
   });
 });

@@ -21,7 +21,13 @@ inEachMode('payment routes', (world) => {
   const routes = (): Promise<PaymentRoute[]> => new Marketplace({ baseUrl: world.baseUrl }).paymentRoutes();
 
   it('are told to anyone, with what they carry, what their currency costs and how they are chosen', async () => {
-    const onBase = (currency: string) => ({ provider: 'sandbox', currency, network: BASE_SEPOLIA, chain_id: '84532', headers: { 'X-Market-Origin-Currency': currency, 'X-Market-Origin-Chain-Id': BASE_SEPOLIA } });
+    const onBase = (currency: string) => ({
+      provider: 'sandbox',
+      currency,
+      network: BASE_SEPOLIA,
+      chain_id: '84532',
+      headers: { 'X-Market-Origin-Currency': currency, 'X-Market-Origin-Chain-Id': BASE_SEPOLIA },
+    });
     expect(await routes()).toEqual([
       { ...onBase('USDC'), decimals: 6, schemes: ['deposit', 'exact'], minimum_usd: 0.1, unit_price_usd: 1 },
       { ...onBase('ETH'), decimals: 18, schemes: ['deposit'], minimum_usd: 0.1, unit_price_usd: 3000 },
@@ -41,7 +47,11 @@ inEachMode('payment routes', (world) => {
 
   it('may be kept, and are not sent again to who has them', async () => {
     const answer = await fetch(`${world.baseUrl}/api/v1/payment-routes`);
-    expect([answer.status, answer.headers.get('cache-control'), answer.headers.get('etag')]).toEqual([200, 'no-cache', expect.stringMatching(/^W\//)]);
+    expect([answer.status, answer.headers.get('cache-control'), answer.headers.get('etag')]).toEqual([
+      200,
+      'no-cache',
+      expect.stringMatching(/^W\//),
+    ]);
     await eventually(async () => {
       const etag = (await fetch(`${world.baseUrl}/api/v1/payment-routes`)).headers.get('etag')!;
       const again = await fetch(`${world.baseUrl}/api/v1/payment-routes`, { headers: { 'if-none-match': etag } });

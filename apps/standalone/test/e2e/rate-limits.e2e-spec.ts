@@ -6,7 +6,8 @@ import { inEachMode, registerAgent, stranger, type Agent } from '../support/worl
 
 /** Small enough to reach; what is used up comes back later than a test takes. The tests stand behind a proxy that is believed. */
 const SETTINGS = {
-  RATE_LIMITS: 'reads=5/300,writes=30/300,calls=60/120:2,retries=60/120:30,calls-in-flight=2,catalog=4/400,challenges=30/600,registrations=10/3600,refusals=4/400',
+  RATE_LIMITS:
+    'reads=5/300,writes=30/300,calls=60/120:2,retries=60/120:30,calls-in-flight=2,catalog=4/400,challenges=30/600,registrations=10/3600,refusals=4/400',
   API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1,::1',
 };
 const KEY_OF_NOBODY = 'am_k_0000000000000000000000000000000000000000000000000';
@@ -32,8 +33,16 @@ inEachMode('rate limits', ({ mode }) => {
 
   const anyone = () => stranger({ mode, baseUrl: marketplace.baseUrl, databaseUrl: marketplace.databaseUrl });
   /** A stranger's request, as the proxy hands it on. */
-  const from = (address: string, method: 'GET' | 'POST', path: string, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
-    anyone().send(method, path, { headers: { 'x-forwarded-for': address, ...headers }, ...(method === 'POST' ? { body: {} } : {}) });
+  const from = (
+    address: string,
+    method: 'GET' | 'POST',
+    path: string,
+    headers: Record<string, string> = {},
+  ): Promise<HttpAnswer> =>
+    anyone().send(method, path, {
+      headers: { 'x-forwarded-for': address, ...headers },
+      ...(method === 'POST' ? { body: {} } : {}),
+    });
   const statusesOf = async (count: number, ask: (n: number) => Promise<HttpAnswer>): Promise<number[]> => {
     const statuses: number[] = [];
     for (let n = 0; n < count; n += 1) statuses.push((await ask(n)).status);
@@ -45,19 +54,37 @@ inEachMode('rate limits', ({ mode }) => {
     expect(retryAfter).toMatch(/^[1-9]\d*$/);
     expect(answer).toMatchObject({
       status: 429,
-      json: { success: false, error: { code: 'RATE_LIMITED', message: expect.any(String), details: { reason: 'rate_limited', rate, retry_after_seconds: Number(retryAfter) }, recovery: { next_action: 'retry_after_delay' } } },
+      json: {
+        success: false,
+        error: {
+          code: 'RATE_LIMITED',
+          message: expect.any(String),
+          details: { reason: 'rate_limited', rate, retry_after_seconds: Number(retryAfter) },
+          recovery: { next_action: 'retry_after_delay' },
+        },
+      },
     });
     expect(answer.headers.get('ratelimit')).toMatch(new RegExp(`^"${rate}";r=0;t=\\d+$`));
-    expect(answer.headers.get('ratelimit-policy')).toMatch(new RegExp(`^"${rate}";q=\\d+;w=\\d+(;market-burst=\\d+)?$`));
+    expect(answer.headers.get('ratelimit-policy')).toMatch(
+      new RegExp(`^"${rate}";q=\\d+;w=\\d+(;market-burst=\\d+)?$`),
+    );
   }
 
   it('hold for an account over all its keys, tell what is left, and name the wait [spec: error.429 RATE_LIMITED]', async () => {
     const agent = await registerAgent(marketplace);
-    const other = agent.market.authorizedBy(`Bearer ${(await agent.market.apiKeys.create({ name: 'second', scopes: ['read'] })).key}`);
+    const other = agent.market.authorizedBy(
+      `Bearer ${(await agent.market.apiKeys.create({ name: 'second', scopes: ['read'] })).key}`,
+    );
     const first = await agent.market.send('GET', '/me');
-    expect([first.status, first.headers.get('ratelimit-policy'), first.headers.get('ratelimit')]).toEqual([200, '"reads";q=5;w=300', '"reads";r=4;t=60']);
+    expect([first.status, first.headers.get('ratelimit-policy'), first.headers.get('ratelimit')]).toEqual([
+      200,
+      '"reads";q=5;w=300',
+      '"reads";r=4;t=60',
+    ]);
     expect(first.headers.get('retry-after')).toBeNull();
-    expect(await statusesOf(4, (n) => (n % 2 ? agent.market : other).send('GET', '/receipts'))).toEqual([200, 200, 200, 200]);
+    expect(await statusesOf(4, (n) => (n % 2 ? agent.market : other).send('GET', '/receipts'))).toEqual([
+      200, 200, 200, 200,
+    ]);
     for (const client of [agent.market, other]) expectLimited(await client.send('GET', '/me'), 'reads');
     const thrown = await agent.market.me().catch((error: unknown) => error);
     expect(thrown).toMatchObject({ status: 429, code: 'RATE_LIMITED', retryAfterSeconds: expect.any(Number) });
@@ -68,17 +95,28 @@ inEachMode('rate limits', ({ mode }) => {
     expect(await statusesOf(5, () => from('203.0.113.1', 'GET', '/listings'))).toEqual([200, 200, 200, 200, 429]);
     expectLimited(await from('203.0.113.1', 'GET', '/categories'), 'catalog');
     expect((await from('203.0.113.2', 'GET', '/listings')).status).toBe(200);
-    expect(await statusesOf(5, (n) => from(`2001:db8:7:1:${n}::${n}`, 'GET', '/listings'))).toEqual([200, 200, 200, 200, 429]);
+    expect(await statusesOf(5, (n) => from(`2001:db8:7:1:${n}::${n}`, 'GET', '/listings'))).toEqual([
+      200, 200, 200, 200, 429,
+    ]);
     expect((await from('2001:db8:7:2::1', 'GET', '/listings')).status).toBe(200);
-    expect(await statusesOf(11, () => from('203.0.113.1', 'POST', '/register'))).toEqual([...Array<number>(10).fill(400), 429]);
+    expect(await statusesOf(11, () => from('203.0.113.1', 'POST', '/register'))).toEqual([
+      ...Array<number>(10).fill(400),
+      429,
+    ]);
     expectLimited(await from('203.0.113.1', 'POST', '/auth/recover'), 'registrations');
     expect((await from('203.0.113.1', 'POST', '/auth/challenge')).status).toBe(400);
     expect(new Set(await statusesOf(20, () => from('203.0.113.1', 'GET', '/health')))).toEqual(new Set([200]));
   });
 
   it('silence an address that keeps sending credentials of nobody', async () => {
-    const knock = (credential?: string) => from('203.0.113.3', 'GET', '/me', credential ? { authorization: `Bearer ${credential}` } : {});
-    expect([(await knock()).status, (await knock('odd')).status, (await knock(KEY_OF_NOBODY)).status, (await knock(KEY_OF_NOBODY)).status]).toEqual([401, 401, 401, 401]);
+    const knock = (credential?: string) =>
+      from('203.0.113.3', 'GET', '/me', credential ? { authorization: `Bearer ${credential}` } : {});
+    expect([
+      (await knock()).status,
+      (await knock('odd')).status,
+      (await knock(KEY_OF_NOBODY)).status,
+      (await knock(KEY_OF_NOBODY)).status,
+    ]).toEqual([401, 401, 401, 401]);
     expectLimited(await knock(KEY_OF_NOBODY), 'refusals');
     expect((await from('203.0.113.4', 'GET', '/me')).status).toBe(401);
   });
@@ -96,7 +134,10 @@ inEachMode('rate limits', ({ mode }) => {
 
   it('hold for the calls that one account has under way, and end with each', async () => {
     const buyer = await registerAgent(marketplace);
-    const relayIds = [await payFor(buyer, shop.listing, { slow: true, n: 1 }), await payFor(buyer, shop.listing, { n: 2 })];
+    const relayIds = [
+      await payFor(buyer, shop.listing, { slow: true, n: 1 }),
+      await payFor(buyer, shop.listing, { n: 2 }),
+    ];
     const slow = callOnce(buyer, shop.listing, { slow: true, n: 1 }, withRelayId(relayIds[0]!));
     await eventually(async () => expect(letSellerAnswer).toBeDefined());
     // The same paid call again waits for the first, and is under way as well.
@@ -106,7 +147,16 @@ inEachMode('rate limits', ({ mode }) => {
       expect(reasonOf(answer)).toBe('too_many_in_flight');
       return answer;
     });
-    expect(refused).toMatchObject({ status: 429, json: { error: { code: 'RATE_LIMITED', details: { limit: 2, retry_after_seconds: 1 }, recovery: { next_action: 'retry_after_delay' } } } });
+    expect(refused).toMatchObject({
+      status: 429,
+      json: {
+        error: {
+          code: 'RATE_LIMITED',
+          details: { limit: 2, retry_after_seconds: 1 },
+          recovery: { next_action: 'retry_after_delay' },
+        },
+      },
+    });
     letSellerAnswer!();
     const answers = await Promise.all([slow, waiting]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);

@@ -1,6 +1,10 @@
 import type { PaymentOffer } from '@market/sdk';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
-import { startRelayServer, type RelayRequest, type RelayServer } from '../../../payments-ledger/test/support/relay-server.js';
+import {
+  startRelayServer,
+  type RelayRequest,
+  type RelayServer,
+} from '../../../payments-ledger/test/support/relay-server.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
@@ -9,7 +13,10 @@ import { letTimePass } from '../support/subscriber.js';
 import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
 const BY_ETH = { 'X-Market-Origin-Chain-Id': 'eip155:8453', 'X-Market-Origin-Currency': 'ETH' };
-const BY_SOL = { 'X-Market-Origin-Chain-Id': 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', 'X-Market-Origin-Currency': 'SOL' };
+const BY_SOL = {
+  'X-Market-Origin-Chain-Id': 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+  'X-Market-Origin-Currency': 'SOL',
+};
 const PRICE = 0.25;
 const FEE_RECIPIENT = '0x2222222222222222222222222222222222222222';
 
@@ -28,7 +35,8 @@ inEachMode('money that Relay carries', ({ mode }) => {
       PAYMENTS_LEDGER_RELAY_URL: relay.url,
       PAYMENTS_LEDGER_RELAY_API_KEY: relay.apiKey,
       PAYMENTS_LEDGER_RELAY_FEE_RECIPIENT: FEE_RECIPIENT,
-      PAYMENTS_LEDGER_RELAY_ROUTES: 'eip155:8453:ETH,eip155:42161:USDC=0.001,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL',
+      PAYMENTS_LEDGER_RELAY_ROUTES:
+        'eip155:8453:ETH,eip155:42161:USDC=0.001,solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:SOL',
       PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '1000',
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
@@ -48,26 +56,65 @@ inEachMode('money that Relay carries', ({ mode }) => {
     relay?.stop();
   }, 60_000);
 
-  const call = (body: object, { relay_request_id }: PaymentOffer) => callOnce(buyer, shop.listing, body, withRelayId(relay_request_id));
+  const call = (body: object, { relay_request_id }: PaymentOffer) =>
+    callOnce(buyer, shop.listing, body, withRelayId(relay_request_id));
   const requestOf = ({ relay_request_id }: PaymentOffer): RelayRequest => relay.requests.get(relay_request_id)!;
-  const owed = async () => (await buyer.market.ledger.list({ type: 'adjustment' })).data.map(({ direction, amount_cents }) => [direction, amount_cents]);
-  const statusOf = async ({ payment_id }: PaymentOffer) => (await buyer.market.send('GET', `/payments/${payment_id}`)).json as { data: { status: string } };
-  const post = (body: string, headers: Record<string, string>) => fetch(`${marketplace.baseUrl}/api/v1/webhooks/relay`, { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
-  const send = ({ timestamp, signature, body }: ReturnType<RelayServer['webhook']>, changes: Record<string, string> = {}) => post(body, { 'X-Signature-Timestamp': timestamp, 'X-Signature-SHA256': signature, ...changes });
+  const owed = async () =>
+    (await buyer.market.ledger.list({ type: 'adjustment' })).data.map(({ direction, amount_cents }) => [
+      direction,
+      amount_cents,
+    ]);
+  const statusOf = async ({ payment_id }: PaymentOffer) =>
+    (await buyer.market.send('GET', `/payments/${payment_id}`)).json as { data: { status: string } };
+  const post = (body: string, headers: Record<string, string>) =>
+    fetch(`${marketplace.baseUrl}/api/v1/webhooks/relay`, {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json', ...headers },
+    });
+  const send = (
+    { timestamp, signature, body }: ReturnType<RelayServer['webhook']>,
+    changes: Record<string, string> = {},
+  ) => post(body, { 'X-Signature-Timestamp': timestamp, 'X-Signature-SHA256': signature, ...changes });
 
   it('buys a call: the buyer pays Relay, Relay pays the seller, and the answer comes then and once', async () => {
     const offer = await quote(buyer, shop.listing, { by: 'eth' }, BY_ETH);
     const request = requestOf(offer);
-    expect(offer).toMatchObject({ provider: 'relay', requirements: { network: 'eip155:8453', currency: 'ETH', depositAddress: request.depositAddress, amount_base_units: request.amountIn.toString() }, fees: { gross_amount: PRICE, provider_receives: 0.2375 } });
-    expect(request.quote).toMatchObject({ recipient: seller.wallet.address, refundTo: buyer.wallet.address, amount: '237500', appFees: [{ recipient: FEE_RECIPIENT, fee: '500' }] });
+    expect(offer).toMatchObject({
+      provider: 'relay',
+      requirements: {
+        network: 'eip155:8453',
+        currency: 'ETH',
+        depositAddress: request.depositAddress,
+        amount_base_units: request.amountIn.toString(),
+      },
+      fees: { gross_amount: PRICE, provider_receives: 0.2375 },
+    });
+    expect(request.quote).toMatchObject({
+      recipient: seller.wallet.address,
+      refundTo: buyer.wallet.address,
+      amount: '237500',
+      appFees: [{ recipient: FEE_RECIPIENT, fee: '500' }],
+    });
     expect((await call({ by: 'eth' }, offer)).status).toBe(202);
     relay.deposit(offer.requirements.depositAddress!);
     expect((await call({ by: 'eth' }, offer)).status).toBe(202);
     relay.fill(request);
     const answers = [await call({ by: 'eth' }, offer), await call({ by: 'eth' }, offer)];
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    expect(resultOf(answers[0]!)).toMatchObject({ billable: true, charged_amount: { amount_cents: 25, currency: 'USD' }, seller_response: { echo: { by: 'eth' } } });
-    for (const [agent, role] of [[buyer, 'buyer'], [seller, 'seller']] as const) expect((await agent.market.receipts.list({ role })).data[0]).toMatchObject({ transaction_hash: request.txHashes[0], gross_amount: PRICE });
+    expect(resultOf(answers[0]!)).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 25, currency: 'USD' },
+      seller_response: { echo: { by: 'eth' } },
+    });
+    for (const [agent, role] of [
+      [buyer, 'buyer'],
+      [seller, 'seller'],
+    ] as const)
+      expect((await agent.market.receipts.list({ role })).data[0]).toMatchObject({
+        transaction_hash: request.txHashes[0],
+        gross_amount: PRICE,
+      });
     expect(await owed()).toEqual([]);
   });
 
@@ -84,7 +131,11 @@ inEachMode('money that Relay carries', ({ mode }) => {
       await post(genuine.body, {}),
       await send(genuine, { 'X-Signature-SHA256': 'a'.repeat(4_000) }),
     ];
-    for (const answer of forged) expect([answer.status, await answer.json()]).toMatchObject([401, { success: false, error: { code: 'UNAUTHORIZED' } }]);
+    for (const answer of forged)
+      expect([answer.status, await answer.json()]).toMatchObject([
+        401,
+        { success: false, error: { code: 'UNAUTHORIZED' } },
+      ]);
     expect((await post('x'.repeat(70_000), {})).status).toBe(413);
     expect((await send(genuine, { 'content-type': 'text/plain' })).status).toBe(415);
     expect(await statusOf(offer)).toMatchObject({ data: { status: 'pending' } });
@@ -118,26 +169,56 @@ inEachMode('money that Relay carries', ({ mode }) => {
     const answerOf = async (headers: Record<string, string>, listing = shop.listing) => {
       const answer = await callOnce(buyer, listing, { try: 1 }, headers);
       const { error } = bodyOf(answer);
-      return [answer.status, error?.code, reasonOf(answer), error?.recovery?.next_action, answer.headers.get('retry-after')];
+      return [
+        answer.status,
+        error?.code,
+        reasonOf(answer),
+        error?.recovery?.next_action,
+        answer.headers.get('retry-after'),
+      ];
     };
     expect(await answerOf(BY_SOL)).toEqual([400, 'BAD_REQUEST', 'payer_wallet_required', 'link_wallet', null]);
     const cheap = await openShop(seller, undefined, { pricing_amount: 0.002 });
     try {
-      expect(await answerOf({ 'X-Market-Origin-Chain-Id': '42161' }, cheap.listing)).toEqual([400, 'PAYMENT_ROUTE_MINIMUM_NOT_MET', undefined, 'retry_with_solana_payment_route', null]);
+      expect(await answerOf({ 'X-Market-Origin-Chain-Id': '42161' }, cheap.listing)).toEqual([
+        400,
+        'PAYMENT_ROUTE_MINIMUM_NOT_MET',
+        undefined,
+        'retry_with_solana_payment_route',
+        null,
+      ]);
     } finally {
       await cheap.close();
     }
     relay.misbehave = () => ({ status: 429, body: '{}', headers: { 'retry-after': '3' } });
-    expect(await answerOf(BY_ETH)).toEqual([503, 'SERVICE_UNAVAILABLE', 'payment_provider_unavailable', 'retry_after_delay', '3']);
+    expect(await answerOf(BY_ETH)).toEqual([
+      503,
+      'SERVICE_UNAVAILABLE',
+      'payment_provider_unavailable',
+      'retry_after_delay',
+      '3',
+    ]);
   });
 
   it('is explained to its operator', async () => {
     const { code, output } = await admin({ DATABASE_URL: marketplace.databaseUrl, ...env }, 'payments', 'report');
     expect(code).toBe(0);
-    expect(output.split('\n').map((line) => line.split('\t')).map(([kind, , rail, state, , why]) => [kind, rail, state, why])).toEqual([
-      ['carried', 'relay', 'failed', "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)"],
+    expect(
+      output
+        .split('\n')
+        .map((line) => line.split('\t'))
+        .map(([kind, , rail, state, , why]) => [kind, rail, state, why]),
+    ).toEqual([
+      [
+        'carried',
+        'relay',
+        'failed',
+        "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)",
+      ],
       ['carried', 'relay', 'refund_due', 'Relay paid the seller; what the buyer is owed back stands in its ledger'],
     ]);
-    expect((await admin({ DATABASE_URL: marketplace.databaseUrl, ...env }, 'books', 'verify')).output).toBe('the books add up');
+    expect((await admin({ DATABASE_URL: marketplace.databaseUrl, ...env }, 'books', 'verify')).output).toBe(
+      'the books add up',
+    );
   });
 });

@@ -22,13 +22,15 @@ inEachMode('reviews', (world) => {
   });
   afterAll(() => shop.close());
 
-  const buy = (buyer: Agent, listing: { id: string } = shop.listing) => buyer.market.call(listing, { from: buyer.id }, { pay: sandboxPayer(buyer.market) });
+  const buy = (buyer: Agent, listing: { id: string } = shop.listing) =>
+    buyer.market.call(listing, { from: buyer.id }, { pay: sandboxPayer(buyer.market) });
   const newBuyer = async (listing?: { id: string }): Promise<Agent> => {
     const buyer = await registerAgent(world, { displayName: 'Buyer' });
     await buy(buyer, listing);
     return buyer;
   };
-  const attempt = (agent: Agent, body: object = GOOD, ref: string = shop.listing.id) => agent.market.send('POST', `/reviews/${ref}`, { body });
+  const attempt = (agent: Agent, body: object = GOOD, ref: string = shop.listing.id) =>
+    agent.market.send('POST', `/reviews/${ref}`, { body });
   const refusal = async (agent: Agent, body?: object, ref?: string): Promise<[number, string, string | undefined]> => {
     const answer = await attempt(agent, body, ref);
     return [answer.status, bodyOf(answer).error!.code, reasonOf(answer)];
@@ -55,7 +57,10 @@ inEachMode('reviews', (world) => {
       },
     ]);
     expect((await anyone.reviews.list(shop.listing)).data[0]).toEqual(bodyOf(answer).data);
-    expect(await (await newBuyer()).market.reviews.create(shop.listing, GOOD)).toMatchObject({ title: null, comment: null });
+    expect(await (await newBuyer()).market.reviews.create(shop.listing, GOOD)).toMatchObject({
+      title: null,
+      comment: null,
+    });
   });
 
   it('take three whole ratings of 1 to 5, a title of 200 and a comment of 5000 characters, and nothing else [spec: limit.review-ratings]', async () => {
@@ -73,8 +78,17 @@ inEachMode('reviews', (world) => {
       { ...GOOD, comment: 'nul \u0000' },
       { ...GOOD, reviewer: { id: seller.id } },
     ];
-    for (const body of wrong) expect([body, (await refusal(buyer, body)).slice(0, 2)]).toEqual([body, [400, 'BAD_REQUEST']]);
-    expect(await buyer.market.reviews.create(shop.listing, { accuracy_rating: 1, reliability_rating: 5, value_rating: 1, title: '👩'.repeat(200), comment: 'x'.repeat(5_000) })).toMatchObject({ accuracy_rating: 1, reliability_rating: 5 });
+    for (const body of wrong)
+      expect([body, (await refusal(buyer, body)).slice(0, 2)]).toEqual([body, [400, 'BAD_REQUEST']]);
+    expect(
+      await buyer.market.reviews.create(shop.listing, {
+        accuracy_rating: 1,
+        reliability_rating: 5,
+        value_rating: 1,
+        title: '👩'.repeat(200),
+        comment: 'x'.repeat(5_000),
+      }),
+    ).toMatchObject({ accuracy_rating: 1, reliability_rating: 5 });
   });
 
   it('come once an agent and listing, also when sent many times at once [spec: limit.review-window, error.409 CONFLICT]', async () => {
@@ -83,7 +97,9 @@ inEachMode('reviews', (world) => {
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array<number>(11).fill(409)]);
     expect(await refusal(buyer)).toEqual([409, 'CONFLICT', 'already_reviewed']);
     expect(await refusal(buyer, GOOD, shop.listing.slug)).toEqual([409, 'CONFLICT', 'already_reviewed']);
-    expect((await anyone.reviews.list(shop.listing, { limit: 50 })).data.filter(({ reviewer }) => reviewer.id === buyer.id)).toHaveLength(1);
+    expect(
+      (await anyone.reviews.list(shop.listing, { limit: 50 })).data.filter(({ reviewer }) => reviewer.id === buyer.id),
+    ).toHaveLength(1);
   });
 
   it('are refused to the seller, to who bought nothing, and to who has no key', async () => {
@@ -92,7 +108,10 @@ inEachMode('reviews', (world) => {
     expect(await refusal(visitor)).toEqual([403, 'FORBIDDEN', 'purchase_required']);
     expect((await anyone.send('POST', `/reviews/${shop.listing.id}`, { body: GOOD })).status).toBe(401);
     const reader = await visitor.market.apiKeys.create({ name: 'reads', scopes: ['read'] });
-    expect((await anyone.authorizedBy(`Bearer ${reader.key}`).send('POST', `/reviews/${shop.listing.id}`, { body: GOOD })).status).toBe(403);
+    expect(
+      (await anyone.authorizedBy(`Bearer ${reader.key}`).send('POST', `/reviews/${shop.listing.id}`, { body: GOOD }))
+        .status,
+    ).toBe(403);
     const { marketplace: human } = await anyone.signIn(evmWallet());
     const answer = await human.send('POST', `/reviews/${shop.listing.id}`, { body: GOOD });
     expect([answer.status, reasonOf(answer)]).toEqual([403, 'wrong_account_type']);
@@ -112,7 +131,10 @@ inEachMode('reviews', (world) => {
     const [mine, alsoMine] = [await registerAgent(world), await registerAgent(world)];
     const other = await openShop(mine);
     await buy(alsoMine, other.listing);
-    const isWorth = (holds: (score: number) => boolean): Promise<void> => eventually(async () => expect(holds((await anyone.score(mine.id)).market_score)).toBe(true), { withinMs: 15_000 });
+    const isWorth = (holds: (score: number) => boolean): Promise<void> =>
+      eventually(async () => expect(holds((await anyone.score(mine.id)).market_score)).toBe(true), {
+        withinMs: 15_000,
+      });
     await isWorth((score) => score > 0);
     const { marketplace: human } = await anyone.signIn(evmWallet());
     await human.claim(mine.id, mine.wallet);
@@ -135,8 +157,20 @@ inEachMode('reviews', (world) => {
   });
 
   it('are written within 30 days of the start of the subscription, and of the latest billable call [spec: limit.review-window]', async () => {
-    const age = (table: string, column: string, who: string, agent: Agent, listing: { id: string }, days: number): Promise<unknown> =>
-      withClient(world.databaseUrl, (client) => client.query(`UPDATE payments_ledger.${table} SET ${column} = now() - $3 * interval '1 day' WHERE ${who} = $1 AND listing_id = $2`, [agent.id, listing.id, days]));
+    const age = (
+      table: string,
+      column: string,
+      who: string,
+      agent: Agent,
+      listing: { id: string },
+      days: number,
+    ): Promise<unknown> =>
+      withClient(world.databaseUrl, (client) =>
+        client.query(
+          `UPDATE payments_ledger.${table} SET ${column} = now() - $3 * interval '1 day' WHERE ${who} = $1 AND listing_id = $2`,
+          [agent.id, listing.id, days],
+        ),
+      );
     const [subscriber, buyer] = [await registerAgent(world), await newBuyer()];
     const feed = await listFeed(seller, freeFeed);
     await subscriber.market.subscribe(feed);
@@ -152,17 +186,30 @@ inEachMode('reviews', (world) => {
 
   it('are listed newest first, in pages of 20 and at most 50 [spec: GET /reviews/{listingId}, GET /receipts and GET /reviews/{listingId} limit, limit.page]', async () => {
     const feed = await listFeed(seller, freeFeed);
-    const readers = await Promise.all(Array.from({ length: 23 }, () => registerAgent(world, { displayName: 'Reader' })));
+    const readers = await Promise.all(
+      Array.from({ length: 23 }, () => registerAgent(world, { displayName: 'Reader' })),
+    );
     await Promise.all(readers.map(({ market }) => market.subscribe(feed)));
     for (const { market } of readers) await market.reviews.create(feed, GOOD);
     const first = await anyone.reviews.list(feed);
     expect(first.pagination).toEqual({ page: 1, limit: 20, total: 23, totalPages: 2 });
-    expect(first.data.map(({ reviewer }) => reviewer.id)).toEqual(readers.map(({ id }) => id).reverse().slice(0, 20));
+    expect(first.data.map(({ reviewer }) => reviewer.id)).toEqual(
+      readers
+        .map(({ id }) => id)
+        .reverse()
+        .slice(0, 20),
+    );
     const second = await anyone.reviews.list(feed.slug, { page: 2 });
-    expect(second.data.map(({ reviewer }) => reviewer)).toEqual(readers.slice(0, 3).reverse().map(({ id }) => ({ id, display_name: 'Reader', account_type: 'agent' })));
+    expect(second.data.map(({ reviewer }) => reviewer)).toEqual(
+      readers
+        .slice(0, 3)
+        .reverse()
+        .map(({ id }) => ({ id, display_name: 'Reader', account_type: 'agent' })),
+    );
     expect((await anyone.reviews.list(feed, { page: 3 })).data).toEqual([]);
     expect((await anyone.reviews.list(feed, { limit: 50 })).data).toHaveLength(23);
-    for (const query of ['limit=51', 'limit=0', 'page=0', 'page=x', 'sort=oldest']) expect((await anyone.send('GET', `/reviews/${feed.id}?${query}`)).status).toBe(400);
+    for (const query of ['limit=51', 'limit=0', 'page=0', 'page=x', 'sort=oldest'])
+      expect((await anyone.send('GET', `/reviews/${feed.id}?${query}`)).status).toBe(400);
   });
 
   it('of a listing that is not there, or not to be seen, are not found', async () => {
@@ -179,8 +226,15 @@ inEachMode('reviews', (world) => {
 
   it('are cached by who asks again', async () => {
     const first = await anyone.send('GET', `/reviews/${shop.listing.id}`);
-    const again = await anyone.send('GET', `/reviews/${shop.listing.id}`, { headers: { 'If-None-Match': first.headers.get('etag')! } });
-    expect([first.status, first.headers.get('cache-control'), again.status, again.text]).toEqual([200, 'no-cache', 304, '']);
+    const again = await anyone.send('GET', `/reviews/${shop.listing.id}`, {
+      headers: { 'If-None-Match': first.headers.get('etag')! },
+    });
+    expect([first.status, first.headers.get('cache-control'), again.status, again.text]).toEqual([
+      200,
+      'no-cache',
+      304,
+      '',
+    ]);
   });
 });
 
@@ -198,7 +252,15 @@ inEachMode('the score of an agent', (world) => {
 
   it('is unscored from the moment it registered', async () => {
     const { id } = await registerAgent(world);
-    expect(await anyone.score(id)).toMatchObject({ agent_id: id, status: 'unscored', market_score: 0, score_tier: 'unrated', provisional: { reason: 'no_transactions', transactions: 0, required: 10 }, categories: [], meta: { total_events: 0, total_transactions: 0, scored_at: null } });
+    expect(await anyone.score(id)).toMatchObject({
+      agent_id: id,
+      status: 'unscored',
+      market_score: 0,
+      score_tier: 'unrated',
+      provisional: { reason: 'no_transactions', transactions: 0, required: 10 },
+      categories: [],
+      meta: { total_events: 0, total_transactions: 0, scored_at: null },
+    });
   });
 
   it('is scored by what was measured and what buyers say of it [spec: score.agent-id, score.status, score.market-score, score.score-tier, score.provisional, score.components, score.categories, score.capability, score.meta, limit.score-scale]', async () => {
@@ -207,17 +269,21 @@ inEachMode('the score of an agent', (world) => {
     let works = true;
     const shop = await openShop(seller, () => (works ? { fine: true } : reply(500, {})), { category_id: category!.id });
     const buyer = await registerAgent(world);
-    const buy = (n: number, retries = 0) => buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), retries });
+    const buy = (n: number, retries = 0) =>
+      buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), retries });
     for (let n = 0; n < 3; n += 1) await buy(n);
     works = false;
     expect((await buy(3)).billable).toBe(false);
 
     const scoreWhere = (holds: (score: AgentScore) => boolean): Promise<AgentScore> =>
-      eventually(async () => {
-        const score = await anyone.score(seller.id);
-        expect(holds(score)).toBe(true);
-        return score;
-      }, { withinMs: 15_000 });
+      eventually(
+        async () => {
+          const score = await anyone.score(seller.id);
+          expect(holds(score)).toBe(true);
+          return score;
+        },
+        { withinMs: 15_000 },
+      );
     const before = await scoreWhere(({ meta }) => meta.total_events === 4);
     const share = expect.any(Number) as number;
     expect(before).toEqual({
@@ -227,9 +293,24 @@ inEachMode('the score of an agent', (world) => {
       score_tier: 'bronze',
       provisional: { reason: 'few_transactions', transactions: 3, required: 10 },
       components: { reliability: 750, accuracy: 750, volume: share, longevity: share, reputation: 750 },
-      categories: [{ category_id: category!.id, category: { name: category!.name, slug: category!.slug }, score: share, transaction_count: 3, avg_review_rating: null, success_rate: 0.75 }],
+      categories: [
+        {
+          category_id: category!.id,
+          category: { name: category!.name, slug: category!.slug },
+          score: share,
+          transaction_count: 3,
+          avg_review_rating: null,
+          success_rate: 0.75,
+        },
+      ],
       capability: { avg_pow_solve_ms: share, best_pow_solve_ms: share },
-      meta: { total_events: 4, total_transactions: 3, last_active_at: expect.stringMatching(TIMESTAMP), freshness: 'fresh', scored_at: expect.stringMatching(TIMESTAMP) },
+      meta: {
+        total_events: 4,
+        total_transactions: 3,
+        last_active_at: expect.stringMatching(TIMESTAMP),
+        freshness: 'fresh',
+        scored_at: expect.stringMatching(TIMESTAMP),
+      },
     });
     for (const value of [before.market_score, ...Object.values(before.components), before.categories[0]!.score]) {
       expect(value).toBeGreaterThanOrEqual(0);
@@ -254,12 +335,24 @@ inEachMode('the score of an agent', (world) => {
     await human.claim(other.id, other.wallet);
     const shop = await openShop(seller);
     for (let n = 0; n < 12; n += 1) await other.market.call(shop.listing, { n }, { pay: sandboxPayer(other.market) });
-    await eventually(async () => expect(await anyone.score(seller.id)).toMatchObject({ status: 'scored', market_score: 0, provisional: { reason: 'few_independent_buyers', transactions: 12 } }), { withinMs: 15_000 });
+    await eventually(
+      async () =>
+        expect(await anyone.score(seller.id)).toMatchObject({
+          status: 'scored',
+          market_score: 0,
+          provisional: { reason: 'few_independent_buyers', transactions: 12 },
+        }),
+      { withinMs: 15_000 },
+    );
     await shop.close();
   }, 60_000);
 
   it('is what its facts say, as operators can check', async () => {
-    const { code, output } = await admin({ DATABASE_URL: world.databaseUrl, MIGRATE_ON_START: 'false' }, 'scores', 'verify');
+    const { code, output } = await admin(
+      { DATABASE_URL: world.databaseUrl, MIGRATE_ON_START: 'false' },
+      'scores',
+      'verify',
+    );
     expect([code, output]).toEqual([0, expect.stringMatching(/^\d+ accounts are as the facts say/)]);
   }, 120_000);
 });

@@ -1,4 +1,13 @@
-import { evmWallet, Marketplace, reply, sandboxPayer, x402Payer, type CallOptions, type Payer, type Wallet } from '@market/sdk';
+import {
+  evmWallet,
+  Marketplace,
+  reply,
+  sandboxPayer,
+  x402Payer,
+  type CallOptions,
+  type Payer,
+  type Wallet,
+} from '@market/sdk';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { commandsBelow, runAsWritten } from '../support/paying-page.js';
@@ -9,7 +18,8 @@ import { inEachMode, inOneMode, registerAgent, type Agent } from '../support/wor
 const NETWORK = 'eip155:84532';
 const PRICE = 0.25;
 
-const receiptsOf = async ({ market }: Agent): Promise<number> => (await market.receipts.list({ role: 'buyer' })).pagination.total;
+const receiptsOf = async ({ market }: Agent): Promise<number> =>
+  (await market.receipts.list({ role: 'buyer' })).pagination.total;
 
 inEachMode('the SDK in the sandbox', (world) => {
   let seller: Agent;
@@ -20,7 +30,9 @@ inEachMode('the SDK in the sandbox', (world) => {
 
   beforeAll(async () => {
     seller = await registerAgent(world, { displayName: 'Seller' });
-    shop = await openShop(seller, ({ body }) => (failing ? reply(503, { sorry: true }) : { echo: body }), { pricing_amount: PRICE });
+    shop = await openShop(seller, ({ body }) => (failing ? reply(503, { sorry: true }) : { echo: body }), {
+      pricing_amount: PRICE,
+    });
   });
   beforeEach(async () => {
     failing = false;
@@ -32,13 +44,26 @@ inEachMode('the SDK in the sandbox', (world) => {
   });
 
   it.each(['USDC', 'ETH', 'SOL'] as const)('pays with play money in %s', async (originCurrency) => {
-    const answer = await buyer.market.call(shop.listing, { in: originCurrency }, { pay: sandboxPayer(buyer.market), originCurrency });
-    expect(answer).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: { in: originCurrency } }, settlement: null });
+    const answer = await buyer.market.call(
+      shop.listing,
+      { in: originCurrency },
+      { pay: sandboxPayer(buyer.market), originCurrency },
+    );
+    expect(answer).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 25 },
+      seller_response: { echo: { in: originCurrency } },
+      settlement: null,
+    });
     expect(await receiptsOf(buyer)).toBe(1);
   });
 
   it('pays by a signature, and tells which transaction paid', async () => {
-    const answer = await buyer.market.call(shop.listing, { by: 'signature' }, { pay: [signer, sandboxPayer(buyer.market)] });
+    const answer = await buyer.market.call(
+      shop.listing,
+      { by: 'signature' },
+      { pay: [signer, sandboxPayer(buyer.market)] },
+    );
     expect(answer).toMatchObject({ billable: true, settlement: { success: true, network: NETWORK } });
     const [receipt] = (await buyer.market.receipts.list({ role: 'buyer' })).data;
     expect(receipt).toMatchObject({ transaction_hash: answer.settlement!.transaction, gross_amount: PRICE });
@@ -47,12 +72,16 @@ inEachMode('the SDK in the sandbox', (world) => {
   it('signs again after a crash, and is charged once', async () => {
     const options = { pay: signer, idempotencyKey: `crash-${buyer.id}` };
     failing = true;
-    expect(await clientOf(buyer).call(shop.listing, { after: 'a crash' }, options)).toMatchObject({ billable: false, settlement: null });
+    expect(await clientOf(buyer).call(shop.listing, { after: 'a crash' }, options)).toMatchObject({
+      billable: false,
+      settlement: null,
+    });
     failing = false;
     // The second signature differs from the first, which is held, in its time alone.
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     const answers = [];
-    for (let process = 0; process < 3; process += 1) answers.push(await clientOf(buyer).call(shop.listing, { after: 'a crash' }, options));
+    for (let process = 0; process < 3; process += 1)
+      answers.push(await clientOf(buyer).call(shop.listing, { after: 'a crash' }, options));
     expect(answers.map(({ rawBody }) => rawBody)).toEqual(Array(3).fill(answers[0]!.rawBody));
     expect(answers[0]).toMatchObject({ billable: true });
     expect(await receiptsOf(buyer)).toBe(1);
@@ -60,12 +89,18 @@ inEachMode('the SDK in the sandbox', (world) => {
 
   it('is charged once when the answer to what it signed is lost', async () => {
     const wire = losingAnswers(2);
-    const answer = await clientOf(buyer, { fetch: wire.fetch }).call(shop.listing, { lose: 'the answer' }, { pay: signer });
+    const answer = await clientOf(buyer, { fetch: wire.fetch }).call(
+      shop.listing,
+      { lose: 'the answer' },
+      { pay: signer },
+    );
     expect([wire.lost(), answer.billable, await receiptsOf(buyer)]).toEqual([2, true, 1]);
   });
 
   it('calls for 20 at once with one signature each, and is charged 20 times', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => buyer.market.call(shop.listing, { n }, { pay: signer })));
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => buyer.market.call(shop.listing, { n }, { pay: signer })),
+    );
     expect(new Set(answers.map(({ settlement }) => settlement?.transaction)).size).toBe(20);
     expect(await receiptsOf(buyer)).toBe(20);
   });
@@ -74,11 +109,18 @@ inEachMode('the SDK in the sandbox', (world) => {
     const dear = await openShop(seller, undefined, { pricing_amount: 1.5 });
     try {
       const listing = await buyer.market.listings.get(dear.listing.slug);
-      const call = (options: CallOptions) => buyer.market.call(listing, { dear: 1 }, { pay: sandboxPayer(buyer.market), ...options });
-      expect(await failureOf(call({}))).toMatchObject({ code: 'PRICE_ABOVE_LIMIT', payment: { fees: { gross_amount: 1.5 } } });
+      const call = (options: CallOptions) =>
+        buyer.market.call(listing, { dear: 1 }, { pay: sandboxPayer(buyer.market), ...options });
+      expect(await failureOf(call({}))).toMatchObject({
+        code: 'PRICE_ABOVE_LIMIT',
+        payment: { fees: { gross_amount: 1.5 } },
+      });
       await seller.market.listings.update(listing, { pricing_amount: 1.6 });
       const other = () => buyer.market.call(listing, { dear: 2 }, { pay: sandboxPayer(buyer.market), maxPriceUsd: 2 });
-      expect(await failureOf(other())).toMatchObject({ code: 'OFFER_REFUSED', details: { reason: 'price_above_listing' } });
+      expect(await failureOf(other())).toMatchObject({
+        code: 'OFFER_REFUSED',
+        details: { reason: 'price_above_listing' },
+      });
       expect(await receiptsOf(buyer)).toBe(0);
       // The offer that was made before stands at its price.
       expect(await call({ maxPriceUsd: 2 })).toMatchObject({ billable: true, charged_amount: { amount_cents: 150 } });
@@ -98,7 +140,8 @@ inEachMode('the SDK without a key', (world) => {
   let shop: Shop;
   let wallet: Wallet;
   let signer: Payer;
-  const client = (fetching: typeof fetch = fetch): Marketplace => new Marketplace({ baseUrl: world.baseUrl, fetch: fetching });
+  const client = (fetching: typeof fetch = fetch): Marketplace =>
+    new Marketplace({ baseUrl: world.baseUrl, fetch: fetching });
   /** What the wallet was charged for, as it reads once it registers. */
   const charged = async (): Promise<number> => receiptsOf(await registerAgent(world, { wallet }));
 
@@ -116,7 +159,12 @@ inEachMode('the SDK without a key', (world) => {
 
   it('pays by a signature; the receipt is the wallet’s', async () => {
     const answer = await client().call(shop.listing, { by: 'nobody' }, { pay: signer });
-    expect(answer).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: { by: 'nobody' } }, settlement: { success: true, payer: wallet.address.toLowerCase() } });
+    expect(answer).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 25 },
+      seller_response: { echo: { by: 'nobody' } },
+      settlement: { success: true, payer: wallet.address.toLowerCase() },
+    });
     expect(await charged()).toBe(1);
   });
 
@@ -128,7 +176,10 @@ inEachMode('the SDK without a key', (world) => {
 
   it('is charged once for one idempotency key, by clients that know nothing of each other', async () => {
     const options = { pay: signer, idempotencyKey: `keyless-${wallet.address}` };
-    const answers = [await client().call(shop.listing, { again: 1 }, options), await client().call(shop.listing, { again: 1 }, options)];
+    const answers = [
+      await client().call(shop.listing, { again: 1 }, options),
+      await client().call(shop.listing, { again: 1 }, options),
+    ];
     expect(answers[1]!.rawBody).toBe(answers[0]!.rawBody);
     expect(await charged()).toBe(1);
   });
@@ -140,7 +191,9 @@ inOneMode('docs/paying.md in the sandbox', (world) => {
   const run = (commands: string) => runAsWritten(commands, buyer, shop.listing, { KEY: buyer.registration.api_key });
 
   beforeAll(async () => {
-    shop = await openShop(await registerAgent(world, { displayName: 'Seller' }), () => ({ words: 6 }), { pricing_amount: PRICE });
+    shop = await openShop(await registerAgent(world, { displayName: 'Seller' }), () => ({ words: 6 }), {
+      pricing_amount: PRICE,
+    });
   });
   beforeEach(async () => {
     buyer = await registerAgent(world, { displayName: 'Ada' });
@@ -152,8 +205,14 @@ inOneMode('docs/paying.md in the sandbox', (world) => {
 
   it('pays with curl: too little, then the rest, then the call', async () => {
     const [part, asked, rest, answer] = (await run(commandsBelow('With curl')[0]!)).trim().split('\n');
-    expect([part, rest]).toEqual([expect.stringContaining('"outcome":"underpaid"'), expect.stringContaining('"status":"verified"')]);
-    expect([asked, answer]).toEqual([expect.stringContaining('"reason":"underpaid"'), expect.stringContaining('"seller_response":{"words":6}')]);
+    expect([part, rest]).toEqual([
+      expect.stringContaining('"outcome":"underpaid"'),
+      expect.stringContaining('"status":"verified"'),
+    ]);
+    expect([asked, answer]).toEqual([
+      expect.stringContaining('"reason":"underpaid"'),
+      expect.stringContaining('"seller_response":{"words":6}'),
+    ]);
   });
 
   it.each([
@@ -173,7 +232,11 @@ inOneMode('docs/paying.md in the sandbox', (world) => {
     ['the SDK', () => commandsBelow('With the SDK')[0]!.split('\n')[1]!],
   ])('pays with %s, without a key', async (_with, command) => {
     const wallet = evmWallet();
-    expect(await runAsWritten(command(), { market: new Marketplace({ baseUrl: world.baseUrl }) }, shop.listing, { PAYER_KEY: wallet.exportKey() })).toMatch(/words"?: ?6/);
+    expect(
+      await runAsWritten(command(), { market: new Marketplace({ baseUrl: world.baseUrl }) }, shop.listing, {
+        PAYER_KEY: wallet.exportKey(),
+      }),
+    ).toMatch(/words"?: ?6/);
     expect(await receiptsOf(await registerAgent(world, { wallet }))).toBe(1);
   });
 });

@@ -12,17 +12,32 @@ inEachMode('search', (world) => {
   let seller: Agent;
   let shelf: string[];
 
-  const create = async (more: Partial<CreateListing>) => (await seller.market.listings.create({ name: 'Search me', description: `What the tests of search look for: ${mark}.`, ...more })).id;
+  const create = async (more: Partial<CreateListing>) =>
+    (
+      await seller.market.listings.create({
+        name: 'Search me',
+        description: `What the tests of search look for: ${mark}.`,
+        ...more,
+      })
+    ).id;
   const idsOf = async (query: Parameters<typeof search>[0]) => (await search(query)).data.map(({ id }) => id);
   const answer = async (query: string) => {
     const response = await fetch(`${world.baseUrl}/api/v1/listings?${query}`);
-    return { status: response.status, body: (await response.json()) as { error?: { code: string }; data: unknown[]; pagination: Record<string, number> } };
+    return {
+      status: response.status,
+      body: (await response.json()) as {
+        error?: { code: string };
+        data: unknown[];
+        pagination: Record<string, number>;
+      },
+    };
   };
 
   beforeAll(async () => {
     seller = await registerAgent(world, { displayName: 'Searched seller' });
     shelf = [];
-    for (let place = 0; place < SHELF; place += 1) shelf.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}shelf`] }));
+    for (let place = 0; place < SHELF; place += 1)
+      shelf.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}shelf`] }));
   });
 
   it('answers success, data and the four numbers of a page [spec: envelope.paginated-success, GET /listings]', async () => {
@@ -43,7 +58,8 @@ inEachMode('search', (world) => {
     expect(await sizes('')).toEqual([20, 20]);
     expect(await sizes('&limit=1')).toEqual([1, 1]);
     expect(await sizes('&limit=100')).toEqual([SHELF, 100]);
-    for (const limit of ['101', '0', '-1', '1.5', '', 'all']) expect(await answer(`limit=${limit}`)).toMatchObject({ status: 400, body: { error: { code: 'BAD_REQUEST' } } });
+    for (const limit of ['101', '0', '-1', '1.5', '', 'all'])
+      expect(await answer(`limit=${limit}`)).toMatchObject({ status: 400, body: { error: { code: 'BAD_REQUEST' } } });
   });
 
   it('begins with the first page, and is empty past the last, however far [spec: limit.page]', async () => {
@@ -52,10 +68,16 @@ inEachMode('search', (world) => {
     expect(await idsOf({ q })).toEqual(await idsOf({ q, page: 1 }));
     expect(await idsOf({ q, page: 2 })).toEqual(shelf.slice(20));
     for (const page of [3, 1_000_000, 1_000_000_000]) {
-      expect((await answer(`q=${q}&page=${page}`)).body).toEqual({ success: true, data: [], pagination: { page, limit: 20, total: SHELF, totalPages: 2 } });
+      expect((await answer(`q=${q}&page=${page}`)).body).toEqual({
+        success: true,
+        data: [],
+        pagination: { page, limit: 20, total: SHELF, totalPages: 2 },
+      });
     }
-    for (const page of [1_000_000, 1_000_000_000]) expect((await answer(`page=${page}&limit=100`)).body.data).toEqual([]);
-    for (const page of ['0', '-1', '1.5', '1000000001', 'last']) expect((await answer(`page=${page}`)).status).toBe(400);
+    for (const page of [1_000_000, 1_000_000_000])
+      expect((await answer(`page=${page}&limit=100`)).body.data).toEqual([]);
+    for (const page of ['0', '-1', '1.5', '1000000001', 'last'])
+      expect((await answer(`page=${page}`)).status).toBe(400);
   });
 
   it('understands words, phrases, OR and minus, inflected and misspelt words, of name, description and tags [spec: GET /listings]', async () => {
@@ -85,13 +107,24 @@ inEachMode('search', (world) => {
       const { data, pagination } = await search({ q });
       return [data.map(({ name, pricing_amount }) => `${name} ${pricing_amount}`), pagination.total];
     };
-    const first = await create({ name: 'First', tags: [q], pricing_model: 'per_call', pricing_amount: 1, private_endpoint_url: ENDPOINT });
+    const first = await create({
+      name: 'First',
+      tags: [q],
+      pricing_model: 'per_call',
+      pricing_amount: 1,
+      private_endpoint_url: ENDPOINT,
+    });
     expect(await state()).toEqual([['First 1'], 1]);
     const second = await create({ name: 'Second', tags: [q] });
     expect(await state()).toEqual([['Second 0', 'First 1'], 2]);
     await seller.market.listings.update({ id: first }, { name: 'Former', pricing_amount: 2.000001 });
     expect(await state()).toEqual([['Second 0', 'Former 2.000001'], 2]);
-    expect([await idsOf({ q, min_price: '2.000001' }), await idsOf({ q, max_price: '2.000001' }), await idsOf({ q, min_price: '2.000002' }), await idsOf({ q, max_price: '2' })]).toEqual([[first], [second, first], [], [second]]);
+    expect([
+      await idsOf({ q, min_price: '2.000001' }),
+      await idsOf({ q, max_price: '2.000001' }),
+      await idsOf({ q, min_price: '2.000002' }),
+      await idsOf({ q, max_price: '2' }),
+    ]).toEqual([[first], [second, first], [], [second]]);
     await seller.market.listings.remove({ id: second });
     expect(await state()).toEqual([['Former 2.000001'], 1]);
     await seller.market.listings.update({ id: second }, { status: 'draft' });

@@ -19,7 +19,8 @@ const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 const CARRIERS: Record<Kind, RegExp> = {
   'API key': /^rpc\.identity\.(register|recover|create-api-key)\.v\d+$/,
   'session token': /^rpc\.identity\.open-session\.v\d+$/,
-  'signing secret': /^rpc\.(gateway\.(provision-endpoint|rotate-endpoint-secret)|catalog\.(create|update)-listing)\.v\d+$/,
+  'signing secret':
+    /^rpc\.(gateway\.(provision-endpoint|rotate-endpoint-secret)|catalog\.(create|update)-listing)\.v\d+$/,
   'auth header': /^rpc\.gateway\.update-endpoint\.v\d+$/,
   'endpoint URL': /^rpc\.(gateway\.(provision|update)-endpoint|catalog\.(create|update)-listing)\.v\d+$/,
   'call body': /^rpc\.gateway\.execute-call\.v\d+$/,
@@ -28,7 +29,8 @@ const CARRIERS: Record<Kind, RegExp> = {
 /** What the owner, and nobody else, is shown at all: once, when it is made. */
 const SHOWN_ONCE: Kind[] = ['API key', 'session token', 'signing secret'];
 
-type Kind = 'API key' | 'session token' | 'signing secret' | 'auth header' | 'endpoint URL' | 'call body' | 'encryption key';
+type Kind =
+  'API key' | 'session token' | 'signing secret' | 'auth header' | 'endpoint URL' | 'call body' | 'encryption key';
 
 interface Secret {
   kind: Kind;
@@ -36,9 +38,16 @@ interface Secret {
 }
 
 /** As it is, as PostgreSQL writes bytes, and as base64 shows it wherever in a text it stands. */
-const spellingsOf = ({ text }: Secret): string[] => [text, Buffer.from(text).toString('hex'), Buffer.from(text).toString('base64').slice(4, -4), ...(text.startsWith('whsec_') ? [Buffer.from(text.slice(6), 'base64').toString('hex')] : [])];
-const foundIn = (secrets: Secret[], text: string): Secret[] => secrets.filter((secret) => spellingsOf(secret).some((spelling) => text.includes(spelling)));
-const told = (where: string, secrets: Secret[]): string[] => secrets.map(({ kind, text }) => `${where} holds the ${kind} ${text}`);
+const spellingsOf = ({ text }: Secret): string[] => [
+  text,
+  Buffer.from(text).toString('hex'),
+  Buffer.from(text).toString('base64').slice(4, -4),
+  ...(text.startsWith('whsec_') ? [Buffer.from(text.slice(6), 'base64').toString('hex')] : []),
+];
+const foundIn = (secrets: Secret[], text: string): Secret[] =>
+  secrets.filter((secret) => spellingsOf(secret).some((spelling) => text.includes(spelling)));
+const told = (where: string, secrets: Secret[]): string[] =>
+  secrets.map(({ kind, text }) => `${where} holds the ${kind} ${text}`);
 
 inEachMode('secrets', ({ mode }) => {
   let marketplace: RunningMarketplace;
@@ -56,17 +65,27 @@ inEachMode('secrets', ({ mode }) => {
   };
 
   beforeAll(async () => {
-    marketplace = await startMarketplace({ mode, env: { LOG_LEVEL: 'debug', ENCRYPTION_KEYS: `k1:${ENCRYPTION_KEY}` }, traceBus: true });
+    marketplace = await startMarketplace({
+      mode,
+      env: { LOG_LEVEL: 'debug', ENCRYPTION_KEYS: `k1:${ENCRYPTION_KEY}` },
+      traceBus: true,
+    });
     keep('encryption key', ENCRYPTION_KEY);
     redis = marketplace.redisUrl === undefined ? undefined : await RedisTap.on(marketplace.redisUrl);
     globalThis.fetch = async (input, init) => {
       const answer = await plainFetch(input, init);
       const text = await answer.clone().text();
-      answers.push({ asked: `${init?.method ?? 'GET'} ${String(input instanceof Request ? input.url : input)}`, text: `${JSON.stringify([...answer.headers])}\n${text}` });
+      answers.push({
+        asked: `${init?.method ?? 'GET'} ${String(input instanceof Request ? input.url : input)}`,
+        text: `${JSON.stringify([...answer.headers])}\n${text}`,
+      });
       return answer;
     };
     description = await ApiDescription.read(marketplace);
-    seller = await sellerServer(({ body }) => ((body as { fail?: boolean }).fail ? reply(500, 'no') : { answered: body }), { secret: () => secrets.filter(({ kind }) => kind === 'signing secret').map(({ text }) => text) });
+    seller = await sellerServer(
+      ({ body }) => ((body as { fail?: boolean }).fail ? reply(500, 'no') : { answered: body }),
+      { secret: () => secrets.filter(({ kind }) => kind === 'signing secret').map(({ text }) => text) },
+    );
     cast = await Cast.assemble(marketplace);
     await live();
   }, 120_000);
@@ -88,16 +107,27 @@ inEachMode('secrets', ({ mode }) => {
     for (const token of [cast.human.token, cast.endedSession]) keep('session token', token);
     const again = await signIn(marketplace, cast.human.wallet);
     keep('session token', again.token);
-    const recovered = await anyone.request<{ api_key: string }>('POST', '/auth/recover', { body: await liveProof('recover', cast, marketplace) });
+    const recovered = await anyone.request<{ api_key: string }>('POST', '/auth/recover', {
+      body: await liveProof('recover', cast, marketplace),
+    });
     keep('API key', recovered.api_key);
 
     const url = (): string => `${seller.url}/${keep('endpoint URL', canary())}?token=${keep('endpoint URL', canary())}`;
     const discreet = anyone.authorizedBy(`Bearer ${recovered.api_key}`);
-    const listing = await discreet.listings.create({ name: `Discreet ${canary()}`, description: 'Keeps its address to itself.', pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: url() });
+    const listing = await discreet.listings.create({
+      name: `Discreet ${canary()}`,
+      description: 'Keeps its address to itself.',
+      pricing_model: 'per_call',
+      pricing_amount: 0.25,
+      private_endpoint_url: url(),
+    });
     keep('signing secret', listing.gateway_signing_secret!);
     const { endpoint } = discreet;
     await discreet.listings.update(listing, { private_endpoint_url: url() });
-    await endpoint.update(listing, { private_endpoint_url: url(), auth_header: { name: 'X-Seller-Key', value: keep('auth header', canary()) } });
+    await endpoint.update(listing, {
+      private_endpoint_url: url(),
+      auth_header: { name: 'X-Seller-Key', value: keep('auth header', canary()) },
+    });
     await endpoint.test(listing);
     keep('signing secret', (await endpoint.rotateSecret(listing, { overlapSeconds: 60 })).gateway_signing_secret);
 
@@ -115,15 +145,36 @@ inEachMode('secrets', ({ mode }) => {
     const key = cast.keys.all;
     const market = new Marketplace({ baseUrl: marketplace.baseUrl });
     const client = new RawClient(marketplace);
-    for (const target of [`/api/v1/me?api_key=${key}`, `/api/v1/api-keys/${key}`, `/api/v1/listings/${key}`, `/api/v1/receipts?cursor=${key}`, `/${key}`]) {
-      const ways: RawRequest['headers'][] = [{ authorization: key }, { authorization: `Basic ${key}` }, { authorization: `Bearer ${key}` }, { authorization: [`Bearer ${key}`, `Bearer ${key}`] }, { 'x-api-key': key }, { cookie: `am_session=${cast.human.token}` }];
+    for (const target of [
+      `/api/v1/me?api_key=${key}`,
+      `/api/v1/api-keys/${key}`,
+      `/api/v1/listings/${key}`,
+      `/api/v1/receipts?cursor=${key}`,
+      `/${key}`,
+    ]) {
+      const ways: RawRequest['headers'][] = [
+        { authorization: key },
+        { authorization: `Basic ${key}` },
+        { authorization: `Bearer ${key}` },
+        { authorization: [`Bearer ${key}`, `Bearer ${key}`] },
+        { 'x-api-key': key },
+        { cookie: `am_session=${cast.human.token}` },
+      ];
       for (const headers of ways) {
         await client.send({ method: 'GET', target, headers });
-        await client.send({ method: 'DELETE', target, headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify({ key }) });
+        await client.send({
+          method: 'DELETE',
+          target,
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify({ key }),
+        });
       }
     }
     client.close();
-    for (const path of ['/register', '/auth/recover', '/auth/challenge', '/auth/session']) await market.send('POST', path, { body: { wallet_address: key, api_key: key, signature: key, nonce: key, pow_nonce: key } });
+    for (const path of ['/register', '/auth/recover', '/auth/challenge', '/auth/session'])
+      await market.send('POST', path, {
+        body: { wallet_address: key, api_key: key, signature: key, nonce: key, pow_nonce: key },
+      });
     await market.send('POST', '/register', { rawBody: `{"api_key": "${key}"` });
   }
 
@@ -133,7 +184,12 @@ inEachMode('secrets', ({ mode }) => {
     await inParallel(reads, async ({ path, id }) => {
       const own = ACCESS_ROWS[id]?.id;
       const target = path.replace(/\{\w+\}/, own ? await own.own(cast) : '');
-      for (const market of [cast.owner.market, cast.outsider.market, cast.owner.market.authorizedBy(`Bearer ${cast.human.token}`)]) await market.send('GET', target);
+      for (const market of [
+        cast.owner.market,
+        cast.outsider.market,
+        cast.owner.market.authorizedBy(`Bearer ${cast.human.token}`),
+      ])
+        await market.send('GET', target);
     });
     expect(answers.length - before).toBeGreaterThan(50);
     const shown = secrets.flatMap((secret) => {
@@ -141,7 +197,9 @@ inEachMode('secrets', ({ mode }) => {
       const allowed = SHOWN_ONCE.includes(secret.kind) ? 1 : 0;
       // What a buyer asked is echoed by the seller of this story, to the buyer.
       const unexpected = holding.filter(({ asked }) => secret.kind !== 'call body' || !asked.includes('/gateway/'));
-      return unexpected.length > allowed ? [`${secret.kind} ${secret.text}: ${unexpected.map(({ asked }) => asked).join(', ')}`] : [];
+      return unexpected.length > allowed
+        ? [`${secret.kind} ${secret.text}: ${unexpected.map(({ asked }) => asked).join(', ')}`]
+        : [];
     });
     expect(shown).toEqual([]);
   }, 120_000);
@@ -156,13 +214,15 @@ inEachMode('secrets', ({ mode }) => {
       client.close();
       expect(run.problems).toEqual([]);
 
-      for (const name of marketplace.processes) expect(told(`the log of ${name}`, foundIn(secrets, marketplace.logs(name)))).toEqual([]);
+      for (const name of marketplace.processes)
+        expect(told(`the log of ${name}`, foundIn(secrets, marketplace.logs(name)))).toEqual([]);
       expect(marketplace.processes.map((name) => marketplace.logs(name)).join('').length).toBeGreaterThan(1_000);
 
       const found: string[] = [];
       for (const [table, rows] of await dumpOf(database)) {
         // A seller's answer is kept for whoever paid for it.
-        const kept = table === 'gateway.gateway_requests' ? secrets.filter(({ kind }) => kind !== 'call body') : secrets;
+        const kept =
+          table === 'gateway.gateway_requests' ? secrets.filter(({ kind }) => kind !== 'call body') : secrets;
         found.push(...told(table, foundIn(kept, rows)));
       }
       expect(found).toEqual([]);
@@ -172,8 +232,28 @@ inEachMode('secrets', ({ mode }) => {
     expect(messages.filter(({ subject }) => subject.startsWith('evt.')).length).toBeGreaterThan(10);
     expect(messages.filter(({ isAnswer }) => isAnswer).length).toBeGreaterThan(100);
     // What must be carried is seen: the tap hears requests and answers.
-    for (const kind of SHOWN_ONCE) expect([kind, messages.some(({ subject, isAnswer, payload }) => isAnswer && CARRIERS[kind].test(subject) && foundIn(secrets.filter((secret) => secret.kind === kind), payload).length > 0)]).toEqual([kind, true]);
-    const carried = messages.flatMap(({ subject, payload }) => told(subject, foundIn(secrets.filter(({ kind }) => !CARRIERS[kind].test(subject)), payload)));
+    for (const kind of SHOWN_ONCE)
+      expect([
+        kind,
+        messages.some(
+          ({ subject, isAnswer, payload }) =>
+            isAnswer &&
+            CARRIERS[kind].test(subject) &&
+            foundIn(
+              secrets.filter((secret) => secret.kind === kind),
+              payload,
+            ).length > 0,
+        ),
+      ]).toEqual([kind, true]);
+    const carried = messages.flatMap(({ subject, payload }) =>
+      told(
+        subject,
+        foundIn(
+          secrets.filter(({ kind }) => !CARRIERS[kind].test(subject)),
+          payload,
+        ),
+      ),
+    );
     expect([...new Set(carried)]).toEqual([]);
     expect(told('Redis', foundIn(secrets, redis!.text()))).toEqual([]);
     expect(redis!.text().length).toBeGreaterThan(100);

@@ -9,8 +9,18 @@ import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
 type Behaviour = (request: IncomingMessage, response: ServerResponse, socket: Socket) => void;
 
-const answering = (status: number, body: string | Buffer, headers: Record<string, string> = { 'content-type': 'application/json' }): Behaviour => (_request, response) => void response.writeHead(status, headers).end(body);
-const saying = (bytes: string): Behaviour => (_request, _response, socket) => void socket.end(bytes);
+const answering =
+  (
+    status: number,
+    body: string | Buffer,
+    headers: Record<string, string> = { 'content-type': 'application/json' },
+  ): Behaviour =>
+  (_request, response) =>
+    void response.writeHead(status, headers).end(body);
+const saying =
+  (bytes: string): Behaviour =>
+  (_request, _response, socket) =>
+    void socket.end(bytes);
 const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth);
 
 /** What a seller may do wrong, and the status the buyer is told of it. */
@@ -27,20 +37,36 @@ const FAILURES: [name: string, behaviour: Behaviour, sellerStatusCode: number][]
   ['JSON nested 5,000 deep', answering(200, nested(5_000)), 502],
   ['bytes that are no UTF-8', answering(200, Buffer.from([0x22, 0xff, 0xfe, 0x22])), 502],
   ['more than it may', answering(200, JSON.stringify('x'.repeat(1_100_000))), 502],
-  ['gzip that nobody asked for', answering(200, gzipSync('{"zipped":true}'), { 'content-type': 'application/json', 'content-encoding': 'gzip' }), 502],
+  [
+    'gzip that nobody asked for',
+    answering(200, gzipSync('{"zipped":true}'), { 'content-type': 'application/json', 'content-encoding': 'gzip' }),
+    502,
+  ],
   ['a redirect', answering(302, '{}', { location: 'http://127.0.0.1:1/', 'content-type': 'application/json' }), 302],
-  ['a permanent redirect to a file', answering(308, '{}', { location: 'file:///etc/passwd', 'content-type': 'application/json' }), 308],
+  [
+    'a permanent redirect to a file',
+    answering(308, '{}', { location: 'file:///etc/passwd', 'content-type': 'application/json' }),
+    308,
+  ],
   ['nothing: it closes the connection', (_request, _response, socket) => void socket.destroy(), 502],
   ['no HTTP', saying('SSH-2.0-OpenSSH\r\n\r\n'), 502],
-  ['a head and half a body', saying('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"half":'), 502],
+  [
+    'a head and half a body',
+    saying('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"half":'),
+    502,
+  ],
   ['a broken chunk', saying('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n'), 502],
   ['100,000 bytes of headers', saying(`HTTP/1.1 200 OK\r\nx-long: ${'x'.repeat(100_000)}\r\n\r\n{}`), 502],
   ['silence', () => undefined, 504],
-  ['a byte now and then', (_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    const drip = setInterval(() => response.write(' '), 100);
-    response.on('close', () => clearInterval(drip));
-  }, 504],
+  [
+    'a byte now and then',
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const drip = setInterval(() => response.write(' '), 100);
+      response.on('close', () => clearInterval(drip));
+    },
+    504,
+  ],
 ];
 
 inEachMode('a seller that fails', (world) => {
@@ -58,25 +84,33 @@ inEachMode('a seller that fails', (world) => {
     await server.close();
   });
 
-  it.each(FAILURES)('with %s is not paid, and the payment stays good until it delivers', async (name, failure, sellerStatusCode) => {
-    const listing = await listServer(seller, server.url);
-    await seller.market.endpoint.update(listing, { timeout_ms: 1_000 });
-    behave = failure;
-    const relayRequestId = await payFor(buyer, listing, { name });
-    const failed = await callOnce(buyer, listing, { name }, withRelayId(relayRequestId));
-    expect(failed.status).toBe(200);
-    expect(resultOf(failed)).toMatchObject({
-      billable: false,
-      charged_amount: { amount_cents: 0, currency: 'USD' },
-      fees: { fee_amount_cents: 0, seller_receives_cents: 0 },
-      seller_status_code: sellerStatusCode,
-      recovery: { next_action: 'retry_same_request', keep: expect.arrayContaining(['X-Market-Relay-Request-Id']) },
-    });
+  it.each(FAILURES)(
+    'with %s is not paid, and the payment stays good until it delivers',
+    async (name, failure, sellerStatusCode) => {
+      const listing = await listServer(seller, server.url);
+      await seller.market.endpoint.update(listing, { timeout_ms: 1_000 });
+      behave = failure;
+      const relayRequestId = await payFor(buyer, listing, { name });
+      const failed = await callOnce(buyer, listing, { name }, withRelayId(relayRequestId));
+      expect(failed.status).toBe(200);
+      expect(resultOf(failed)).toMatchObject({
+        billable: false,
+        charged_amount: { amount_cents: 0, currency: 'USD' },
+        fees: { fee_amount_cents: 0, seller_receives_cents: 0 },
+        seller_status_code: sellerStatusCode,
+        recovery: { next_action: 'retry_same_request', keep: expect.arrayContaining(['X-Market-Relay-Request-Id']) },
+      });
 
-    behave = answering(200, '{"at":"last"}');
-    const delivered = await callOnce(buyer, listing, { name }, withRelayId(relayRequestId));
-    expect(resultOf(delivered)).toMatchObject({ request_id: resultOf(failed).request_id, billable: true, charged_amount: { amount_cents: 25 }, seller_response: { at: 'last' } });
-  });
+      behave = answering(200, '{"at":"last"}');
+      const delivered = await callOnce(buyer, listing, { name }, withRelayId(relayRequestId));
+      expect(resultOf(delivered)).toMatchObject({
+        request_id: resultOf(failed).request_id,
+        billable: true,
+        charged_amount: { amount_cents: 25 },
+        seller_response: { at: 'last' },
+      });
+    },
+  );
 
   it('by being gone is not paid', async () => {
     const gone = await rogueServer(answering(200, '{}'));
@@ -85,7 +119,11 @@ inEachMode('a seller that fails', (world) => {
     const relayRequestId = await payFor(buyer, listing, { gone: true });
     const failed = resultOf(await callOnce(buyer, listing, { gone: true }, withRelayId(relayRequestId)));
     expect(failed).toMatchObject({ billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: 502 });
-    expect(await buyer.market.receipts.list({ role: 'buyer', limit: 50 }).then(({ data }) => data.filter((receipt) => receipt.listing.id === listing.id))).toEqual([]);
+    expect(
+      await buyer.market.receipts
+        .list({ role: 'buyer', limit: 50 })
+        .then(({ data }) => data.filter((receipt) => receipt.listing.id === listing.id)),
+    ).toEqual([]);
   });
 
   it('shows in the history of both sides, with what failed and no body', async () => {
@@ -93,9 +131,21 @@ inEachMode('a seller that fails', (world) => {
     behave = answering(500, '{"error":"a secret of the seller"}');
     const relayRequestId = await payFor(buyer, listing, { secret: 'of the buyer' });
     await callOnce(buyer, listing, { secret: 'of the buyer' }, withRelayId(relayRequestId));
-    for (const [agent, role] of [[buyer, 'buyer'], [seller, 'seller']] as const) {
+    for (const [agent, role] of [
+      [buyer, 'buyer'],
+      [seller, 'seller'],
+    ] as const) {
       const { data } = await agent.market.gatewayRequests.list({ role, listing_id: listing.id });
-      expect(data).toMatchObject([{ role, status: 'seller_failed', billable: false, seller_status_code: 500, charged_amount: { amount_cents: 0 }, error_code: expect.any(String) }]);
+      expect(data).toMatchObject([
+        {
+          role,
+          status: 'seller_failed',
+          billable: false,
+          seller_status_code: 500,
+          charged_amount: { amount_cents: 0 },
+          error_code: expect.any(String),
+        },
+      ]);
       expect(JSON.stringify(data)).not.toContain('secret');
     }
     behave = answering(200, '{}');
@@ -123,7 +173,9 @@ inEachMode('a seller that fails', (world) => {
       if (status === 200) waited += 1;
       return status;
     });
-    const results = await Promise.all(Array.from({ length: 8 }, (_, n) => buyer.market.call(quick, { n }, { pay: sandboxPayer(buyer.market) })));
+    const results = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => buyer.market.call(quick, { n }, { pay: sandboxPayer(buyer.market) })),
+    );
     expect(results.every(({ billable }) => billable)).toBe(true);
     expect(waited).toBe(0);
     const statuses = await Promise.all(stuck);

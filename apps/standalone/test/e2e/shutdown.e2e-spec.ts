@@ -1,4 +1,11 @@
-import { eventually, freePort, startMarketplace, temporaryDirectory, type ProcessName, type RunningMarketplace } from '@market/testing';
+import {
+  eventually,
+  freePort,
+  startMarketplace,
+  temporaryDirectory,
+  type ProcessName,
+  type RunningMarketplace,
+} from '@market/testing';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
@@ -32,7 +39,8 @@ inEachMode('a process that is told to stop', ({ mode }) => {
   }, 60_000);
 
   it('finishes the paid call it has, leaves in order, and finds everything again when it is back', async () => {
-    const stopped: ProcessName[] = mode === 'standalone' ? ['standalone'] : ['api-gateway', 'gateway', 'payments-ledger'];
+    const stopped: ProcessName[] =
+      mode === 'standalone' ? ['standalone'] : ['api-gateway', 'gateway', 'payments-ledger'];
     const relayRequestId = await payFor(buyer, shop.listing, { last: 'call' });
     const call = callOnce(buyer, shop.listing, { last: 'call' }, withRelayId(relayRequestId));
     await called;
@@ -77,7 +85,12 @@ inEachMode('the start command', ({ mode }) => {
 });
 
 /** Running processes whose command line names the directory, as the embedded PostgreSQL's does. */
-const processesNaming = (directory: string): string => execFileSync('ps', ['-eo', 'pid=,args=']).toString().split('\n').filter((line) => line.includes(directory)).join('\n');
+const processesNaming = (directory: string): string =>
+  execFileSync('ps', ['-eo', 'pid=,args='])
+    .toString()
+    .split('\n')
+    .filter((line) => line.includes(directory))
+    .join('\n');
 
 /** What a process that is gone has left running. */
 function childrenOf(pid: number): string {

@@ -4,7 +4,16 @@ import { randomUUID } from 'node:crypto';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, reasonOf } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { freeFeed, letTimePass, listFeed, offerOf, paidOffer, refusal, subscribeOnce, verifyOnce } from '../support/subscriber.js';
+import {
+  freeFeed,
+  letTimePass,
+  listFeed,
+  offerOf,
+  paidOffer,
+  refusal,
+  subscribeOnce,
+  verifyOnce,
+} from '../support/subscriber.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -20,8 +29,17 @@ inEachMode('subscriptions', (world) => {
 
   beforeAll(async () => {
     [seller, outsider] = await Promise.all([registerAgent(world, { displayName: 'Feeder' }), registerAgent(world)]);
-    const connection = { connection_instructions: 'Send X-Subscription.', auth_method: 'bearer_token' as const, demo_endpoint: 'https://demo.example/feed', delivery_type: 'webhook' as const };
-    [shop, free, monthly] = [await openShop(seller), await listFeed(seller, { ...freeFeed, ...connection }), await listFeed(seller, connection)];
+    const connection = {
+      connection_instructions: 'Send X-Subscription.',
+      auth_method: 'bearer_token' as const,
+      demo_endpoint: 'https://demo.example/feed',
+      delivery_type: 'webhook' as const,
+    };
+    [shop, free, monthly] = [
+      await openShop(seller),
+      await listFeed(seller, { ...freeFeed, ...connection }),
+      await listFeed(seller, connection),
+    ];
   });
   afterAll(async () => {
     await expectBooksInOrder(world, [shop]);
@@ -38,22 +56,45 @@ inEachMode('subscriptions', (world) => {
         201,
         {
           success: true,
-          data: { id: expect.stringMatching(UUID), consumer_id: reader.id, listing_id: free.id, status: 'active', pricing_model: 'free', pricing_amount: 0, current_period_end: null, created_at: expect.stringMatching(TIMESTAMP) },
+          data: {
+            id: expect.stringMatching(UUID),
+            consumer_id: reader.id,
+            listing_id: free.id,
+            status: 'active',
+            pricing_model: 'free',
+            pricing_amount: 0,
+            current_period_end: null,
+            created_at: expect.stringMatching(TIMESTAMP),
+          },
         },
       ]);
-      expect((await reader.market.subscriptions.list()).data.map(({ id }) => id)).toEqual([(bodyOf(answer).data as { id: string }).id]);
+      expect((await reader.market.subscriptions.list()).data.map(({ id }) => id)).toEqual([
+        (bodyOf(answer).data as { id: string }).id,
+      ]);
     });
 
     it('of a paid listing answers 402 with the payment to make, the same until it is over [spec: POST /subscribe, error.402 PAYMENT_REQUIRED, payment.payment-id-or-id, payment.requirements, payment.fees]', async () => {
       const reader = await newcomer();
       const answer = await subscribeOnce(reader, { listing_id: monthly.id });
       expect(answer.status).toBe(402);
-      expect(answer.json).toMatchObject({ success: false, error: { code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry' } } });
-      const data = bodyOf(answer).data as Record<string, unknown> & { payment_id: string; requirements: { relayRequestId: string; expiresAt: string } };
+      expect(answer.json).toMatchObject({
+        success: false,
+        error: { code: 'PAYMENT_REQUIRED', message: expect.any(String), recovery: { next_action: 'pay_and_retry' } },
+      });
+      const data = bodyOf(answer).data as Record<string, unknown> & {
+        payment_id: string;
+        requirements: { relayRequestId: string; expiresAt: string };
+      };
       expect(data).toMatchObject({
         payment_required: true,
         payment_id: expect.stringMatching(UUID),
-        requirements: { depositAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/), amount: '9.99', currency: 'USDC', relayRequestId: expect.stringMatching(/^0x[0-9a-f]{64}$/), expiresAt: expect.stringMatching(TIMESTAMP) },
+        requirements: {
+          depositAddress: expect.stringMatching(/^0x[0-9a-fA-F]{40}$/),
+          amount: '9.99',
+          currency: 'USDC',
+          relayRequestId: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+          expiresAt: expect.stringMatching(TIMESTAMP),
+        },
         fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
       });
       expect(Date.parse(data.requirements.expiresAt)).toBeGreaterThan(Date.now());
@@ -72,13 +113,25 @@ inEachMode('subscriptions', (world) => {
 
     it('answers 409 to whoever has it, and to 63 of 64 who ask at once [spec: POST /subscribe, error.409 CONFLICT]', async () => {
       const reader = await newcomer();
-      const answers = await Promise.all(Array.from({ length: 64 }, () => subscribeOnce(reader, { listing_id: free.id })));
+      const answers = await Promise.all(
+        Array.from({ length: 64 }, () => subscribeOnce(reader, { listing_id: free.id })),
+      );
       expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 63 }, () => 409)]);
       const [active] = (await reader.market.subscriptions.list({ status: 'all' })).data;
       const refused = answers.find(({ status }) => status === 409)!;
-      expect(refused.json).toMatchObject({ success: false, error: { code: 'CONFLICT', message: expect.any(String), details: { reason: 'already_subscribed', subscription_id: active!.id } } });
+      expect(refused.json).toMatchObject({
+        success: false,
+        error: {
+          code: 'CONFLICT',
+          message: expect.any(String),
+          details: { reason: 'already_subscribed', subscription_id: active!.id },
+        },
+      });
       const offer = await paidOffer(reader, monthly);
-      await reader.market.payments.verify({ payment_id: offer.payment_id, relay_request_id: offer.requirements.relayRequestId });
+      await reader.market.payments.verify({
+        payment_id: offer.payment_id,
+        relay_request_id: offer.requirements.relayRequestId,
+      });
       expect(await refusal(reader.market.subscribe(monthly))).toEqual([409, 'already_subscribed']);
       expect(await refusal(reader.market.payments.create(monthly))).toEqual([409, 'already_subscribed']);
     });
@@ -91,24 +144,48 @@ inEachMode('subscriptions', (world) => {
       const readOnly = { ...outsider, market: outsider.market.authorizedBy(`Bearer ${key}`) };
       const nobody = { ...outsider, market: stranger(world) };
       for (const path of ['/subscribe', '/payments']) {
-        const ask = (agent: Agent, listing_id: unknown, more: object = {}) => agent.market.send('POST', path, { body: { listing_id, ...more } });
+        const ask = (agent: Agent, listing_id: unknown, more: object = {}) =>
+          agent.market.send('POST', path, { body: { listing_id, ...more } });
         const told = async (answer: ReturnType<typeof ask>) => [(await answer).status, reasonOf(await answer)];
         expect(await told(ask(nobody, monthly.id))).toEqual([401, 'unauthorized']);
         expect(await told(ask(readOnly, monthly.id))).toEqual([403, 'scope_missing']);
         expect(await told(ask(seller, monthly.id))).toEqual([403, 'own_listing']);
-        for (const hidden of [randomUUID(), draft.id, gone.id]) expect(await told(ask(outsider, hidden))).toEqual([404, 'listing_not_found']);
+        for (const hidden of [randomUUID(), draft.id, gone.id])
+          expect(await told(ask(outsider, hidden))).toEqual([404, 'listing_not_found']);
         expect(await told(ask(outsider, shop.listing.id))).toEqual([400, 'listing_per_call']);
-        for (const [listing, more] of [['nope', {}], [monthly.slug, {}], [undefined, {}], [7, {}], [monthly.id, { unknown: 1 }]] as const) expect(await told(ask(outsider, listing, more))).toEqual([400, 'request_invalid']);
+        for (const [listing, more] of [
+          ['nope', {}],
+          [monthly.slug, {}],
+          [undefined, {}],
+          [7, {}],
+          [monthly.id, { unknown: 1 }],
+        ] as const)
+          expect(await told(ask(outsider, listing, more))).toEqual([400, 'request_invalid']);
       }
-      expect(reasonOf(await subscribeOnce(outsider, { listing_id: monthly.id, origin_currency: 'BTC' }))).toBe('request_invalid');
-      expect((await subscribeOnce(outsider, { listing_id: shop.listing.id })).json).toMatchObject({ error: { details: { replacement: `POST /gateway/${shop.listing.slug}` }, recovery: { next_action: 'use_direct_gateway' } } });
+      expect(reasonOf(await subscribeOnce(outsider, { listing_id: monthly.id, origin_currency: 'BTC' }))).toBe(
+        'request_invalid',
+      );
+      expect((await subscribeOnce(outsider, { listing_id: shop.listing.id })).json).toMatchObject({
+        error: {
+          details: { replacement: `POST /gateway/${shop.listing.slug}` },
+          recovery: { next_action: 'use_direct_gateway' },
+        },
+      });
       expect((await outsider.market.subscriptions.list({ status: 'all' })).data).toEqual([]);
     });
 
     it('refuses a currency that does not carry so low a price [spec: error.400 PAYMENT_ROUTE_MINIMUM_NOT_MET]', async () => {
       const cheap = await listFeed(seller, { pricing_amount: 0.01 });
       const answer = await subscribeOnce(outsider, { listing_id: cheap.id, origin_currency: 'USDC' });
-      expect([answer.status, answer.json]).toMatchObject([400, { error: { code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET', recovery: { next_action: 'retry_with_solana_payment_route' } } }]);
+      expect([answer.status, answer.json]).toMatchObject([
+        400,
+        {
+          error: {
+            code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET',
+            recovery: { next_action: 'retry_with_solana_payment_route' },
+          },
+        },
+      ]);
       expect((await offerOf(outsider, cheap)).requirements.currency).toBe('SOL');
     });
 
@@ -117,7 +194,9 @@ inEachMode('subscriptions', (world) => {
       const first = await subscribeOnce(reader, { listing_id: free.id }, { 'idempotency-key': key });
       const again = await subscribeOnce(reader, { listing_id: free.id }, { 'idempotency-key': key });
       expect([again.status, again.text, again.headers.get('idempotency-replayed')]).toEqual([201, first.text, 'true']);
-      expect(reasonOf(await subscribeOnce(reader, { listing_id: monthly.id }, { 'idempotency-key': key }))).toBe('idempotency_key_reused');
+      expect(reasonOf(await subscribeOnce(reader, { listing_id: monthly.id }, { 'idempotency-key': key }))).toBe(
+        'idempotency_key_reused',
+      );
       const payment = await reader.market.payments.create(monthly, { idempotencyKey: randomUUID() });
       expect(payment.payment_id).toBe((await offerOf(reader, monthly)).payment_id);
     });
@@ -134,19 +213,55 @@ inEachMode('subscriptions', (world) => {
         {
           success: true,
           data: {
-            subscription: { id: expect.stringMatching(UUID), consumer_id: reader.id, listing_id: monthly.id, status: 'active', pricing_model: 'monthly', pricing_amount: 9.99, current_period_end: expect.stringMatching(TIMESTAMP), created_at: expect.stringMatching(TIMESTAMP) },
-            payment: { payment_id: offer.payment_id, status: 'completed', transaction_hash: paid.transaction_hash, requirements: offer.requirements, fees: offer.fees, completed_at: expect.stringMatching(TIMESTAMP) },
+            subscription: {
+              id: expect.stringMatching(UUID),
+              consumer_id: reader.id,
+              listing_id: monthly.id,
+              status: 'active',
+              pricing_model: 'monthly',
+              pricing_amount: 9.99,
+              current_period_end: expect.stringMatching(TIMESTAMP),
+              created_at: expect.stringMatching(TIMESTAMP),
+            },
+            payment: {
+              payment_id: offer.payment_id,
+              status: 'completed',
+              transaction_hash: paid.transaction_hash,
+              requirements: offer.requirements,
+              fees: offer.fees,
+              completed_at: expect.stringMatching(TIMESTAMP),
+            },
           },
         },
       ]);
-      const { subscription } = bodyOf(answer).data as { subscription: { current_period_end: string; created_at: string } };
-      expect([28, 29, 30, 31]).toContain((Date.parse(subscription.current_period_end) - Date.parse(subscription.created_at)) / DAY_MS);
+      const { subscription } = bodyOf(answer).data as {
+        subscription: { current_period_end: string; created_at: string };
+      };
+      expect([28, 29, 30, 31]).toContain(
+        (Date.parse(subscription.current_period_end) - Date.parse(subscription.created_at)) / DAY_MS,
+      );
       expect((await verifyOnce(reader, offer)).text).toBe(answer.text);
-      const receipts = await Promise.all([reader.market.receipts.list({ role: 'buyer' }), seller.market.receipts.list({ role: 'seller', limit: 50 })]);
+      const receipts = await Promise.all([
+        reader.market.receipts.list({ role: 'buyer' }),
+        seller.market.receipts.list({ role: 'seller', limit: 50 }),
+      ]);
       const both = receipts.map(({ data }) => data.filter(({ payment_id }) => payment_id === offer.payment_id));
       expect(both).toMatchObject([[{ recipient_type: 'buyer' }], [{ recipient_type: 'seller' }]]);
-      for (const [receipt] of both) expect(receipt).toMatchObject({ gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, net_amount: 9.4905, currency: 'USDC', transaction_hash: paid.transaction_hash, listing: { id: monthly.id, name: monthly.name, slug: monthly.slug } });
-      expect(await reader.market.receipts.get(both[0]![0]!)).toMatchObject({ relay_request_id: offer.requirements.relayRequestId, payer: { id: reader.id }, seller: { id: seller.id } });
+      for (const [receipt] of both)
+        expect(receipt).toMatchObject({
+          gross_amount: 9.99,
+          fee_rate: 0.05,
+          fee_amount: 0.4995,
+          net_amount: 9.4905,
+          currency: 'USDC',
+          transaction_hash: paid.transaction_hash,
+          listing: { id: monthly.id, name: monthly.name, slug: monthly.slug },
+        });
+      expect(await reader.market.receipts.get(both[0]![0]!)).toMatchObject({
+        relay_request_id: offer.requirements.relayRequestId,
+        payer: { id: reader.id },
+        seller: { id: seller.id },
+      });
     });
 
     it('is asked for, paid and verified in one go by the SDK', async () => {
@@ -154,7 +269,9 @@ inEachMode('subscriptions', (world) => {
       const yearly = await listFeed(seller, { pricing_model: 'yearly', pricing_amount: 99 });
       const subscription = await reader.market.subscribe(yearly, { pay: sandboxPayer(reader.market, 'pending') });
       expect(subscription).toMatchObject({ status: 'active', pricing_model: 'yearly', pricing_amount: 99 });
-      expect([365, 366]).toContain((Date.parse(subscription.current_period_end!) - Date.parse(subscription.created_at)) / DAY_MS);
+      expect([365, 366]).toContain(
+        (Date.parse(subscription.current_period_end!) - Date.parse(subscription.created_at)) / DAY_MS,
+      );
     }, 60_000);
 
     it('is in the ledger of both, to the micro [spec: GET /ledger]', async () => {
@@ -164,12 +281,31 @@ inEachMode('subscriptions', (world) => {
       const [receipt] = (await reader.market.receipts.list()).data;
       const reference = { payment_id: receipt!.payment_id, gateway_request_id: null };
       const [bought, sold] = [(await reader.market.ledger.list()).data, (await publisher.market.ledger.list()).data];
-      expect(bought).toMatchObject([{ type: 'direct_payment', direction: 'debit', amount_cents: 100.0001, balance_after_cents: -100.0001, currency: 'USD', listing: { id: feed.id, name: feed.name, slug: feed.slug }, reference: { ...reference, receipt_id: receipt!.id } }]);
+      expect(bought).toMatchObject([
+        {
+          type: 'direct_payment',
+          direction: 'debit',
+          amount_cents: 100.0001,
+          balance_after_cents: -100.0001,
+          currency: 'USD',
+          listing: { id: feed.id, name: feed.name, slug: feed.slug },
+          reference: { ...reference, receipt_id: receipt!.id },
+        },
+      ]);
       expect(sold).toMatchObject([
         { type: 'marketplace_fee', direction: 'debit', amount_cents: 5, balance_after_cents: 95.0001, reference },
-        { type: 'seller_credit', direction: 'credit', amount_cents: 100.0001, balance_after_cents: 100.0001, reference },
+        {
+          type: 'seller_credit',
+          direction: 'credit',
+          amount_cents: 100.0001,
+          balance_after_cents: 100.0001,
+          reference,
+        },
       ]);
-      expect((await reader.market.ledger.list({ listing_id: feed.id, type: 'direct_payment', direction: 'debit' })).pagination.total).toBe(1);
+      expect(
+        (await reader.market.ledger.list({ listing_id: feed.id, type: 'direct_payment', direction: 'debit' }))
+          .pagination.total,
+      ).toBe(1);
     });
   });
 
@@ -182,18 +318,36 @@ inEachMode('subscriptions', (world) => {
       const third = await reader.market.subscribe(free);
       const of = async (query: string) => {
         const { status, json } = await reader.market.send('GET', `/subscriptions${query}`);
-        return [status, (json as { data: { id: string; status: string }[] }).data.map(({ id, status: now }) => `${id} ${now}`)];
+        return [
+          status,
+          (json as { data: { id: string; status: string }[] }).data.map(({ id, status: now }) => `${id} ${now}`),
+        ];
       };
       expect(await of('')).toEqual([200, [`${third.id} active`, `${second.id} active`]]);
       expect(await of('?status=active')).toEqual(await of(''));
       expect(await of('?status=cancelled')).toEqual([200, [`${first.id} cancelled`]]);
       expect(await of('?status=expired')).toEqual([200, []]);
-      expect(await of('?status=all')).toEqual([200, [`${third.id} active`, `${second.id} active`, `${first.id} cancelled`]]);
+      expect(await of('?status=all')).toEqual([
+        200,
+        [`${third.id} active`, `${second.id} active`, `${first.id} cancelled`],
+      ]);
       expect((await reader.market.send('GET', '/subscriptions?status=paused')).status).toBe(400);
       expect((await stranger(world).send('GET', '/subscriptions')).status).toBe(401);
       const { data, pagination } = await reader.market.subscriptions.list({ status: 'all', limit: 2, page: 2 });
       expect(pagination).toEqual({ page: 2, limit: 2, total: 3, totalPages: 2 });
-      expect(data).toEqual([{ ...first, status: 'cancelled', listing: { id: free.id, name: free.name, slug: free.slug, delivery_type: 'webhook', provider: { id: seller.id, display_name: 'Feeder' } } }]);
+      expect(data).toEqual([
+        {
+          ...first,
+          status: 'cancelled',
+          listing: {
+            id: free.id,
+            name: free.name,
+            slug: free.slug,
+            delivery_type: 'webhook',
+            provider: { id: seller.id, display_name: 'Feeder' },
+          },
+        },
+      ]);
       expect((await outsider.market.subscriptions.list({ status: 'all' })).data).toEqual([]);
     });
 
@@ -202,11 +356,22 @@ inEachMode('subscriptions', (world) => {
       const subscription = await reader.market.subscribe(monthly, { pay: sandboxPayer(reader.market) });
       const expected: SubscriptionDetail = {
         ...subscription,
-        listing: { id: monthly.id, name: monthly.name, slug: monthly.slug, delivery_type: 'webhook', provider: { id: seller.id, display_name: 'Feeder' }, connection_instructions: 'Send X-Subscription.', auth_method: 'bearer_token', demo_endpoint: 'https://demo.example/feed' },
+        listing: {
+          id: monthly.id,
+          name: monthly.name,
+          slug: monthly.slug,
+          delivery_type: 'webhook',
+          provider: { id: seller.id, display_name: 'Feeder' },
+          connection_instructions: 'Send X-Subscription.',
+          auth_method: 'bearer_token',
+          demo_endpoint: 'https://demo.example/feed',
+        },
       };
       expect(await reader.market.subscriptions.get(subscription)).toEqual(expected);
-      for (const other of [outsider, seller]) expect(await refusal(other.market.subscriptions.get(subscription))).toEqual([404, 'subscription_not_found']);
-      for (const unknown of [randomUUID(), 'nope']) expect(await refusal(reader.market.subscriptions.get(unknown))).toEqual([404, 'subscription_not_found']);
+      for (const other of [outsider, seller])
+        expect(await refusal(other.market.subscriptions.get(subscription))).toEqual([404, 'subscription_not_found']);
+      for (const unknown of [randomUUID(), 'nope'])
+        expect(await refusal(reader.market.subscriptions.get(unknown))).toEqual([404, 'subscription_not_found']);
       expect((await stranger(world).send('GET', `/subscriptions/${subscription.id}`)).status).toBe(401);
     });
   });
@@ -232,14 +397,21 @@ inEachMode('subscriptions', (world) => {
     await letTimePass(world, { period: id });
     expect((await reader.market.subscriptions.get(id)).status).toBe('expired');
     expect((await reader.market.subscriptions.list()).data).toEqual([]);
-    expect((await reader.market.subscriptions.list({ status: 'expired' })).data.map((subscription) => subscription.id)).toEqual([id]);
+    expect(
+      (await reader.market.subscriptions.list({ status: 'expired' })).data.map((subscription) => subscription.id),
+    ).toEqual([id]);
     expect(await refusal(reader.market.subscriptions.cancel(id))).toEqual([409, 'subscription_expired']);
     const again = await reader.market.subscribe(monthly, { pay: sandboxPayer(reader.market) });
-    expect((await reader.market.subscriptions.list({ status: 'all' })).data.map(({ status }) => status)).toEqual(['active', 'expired']);
+    expect((await reader.market.subscriptions.list({ status: 'all' })).data.map(({ status }) => status)).toEqual([
+      'active',
+      'expired',
+    ]);
     await letTimePass(world, { period: again.id });
     await eventually(
       async () => {
-        const written = await withClient(world.databaseUrl, (client) => client.query("SELECT 1 FROM payments_ledger.subscriptions WHERE id = $1 AND status = 'expired'", [again.id]));
+        const written = await withClient(world.databaseUrl, (client) =>
+          client.query("SELECT 1 FROM payments_ledger.subscriptions WHERE id = $1 AND status = 'expired'", [again.id]),
+        );
         expect(written.rowCount).toBe(1);
       },
       { withinMs: 20_000, everyMs: 100 },

@@ -56,34 +56,62 @@ inEachMode('signed payments on a chain', ({ mode }) => {
 
   it('are asked for on that chain, and name no address for a transfer [spec: gateway.header-x-market-origin-chain-id]', async () => {
     const offer = await quote(buyer, shop.listing, { by: 'transfer' }, ON_CHAIN);
-    expect(offer).toMatchObject({ provider: 'x402', requirements: { network: `eip155:${CHAIN_ID}`, currency: 'USDC', amount: '0.25', depositAddress: null }, x402: { accepts: [{ payTo: PAY_TO, amount: '250000' }] } });
+    expect(offer).toMatchObject({
+      provider: 'x402',
+      requirements: { network: `eip155:${CHAIN_ID}`, currency: 'USDC', amount: '0.25', depositAddress: null },
+      x402: { accepts: [{ payTo: PAY_TO, amount: '250000' }] },
+    });
     await chain.send(USDC, 'transfer', [PAY_TO, 250_000n]);
     const answer = await callOnce(buyer, shop.listing, { by: 'transfer' }, withRelayId(offer.relay_request_id));
     expect([answer.status, reasonOf(answer)]).toEqual([402, 'unpaid']);
     expect(shop.requests).toHaveLength(0);
   });
 
-  it.each(['a key', 'no key'])('buy a call for a stock x402 client that has %s, settled on the chain from what it signed', async (key) => {
-    const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
-    const keyed = key === 'a key';
-    const before = await received();
-    const response = await wrapFetchWithPayment(fetch, client)(`${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...(keyed ? { authorization: buyer.registration.authorization_header, ...ON_CHAIN } : {}) },
-      body: JSON.stringify({ with: key }),
-    });
-    expect(await response.json()).toMatchObject({ success: true, data: { billable: true, seller_response: { echo: { with: key } } } });
-    const { success, transaction } = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
-    expect(success).toBe(true);
-    expect(await chain.node.request('eth_getTransactionReceipt', [transaction])).toMatchObject({ status: '0x1', to: USDC.toLowerCase() });
-    expect((await received()) - before).toBe(250_000n);
-    expect((await seller.market.receipts.list({ role: 'seller' })).data[0]).toMatchObject({ transaction_hash: transaction, gross_amount: PRICE });
-  });
+  it.each(['a key', 'no key'])(
+    'buy a call for a stock x402 client that has %s, settled on the chain from what it signed',
+    async (key) => {
+      const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
+      const keyed = key === 'a key';
+      const before = await received();
+      const response = await wrapFetchWithPayment(fetch, client)(
+        `${marketplace.baseUrl}/api/v1/${keyed ? 'gateway' : 'x402'}/${shop.listing.slug}`,
+        {
+          method: 'POST',
+          headers: {
+            'content-type': 'application/json',
+            ...(keyed ? { authorization: buyer.registration.authorization_header, ...ON_CHAIN } : {}),
+          },
+          body: JSON.stringify({ with: key }),
+        },
+      );
+      expect(await response.json()).toMatchObject({
+        success: true,
+        data: { billable: true, seller_response: { echo: { with: key } } },
+      });
+      const { success, transaction } = new x402HTTPClient(client).getPaymentSettleResponse((name) =>
+        response.headers.get(name),
+      );
+      expect(success).toBe(true);
+      expect(await chain.node.request('eth_getTransactionReceipt', [transaction])).toMatchObject({
+        status: '0x1',
+        to: USDC.toLowerCase(),
+      });
+      expect((await received()) - before).toBe(250_000n);
+      expect((await seller.market.receipts.list({ role: 'seller' })).data[0]).toMatchObject({
+        transaction_hash: transaction,
+        gross_amount: PRICE,
+      });
+    },
+  );
 
   it('are made by the SDK: the buyer sends nothing, and needs no RPC server', async () => {
     const sent = () => chain.node.request<string>('eth_getTransactionCount', [chain.payer, 'latest']);
     const before = [await sent(), await received()] as const;
-    const answer = await buyer.market.call(shop.listing, { by: 'signature' }, { pay: x402Payer(chain.payerAccount, { [`eip155:${CHAIN_ID}`]: {} }), originChainId: CHAIN_ID });
+    const answer = await buyer.market.call(
+      shop.listing,
+      { by: 'signature' },
+      { pay: x402Payer(chain.payerAccount, { [`eip155:${CHAIN_ID}`]: {} }), originChainId: CHAIN_ID },
+    );
     expect(answer).toMatchObject({ billable: true, settlement: { success: true, payer: chain.payer.toLowerCase() } });
     expect([await sent(), (await received()) - before[1]]).toEqual([before[0], 250_000n]);
   });
@@ -93,45 +121,97 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await chain.send(USDC, 'transfer', [poor.address, 250_000n]);
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(poor));
     const url = `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`;
-    const post = (n: number, headers: Record<string, string> = {}) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify({ n }) });
+    const post = (n: number, headers: Record<string, string> = {}) =>
+      fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ n }),
+      });
     for (const worked of [1, 0]) {
       const signed = await Promise.all(
         Array.from({ length: 25 }, async (_, n) => {
           const asked = await post(n);
-          return client.createPaymentPayload(new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json()));
+          return client.createPaymentPayload(
+            new x402HTTPClient(client).getPaymentRequiredResponse(
+              (name) => asked.headers.get(name),
+              await asked.json(),
+            ),
+          );
         }),
       );
       const before = [shop.requests.length, await received()] as const;
-      const answers = await Promise.all(signed.map((payload, n) => post(n, { 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') })));
-      expect(answers.map(({ status }) => status).sort()).toEqual([...Array<number>(worked).fill(200), ...Array<number>(25 - worked).fill(402)]);
-      const refused = (await Promise.all(answers.filter(({ status }) => status === 402).map((answer) => answer.json()))) as { error: { details: { reason: string } } }[];
+      const answers = await Promise.all(
+        signed.map((payload, n) =>
+          post(n, { 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') }),
+        ),
+      );
+      expect(answers.map(({ status }) => status).sort()).toEqual([
+        ...Array<number>(worked).fill(200),
+        ...Array<number>(25 - worked).fill(402),
+      ]);
+      const refused = (await Promise.all(
+        answers.filter(({ status }) => status === 402).map((answer) => answer.json()),
+      )) as { error: { details: { reason: string } } }[];
       for (const { error } of refused) expect(error.details.reason).toMatch(/insufficient|simulation_failed/);
-      expect([shop.requests.length, await received()]).toEqual([before[0] + worked, before[1] + BigInt(worked) * 250_000n]);
+      expect([shop.requests.length, await received()]).toEqual([
+        before[0] + worked,
+        before[1] + BigInt(worked) * 250_000n,
+      ]);
     }
   });
 
   it('leave the books in order, and nothing open', async () => {
-    for (const [command, says] of [[['payments', 'report'], 'no payment is open longer than expected'], [['books', 'verify'], 'the books add up']] as const) {
-      expect(await admin({ DATABASE_URL: marketplace.databaseUrl, ...onChain }, ...command)).toMatchObject({ code: 0, output: says });
+    for (const [command, says] of [
+      [['payments', 'report'], 'no payment is open longer than expected'],
+      [['books', 'verify'], 'the books add up'],
+    ] as const) {
+      expect(await admin({ DATABASE_URL: marketplace.databaseUrl, ...onChain }, ...command)).toMatchObject({
+        code: 0,
+        output: says,
+      });
     }
   });
 
   it('are not taken while the chain is away: an outage, with a key and without, of which nothing is held', async () => {
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(chain.payerAccount as never));
     const urls = ['gateway', 'x402'].map((path) => `${marketplace.baseUrl}/api/v1/${path}/${shop.listing.slug}`);
-    const post = (url: string, headers: Record<string, string> = {}) => fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', authorization: buyer.registration.authorization_header, ...ON_CHAIN, ...headers }, body: '{"by":"outage"}' });
+    const post = (url: string, headers: Record<string, string> = {}) =>
+      fetch(url, {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          authorization: buyer.registration.authorization_header,
+          ...ON_CHAIN,
+          ...headers,
+        },
+        body: '{"by":"outage"}',
+      });
     const signed = await Promise.all(
       urls.map(async (url) => {
         const asked = await post(url);
-        const required = new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
-        return { 'payment-signature': Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString('base64') };
+        const required = new x402HTTPClient(client).getPaymentRequiredResponse(
+          (name) => asked.headers.get(name),
+          await asked.json(),
+        );
+        return {
+          'payment-signature': Buffer.from(JSON.stringify(await client.createPaymentPayload(required))).toString(
+            'base64',
+          ),
+        };
       }),
     );
     const before = shop.requests.length;
     await chain.node.stop();
     for (const [index, url] of urls.entries()) {
       const refused = await post(url, signed[index]);
-      expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toMatchObject([503, expect.stringMatching(/^\d+$/) as string, { success: false, error: { code: 'SERVICE_UNAVAILABLE', recovery: { next_action: expect.stringMatching(/^retry_/) as string } } }]);
+      expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toMatchObject([
+        503,
+        expect.stringMatching(/^\d+$/) as string,
+        {
+          success: false,
+          error: { code: 'SERVICE_UNAVAILABLE', recovery: { next_action: expect.stringMatching(/^retry_/) as string } },
+        },
+      ]);
       expect((await post(url)).status).toBe(402);
     }
     expect(shop.requests).toHaveLength(before);

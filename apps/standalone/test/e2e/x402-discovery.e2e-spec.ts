@@ -33,8 +33,14 @@ inEachMode('discovery of what can be paid with x402', (world) => {
       { name: `${word} free of charge`, pricing_amount: 0 },
     ] as const;
     shops = [];
-    for (const { tags, ...more } of fields.map((field) => ({ tags: [], ...field }))) shops.push(await openShop(seller, undefined, { ...more, tags: [...tags] }));
-    await seller.market.listings.create({ name: `${word} by the month`, description: 'Is not paid per call.', pricing_model: 'monthly', pricing_amount: 5 });
+    for (const { tags, ...more } of fields.map((field) => ({ tags: [], ...field })))
+      shops.push(await openShop(seller, undefined, { ...more, tags: [...tags] }));
+    await seller.market.listings.create({
+      name: `${word} by the month`,
+      description: 'Is not paid per call.',
+      pricing_model: 'monthly',
+      pricing_amount: 5,
+    });
   });
   afterAll(() => Promise.all(shops.map((shop) => shop.close())));
 
@@ -42,14 +48,20 @@ inEachMode('discovery of what can be paid with x402', (world) => {
     const response = await fetch(`${world.baseUrl}${path}`);
     return { status: response.status, headers: response.headers, body: (await response.json()) as T };
   };
-  const resources = async (query: string): Promise<Resources> => (await get<Resources>(`/api/v1/discovery/resources?${query}`)).body;
-  const search = async (query: string): Promise<Found> => (await get<Found>(`/api/v1/discovery/search?query=${word}&${query}`)).body;
+  const resources = async (query: string): Promise<Resources> =>
+    (await get<Resources>(`/api/v1/discovery/resources?${query}`)).body;
+  const search = async (query: string): Promise<Found> =>
+    (await get<Found>(`/api/v1/discovery/search?query=${word}&${query}`)).body;
   const addressOf = ({ listing }: Shop): string => `/api/v1/x402/${listing.slug}`;
   const paths = (found: Resource[]): string[] => found.map(({ resource }) => new URL(resource).pathname);
 
   it('names each listing that is paid per call with what a client would sign, as a facilitator does', async () => {
     const { status, headers, body } = await get<Found>(`/api/v1/discovery/search?query=${word}`);
-    expect([status, headers.get('cache-control'), headers.get('etag')]).toEqual([200, 'no-cache', expect.stringMatching(/^W\//)]);
+    expect([status, headers.get('cache-control'), headers.get('etag')]).toEqual([
+      200,
+      'no-cache',
+      expect.stringMatching(/^W\//),
+    ]);
     expect(body).toMatchObject({ x402Version: 2, partialResults: false, pagination: { limit: 20, cursor: null } });
     expect(paths(body.resources).sort()).toEqual(shops.slice(0, 3).map(addressOf).sort());
     const [one, two] = shops.map((shop) => body.resources.find(({ resource }) => resource.endsWith(addressOf(shop))));
@@ -57,7 +69,17 @@ inEachMode('discovery of what can be paid with x402', (world) => {
       resource: expect.stringMatching(/^http.*\/api\/v1\/x402\//) as string,
       type: 'http',
       x402Version: 2,
-      accepts: [{ scheme: 'exact', network: 'eip155:84532', amount: '250000', asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', payTo: PLAY_ADDRESS, maxTimeoutSeconds: 600, extra: { name: 'USDC', version: '2' } }],
+      accepts: [
+        {
+          scheme: 'exact',
+          network: 'eip155:84532',
+          amount: '250000',
+          asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+          payTo: PLAY_ADDRESS,
+          maxTimeoutSeconds: 600,
+          extra: { name: 'USDC', version: '2' },
+        },
+      ],
       lastUpdated: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T/) as string,
       description: expect.stringContaining(`${word} one: `) as string,
       mimeType: 'application/json',
@@ -71,23 +93,41 @@ inEachMode('discovery of what can be paid with x402', (world) => {
 
   it('says the terms that the 402 says', async () => {
     const asked = await fetch(`${world.baseUrl}${addressOf(shops[0]!)}`);
-    const { resource, accepts } = JSON.parse(Buffer.from(asked.headers.get('payment-required')!, 'base64').toString()) as { resource: { url: string }; accepts: [Resource['accepts'][number] & { extra: object }] };
-    const shown = (await search('network=eip155:84532')).resources.find((item) => item.resource.endsWith(addressOf(shops[0]!)))!;
+    const { resource, accepts } = JSON.parse(
+      Buffer.from(asked.headers.get('payment-required')!, 'base64').toString(),
+    ) as { resource: { url: string }; accepts: [Resource['accepts'][number] & { extra: object }] };
+    const shown = (await search('network=eip155:84532')).resources.find((item) =>
+      item.resource.endsWith(addressOf(shops[0]!)),
+    )!;
     expect(resource.url).toBe(shown.resource);
     expect(accepts[0]).toMatchObject({ ...shown.accepts[0] });
   });
 
   it('pages by any offset and limit, every resource once', async () => {
     const all = paths((await search('limit=100')).resources);
-    for (const [offset, limit] of [[0, 1], [0, 2], [1, 1], [1, 2], [2, 2], [1, 5], [3, 2]] as const) expect(paths((await search(`cursor=${offset}&limit=${limit}`)).resources)).toEqual(all.slice(offset, offset + limit));
+    for (const [offset, limit] of [
+      [0, 1],
+      [0, 2],
+      [1, 1],
+      [1, 2],
+      [2, 2],
+      [1, 5],
+      [3, 2],
+    ] as const)
+      expect(paths((await search(`cursor=${offset}&limit=${limit}`)).resources)).toEqual(
+        all.slice(offset, offset + limit),
+      );
     const page = await resources('offset=1&limit=2');
     expect(page).toMatchObject({ x402Version: 2, pagination: { limit: 2, offset: 1 } });
     expect(page.items).toHaveLength(2);
     expect(page.pagination.total).toBeGreaterThanOrEqual(shops.length - 1);
-    expect(await resources('offset=1000000000')).toMatchObject({ items: [], pagination: { total: expect.any(Number) as number } });
+    expect(await resources('offset=1000000000')).toMatchObject({
+      items: [],
+      pagination: { total: expect.any(Number) as number },
+    });
 
     const followed: string[] = [];
-    for (let cursor: string | null = '0'; cursor !== null; ) {
+    for (let cursor: string | null = '0'; cursor !== null;) {
       const page = await search(`limit=2&cursor=${cursor}`);
       followed.push(...paths(page.resources));
       cursor = page.pagination.cursor;
@@ -115,10 +155,15 @@ inEachMode('discovery of what can be paid with x402', (world) => {
     if (count === 0) expect(pagination.total).toBe(0);
   });
 
-  it.each(['limit=0', 'limit=x', 'offset=-1', 'offset=1000000001', 'cursor=1', 'limit=1&limit=2', 'other=1'])('refuses %s', async (query) => {
-    const { status, body } = await get<{ error: { code: string; details: { reason: string } } }>(`/api/v1/discovery/resources?${query}`);
-    expect([status, body.error.code, body.error.details.reason]).toEqual([400, 'BAD_REQUEST', 'request_invalid']);
-  });
+  it.each(['limit=0', 'limit=x', 'offset=-1', 'offset=1000000001', 'cursor=1', 'limit=1&limit=2', 'other=1'])(
+    'refuses %s',
+    async (query) => {
+      const { status, body } = await get<{ error: { code: string; details: { reason: string } } }>(
+        `/api/v1/discovery/resources?${query}`,
+      );
+      expect([status, body.error.code, body.error.details.reason]).toEqual([400, 'BAD_REQUEST', 'request_invalid']);
+    },
+  );
 
   it('tells crawlers the addresses, and OpenAPI readers what is paid', async () => {
     const { body } = await get<{ version: number; resources: string[] }>('/.well-known/x402');
@@ -126,7 +171,13 @@ inEachMode('discovery of what can be paid with x402', (world) => {
     expect(body.version).toBe(1);
     expect(body.resources.length).toBeGreaterThan(0);
     for (const resource of body.resources) expect(resource).toMatch(/^http.*\/api\/v1\/x402\/[a-z0-9-]+$/);
-    const { body: document } = await get<{ paths: Record<string, { post: Record<string, unknown> }> }>('/api/v1/openapi.json');
-    for (const path of ['gateway', 'x402']) expect(document.paths[`/api/v1/${path}/{listingId}`]!.post['x-payment-info']).toEqual({ price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' }, protocols: [{ x402: {} }] });
+    const { body: document } = await get<{ paths: Record<string, { post: Record<string, unknown> }> }>(
+      '/api/v1/openapi.json',
+    );
+    for (const path of ['gateway', 'x402'])
+      expect(document.paths[`/api/v1/${path}/{listingId}`]!.post['x-payment-info']).toEqual({
+        price: { mode: 'dynamic', currency: 'USD', min: '0', max: '1000000' },
+        protocols: [{ x402: {} }],
+      });
   });
 });

@@ -2,7 +2,18 @@ import { evmWallet, reply } from '@market/sdk';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { validateDiscoveryExtension, validateDiscoveryExtensionSpec } from '@x402/extensions/bazaar';
-import { decodeSignedOffers, extractJWSHeader, extractOffersFromPaymentRequired, extractReceiptFromResponse, findAcceptsObjectFromSignedOffer, verifyOfferSignatureJWS, verifyReceiptMatchesOffer, verifyReceiptSignatureJWS, type JWSSignedOffer, type JWSSignedReceipt } from '@x402/extensions/offer-receipt';
+import {
+  decodeSignedOffers,
+  extractJWSHeader,
+  extractOffersFromPaymentRequired,
+  extractReceiptFromResponse,
+  findAcceptsObjectFromSignedOffer,
+  verifyOfferSignatureJWS,
+  verifyReceiptMatchesOffer,
+  verifyReceiptSignatureJWS,
+  type JWSSignedOffer,
+  type JWSSignedReceipt,
+} from '@x402/extensions/offer-receipt';
 import { appendPaymentIdentifierToExtensions, validatePaymentIdentifier } from '@x402/extensions/payment-identifier';
 import { eventually, withClient } from '@market/testing';
 import { randomUUID } from 'node:crypto';
@@ -39,7 +50,10 @@ inEachMode('an x402 client without a key', (world) => {
       return failing ? reply(503, { sorry: true }) : { echo: body };
     };
     // Priced in SOL, and below what a transfer on an EVM chain carries: a signature pays both.
-    [shop, cheap] = await Promise.all([openShop(seller, handler, { pricing_amount: 0.25 }), openShop(seller, handler, { pricing_amount: 0.002, preferred_currency: 'SOL' })]);
+    [shop, cheap] = await Promise.all([
+      openShop(seller, handler, { pricing_amount: 0.25 }),
+      openShop(seller, handler, { pricing_amount: 0.002, preferred_currency: 'SOL' }),
+    ]);
   });
   afterAll(async () => {
     await expectBooksInOrder(world, [shop, cheap]);
@@ -47,8 +61,14 @@ inEachMode('an x402 client without a key', (world) => {
   });
 
   const urlOf = ({ listing }: Shop): string => `${world.baseUrl}/api/v1/x402/${listing.slug}`;
-  const post = (body: unknown, headers: Record<string, string> = {}): RequestInit => ({ method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) });
-  const encoded = (payload: unknown): Record<string, string> => ({ 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') });
+  const post = (body: unknown, headers: Record<string, string> = {}): RequestInit => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const encoded = (payload: unknown): Record<string, string> => ({
+    'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64'),
+  });
   const ask = async (client: x402Client, to: Shop = shop) => {
     const asked = await fetch(urlOf(to), post({}));
     return new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
@@ -57,7 +77,9 @@ inEachMode('an x402 client without a key', (world) => {
     const client = new pg.Client({ connectionString: world.databaseUrl });
     await client.connect();
     try {
-      const { rows } = await client.query('SELECT (SELECT count(*) FROM payments_ledger.payments) AS payments, (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM gateway.gateway_requests) AS requests');
+      const { rows } = await client.query(
+        'SELECT (SELECT count(*) FROM payments_ledger.payments) AS payments, (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM gateway.gateway_requests) AS requests',
+      );
       return rows[0];
     } finally {
       await client.end();
@@ -70,10 +92,19 @@ inEachMode('an x402 client without a key', (world) => {
     const response = await pay(urlOf(shop), post({ city: 'Bern' }));
     expect(response.status).toBe(200);
     const { data } = (await response.json()) as Result;
-    expect(data).toMatchObject({ billable: true, charged_amount: { amount_cents: 25, currency: 'USD' }, seller_response: { echo: { city: 'Bern' } } });
+    expect(data).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 25, currency: 'USD' },
+      seller_response: { echo: { city: 'Bern' } },
+    });
     expect(shop.requests).toHaveLength(before + 1);
     const paid = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
-    expect(paid).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: account.address.toLowerCase() });
+    expect(paid).toMatchObject({
+      success: true,
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+      network: 'eip155:84532',
+      payer: account.address.toLowerCase(),
+    });
     const { data: receipts } = await seller.market.receipts.list({ role: 'seller' });
     expect(receipts[0]).toMatchObject({ transaction_hash: paid.transaction, gross_amount: 0.25 });
   });
@@ -81,16 +112,24 @@ inEachMode('an x402 client without a key', (world) => {
   it('pays less than a transfer carries', async () => {
     const response = await payerOf().pay(urlOf(cheap), post({ city: 'Oslo' }));
     expect([response.status, response.headers.has('payment-response')]).toEqual([200, true]);
-    expect(((await response.json()) as Result).data).toMatchObject({ charged_amount: { amount_cents: 0.2 }, seller_response: { echo: { city: 'Oslo' } } });
+    expect(((await response.json()) as Result).data).toMatchObject({
+      charged_amount: { amount_cents: 0.2 },
+      seller_response: { echo: { city: 'Oslo' } },
+    });
   });
 
   it('owns what its wallet bought once it registers', async () => {
     const key = generatePrivateKey();
-    const pay = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key))));
+    const pay = wrapFetchWithPayment(
+      fetch,
+      new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key))),
+    );
     const { data } = (await (await pay(urlOf(shop), post({ city: 'Rome' }))).json()) as Result;
     const buyer = await registerAgent(world, { wallet: evmWallet(key), displayName: 'Late bird' });
     const history = await buyer.market.gatewayRequests.list({ role: 'buyer' });
-    expect(history.data).toMatchObject([{ request_id: data.request_id, status: 'succeeded', payment: { scheme: 'exact', network: 'eip155:84532' } }]);
+    expect(history.data).toMatchObject([
+      { request_id: data.request_id, status: 'succeeded', payment: { scheme: 'exact', network: 'eip155:84532' } },
+    ]);
     expect((await buyer.market.receipts.list({ role: 'buyer' })).data).toHaveLength(1);
     // And goes on paying without its key.
     expect((await pay(urlOf(shop), post({ city: 'Pisa' }))).status).toBe(200);
@@ -102,13 +141,23 @@ inEachMode('an x402 client without a key', (world) => {
     const key = generatePrivateKey();
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key)));
     const linked = await owner.market.wallets.link(owner.wallet, evmWallet(key));
-    const pay = async (): Promise<RequestInit> => post({ city: 'Ulm' }, encoded(await client.createPaymentPayload(await ask(client))));
+    const pay = async (): Promise<RequestInit> =>
+      post({ city: 'Ulm' }, encoded(await client.createPaymentPayload(await ask(client))));
     const paid = await pay();
     const bought = await (await fetch(urlOf(shop), paid)).text();
     await owner.market.wallets.update(linked, owner.wallet, { status: 'disabled' });
     const refused = async (): Promise<void> => {
       const answer = await fetch(urlOf(shop), await pay());
-      expect([answer.status, await answer.json()]).toMatchObject([403, { error: { code: 'FORBIDDEN', details: { reason: 'wallet_cannot_pay' }, recovery: { next_action: 'link_wallet' } } }]);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        403,
+        {
+          error: {
+            code: 'FORBIDDEN',
+            details: { reason: 'wallet_cannot_pay' },
+            recovery: { next_action: 'link_wallet' },
+          },
+        },
+      ]);
     };
     // What the ledger knows of a wallet is up to ten seconds old.
     await eventually(refused, { withinMs: 15_000 });
@@ -129,9 +178,29 @@ inEachMode('an x402 client without a key', (world) => {
     const response = await fetch(urlOf(shop), method === 'GET' ? {} : post(body));
     expect(response.status).toBe(402);
     expect(response.headers.get('cache-control')).toBe('no-store');
-    const answer = (await response.json()) as { data: { payment: { x402: { accepts: object[]; resource: object; extensions: Record<string, never> } } } };
-    expect(JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())).toEqual(answer.data.payment.x402);
-    expect(answer).toMatchObject({ success: false, error: { code: 'PAYMENT_REQUIRED', recovery: { next_action: 'pay_and_retry' } }, data: { payment: { status: 'pending', fees: { gross_amount: 0.25 }, x402: { resource: { url: expect.stringMatching(new RegExp(`^http.*/api/v1/x402/${shop.listing.slug}$`)) as string, mimeType: 'application/json' }, accepts: [{ scheme: 'exact', amount: '250000' }] } } } });
+    const answer = (await response.json()) as {
+      data: { payment: { x402: { accepts: object[]; resource: object; extensions: Record<string, never> } } };
+    };
+    expect(JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())).toEqual(
+      answer.data.payment.x402,
+    );
+    expect(answer).toMatchObject({
+      success: false,
+      error: { code: 'PAYMENT_REQUIRED', recovery: { next_action: 'pay_and_retry' } },
+      data: {
+        payment: {
+          status: 'pending',
+          fees: { gross_amount: 0.25 },
+          x402: {
+            resource: {
+              url: expect.stringMatching(new RegExp(`^http.*/api/v1/x402/${shop.listing.slug}$`)) as string,
+              mimeType: 'application/json',
+            },
+            accepts: [{ scheme: 'exact', amount: '250000' }],
+          },
+        },
+      },
+    });
     const { bazaar, 'payment-identifier': identifier } = answer.data.payment.x402.extensions;
     expect(validateDiscoveryExtension(bazaar!)).toEqual({ valid: true });
     expect(validateDiscoveryExtensionSpec(bazaar!)).toMatchObject({ valid: true });
@@ -143,7 +212,9 @@ inEachMode('an x402 client without a key', (world) => {
     const { client } = payerOf();
     const payload = await client.createPaymentPayload(await ask(client));
     const before = shop.requests.length;
-    const answers = await Promise.all(Array.from({ length: 16 }, () => fetch(urlOf(shop), post({ city: 'Graz' }, encoded(payload)))));
+    const answers = await Promise.all(
+      Array.from({ length: 16 }, () => fetch(urlOf(shop), post({ city: 'Graz' }, encoded(payload)))),
+    );
     const done = answers.filter(({ status }) => status === 200);
     expect(done.length).toBeGreaterThan(0);
     for (const { status } of answers) expect([200, 202]).toContain(status);
@@ -151,9 +222,15 @@ inEachMode('an x402 client without a key', (world) => {
     expect(new Set(await Promise.all([...done, again].map((response) => response.text()))).size).toBe(1);
     expect(shop.requests).toHaveLength(before + 1);
     const other = await fetch(urlOf(shop), post({ city: 'Linz' }, encoded(payload)));
-    expect([other.status, ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'request_body_mismatch']);
+    expect([
+      other.status,
+      ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason,
+    ]).toEqual([409, 'request_body_mismatch']);
     const elsewhere = await fetch(urlOf(cheap), post({ city: 'Graz' }, encoded(payload)));
-    expect([elsewhere.status, ((await elsewhere.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'listing_mismatch']);
+    expect([
+      elsewhere.status,
+      ((await elsewhere.json()) as { error: { details: { reason: string } } }).error.details.reason,
+    ]).toEqual([409, 'listing_mismatch']);
   });
 
   it('that names its purchase gets its answer also for another signature, charged once', async () => {
@@ -170,7 +247,10 @@ inEachMode('an x402 client without a key', (world) => {
     expect(await second.text()).toBe(await first.text());
     expect(shop.requests).toHaveLength(before + 1);
     const other = await named({ city: 'Nizza' });
-    expect([other.status, ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'idempotency_key_reused']);
+    expect([
+      other.status,
+      ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason,
+    ]).toEqual([409, 'idempotency_key_reused']);
   });
 
   it('that signs again under one key while its call is under way is charged once', async () => {
@@ -195,7 +275,10 @@ inEachMode('an x402 client without a key', (world) => {
     const { client, account } = payerOf();
     const signed = async (): Promise<Result['data']> => {
       const payload = await client.createPaymentPayload(await ask(client));
-      const response = await fetch(urlOf(shop), post({ city: 'Bonn' }, { ...encoded(payload), 'idempotency-key': 'second-try' }));
+      const response = await fetch(
+        urlOf(shop),
+        post({ city: 'Bonn' }, { ...encoded(payload), 'idempotency-key': 'second-try' }),
+      );
       return ((await response.json()) as Result).data;
     };
     const before = shop.requests.length;
@@ -205,8 +288,15 @@ inEachMode('an x402 client without a key', (world) => {
     expect(await signed()).toMatchObject({ billable: false, request_id: first.request_id });
     await withClient(world.databaseUrl, async (database) => {
       const signedByIt = 'id IN (SELECT payment_id FROM payments_ledger.authorizations WHERE payer = lower($1))';
-      await database.query(`UPDATE payments_ledger.payments SET retry_until = now() WHERE ${signedByIt}`, [account.address]);
-      const states = async () => (await database.query<{ state: string }>(`SELECT state FROM payments_ledger.payments WHERE ${signedByIt}`, [account.address])).rows.map(({ state }) => state);
+      await database.query(`UPDATE payments_ledger.payments SET retry_until = now() WHERE ${signedByIt}`, [
+        account.address,
+      ]);
+      const states = async () =>
+        (
+          await database.query<{ state: string }>(`SELECT state FROM payments_ledger.payments WHERE ${signedByIt}`, [
+            account.address,
+          ])
+        ).rows.map(({ state }) => state);
       await eventually(async () => expect(await states()).toEqual(['cancelled', 'cancelled']), { withinMs: 20_000 });
     });
     failing = false;
@@ -225,83 +315,153 @@ inEachMode('an x402 client without a key', (world) => {
     expect(((await failed.json()) as Result).data.billable).toBe(false);
     failing = false;
     const again = await fetch(urlOf(shop), post({ city: 'Vaduz' }, encoded(payload)));
-    expect(((await again.json()) as Result).data).toMatchObject({ billable: true, charged_amount: { amount_cents: 25 } });
+    expect(((await again.json()) as Result).data).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 25 },
+    });
   });
 
   it('is told why a signature does not pay, and that leaves no trace', async () => {
     const { client } = payerOf();
     const required = await ask(client);
     const payload = await client.createPaymentPayload(required);
-    const { signature, authorization } = payload.payload as { signature: string; authorization: Record<string, string> };
+    const { signature, authorization } = payload.payload as {
+      signature: string;
+      authorization: Record<string, string>;
+    };
     const extra = payload.accepted.extra as Record<string, string>;
     const forgeries: [string, object][] = [
-      ['invalid_exact_evm_signature', { ...payload, payload: { authorization, signature: `${signature.slice(0, -4)}0000` } }],
+      [
+        'invalid_exact_evm_signature',
+        { ...payload, payload: { authorization, signature: `${signature.slice(0, -4)}0000` } },
+      ],
       ['accepted_mismatch', { ...payload, accepted: { ...payload.accepted, amount: '1' } }],
       ['accepted_mismatch', { ...payload, accepted: { ...payload.accepted, payTo: authorization.from } }],
-      ['accepted_mismatch', { ...payload, accepted: { ...payload.accepted, extra: { ...extra, offer: Buffer.from('["x"]').toString('base64url') } } }],
-      ['accepted_mismatch', { ...payload, accepted: { ...payload.accepted, extra: { ...extra, relayRequestId: `0x${'ab'.repeat(32)}` } } }],
+      [
+        'accepted_mismatch',
+        {
+          ...payload,
+          accepted: { ...payload.accepted, extra: { ...extra, offer: Buffer.from('["x"]').toString('base64url') } },
+        },
+      ],
+      [
+        'accepted_mismatch',
+        { ...payload, accepted: { ...payload.accepted, extra: { ...extra, relayRequestId: `0x${'ab'.repeat(32)}` } } },
+      ],
       ['invalid_payload', { ...payload, payload: {} }],
     ];
     const before = await counts();
     for (const [reason, forged] of forgeries) {
       const response = await fetch(urlOf(shop), post({ city: 'Metz' }, encoded(forged)));
       expect(response.status).toBe(402);
-      expect(await response.json()).toMatchObject({ error: { details: { reason }, recovery: { next_action: 'pay_and_retry', drop: ['PAYMENT-SIGNATURE'] } }, data: { payment: { x402: { error: reason } } } });
+      expect(await response.json()).toMatchObject({
+        error: { details: { reason }, recovery: { next_action: 'pay_and_retry', drop: ['PAYMENT-SIGNATURE'] } },
+        data: { payment: { x402: { error: reason } } },
+      });
     }
     expect(await counts()).toEqual(before);
-    const deep = (levels: number): string => `${JSON.stringify(payload).slice(0, -1)},"deep":${'['.repeat(levels)}${']'.repeat(levels)}}`;
-    const upper = { ...payload, accepted: { ...payload.accepted, extra: { ...extra, relayRequestId: extra.relayRequestId!.replace(/[a-f]/g, (digit) => digit.toUpperCase()) } } };
-    const unread = [{ ...payload, resource: { url: 'https://\u0000' } }, { ...payload, note: '\ud800' }, upper].map((forged) => JSON.stringify(forged));
+    const deep = (levels: number): string =>
+      `${JSON.stringify(payload).slice(0, -1)},"deep":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    const upper = {
+      ...payload,
+      accepted: {
+        ...payload.accepted,
+        extra: { ...extra, relayRequestId: extra.relayRequestId!.replace(/[a-f]/g, (digit) => digit.toUpperCase()) },
+      },
+    };
+    const unread = [{ ...payload, resource: { url: 'https://\u0000' } }, { ...payload, note: '\ud800' }, upper].map(
+      (forged) => JSON.stringify(forged),
+    );
     const asked = shop.requests.length;
     const asSeller = { authorization: seller.registration.authorization_header };
     for (const text of [...unread, deep(33), deep(2_200), deep(100_000)]) {
       const base64 = Buffer.from(text).toString('base64');
       const answers = await Promise.all([
         fetch(urlOf(shop), post({ city: 'Metz' }, { 'payment-signature': base64 })),
-        fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`, post({ city: 'Metz' }, { 'payment-signature': base64, ...asSeller })),
-        ...(text.includes('"deep"') ? [`"${base64}"`, text].map((json) => fetch(`${world.baseUrl}/api/v1/payments/verify`, post(`{"payment_id":"${randomUUID()}","payload":${json}}`, asSeller))) : []),
+        fetch(
+          `${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
+          post({ city: 'Metz' }, { 'payment-signature': base64, ...asSeller }),
+        ),
+        ...(text.includes('"deep"')
+          ? [`"${base64}"`, text].map((json) =>
+              fetch(
+                `${world.baseUrl}/api/v1/payments/verify`,
+                post(`{"payment_id":"${randomUUID()}","payload":${json}}`, asSeller),
+              ),
+            )
+          : []),
       ]);
       // What is longer than the server reads is refused before its depth is.
       const expected = base64.length > 200_000 ? [431, 431, 413, 400] : [400, 400, 400, 400];
       expect(answers.map(({ status }) => status)).toEqual(expected.slice(0, answers.length));
-      for (const answer of answers) expect(await answer.json()).toMatchObject({ success: false, error: { recovery: { next_action: 'fix_request' } } });
+      for (const answer of answers)
+        expect(await answer.json()).toMatchObject({
+          success: false,
+          error: { recovery: { next_action: 'fix_request' } },
+        });
     }
     expect(shop.requests).toHaveLength(asked);
-    for (const body of ['not json', '[]', '']) expect((await fetch(urlOf(shop), post(body, encoded(payload)))).status).toBe(400);
+    for (const body of ['not json', '[]', ''])
+      expect((await fetch(urlOf(shop), post(body, encoded(payload)))).status).toBe(400);
     expect(await counts()).toEqual(before);
     expect((await fetch(urlOf(shop), post({ city: 'Metz' }, encoded(payload)))).status).toBe(200);
   });
 
   it('can hold the marketplace to its offer, and to its receipt', async () => {
     const { account, client, pay } = payerOf();
-    const keys = (await (await fetch(`${world.baseUrl}/.well-known/did.json`)).json()) as { id: string; verificationMethod: { id: string; publicKeyJwk: object }[] };
+    const keys = (await (await fetch(`${world.baseUrl}/.well-known/did.json`)).json()) as {
+      id: string;
+      verificationMethod: { id: string; publicKeyJwk: object }[];
+    };
     const [{ id, publicKeyJwk }] = keys.verificationMethod as [{ id: string; publicKeyJwk: object }];
     const required = await ask(client);
     const [signedOffer] = extractOffersFromPaymentRequired(required as never) as [JWSSignedOffer];
     expect(extractJWSHeader(signedOffer.signature)).toEqual({ alg: 'EdDSA', kid: id });
     const [offer] = decodeSignedOffers([signedOffer]);
     expect(findAcceptsObjectFromSignedOffer(offer!, required.accepts)).toEqual(required.accepts[0]);
-    expect(await verifyOfferSignatureJWS(signedOffer, publicKeyJwk as never)).toMatchObject({ payTo: required.accepts[0]!.payTo, amount: '250000', resourceUrl: required.resource.url });
+    expect(await verifyOfferSignatureJWS(signedOffer, publicKeyJwk as never)).toMatchObject({
+      payTo: required.accepts[0]!.payTo,
+      amount: '250000',
+      resourceUrl: required.resource.url,
+    });
     const [head, , tail] = signedOffer.signature.split('.');
-    const forged = { ...signedOffer, signature: [head, Buffer.from(JSON.stringify({ payTo: account.address })).toString('base64url'), tail].join('.') };
+    const forged = {
+      ...signedOffer,
+      signature: [head, Buffer.from(JSON.stringify({ payTo: account.address })).toString('base64url'), tail].join('.'),
+    };
     await expect(verifyOfferSignatureJWS(forged, publicKeyJwk as never)).rejects.toThrow();
 
     const response = await pay(urlOf(shop), post({ city: 'Chur' }));
     const receipt = extractReceiptFromResponse(response) as JWSSignedReceipt;
-    expect(await verifyReceiptSignatureJWS(receipt, publicKeyJwk as never)).toMatchObject({ payer: account.address.toLowerCase(), network: 'eip155:84532' });
+    expect(await verifyReceiptSignatureJWS(receipt, publicKeyJwk as never)).toMatchObject({
+      payer: account.address.toLowerCase(),
+      network: 'eip155:84532',
+    });
     expect(verifyReceiptMatchesOffer(receipt, offer!, [account.address])).toBe(true);
     expect(verifyReceiptMatchesOffer(receipt, offer!, [privateKeyToAccount(generatePrivateKey()).address])).toBe(false);
   });
 
   it('does not buy from itself', async () => {
-    const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(seller.wallet.exportKey() as Hex)));
+    const client = new x402Client().register(
+      'eip155:*',
+      new ExactEvmScheme(privateKeyToAccount(seller.wallet.exportKey() as Hex)),
+    );
     const response = await wrapFetchWithPayment(fetch, client)(urlOf(shop), post({}));
-    expect([response.status, ((await response.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([403, 'own_listing']);
+    expect([
+      response.status,
+      ((await response.json()) as { error: { details: { reason: string } } }).error.details.reason,
+    ]).toEqual([403, 'own_listing']);
   });
 
   it('is told what it cannot call this way', async () => {
-    const reasonOf = async (response: Response): Promise<unknown> => [response.status, ((await response.json()) as { error: { details: { reason: string } } }).error.details.reason];
-    expect(await reasonOf(await fetch(`${world.baseUrl}/api/v1/x402/nothing-like-it`, post({})))).toEqual([404, 'listing_not_found']);
+    const reasonOf = async (response: Response): Promise<unknown> => [
+      response.status,
+      ((await response.json()) as { error: { details: { reason: string } } }).error.details.reason,
+    ];
+    expect(await reasonOf(await fetch(`${world.baseUrl}/api/v1/x402/nothing-like-it`, post({})))).toEqual([
+      404,
+      'listing_not_found',
+    ]);
     const free = await openShop(seller, () => ({ free: true }), { pricing_amount: 0 });
     try {
       expect(await reasonOf(await fetch(urlOf(free), post({})))).toEqual([400, 'listing_is_free']);
@@ -309,6 +469,9 @@ inEachMode('an x402 client without a key', (world) => {
       await free.close();
     }
     const signedRead = await fetch(urlOf(shop), { headers: { 'payment-signature': 'e30=' } });
-    expect([signedRead.status, (await signedRead.json()) as object]).toMatchObject([400, { error: { details: { fields: [{ field: 'PAYMENT-SIGNATURE' }] } } }]);
+    expect([signedRead.status, (await signedRead.json()) as object]).toMatchObject([
+      400,
+      { error: { details: { fields: [{ field: 'PAYMENT-SIGNATURE' }] } } },
+    ]);
   });
 });

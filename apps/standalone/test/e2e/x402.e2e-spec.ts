@@ -17,8 +17,13 @@ inEachMode('a stock x402 client', (world) => {
   const paying = wrapFetchWithPayment(fetch, client);
 
   beforeAll(async () => {
-    [seller, buyer] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world, { displayName: 'Buyer' })]);
-    shop = await openShop(seller, ({ body }) => (failing ? reply(failing, { sorry: true }) : { echo: body }), { pricing_amount: 0.25 });
+    [seller, buyer] = await Promise.all([
+      registerAgent(world, { displayName: 'Seller' }),
+      registerAgent(world, { displayName: 'Buyer' }),
+    ]);
+    shop = await openShop(seller, ({ body }) => (failing ? reply(failing, { sorry: true }) : { echo: body }), {
+      pricing_amount: 0.25,
+    });
   });
   afterAll(async () => {
     await expectBooksInOrder(world, [shop]);
@@ -27,21 +32,44 @@ inEachMode('a stock x402 client', (world) => {
 
   const request = (body: object, headers: Record<string, string> = {}): [string, RequestInit] => [
     `${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
-    { method: 'POST', headers: { authorization: buyer.registration.authorization_header, 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) },
+    {
+      method: 'POST',
+      headers: {
+        authorization: buyer.registration.authorization_header,
+        'content-type': 'application/json',
+        ...headers,
+      },
+      body: JSON.stringify(body),
+    },
   ];
 
   it('pays a listing with fetch: asked, signed, answered, charged once, with both receipts', async () => {
     const before = shop.requests.length;
     const response = await paying(...request({ city: 'Bern' }, { 'idempotency-key': 'x402-bern' }));
     expect(response.status).toBe(200);
-    const { data } = (await response.json()) as { data: { billable: boolean; charged_amount: object; seller_response: object } };
-    expect(data).toMatchObject({ billable: true, charged_amount: { amount_cents: 25, currency: 'USD' }, seller_response: { echo: { city: 'Bern' } } });
+    const { data } = (await response.json()) as {
+      data: { billable: boolean; charged_amount: object; seller_response: object };
+    };
+    expect(data).toMatchObject({
+      billable: true,
+      charged_amount: { amount_cents: 25, currency: 'USD' },
+      seller_response: { echo: { city: 'Bern' } },
+    });
     expect(shop.requests).toHaveLength(before + 1);
 
     const paid = new x402HTTPClient(client).getPaymentSettleResponse((name) => response.headers.get(name));
-    expect(paid).toMatchObject({ success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, network: 'eip155:84532', payer: payer.address.toLowerCase() });
-    const receipts = await Promise.all([buyer.market.receipts.list({ role: 'buyer' }), seller.market.receipts.list({ role: 'seller' })]);
-    for (const { data: list } of receipts) expect(list[0]).toMatchObject({ transaction_hash: paid.transaction, gross_amount: 0.25 });
+    expect(paid).toMatchObject({
+      success: true,
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+      network: 'eip155:84532',
+      payer: payer.address.toLowerCase(),
+    });
+    const receipts = await Promise.all([
+      buyer.market.receipts.list({ role: 'buyer' }),
+      seller.market.receipts.list({ role: 'seller' }),
+    ]);
+    for (const { data: list } of receipts)
+      expect(list[0]).toMatchObject({ transaction_hash: paid.transaction, gross_amount: 0.25 });
 
     // The same key again: the kept answer, and nothing to pay.
     const again = await fetch(...request({ city: 'Bern' }, { 'idempotency-key': 'x402-bern' }));
@@ -49,30 +77,58 @@ inEachMode('a stock x402 client', (world) => {
     expect(shop.requests).toHaveLength(before + 1);
   });
 
-  it.each([503, 404])('is not charged where the seller answers %i, and what it signed is good for the next try', async (status) => {
-    failing = status;
-    const failed = await paying(...request({ city: 'Rome', status }));
-    expect(failed.status).toBe(200);
-    expect(failed.headers.get('payment-response')).toBeNull();
-    expect(await failed.json()).toMatchObject({ data: { billable: false, seller_status_code: status, seller_response: { sorry: true }, recovery: { next_action: status === 404 ? 'fix_request' : 'retry_same_request' } } });
-    failing = null;
-    const receipts = await buyer.market.receipts.list({ role: 'buyer', limit: 50 });
-    const second = await paying(...request({ city: 'Rome', status }));
-    expect(second.status).toBe(200);
-    expect((await buyer.market.receipts.list({ role: 'buyer', limit: 50 })).pagination.total).toBe(receipts.pagination.total + 1);
-  });
+  it.each([503, 404])(
+    'is not charged where the seller answers %i, and what it signed is good for the next try',
+    async (status) => {
+      failing = status;
+      const failed = await paying(...request({ city: 'Rome', status }));
+      expect(failed.status).toBe(200);
+      expect(failed.headers.get('payment-response')).toBeNull();
+      expect(await failed.json()).toMatchObject({
+        data: {
+          billable: false,
+          seller_status_code: status,
+          seller_response: { sorry: true },
+          recovery: { next_action: status === 404 ? 'fix_request' : 'retry_same_request' },
+        },
+      });
+      failing = null;
+      const receipts = await buyer.market.receipts.list({ role: 'buyer', limit: 50 });
+      const second = await paying(...request({ city: 'Rome', status }));
+      expect(second.status).toBe(200);
+      expect((await buyer.market.receipts.list({ role: 'buyer', limit: 50 })).pagination.total).toBe(
+        receipts.pagination.total + 1,
+      );
+    },
+  );
 
   it('is told in its own words why a signature does not pay, and the offer stands', async () => {
     const [url, init] = request({ city: 'Graz' });
     const asked = await fetch(url, init);
-    const required = new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
+    const required = new x402HTTPClient(client).getPaymentRequiredResponse(
+      (name) => asked.headers.get(name),
+      await asked.json(),
+    );
     const payload = await client.createPaymentPayload(required);
     const { signature } = payload.payload as { signature: string };
     const forged = { ...payload, payload: { ...payload.payload, signature: `${signature.slice(0, -4)}0000` } };
-    const send = (value: object): Promise<Response> => fetch(url, { ...init, headers: { ...(init.headers as object), 'payment-signature': Buffer.from(JSON.stringify(value)).toString('base64') } });
+    const send = (value: object): Promise<Response> =>
+      fetch(url, {
+        ...init,
+        headers: {
+          ...(init.headers as object),
+          'payment-signature': Buffer.from(JSON.stringify(value)).toString('base64'),
+        },
+      });
     const refused = await send(forged);
     expect(refused.status).toBe(402);
-    expect(await refused.json()).toMatchObject({ error: { code: 'PAYMENT_REQUIRED', details: { reason: 'invalid_exact_evm_signature' }, recovery: { next_action: 'pay_and_retry', drop: ['PAYMENT-SIGNATURE'] } } });
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: 'PAYMENT_REQUIRED',
+        details: { reason: 'invalid_exact_evm_signature' },
+        recovery: { next_action: 'pay_and_retry', drop: ['PAYMENT-SIGNATURE'] },
+      },
+    });
     const again = new x402HTTPClient(client).getPaymentRequiredResponse((name) => refused.headers.get(name));
     expect(again).toMatchObject({ error: 'invalid_exact_evm_signature', accepts: required.accepts });
 
@@ -80,8 +136,18 @@ inEachMode('a stock x402 client', (world) => {
     // And again, by 16 at once: the same answer, charged once.
     const replays = await Promise.all(Array.from({ length: 16 }, () => send(payload)));
     expect(new Set(await Promise.all(replays.map((replay) => replay.text()))).size).toBe(1);
-    const other = await fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`, { ...init, body: '{"city":"Linz"}', headers: { ...(init.headers as object), 'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64') } });
-    expect([other.status, ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason]).toEqual([409, 'request_body_mismatch']);
+    const other = await fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`, {
+      ...init,
+      body: '{"city":"Linz"}',
+      headers: {
+        ...(init.headers as object),
+        'payment-signature': Buffer.from(JSON.stringify(payload)).toString('base64'),
+      },
+    });
+    expect([
+      other.status,
+      ((await other.json()) as { error: { details: { reason: string } } }).error.details.reason,
+    ]).toEqual([409, 'request_body_mismatch']);
   });
 
   it('pays one call with one signature: handed in for other offers, listings and without a key, at once and later, it calls one seller', async () => {
@@ -92,8 +158,16 @@ inEachMode('a stock x402 client', (world) => {
         { url: request({})[0], headers, body: '{"one":1}' },
         { url: request({})[0], headers, body: '{"one":2}' },
         { url: `${world.baseUrl}/api/v1/gateway/${other.listing.slug}`, headers, body: '{"one":1}' },
-        { url: `${world.baseUrl}/api/v1/x402/${other.listing.slug}`, headers: { 'content-type': 'application/json' }, body: '{"one":1}' },
-        { url: `${world.baseUrl}/api/v1/x402/${shop.listing.slug}`, headers: { 'content-type': 'application/json' }, body: '{"one":1}' },
+        {
+          url: `${world.baseUrl}/api/v1/x402/${other.listing.slug}`,
+          headers: { 'content-type': 'application/json' },
+          body: '{"one":1}',
+        },
+        {
+          url: `${world.baseUrl}/api/v1/x402/${shop.listing.slug}`,
+          headers: { 'content-type': 'application/json' },
+          body: '{"one":1}',
+        },
       ];
       const accepts = await Promise.all(
         ways.map(async ({ url, ...init }) => {
@@ -101,26 +175,48 @@ inEachMode('a stock x402 client', (world) => {
           return new x402HTTPClient(client).getPaymentRequiredResponse((name) => answer.headers.get(name)).accepts[0]!;
         }),
       );
-      const payload = await client.createPaymentPayload({ x402Version: 2, resource: { url: ways[0]!.url }, accepts: [accepts[0]!] } as never);
+      const payload = await client.createPaymentPayload({
+        x402Version: 2,
+        resource: { url: ways[0]!.url },
+        accepts: [accepts[0]!],
+      } as never);
       const handIn = ({ url, headers, body }: (typeof ways)[number], n: number): Promise<Response> =>
-        fetch(url, { method: 'POST', headers: { ...headers, 'payment-signature': Buffer.from(JSON.stringify({ ...payload, accepted: accepts[n] })).toString('base64') }, body });
+        fetch(url, {
+          method: 'POST',
+          headers: {
+            ...headers,
+            'payment-signature': Buffer.from(JSON.stringify({ ...payload, accepted: accepts[n] })).toString('base64'),
+          },
+          body,
+        });
       const calls = (): number => shop.requests.length + other.requests.length;
       const before = calls();
       const first = await Promise.all(ways.map(handIn));
       expect(first.map(({ status }) => status).sort()).toEqual([200, 402, 402, 402, 402]);
       const later = await Promise.all(ways.map(handIn));
       expect(later.map(({ status }) => status)).toEqual(first.map(({ status }) => status));
-      for (const answer of later.filter(({ status }) => status === 402)) expect(await answer.json()).toMatchObject({ error: { details: { reason: 'invalid_exact_evm_nonce_already_used' } } });
+      for (const answer of later.filter(({ status }) => status === 402))
+        expect(await answer.json()).toMatchObject({
+          error: { details: { reason: 'invalid_exact_evm_nonce_already_used' } },
+        });
       expect(calls() - before).toBe(1);
     } finally {
       await other.close();
     }
   });
 
-  it.each(['', 'not base64!', Buffer.from('{}').toString('base64'), Buffer.from('null').toString('base64')])('that sends %p as its signature is told what it must be', async (signature) => {
-    const [url, init] = request({ city: 'Lima' });
-    const response = await fetch(url, { ...init, headers: { ...(init.headers as object), 'payment-signature': signature } });
-    expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ error: { code: 'BAD_REQUEST', details: { fields: [{ field: 'PAYMENT-SIGNATURE' }] } } });
-  });
+  it.each(['', 'not base64!', Buffer.from('{}').toString('base64'), Buffer.from('null').toString('base64')])(
+    'that sends %p as its signature is told what it must be',
+    async (signature) => {
+      const [url, init] = request({ city: 'Lima' });
+      const response = await fetch(url, {
+        ...init,
+        headers: { ...(init.headers as object), 'payment-signature': signature },
+      });
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({
+        error: { code: 'BAD_REQUEST', details: { fields: [{ field: 'PAYMENT-SIGNATURE' }] } },
+      });
+    },
+  );
 });

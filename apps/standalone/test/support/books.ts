@@ -56,8 +56,12 @@ const SOON_GONE: Record<string, string> = {
     SELECT g.relay_request_id, p.state FROM gateway.gateway_requests g LEFT JOIN payments_ledger.payments p ON p.id = g.payment_id WHERE g.billable AND g.payment_id IS NOT NULL AND p.state IS DISTINCT FROM 'completed'`,
   'a charged call that its history does not show as settled': `
     SELECT g.id FROM payments_ledger.payments p JOIN gateway.gateway_requests g ON g.id = p.gateway_request_id WHERE p.state = 'completed' AND (g.settled_at IS NULL OR NOT g.billable)`,
-  'an event that was not sent': ['identity', 'catalog', 'payments_ledger', 'gateway', 'reputation'].map((schema) => `SELECT subject, id FROM ${schema}.outbox WHERE published_at IS NULL`).join(' UNION ALL '),
-  'an event that is tried again': ['catalog', 'gateway', 'reputation'].map((schema) => `SELECT subject, event_id FROM ${schema}.parked_events`).join(' UNION ALL '),
+  'an event that was not sent': ['identity', 'catalog', 'payments_ledger', 'gateway', 'reputation']
+    .map((schema) => `SELECT subject, id FROM ${schema}.outbox WHERE published_at IS NULL`)
+    .join(' UNION ALL '),
+  'an event that is tried again': ['catalog', 'gateway', 'reputation']
+    .map((schema) => `SELECT subject, event_id FROM ${schema}.parked_events`)
+    .join(' UNION ALL '),
   'a charged call that reputation has not heard of exactly once': `
     SELECT p.gateway_request_id FROM payments_ledger.payments p LEFT JOIN reputation.call_facts f ON f.gateway_request_id = p.gateway_request_id AND f.outcome = 'delivered'
     WHERE p.state = 'completed' AND p.purpose = 'call' GROUP BY p.gateway_request_id HAVING count(f.event_id) <> 1`,
@@ -67,12 +71,19 @@ const SOON_GONE: Record<string, string> = {
  * Checks the whole marketplace from its tables, whatever a test believes it did.
  * @param shops each must have been paid for exactly the calls it delivered.
  */
-export async function expectBooksInOrder({ databaseUrl }: Pick<World, 'databaseUrl'>, shops: Shop[] = [], { withinMs = 10_000 } = {}): Promise<void> {
+export async function expectBooksInOrder(
+  { databaseUrl }: Pick<World, 'databaseUrl'>,
+  shops: Shop[] = [],
+  { withinMs = 10_000 } = {},
+): Promise<void> {
   await withClient(databaseUrl, async (client) => {
     await eventually(async () => expect(await violationsOf(client, SOON_GONE)).toEqual({}), { withinMs, everyMs: 100 });
     expect(await violationsOf(client, NEVER)).toEqual({});
     for (const { listing, deliveries } of shops) {
-      const { rows } = await client.query<{ id: string }>("SELECT gateway_request_id AS id FROM payments_ledger.payments WHERE listing_id = $1 AND state = 'completed'", [listing.id]);
+      const { rows } = await client.query<{ id: string }>(
+        "SELECT gateway_request_id AS id FROM payments_ledger.payments WHERE listing_id = $1 AND state = 'completed'",
+        [listing.id],
+      );
       expect(rows.map(({ id }) => id).sort()).toEqual(deliveries.requestIds.sort());
     }
   });

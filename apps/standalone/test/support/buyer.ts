@@ -5,7 +5,12 @@ import type { Agent } from './world.js';
 export interface Answered {
   success: boolean;
   data?: unknown;
-  error?: { code: string; message: string; details?: Record<string, unknown> & { reason?: string }; recovery?: Recovery };
+  error?: {
+    code: string;
+    message: string;
+    details?: Record<string, unknown> & { reason?: string };
+    recovery?: Recovery;
+  };
 }
 
 export const bodyOf = (answer: HttpAnswer): Answered => answer.json as Answered;
@@ -13,22 +18,42 @@ export const resultOf = (answer: HttpAnswer): GatewayResult => bodyOf(answer).da
 export const reasonOf = (answer: HttpAnswer): string | undefined => bodyOf(answer).error?.details?.reason;
 
 /** One request of the gateway, as it is: nothing is paid, waited for or repeated. */
-export function callOnce(buyer: Agent, listing: { id: string } | string, body: unknown, headers: Record<string, string> = {}): Promise<HttpAnswer> {
+export function callOnce(
+  buyer: Agent,
+  listing: { id: string } | string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<HttpAnswer> {
   const ref = typeof listing === 'string' ? listing : listing.id;
-  return buyer.market.send('POST', `/gateway/${ref}`, { rawBody: typeof body === 'string' ? body : JSON.stringify(body), headers });
+  return buyer.market.send('POST', `/gateway/${ref}`, {
+    rawBody: typeof body === 'string' ? body : JSON.stringify(body),
+    headers,
+  });
 }
 
-export const withRelayId = (relayRequestId: string): Record<string, string> => ({ 'X-Market-Relay-Request-Id': relayRequestId });
+export const withRelayId = (relayRequestId: string): Record<string, string> => ({
+  'X-Market-Relay-Request-Id': relayRequestId,
+});
 
 /** The offer of a 402, which must be what was asked for. */
-export async function quote(buyer: Agent, listing: { id: string }, body: unknown, headers?: Record<string, string>): Promise<PaymentOffer> {
+export async function quote(
+  buyer: Agent,
+  listing: { id: string },
+  body: unknown,
+  headers?: Record<string, string>,
+): Promise<PaymentOffer> {
   const answer = await callOnce(buyer, listing, body, headers);
   expect(answer).toMatchObject({ status: 402, json: { success: false, error: { code: 'PAYMENT_REQUIRED' } } });
   return (bodyOf(answer).data as { payment: PaymentOffer }).payment;
 }
 
 /** Quotes and pays. @returns the relay request id, good for the same body. */
-export async function payFor(buyer: Agent, listing: { id: string }, body: unknown, outcome?: SandboxOutcome): Promise<string> {
+export async function payFor(
+  buyer: Agent,
+  listing: { id: string },
+  body: unknown,
+  outcome?: SandboxOutcome,
+): Promise<string> {
   const { relay_request_id: relayRequestId } = await quote(buyer, listing, body);
   await buyer.market.sandbox.pay(relayRequestId, { outcome });
   return relayRequestId;

@@ -1,15 +1,29 @@
-import { solveProofOfWork, type CreateListing, type HttpAnswer, type ListingDetail, type RequestOptions } from '@market/sdk';
+import {
+  solveProofOfWork,
+  type CreateListing,
+  type HttpAnswer,
+  type ListingDetail,
+  type RequestOptions,
+} from '@market/sdk';
 import { bodyOf } from './buyer.js';
 import type { Agent } from './world.js';
 
 export const ENDPOINT = 'http://127.0.0.1:48123/call';
-export const free = (more: Partial<CreateListing> = {}): CreateListing => ({ name: 'Some things', description: 'Things for the tests of the marketplace.', ...more });
-export const perCall = (more: Partial<CreateListing> = {}): CreateListing => free({ pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT, ...more });
+export const free = (more: Partial<CreateListing> = {}): CreateListing => ({
+  name: 'Some things',
+  description: 'Things for the tests of the marketplace.',
+  ...more,
+});
+export const perCall = (more: Partial<CreateListing> = {}): CreateListing =>
+  free({ pricing_model: 'per_call', pricing_amount: 0.5, private_endpoint_url: ENDPOINT, ...more });
 
 /** POST /listings with a fresh proof of work, which `body` may replace. */
 export async function attemptListing(seller: Agent, body: object, options: RequestOptions = {}): Promise<HttpAnswer> {
   const { challenge, difficulty } = await seller.market.listings.challenge();
-  return seller.market.send('POST', '/listings', { ...options, body: { challenge, pow_nonce: await solveProofOfWork({ challenge, difficulty }), ...body } });
+  return seller.market.send('POST', '/listings', {
+    ...options,
+    body: { challenge, pow_nonce: await solveProofOfWork({ challenge, difficulty }), ...body },
+  });
 }
 
 /** Creates a free listing with these fields. @returns it in full, as its owner sees it. */
@@ -24,5 +38,7 @@ export function expectFieldRefused(answer: HttpAnswer, field: string): void {
   const { error } = bodyOf(answer);
   expect([answer.status, error?.code]).toEqual([400, 'BAD_REQUEST']);
   const details = error!.details as { field?: string; fields?: { field: string }[] };
-  expect([details.field, ...(details.fields ?? []).map((problem) => problem.field)]).toContainEqual(expect.stringMatching(new RegExp(`^${field}(\\.|$)`)));
+  expect([details.field, ...(details.fields ?? []).map((problem) => problem.field)]).toContainEqual(
+    expect.stringMatching(new RegExp(`^${field}(\\.|$)`)),
+  );
 }

@@ -5,13 +5,27 @@ import type { Agent } from './world.js';
 
 const PROJECT = fileURLToPath(new URL('../../../..', import.meta.url));
 /** The commands of docs/paying.md below a heading, block by block. */
-export const commandsBelow = (heading: string): string[] => [...readFileSync(`${PROJECT}docs/paying.md`, 'utf8').split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!.matchAll(/```sh\n(.*?)```/gs)].map(([, commands]) => commands!);
+export const commandsBelow = (heading: string): string[] =>
+  [
+    ...readFileSync(`${PROJECT}docs/paying.md`, 'utf8')
+      .split(`\n## ${heading}\n`)[1]!
+      .split('\n## ')[0]!
+      .matchAll(/```sh\n(.*?)```/gs),
+  ].map(([, commands]) => commands!);
 
 /** Runs what a reader of the page would. @returns what it printed. */
-export async function runAsWritten(commands: string, { market }: Pick<Agent, 'market'>, listing: { slug: string }, env: Record<string, string>): Promise<string> {
+export async function runAsWritten(
+  commands: string,
+  { market }: Pick<Agent, 'market'>,
+  listing: { slug: string },
+  env: Record<string, string>,
+): Promise<string> {
   const here = commands.replace('http://localhost:3000/api/v1', market.baseUrl).replaceAll('word-count', listing.slug);
   const { PATH, HOME, TMPDIR } = process.env;
-  const shell = startOwnProcess('bash', ['-euc', here], { cwd: PROJECT, env: { PATH, HOME, TMPDIR, BASE_URL: market.baseUrl.replace('/api/v1', ''), ...env } });
+  const shell = startOwnProcess('bash', ['-euc', here], {
+    cwd: PROJECT,
+    env: { PATH, HOME, TMPDIR, BASE_URL: market.baseUrl.replace('/api/v1', ''), ...env },
+  });
   const code = await shell.ended;
   expect([code, shell.output()]).toEqual([0, shell.output()]);
   return shell.output();

@@ -31,10 +31,17 @@ export interface Shop {
 type Handler = (request: SellerRequest) => unknown;
 
 let shops = 0;
-const describeListing = (): Pick<CreateListing, 'name' | 'description'> => ({ name: `Shop ${(shops += 1)} of a test`, description: 'Answers what it is asked, for the tests of the marketplace.' });
+const describeListing = (): Pick<CreateListing, 'name' | 'description'> => ({
+  name: `Shop ${(shops += 1)} of a test`,
+  description: 'Answers what it is asked, for the tests of the marketplace.',
+});
 
 /** A seller's server and its per_call listing: signed requests alone get in, and what it delivers is counted. */
-export async function openShop(seller: Agent, handler: Handler = ({ body }) => ({ echo: body }), listing: Partial<CreateListing> = {}): Promise<Shop> {
+export async function openShop(
+  seller: Agent,
+  handler: Handler = ({ body }) => ({ echo: body }),
+  listing: Partial<CreateListing> = {},
+): Promise<Shop> {
   const deliveries = new Deliveries();
   const requests: SellerRequest[] = [];
   let secret = '';
@@ -42,13 +49,22 @@ export async function openShop(seller: Agent, handler: Handler = ({ body }) => (
     async (request) => {
       requests.push(request);
       const answer = await handler(request);
-      const status = answer instanceof Object && 'status' in answer && 'body' in answer ? (answer as { status: number }).status : 200;
+      const status =
+        answer instanceof Object && 'status' in answer && 'body' in answer
+          ? (answer as { status: number }).status
+          : 200;
       if (status < 300 && request.call.event === 'gateway.call') deliveries.note(request.call.requestId);
       return answer;
     },
     { secret: () => secret },
   );
-  const created = await seller.market.listings.create({ ...describeListing(), pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: `${server.url}/call`, ...listing });
+  const created = await seller.market.listings.create({
+    ...describeListing(),
+    pricing_model: 'per_call',
+    pricing_amount: 0.25,
+    private_endpoint_url: `${server.url}/call`,
+    ...listing,
+  });
   secret = created.gateway_signing_secret!;
   return { listing: created, deliveries, requests, close: () => server.close() };
 }
@@ -60,7 +76,9 @@ export interface RogueServer {
   close(): Promise<void>;
 }
 
-export async function rogueServer(behave: (request: IncomingMessage, response: ServerResponse, socket: Socket) => void): Promise<RogueServer> {
+export async function rogueServer(
+  behave: (request: IncomingMessage, response: ServerResponse, socket: Socket) => void,
+): Promise<RogueServer> {
   let calls = 0;
   const server: Server = createServer((request, response) => {
     calls += 1;
@@ -83,7 +101,13 @@ export async function rogueServer(behave: (request: IncomingMessage, response: S
 
 /** The per_call listing of a server that is no shop. */
 export function listServer(seller: Agent, url: string, listing: Partial<CreateListing> = {}): Promise<CreatedListing> {
-  return seller.market.listings.create({ ...describeListing(), pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: url, ...listing });
+  return seller.market.listings.create({
+    ...describeListing(),
+    pricing_model: 'per_call',
+    pricing_amount: 0.25,
+    private_endpoint_url: url,
+    ...listing,
+  });
 }
 
 export { reply };

@@ -1,4 +1,11 @@
-import { MarketplaceError, type CreatedListing, type CreateListing, type HttpAnswer, type SandboxOutcome, type SubscriptionOffer } from '@market/sdk';
+import {
+  MarketplaceError,
+  type CreatedListing,
+  type CreateListing,
+  type HttpAnswer,
+  type SandboxOutcome,
+  type SubscriptionOffer,
+} from '@market/sdk';
 import { withClient } from '@market/testing';
 import { bodyOf } from './buyer.js';
 import type { Agent, World } from './world.js';
@@ -19,44 +26,76 @@ export function listFeed(seller: Agent, listing: Partial<CreateListing> = {}): P
 export const freeFeed: Partial<CreateListing> = { pricing_model: 'free', pricing_amount: 0 };
 
 /** One POST /subscribe, as it is. */
-export const subscribeOnce = (agent: Agent, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> => agent.market.send('POST', '/subscribe', { body, headers });
+export const subscribeOnce = (agent: Agent, body: object, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
+  agent.market.send('POST', '/subscribe', { body, headers });
 
 /** The payment that a 402 asks for, which must be what was asked for. */
 export async function offerOf(agent: Agent, listing: { id: string }, wish: object = {}): Promise<SubscriptionOffer> {
   const answer = await subscribeOnce(agent, { listing_id: listing.id, ...wish });
-  expect(answer).toMatchObject({ status: 402, json: { success: false, error: { code: 'PAYMENT_REQUIRED' }, data: { payment_required: true } } });
+  expect(answer).toMatchObject({
+    status: 402,
+    json: { success: false, error: { code: 'PAYMENT_REQUIRED' }, data: { payment_required: true } },
+  });
   // Stock clients of x402 would take the requirements for theirs: there is no scheme of x402 for a transfer.
   expect(bodyOf(answer).data).not.toHaveProperty('x402');
   return bodyOf(answer).data as SubscriptionOffer;
 }
 
 /** @returns the offer, paid as told. */
-export async function paidOffer(agent: Agent, listing: { id: string }, outcome: SandboxOutcome = 'paid'): Promise<SubscriptionOffer> {
+export async function paidOffer(
+  agent: Agent,
+  listing: { id: string },
+  outcome: SandboxOutcome = 'paid',
+): Promise<SubscriptionOffer> {
   const offer = await offerOf(agent, listing);
   await agent.market.sandbox.pay(offer.requirements.relayRequestId, { outcome });
   return offer;
 }
 
 /** `accepted` of a payload that pays this offer in the sandbox. */
-export const acceptedOf = ({ requirements: { network, amount_base_units: amount, depositAddress: payTo, relayRequestId } }: Pick<SubscriptionOffer, 'requirements'>) => ({ network, amount, payTo, extra: { relayRequestId } });
+export const acceptedOf = ({
+  requirements: { network, amount_base_units: amount, depositAddress: payTo, relayRequestId },
+}: Pick<SubscriptionOffer, 'requirements'>) => ({ network, amount, payTo, extra: { relayRequestId } });
 
 /** One POST /payments/verify, as it is. */
-export function verifyOnce(agent: Agent, offer: SubscriptionOffer, proof: object = { relay_request_id: offer.requirements.relayRequestId }): Promise<HttpAnswer> {
+export function verifyOnce(
+  agent: Agent,
+  offer: SubscriptionOffer,
+  proof: object = { relay_request_id: offer.requirements.relayRequestId },
+): Promise<HttpAnswer> {
   return agent.market.send('POST', '/payments/verify', { body: { payment_id: offer.payment_id, ...proof } });
 }
 
 /** As if the time had passed. */
-export const letTimePass = (world: Pick<World, 'databaseUrl'>, what: { period?: string; offer?: string; window?: string; look?: string }): Promise<unknown> =>
+export const letTimePass = (
+  world: Pick<World, 'databaseUrl'>,
+  what: { period?: string; offer?: string; window?: string; look?: string },
+): Promise<unknown> =>
   withClient(world.databaseUrl, async (client) => {
-    if (what.period) await client.query("UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 second' WHERE id = $1", [what.period]);
-    if (what.offer) await client.query("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [what.offer]);
-    if (what.window) await client.query("UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1", [what.window]);
-    if (what.look) await client.query('UPDATE payments_ledger.payments SET look_again_at = now() WHERE id = $1', [what.look]);
+    if (what.period)
+      await client.query(
+        "UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 second' WHERE id = $1",
+        [what.period],
+      );
+    if (what.offer)
+      await client.query("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [
+        what.offer,
+      ]);
+    if (what.window)
+      await client.query(
+        "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
+        [what.window],
+      );
+    if (what.look)
+      await client.query('UPDATE payments_ledger.payments SET look_again_at = now() WHERE id = $1', [what.look]);
   });
 
 /** The status of a refusal, and its reason. */
 export async function refusal(outcome: Promise<unknown>): Promise<[number, string | undefined]> {
-  const error: unknown = await outcome.then((value) => new Error(`it was not refused: ${JSON.stringify(value)}`), (reason: unknown) => reason);
+  const error: unknown = await outcome.then(
+    (value) => new Error(`it was not refused: ${JSON.stringify(value)}`),
+    (reason: unknown) => reason,
+  );
   if (error instanceof MarketplaceError) return [error.status, error.details?.reason as string | undefined];
   throw error;
 }

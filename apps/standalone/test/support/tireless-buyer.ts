@@ -32,10 +32,18 @@ export class TirelessBuyer {
   /** One call of the listing to its end. @throws when there is none in time. */
   async buy(body: object): Promise<Purchase> {
     const purchase: Purchase = { body, delivered: [] };
-    const quoted = await this.until('an offer', () => this.call(body), (answer) => answer.status === 402);
+    const quoted = await this.until(
+      'an offer',
+      () => this.call(body),
+      (answer) => answer.status === 402,
+    );
     const relayRequestId = (bodyOf(quoted).data as { payment: { relay_request_id: string } }).payment.relay_request_id;
     purchase.relayRequestId = relayRequestId;
-    await this.until('the payment', () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`, { timeoutMs: PATIENCE_MS }), (answer) => answer.status === 200);
+    await this.until(
+      'the payment',
+      () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`, { timeoutMs: PATIENCE_MS }),
+      (answer) => answer.status === 200,
+    );
     await this.ask(purchase);
     return purchase;
   }
@@ -48,15 +56,27 @@ export class TirelessBuyer {
   /** Asks for a paid answer until it is there. */
   async ask(purchase: Purchase): Promise<void> {
     const delivered = (answer: HttpAnswer): boolean => answer.status === 200 && resultOf(answer).billable;
-    const answer = await this.until('the answer', () => this.call(purchase.body, withRelayId(purchase.relayRequestId!)), delivered);
+    const answer = await this.until(
+      'the answer',
+      () => this.call(purchase.body, withRelayId(purchase.relayRequestId!)),
+      delivered,
+    );
     purchase.delivered.push(answer.text);
   }
 
   private call(body: object, headers?: Record<string, string>): Promise<HttpAnswer> {
-    return this.agent.market.send('POST', `/gateway/${this.listing.id}`, { rawBody: JSON.stringify(body), headers, timeoutMs: PATIENCE_MS });
+    return this.agent.market.send('POST', `/gateway/${this.listing.id}`, {
+      rawBody: JSON.stringify(body),
+      headers,
+      timeoutMs: PATIENCE_MS,
+    });
   }
 
-  private async until(what: string, request: () => Promise<HttpAnswer>, isDone: (answer: HttpAnswer) => boolean): Promise<HttpAnswer> {
+  private async until(
+    what: string,
+    request: () => Promise<HttpAnswer>,
+    isDone: (answer: HttpAnswer) => boolean,
+  ): Promise<HttpAnswer> {
     const deadline = Date.now() + this.giveUpAfterMs;
     let last: unknown;
     while (Date.now() < deadline && !this.isTired) {
@@ -64,7 +84,8 @@ export class TirelessBuyer {
         const answer = await request();
         this.statuses.set(answer.status, (this.statuses.get(answer.status) ?? 0) + 1);
         if (isDone(answer)) return answer;
-        if (![200, 202, 429, 503].includes(answer.status)) throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
+        if (![200, 202, 429, 503].includes(answer.status))
+          throw new Error(`waiting for ${what}, ${answer.status} is no answer to wait on: ${answer.text}`);
         last = answer.text;
       } catch (error) {
         if (!(error instanceof MarketplaceError)) throw error;

@@ -35,7 +35,10 @@ export interface Agent {
   readonly registration: Registration;
 }
 
-export async function registerAgent({ baseUrl }: Pick<World, 'baseUrl'>, { wallet = evmWallet(), displayName = 'An agent' } = {}): Promise<Agent> {
+export async function registerAgent(
+  { baseUrl }: Pick<World, 'baseUrl'>,
+  { wallet = evmWallet(), displayName = 'An agent' } = {},
+): Promise<Agent> {
   const { marketplace, registration } = await new Marketplace({ baseUrl }).register(wallet, { displayName });
   return { id: registration.user_id, wallet, market: marketplace, registration };
 }

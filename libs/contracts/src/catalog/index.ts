@@ -1,5 +1,25 @@
-import { createListing, createListingChallenge, getListing, getListingCards, getOffering, listCategories, removeListing, searchListings, updateListing } from './listings.js';
+import {
+  createListing,
+  createListingChallenge,
+  getListing,
+  getListingCards,
+  getOffering,
+  listCategories,
+  removeListing,
+  searchListings,
+  updateListing,
+} from './listings.js';
 
 export * from './listings.js';
 
-export const catalogContract = { listCategories, searchListings, getListing, createListingChallenge, createListing, updateListing, removeListing, getListingCards, getOffering };
+export const catalogContract = {
+  listCategories,
+  searchListings,
+  getListing,
+  createListingChallenge,
+  createListing,
+  updateListing,
+  removeListing,
+  getListingCards,
+  getOffering,
+};

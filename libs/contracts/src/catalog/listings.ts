@@ -1,6 +1,19 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
-import { currency, deliveryType, httpUrl, id, listingStatus, microsText, pageRequest, pricingModel, text, textList, timestamp, usdAmount } from '../shared/index.js';
+import {
+  currency,
+  deliveryType,
+  httpUrl,
+  id,
+  listingStatus,
+  microsText,
+  pageRequest,
+  pricingModel,
+  text,
+  textList,
+  timestamp,
+  usdAmount,
+} from '../shared/index.js';
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
 
 export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
@@ -8,10 +21,26 @@ export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
 /** The name of a category beside what is in it. */
 const categoryRef = z.object({ id, name: z.string(), slug: z.string() });
 
-const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
-const sellerRoleRequired = declareRefusal('forbidden', 'Listings belong to agent accounts with the provider role', z.object({}));
-const textInvalid = declareRefusal('invalid', 'A text holds what it may not', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' });
-const listingLimitReached = declareRefusal('forbidden', 'This agent has as many listings as one agent may have; drafts that are deleted make room', z.object({ limit: z.number().int() }), { nextAction: 'contact_operator' });
+const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), {
+  nextAction: 'choose_another_listing',
+});
+const sellerRoleRequired = declareRefusal(
+  'forbidden',
+  'Listings belong to agent accounts with the provider role',
+  z.object({}),
+);
+const textInvalid = declareRefusal(
+  'invalid',
+  'A text holds what it may not',
+  z.object({ field: z.string(), problem: z.string() }),
+  { nextAction: 'fix_request' },
+);
+const listingLimitReached = declareRefusal(
+  'forbidden',
+  'This agent has as many listings as one agent may have; drafts that are deleted make room',
+  z.object({ limit: z.number().int() }),
+  { nextAction: 'contact_operator' },
+);
 const notOwner = declareRefusal('forbidden', 'Only the owner of a listing may do this', z.object({}));
 
 /** May be left out, and is null then; null clears it. */
@@ -53,24 +82,60 @@ export const detailFields = {
 
 const listingFields = { ...listedFields, ...detailFields };
 const sellersStatus = z.enum(['draft', 'active']);
-const privateEndpointUrl = text(1, 2_048).optional().describe('Where calls are forwarded to; required for per_call, never returned.');
+const privateEndpointUrl = text(1, 2_048)
+  .optional()
+  .describe('Where calls are forwarded to; required for per_call, never returned.');
 
-type Changes<F extends Record<string, z.ZodType>> = { [K in keyof F]: z.ZodOptional<F[K] extends z.ZodDefault<infer T extends z.ZodType> ? T : F[K]> };
+type Changes<F extends Record<string, z.ZodType>> = {
+  [K in keyof F]: z.ZodOptional<F[K] extends z.ZodDefault<infer T extends z.ZodType> ? T : F[K]>;
+};
 /** The same fields in a change: what is left out stays as it is. */
 const changesOf = <F extends Record<string, z.ZodType>>(fields: F) =>
-  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, z.optional(field instanceof z.ZodDefault ? field.unwrap() : field)])) as Changes<F>;
+  Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [
+      name,
+      z.optional(field instanceof z.ZodDefault ? field.unwrap() : field),
+    ]),
+  ) as Changes<F>;
 
-export const categoryView = z.object({ id, name: z.string(), slug: z.string(), description: z.string(), sort_order: z.number().int() });
+export const categoryView = z.object({
+  id,
+  name: z.string(),
+  slug: z.string(),
+  description: z.string(),
+  sort_order: z.number().int(),
+});
 
-const providerView = z.object({ id, display_name: z.string(), avatar_url: z.string().nullable(), account_type: z.enum(['agent', 'human']), is_verified: z.boolean() });
+const providerView = z.object({
+  id,
+  display_name: z.string(),
+  avatar_url: z.string().nullable(),
+  account_type: z.enum(['agent', 'human']),
+  is_verified: z.boolean(),
+});
 
 /** A listing as search shows it. */
-export const listingView = z.object({ id, slug: z.string(), provider_id: id, ...listedFields, status: listingStatus, created_at: timestamp, provider: providerView, category: categoryRef.nullable() });
+export const listingView = z.object({
+  id,
+  slug: z.string(),
+  provider_id: id,
+  ...listedFields,
+  status: listingStatus,
+  created_at: timestamp,
+  provider: providerView,
+  category: categoryRef.nullable(),
+});
 
 export type ListingView = z.output<typeof listingView>;
 
 /** Means of all reviews, 1 to 5 with 2 decimals; `average` is the mean of the three. */
-export const ratingView = z.object({ average: z.number(), count: z.number().int(), accuracy: z.number(), reliability: z.number(), value: z.number() });
+export const ratingView = z.object({
+  average: z.number(),
+  count: z.number().int(),
+  accuracy: z.number(),
+  reliability: z.number(),
+  value: z.number(),
+});
 
 /**
  * A listing in full; `gateway_url`, `gateway_limits` and `endpoint_status` only on per_call listings, and
@@ -112,7 +177,8 @@ export const searchListings = defineRequest({
   refusals: {},
 });
 
-export const listingsOf = ({ itemsJson }: { itemsJson: string }): ListingView[] => JSON.parse(itemsJson) as ListingView[];
+export const listingsOf = ({ itemsJson }: { itemsJson: string }): ListingView[] =>
+  JSON.parse(itemsJson) as ListingView[];
 
 /** `ref` is a uuid or a slug, current or former. */
 export const getListing = defineRequest({
@@ -125,7 +191,12 @@ export const getListing = defineRequest({
 export const createListingChallenge = defineRequest({
   subject: 'rpc.catalog.create-listing-challenge.v1',
   input: z.object({}),
-  output: z.object({ challenge: z.string(), difficulty: z.number().int(), algorithm: z.literal('sha256'), hint: z.string() }),
+  output: z.object({
+    challenge: z.string(),
+    difficulty: z.number().int(),
+    algorithm: z.literal('sha256'),
+    hint: z.string(),
+  }),
   refusals: { seller_role_required: sellerRoleRequired, listing_limit_reached: listingLimitReached },
 });
 
@@ -134,7 +205,9 @@ export const createListing = defineRequest({
   answersSecret: true,
   input: z.object({
     pow_nonce: text(1, 64).describe('The solution of the listing proof-of-work.'),
-    challenge: text(1, 64).optional().describe('The challenge that pow_nonce solves; the latest unused one when left out.'),
+    challenge: text(1, 64)
+      .optional()
+      .describe('The challenge that pow_nonce solves; the latest unused one when left out.'),
     ...listingFields,
     status: sellersStatus.default('active'),
     private_endpoint_url: privateEndpointUrl,
@@ -153,14 +226,41 @@ export const createListing = defineRequest({
   }),
   refusals: {
     seller_role_required: sellerRoleRequired,
-    proof_of_work_invalid: declareRefusal('invalid', 'pow_nonce does not solve the listing challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros', z.object({ difficulty: z.number().int() }), { nextAction: 'solve_proof_of_work' }),
-    challenge_invalid: declareRefusal('invalid', 'There is no unused, unexpired listing challenge for this nonce', z.object({}), { nextAction: 'request_new_challenge' }),
+    proof_of_work_invalid: declareRefusal(
+      'invalid',
+      'pow_nonce does not solve the listing challenge: SHA-256(challenge + pow_nonce) must start with the given number of hex zeros',
+      z.object({ difficulty: z.number().int() }),
+      { nextAction: 'solve_proof_of_work' },
+    ),
+    challenge_invalid: declareRefusal(
+      'invalid',
+      'There is no unused, unexpired listing challenge for this nonce',
+      z.object({}),
+      { nextAction: 'request_new_challenge' },
+    ),
     listing_limit_reached: listingLimitReached,
     text_invalid: textInvalid,
-    category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), { nextAction: 'fix_request' }),
-    pricing_invalid: declareRefusal('invalid', 'The price does not fit the pricing model', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
-    private_endpoint_required: declareRefusal('invalid', 'private_endpoint_url is required on per_call listings', z.object({}), { nextAction: 'fix_request' }),
-    private_endpoint_unexpected: declareRefusal('invalid', 'private_endpoint_url belongs to per_call listings only', z.object({}), { nextAction: 'fix_request' }),
+    category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), {
+      nextAction: 'fix_request',
+    }),
+    pricing_invalid: declareRefusal(
+      'invalid',
+      'The price does not fit the pricing model',
+      z.object({ problem: z.string() }),
+      { nextAction: 'fix_request' },
+    ),
+    private_endpoint_required: declareRefusal(
+      'invalid',
+      'private_endpoint_url is required on per_call listings',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
+    private_endpoint_unexpected: declareRefusal(
+      'invalid',
+      'private_endpoint_url belongs to per_call listings only',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
     endpoint_url_refused: endpointUrlRefusal,
   },
 });
@@ -178,8 +278,18 @@ export const updateListing = defineRequest({
   refusals: {
     listing_not_found: listingNotFound,
     not_owner: notOwner,
-    listing_suspended: declareRefusal('forbidden', 'This listing is suspended and cannot be changed by its owner', z.object({ suspended_by: z.string() }), { nextAction: 'contact_operator' }),
-    suspended_by_owner: declareRefusal('conflict', 'A suspended listing goes back to draft before it becomes active', z.object({}), { nextAction: 'fix_request' }),
+    listing_suspended: declareRefusal(
+      'forbidden',
+      'This listing is suspended and cannot be changed by its owner',
+      z.object({ suspended_by: z.string() }),
+      { nextAction: 'contact_operator' },
+    ),
+    suspended_by_owner: declareRefusal(
+      'conflict',
+      'A suspended listing goes back to draft before it becomes active',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
     text_invalid: textInvalid,
     category_not_found: createListing.refusals.category_not_found,
     pricing_invalid: createListing.refusals.pricing_invalid,

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
-import { authorizedTransfer, claimPayment, createOffer, keylessOffer, openKeylessPayment, paymentOffer, pendingReason } from '../payments-ledger/offers.js';
+import {
+  authorizedTransfer,
+  claimPayment,
+  createOffer,
+  keylessOffer,
+  openKeylessPayment,
+  paymentOffer,
+  pendingReason,
+} from '../payments-ledger/offers.js';
 import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
 
 /** By this header of what it sends to sellers, a marketplace knows a request again that comes back to it. */
@@ -33,7 +41,9 @@ export const executeCall = defineRequest({
       outcome: z.literal('payment_required'),
       payment: paymentOffer,
       /** Why an id that was sent is not good for this call, where one was sent. */
-      reason: z.enum(['unpaid', 'underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']).optional(),
+      reason: z
+        .enum(['unpaid', 'underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])
+        .optional(),
       received: z.string().optional(),
       missing: z.string().optional(),
       /** Why the signed authorization that was sent does not pay: before the call, or when its answer was to be settled. Nothing was charged. */
@@ -47,17 +57,58 @@ export const executeCall = defineRequest({
       reason: z.enum([...pendingReason.options, 'call_in_progress']),
     }),
     /** `dataJson` is the gateway result as JSON text, the same bytes each time it is asked for. */
-    z.object({ outcome: z.literal('answered'), dataJson: z.string(), idempotencyReplayed: z.boolean(), /** Of a signed authorization, where one pays the call. */ transfer: authorizedTransfer.optional() }),
+    z.object({
+      outcome: z.literal('answered'),
+      dataJson: z.string(),
+      idempotencyReplayed: z.boolean(),
+      /** Of a signed authorization, where one pays the call. */ transfer: authorizedTransfer.optional(),
+    }),
   ]),
   refusals: {
-    listing_not_found: declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' }),
-    listing_not_per_call: declareRefusal('invalid', 'Only per_call listings are called through the gateway', z.object({}), { nextAction: 'choose_another_listing' }),
-    listing_unavailable: declareRefusal('conflict', 'The listing is not active now; the payment is untouched and refunded if the call is not delivered in time', z.object({}), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id'] }),
-    own_listing: declareRefusal('forbidden', 'An agent does not buy from itself; use POST /listings/{id}/endpoint/test', z.object({})),
-    endpoint_unavailable: declareRefusal('invalid', 'The seller is not taking calls on this listing now', z.object({ endpoint_status: z.string() }), { nextAction: 'choose_another_listing' }),
-    request_body_invalid: declareRefusal('invalid', 'The body must be one JSON object, nested at most 64 deep', z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }), { nextAction: 'fix_request' }),
-    request_body_too_large: declareRefusal('too-large', "The body is larger than the listing's limit", z.object({ max_request_bytes: z.number().int() }), { nextAction: 'fix_request' }),
-    listing_busy: declareRefusal('rate-limited', 'The seller takes no more calls at this moment; a payment is untouched', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] }),
+    listing_not_found: declareRefusal('not-found', 'No such listing', z.object({}), {
+      nextAction: 'choose_another_listing',
+    }),
+    listing_not_per_call: declareRefusal(
+      'invalid',
+      'Only per_call listings are called through the gateway',
+      z.object({}),
+      { nextAction: 'choose_another_listing' },
+    ),
+    listing_unavailable: declareRefusal(
+      'conflict',
+      'The listing is not active now; the payment is untouched and refunded if the call is not delivered in time',
+      z.object({}),
+      { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id'] },
+    ),
+    own_listing: declareRefusal(
+      'forbidden',
+      'An agent does not buy from itself; use POST /listings/{id}/endpoint/test',
+      z.object({}),
+    ),
+    endpoint_unavailable: declareRefusal(
+      'invalid',
+      'The seller is not taking calls on this listing now',
+      z.object({ endpoint_status: z.string() }),
+      { nextAction: 'choose_another_listing' },
+    ),
+    request_body_invalid: declareRefusal(
+      'invalid',
+      'The body must be one JSON object, nested at most 64 deep',
+      z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }),
+      { nextAction: 'fix_request' },
+    ),
+    request_body_too_large: declareRefusal(
+      'too-large',
+      "The body is larger than the listing's limit",
+      z.object({ max_request_bytes: z.number().int() }),
+      { nextAction: 'fix_request' },
+    ),
+    listing_busy: declareRefusal(
+      'rate-limited',
+      'The seller takes no more calls at this moment; a payment is untouched',
+      z.object({ retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },
+    ),
     /** A paid call of an endpoint that is paused, gone, or failing and not due for the next try. */
     delivery_postponed: declareRefusal(
       'unavailable',
@@ -65,7 +116,16 @@ export const executeCall = defineRequest({
       z.object({ endpoint_status: z.string(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay', keep: ['X-Market-Relay-Request-Id', 'Idempotency-Key'] },
     ),
-    result_not_kept: declareRefusal('not-found', 'This call was delivered and charged; its result is no longer kept', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-Market-Relay-Request-Id', 'Idempotency-Key'], useNewIdempotencyKey: true }),
+    result_not_kept: declareRefusal(
+      'not-found',
+      'This call was delivered and charged; its result is no longer kept',
+      z.object({}),
+      {
+        nextAction: 'request_new_payment_requirements',
+        drop: ['X-Market-Relay-Request-Id', 'Idempotency-Key'],
+        useNewIdempotencyKey: true,
+      },
+    ),
     payment_route_mismatch: declareRefusal(
       'invalid',
       "X-Market-Payment-Scheme or X-Market-Payment-Network is not that of this call's payment requirements; a payment is untouched",
@@ -102,7 +162,11 @@ const comesAgain = { keep: ['PAYMENT-SIGNATURE'] };
 export const executeKeylessCall = defineRequest({
   subject: 'rpc.gateway.execute-keyless-call.v1',
   waitsForSeller: true,
-  input: z.object({ listingRef: z.string().min(1).max(150), body: z.string(), authorization: z.string().max(16_384).optional() }),
+  input: z.object({
+    listingRef: z.string().min(1).max(150),
+    body: z.string(),
+    authorization: z.string().max(16_384).optional(),
+  }),
   output: z.discriminatedUnion('outcome', [
     z.object({
       outcome: z.literal('payment_required'),
@@ -120,8 +184,18 @@ export const executeKeylessCall = defineRequest({
   refusals: {
     listing_not_found: ofCalls.listing_not_found,
     listing_not_per_call: ofCalls.listing_not_per_call,
-    listing_is_free: declareRefusal('invalid', 'Calls of this listing cost nothing and need an API key: register, then POST /gateway/{listing}', z.object({}), { nextAction: 'register' }),
-    keyless_payment_unavailable: declareRefusal('invalid', 'No signed payment is taken for this price: register, then POST /gateway/{listing}', z.object({}), { nextAction: 'register' }),
+    listing_is_free: declareRefusal(
+      'invalid',
+      'Calls of this listing cost nothing and need an API key: register, then POST /gateway/{listing}',
+      z.object({}),
+      { nextAction: 'register' },
+    ),
+    keyless_payment_unavailable: declareRefusal(
+      'invalid',
+      'No signed payment is taken for this price: register, then POST /gateway/{listing}',
+      z.object({}),
+      { nextAction: 'register' },
+    ),
     endpoint_unavailable: ofCalls.endpoint_unavailable,
     own_listing: openKeylessPayment.refusals.own_listing,
     too_many_unsettled: ofCalls.too_many_unsettled,
@@ -129,16 +203,38 @@ export const executeKeylessCall = defineRequest({
     wallet_cannot_pay: openKeylessPayment.refusals.wallet_cannot_pay,
     request_body_invalid: ofCalls.request_body_invalid,
     request_body_too_large: ofCalls.request_body_too_large,
-    request_body_mismatch: declareRefusal('conflict', 'This signature pays for another request body; the payment is untouched: repeat the body it was first sent with', z.object({}), { nextAction: 'fix_request', ...comesAgain }),
-    listing_mismatch: declareRefusal('conflict', 'This signature pays for another listing; the payment is untouched', z.object({}), { nextAction: 'fix_request', ...comesAgain }),
+    request_body_mismatch: declareRefusal(
+      'conflict',
+      'This signature pays for another request body; the payment is untouched: repeat the body it was first sent with',
+      z.object({}),
+      { nextAction: 'fix_request', ...comesAgain },
+    ),
+    listing_mismatch: declareRefusal(
+      'conflict',
+      'This signature pays for another listing; the payment is untouched',
+      z.object({}),
+      { nextAction: 'fix_request', ...comesAgain },
+    ),
     listing_unavailable: { ...listing_unavailable, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
     listing_busy: { ...listing_busy, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
     delivery_postponed: { ...delivery_postponed, recovery: { nextAction: 'retry_after_delay', ...comesAgain } },
-    result_not_kept: { ...result_not_kept, recovery: { nextAction: 'request_new_payment_requirements', drop: ['PAYMENT-SIGNATURE'] } },
+    result_not_kept: {
+      ...result_not_kept,
+      recovery: { nextAction: 'request_new_payment_requirements', drop: ['PAYMENT-SIGNATURE'] },
+    },
   },
 });
 
-export const gatewayRequestStatus = z.enum(['payment_required', 'payment_pending', 'forwarding', 'succeeded', 'seller_failed', 'seller_refused', 'refunded', 'expired']);
+export const gatewayRequestStatus = z.enum([
+  'payment_required',
+  'payment_pending',
+  'forwarding',
+  'succeeded',
+  'seller_failed',
+  'seller_refused',
+  'refunded',
+  'expired',
+]);
 
 /**
  * Parties by id; the edge adds their display names. The relay request id is the buyer's: its seller reads null. So is the
@@ -157,7 +253,13 @@ export const gatewayRequestView = z.object({
   charged_amount: z.object({ amount_cents: z.number(), currency: z.literal('USD') }),
   fees: z.object({ fee_rate: z.number(), fee_amount_cents: z.number(), seller_receives_cents: z.number() }),
   payment: z
-    .object({ provider: z.string(), scheme: z.string(), network: z.string(), relay_request_id: z.string().nullable(), transaction_hash: z.string().nullable() })
+    .object({
+      provider: z.string(),
+      scheme: z.string(),
+      network: z.string(),
+      relay_request_id: z.string().nullable(),
+      transaction_hash: z.string().nullable(),
+    })
     .nullable(),
   seller_status_code: z.number().int().nullable(),
   latency_ms: z.number().int().nullable(),

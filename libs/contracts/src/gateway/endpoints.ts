@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { id, timestamp } from '../shared/index.js';
 
-export const endpointUrlRefusal = declareRefusal('invalid', 'private_endpoint_url is not an address the marketplace may call', z.object({ problem: z.string() }), { nextAction: 'fix_request' });
+export const endpointUrlRefusal = declareRefusal(
+  'invalid',
+  'private_endpoint_url is not an address the marketplace may call',
+  z.object({ problem: z.string() }),
+  { nextAction: 'fix_request' },
+);
 
 export const gatewayLimits = z.object({
   max_request_bytes: z.number().int(),
@@ -28,13 +33,20 @@ export const endpointView = z.object({
     rotated_at: timestamp.nullable(),
     previous_secret_expires_at: timestamp.nullable(),
   }),
-  last_test: z.object({ at: timestamp, ok: z.boolean(), status_code: z.number().int().nullable(), latency_ms: z.number().int() }).nullable(),
+  last_test: z
+    .object({ at: timestamp, ok: z.boolean(), status_code: z.number().int().nullable(), latency_ms: z.number().int() })
+    .nullable(),
   consecutive_failures: z.number().int(),
   updated_at: timestamp,
 });
 
 /** Another seller's endpoint is answered like none: who asks is not told which drafts there are. */
-const endpointNotFound = declareRefusal('not-found', 'You have no such listing, or it has no private endpoint', z.object({}), { nextAction: 'choose_another_listing' });
+const endpointNotFound = declareRefusal(
+  'not-found',
+  'You have no such listing, or it has no private endpoint',
+  z.object({}),
+  { nextAction: 'choose_another_listing' },
+);
 
 /** Called by the catalog before it stores a per_call listing; repeating it for a listing replaces nothing but the URL. */
 export const provisionEndpoint = defineRequest({
@@ -57,7 +69,10 @@ export const updateEndpoint = defineRequest({
   input: z.object({
     listingId: id,
     privateEndpointUrl: z.string().max(2048).optional(),
-    authHeader: z.object({ name: z.string().max(128), value: z.string().max(4096) }).nullable().optional(),
+    authHeader: z
+      .object({ name: z.string().max(128), value: z.string().max(4096) })
+      .nullable()
+      .optional(),
     timeoutMs: z.number().int().min(1000).max(120_000).optional(),
     limits: z
       .object({
@@ -74,7 +89,12 @@ export const updateEndpoint = defineRequest({
   refusals: {
     endpoint_not_found: endpointNotFound,
     endpoint_url_refused: endpointUrlRefusal,
-    auth_header_refused: declareRefusal('invalid', 'auth_header is not a header the marketplace may send', z.object({ problem: z.string() }), { nextAction: 'fix_request' }),
+    auth_header_refused: declareRefusal(
+      'invalid',
+      'auth_header is not a header the marketplace may send',
+      z.object({ problem: z.string() }),
+      { nextAction: 'fix_request' },
+    ),
   },
 });
 
@@ -93,7 +113,12 @@ export const testEndpoint = defineRequest({
   }),
   refusals: {
     endpoint_not_found: endpointNotFound,
-    too_many_tests: declareRefusal('rate-limited', 'At most 10 endpoint tests a minute for a listing', z.object({ retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
+    too_many_tests: declareRefusal(
+      'rate-limited',
+      'At most 10 endpoint tests a minute for a listing',
+      z.object({ retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay' },
+    ),
   },
 });
 
@@ -112,7 +137,13 @@ export const rotateEndpointSecret = defineRequest({
 
 export const endpointChanged = defineEvent({
   subject: 'evt.gateway.endpoint-changed.v1',
-  payload: z.object({ listingId: id, version: z.number().int(), status: endpointStatus, limits: gatewayLimits, changedAt: timestamp }),
+  payload: z.object({
+    listingId: id,
+    version: z.number().int(),
+    status: endpointStatus,
+    limits: gatewayLimits,
+    changedAt: timestamp,
+  }),
 });
 
 export const endpointTouched = defineSignal({

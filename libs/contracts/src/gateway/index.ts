@@ -4,4 +4,14 @@ import { getEndpoint, provisionEndpoint, rotateEndpointSecret, testEndpoint, upd
 export * from './calls.js';
 export * from './endpoints.js';
 
-export const gatewayContract = { executeCall, executeKeylessCall, listGatewayRequests, getGatewayRequest, provisionEndpoint, getEndpoint, updateEndpoint, testEndpoint, rotateEndpointSecret };
+export const gatewayContract = {
+  executeCall,
+  executeKeylessCall,
+  listGatewayRequests,
+  getGatewayRequest,
+  provisionEndpoint,
+  getEndpoint,
+  updateEndpoint,
+  testEndpoint,
+  rotateEndpointSecret,
+};

@@ -28,7 +28,12 @@ export const publicProfile = z.object({
 });
 export type PublicProfile = z.output<typeof publicProfile>;
 
-const walletIsAHumans = declareRefusal('conflict', "This wallet is a human operator's, who signs in and has no keys; an agent has a wallet of its own", z.object({}), { nextAction: 'fix_request' });
+const walletIsAHumans = declareRefusal(
+  'conflict',
+  "This wallet is a human operator's, who signs in and has no keys; an agent has a wallet of its own",
+  z.object({}),
+  { nextAction: 'fix_request' },
+);
 
 export const register = defineRequest({
   subject: 'rpc.identity.register.v1',
@@ -43,8 +48,15 @@ export const register = defineRequest({
   }),
   refusals: {
     ...workProofRefusals,
-    display_name_invalid: declareRefusal('invalid', 'display_name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
-    wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), { nextAction: 'recover_key' }),
+    display_name_invalid: declareRefusal(
+      'invalid',
+      'display_name must be 1 to 100 printable characters',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
+    wallet_already_registered: declareRefusal('conflict', 'This wallet is already registered', z.object({}), {
+      nextAction: 'recover_key',
+    }),
     wallet_is_a_humans: walletIsAHumans,
   },
 });
@@ -56,8 +68,18 @@ export const openPayerAccount = defineRequest({
   /** `mayPay`: the wallet is active and has the capability payer. */
   output: z.object({ accountId: id, mayPay: z.boolean() }),
   refusals: {
-    wallet_invalid: declareRefusal('invalid', 'The payment is signed by no wallet that an agent can have', z.object({}), { nextAction: 'fix_request' }),
-    wallet_is_a_humans: declareRefusal('forbidden', "This wallet is a human operator's, who signs in and buys nothing; an agent has a wallet of its own", z.object({}), { nextAction: 'fix_request' }),
+    wallet_invalid: declareRefusal(
+      'invalid',
+      'The payment is signed by no wallet that an agent can have',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
+    wallet_is_a_humans: declareRefusal(
+      'forbidden',
+      "This wallet is a human operator's, who signs in and buys nothing; an agent has a wallet of its own",
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
   },
 });
 
@@ -69,8 +91,14 @@ export const recover = defineRequest({
   output: register.output.extend({ revoked_keys: z.number().int() }),
   refusals: {
     ...workProofRefusals,
-    wallet_not_registered: declareRefusal('not-found', 'No agent has this wallet; register it', z.object({}), { nextAction: 'register' }),
-    wallet_cannot_recover: declareRefusal('forbidden', 'This wallet is disabled or lacks the capability recovery; use another wallet of the account', z.object({})),
+    wallet_not_registered: declareRefusal('not-found', 'No agent has this wallet; register it', z.object({}), {
+      nextAction: 'register',
+    }),
+    wallet_cannot_recover: declareRefusal(
+      'forbidden',
+      'This wallet is disabled or lacks the capability recovery; use another wallet of the account',
+      z.object({}),
+    ),
     wallet_is_a_humans: walletIsAHumans,
   },
 });

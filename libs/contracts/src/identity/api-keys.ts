@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { declareRefusal, defineRequest, defineSignal } from '../define.js';
 import { id, principal, scope, sha256Hex, timestamp } from '../shared/index.js';
 
-const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), { nextAction: 'recover_key' });
+const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), {
+  nextAction: 'recover_key',
+});
 
 export const credentialKind = z.enum(['api_key', 'session']);
 export type CredentialKind = z.output<typeof credentialKind>;
@@ -42,11 +44,30 @@ export const createApiKey = defineRequest({
   refusals: {
     /** The creating key was revoked or ran out since the edge last saw it. */
     key_invalid: keyInvalid,
-    name_invalid: declareRefusal('invalid', 'name must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
-    scope_not_held: declareRefusal('forbidden', 'A key cannot create a key with more scopes than it has', z.object({ missing_scopes: z.array(scope) }), { nextAction: 'create_key_with_scope' }),
-    too_many_keys: declareRefusal('conflict', 'An account has at most this many API keys that work; those that are revoked make room', z.object({ maximum: z.number().int() }), { nextAction: 'revoke_key' }),
-    expiry_beyond_own: declareRefusal('forbidden', 'A key cannot create a key that outlives it', z.object({ latest_expires_at: timestamp }), { nextAction: 'fix_request' }),
-    expiry_invalid: declareRefusal('invalid', 'expires_at must be an ISO 8601 timestamp in the future', z.object({}), { nextAction: 'fix_request' }),
+    name_invalid: declareRefusal('invalid', 'name must be 1 to 100 printable characters', z.object({}), {
+      nextAction: 'fix_request',
+    }),
+    scope_not_held: declareRefusal(
+      'forbidden',
+      'A key cannot create a key with more scopes than it has',
+      z.object({ missing_scopes: z.array(scope) }),
+      { nextAction: 'create_key_with_scope' },
+    ),
+    too_many_keys: declareRefusal(
+      'conflict',
+      'An account has at most this many API keys that work; those that are revoked make room',
+      z.object({ maximum: z.number().int() }),
+      { nextAction: 'revoke_key' },
+    ),
+    expiry_beyond_own: declareRefusal(
+      'forbidden',
+      'A key cannot create a key that outlives it',
+      z.object({ latest_expires_at: timestamp }),
+      { nextAction: 'fix_request' },
+    ),
+    expiry_invalid: declareRefusal('invalid', 'expires_at must be an ISO 8601 timestamp in the future', z.object({}), {
+      nextAction: 'fix_request',
+    }),
   },
 });
 

@@ -15,9 +15,18 @@ export const claimAgent = defineRequest({
     contract_wallet_unverifiable,
     agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})),
     agent_already_claimed: declareRefusal('conflict', 'This agent is claimed already', z.object({})),
-    claim_of_another_agent: declareRefusal('forbidden', 'The challenge names another agent', z.object({}), { nextAction: 'request_new_challenge' }),
-    claim_of_another_human: declareRefusal('forbidden', 'The challenge names another human', z.object({}), { nextAction: 'request_new_challenge' }),
-    wallet_not_of_agent: declareRefusal('forbidden', 'The challenge is for a wallet that is no active wallet of this agent with the capability login', z.object({}), { nextAction: 'request_new_challenge' }),
+    claim_of_another_agent: declareRefusal('forbidden', 'The challenge names another agent', z.object({}), {
+      nextAction: 'request_new_challenge',
+    }),
+    claim_of_another_human: declareRefusal('forbidden', 'The challenge names another human', z.object({}), {
+      nextAction: 'request_new_challenge',
+    }),
+    wallet_not_of_agent: declareRefusal(
+      'forbidden',
+      'The challenge is for a wallet that is no active wallet of this agent with the capability login',
+      z.object({}),
+      { nextAction: 'request_new_challenge' },
+    ),
     /** As the interface has it, a claim that is not proven is forbidden. */
     signature_invalid: { ...signature_invalid, kind: 'forbidden' as const },
   },

@@ -1,8 +1,19 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { apiKeyOf, BASE62, CREDENTIAL_SECRET_LENGTH, hashApiKey, hashSessionToken, sessionTokenOf } from './credential-format.js';
+import {
+  apiKeyOf,
+  BASE62,
+  CREDENTIAL_SECRET_LENGTH,
+  hashApiKey,
+  hashSessionToken,
+  sessionTokenOf,
+} from './credential-format.js';
 
-const secret = fc.string({ unit: fc.constantFrom(...BASE62), minLength: CREDENTIAL_SECRET_LENGTH, maxLength: CREDENTIAL_SECRET_LENGTH });
+const secret = fc.string({
+  unit: fc.constantFrom(...BASE62),
+  minLength: CREDENTIAL_SECRET_LENGTH,
+  maxLength: CREDENTIAL_SECRET_LENGTH,
+});
 
 describe.each([
   ['an API key', 'am_k_', apiKeyOf, hashApiKey, hashSessionToken],
@@ -21,10 +32,12 @@ describe.each([
   it('refuses one with any one character changed, dropped, doubled or swapped with its neighbour', () => {
     const text = fc.sample(secret.map(textOf), 1)[0]!;
     for (let at = 0; at < text.length; at += 1) {
-      for (const digit of BASE62) if (digit !== text[at]) expect(hashOf(text.slice(0, at) + digit + text.slice(at + 1))).toBeNull();
+      for (const digit of BASE62)
+        if (digit !== text[at]) expect(hashOf(text.slice(0, at) + digit + text.slice(at + 1))).toBeNull();
       expect(hashOf(text.slice(0, at) + text.slice(at + 1))).toBeNull();
       expect(hashOf(text.slice(0, at) + text[at]! + text.slice(at))).toBeNull();
-      if (at > 0 && text[at] !== text[at - 1]) expect(hashOf(text.slice(0, at - 1) + text[at]! + text[at - 1]! + text.slice(at + 1))).toBeNull();
+      if (at > 0 && text[at] !== text[at - 1])
+        expect(hashOf(text.slice(0, at - 1) + text[at]! + text[at - 1]! + text.slice(at + 1))).toBeNull();
     }
   });
 
@@ -36,6 +49,7 @@ describe.each([
       { numRuns: 1000 },
     );
     const good = textOf('x'.repeat(CREDENTIAL_SECRET_LENGTH));
-    for (const text of ['', prefix, `${good}\n`, ` ${good}`, `Bearer ${good}`, good.toUpperCase(), 'a'.repeat(1e6)]) expect(hashOf(text)).toBeNull();
+    for (const text of ['', prefix, `${good}\n`, ` ${good}`, `Bearer ${good}`, good.toUpperCase(), 'a'.repeat(1e6)])
+      expect(hashOf(text)).toBeNull();
   });
 });

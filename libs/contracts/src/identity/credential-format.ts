@@ -27,7 +27,12 @@ export const hashSessionToken = (text: string): string | null => hashUnder(SESSI
 
 function hashUnder(prefix: string, text: string): string | null {
   const digits = text.slice(prefix.length);
-  if (!text.startsWith(prefix) || !DIGITS.test(digits) || digits.slice(-CHECKSUM_LENGTH) !== checksumOf(digits.slice(0, -CHECKSUM_LENGTH))) return null;
+  if (
+    !text.startsWith(prefix) ||
+    !DIGITS.test(digits) ||
+    digits.slice(-CHECKSUM_LENGTH) !== checksumOf(digits.slice(0, -CHECKSUM_LENGTH))
+  )
+    return null;
   return createHash('sha256').update(text).digest('hex');
 }
 

@@ -9,10 +9,19 @@ export const openSession = defineRequest({
   subject: 'rpc.identity.open-session.v1',
   input: walletProof,
   /** `session_token` is shown here once and stored only as a hash. */
-  output: z.object({ session_token: z.string(), account: publicProfile.extend({ wallet_address: z.string() }), expires_at: timestamp }),
+  output: z.object({
+    session_token: z.string(),
+    account: publicProfile.extend({ wallet_address: z.string() }),
+    expires_at: timestamp,
+  }),
   refusals: {
     ...walletProofRefusals,
-    wallet_is_an_agents: declareRefusal('conflict', "This wallet is an agent's; a human operator signs in with a wallet of its own", z.object({}), { nextAction: 'fix_request' }),
+    wallet_is_an_agents: declareRefusal(
+      'conflict',
+      "This wallet is an agent's; a human operator signs in with a wallet of its own",
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
   },
 });
 

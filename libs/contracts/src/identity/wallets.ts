@@ -33,8 +33,15 @@ const walletNotFound = declareRefusal('not-found', 'No such wallet', z.object({}
 const managingRefusals = {
   ...walletProofRefusals,
   /** The same for a wallet of another account and for one that is not allowed to. */
-  proof_not_sufficient: declareRefusal('forbidden', 'The proof must come from an active wallet of this account with the capability recovery', z.object({}), { nextAction: 'request_new_challenge' }),
-  label_invalid: declareRefusal('invalid', 'label must be 1 to 100 printable characters', z.object({}), { nextAction: 'fix_request' }),
+  proof_not_sufficient: declareRefusal(
+    'forbidden',
+    'The proof must come from an active wallet of this account with the capability recovery',
+    z.object({}),
+    { nextAction: 'request_new_challenge' },
+  ),
+  label_invalid: declareRefusal('invalid', 'label must be 1 to 100 printable characters', z.object({}), {
+    nextAction: 'fix_request',
+  }),
 };
 
 export const listWallets = defineRequest({
@@ -65,7 +72,11 @@ export const linkWallet = defineRequest({
   refusals: {
     ...managingRefusals,
     wallet_already_linked: declareRefusal('conflict', 'This wallet belongs to an account already', z.object({})),
-    too_many_wallets: declareRefusal('conflict', 'An account has at most this many wallets', z.object({ maximum: z.number().int() })),
+    too_many_wallets: declareRefusal(
+      'conflict',
+      'An account has at most this many wallets',
+      z.object({ maximum: z.number().int() }),
+    ),
   },
 });
 
@@ -89,9 +100,24 @@ export const updateWallet = defineRequest({
   refusals: {
     ...managingRefusals,
     wallet_not_found: walletNotFound,
-    would_remove_last_recovery_wallet: declareRefusal('conflict', 'The account would be left without an active wallet that can recover it; give another wallet that capability first', z.object({}), { nextAction: 'link_wallet' }),
-    primary_wallet_required: declareRefusal('conflict', 'An account has a primary wallet; make another one primary instead', z.object({}), { nextAction: 'fix_request' }),
-    wallet_not_eligible: declareRefusal('conflict', 'Only an active wallet with the matching capability can be that', z.object({ field: z.enum(['is_primary', 'is_default_payer', 'is_default_payout']) }), { nextAction: 'fix_request' }),
+    would_remove_last_recovery_wallet: declareRefusal(
+      'conflict',
+      'The account would be left without an active wallet that can recover it; give another wallet that capability first',
+      z.object({}),
+      { nextAction: 'link_wallet' },
+    ),
+    primary_wallet_required: declareRefusal(
+      'conflict',
+      'An account has a primary wallet; make another one primary instead',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
+    wallet_not_eligible: declareRefusal(
+      'conflict',
+      'Only an active wallet with the matching capability can be that',
+      z.object({ field: z.enum(['is_primary', 'is_default_payer', 'is_default_payout']) }),
+      { nextAction: 'fix_request' },
+    ),
   },
 });
 
@@ -101,7 +127,12 @@ export const findPayerWallet = defineRequest({
   input: z.object({ walletId: id }),
   output: z.object({ id, address: z.string(), chainType }),
   refusals: {
-    wallet_not_found: declareRefusal('invalid', 'X-Market-Origin-Wallet-Id names no active wallet of yours with the capability payer', z.object({}), { nextAction: 'link_wallet' }),
+    wallet_not_found: declareRefusal(
+      'invalid',
+      'X-Market-Origin-Wallet-Id names no active wallet of yours with the capability payer',
+      z.object({}),
+      { nextAction: 'link_wallet' },
+    ),
   },
 });
 

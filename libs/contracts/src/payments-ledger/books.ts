@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { cursorPageOf, cursorRequest, id, microsText, pricingModel, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
+import {
+  cursorPageOf,
+  cursorRequest,
+  id,
+  microsText,
+  pricingModel,
+  relayRequestId,
+  sha256Hex,
+  timestamp,
+} from '../shared/index.js';
 
 const listingRef = z.object({ id, name: z.string(), slug: z.string() });
 
@@ -71,12 +80,24 @@ export const getReceiptProof = defineRequest({
   output: z.object({ jws: z.string(), claims: receiptClaims }),
   refusals: {
     receipt_not_found: getReceipt.refusals.receipt_not_found,
-    receipt_unlike_books: declareRefusal('conflict', 'This receipt is not what the journal recorded; it is not signed', z.object({}), { nextAction: 'contact_operator' }),
+    receipt_unlike_books: declareRefusal(
+      'conflict',
+      'This receipt is not what the journal recorded; it is not signed',
+      z.object({}),
+      { nextAction: 'contact_operator' },
+    ),
   },
 });
 
 /** An Ed25519 public key (RFC 8037); `kid` is its RFC 7638 thumbprint. */
-export const publicSigningKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string(), kid: z.string(), use: z.literal('sig'), alg: z.literal('EdDSA') });
+export const publicSigningKey = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519'),
+  x: z.string(),
+  kid: z.string(),
+  use: z.literal('sig'),
+  alg: z.literal('EdDSA'),
+});
 
 /** Under which clients find the keys by themselves. Source: w3c-ccg.github.io/did-method-web. */
 export const signerDid = (publicUrl: string): string => `did:web:${new URL(publicUrl).host.replace(':', '%3A')}`;

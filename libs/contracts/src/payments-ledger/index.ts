@@ -1,8 +1,32 @@
-import { getPurchaseEvidence, getReceipt, getReceiptProof, listLedger, listReceipts, listSigningKeys } from './books.js';
-import { claimPayment, createOffer, openKeylessPayment, paySandbox, quoteExact, quoteKeyless, releasePayment, settlePayment } from './offers.js';
+import {
+  getPurchaseEvidence,
+  getReceipt,
+  getReceiptProof,
+  listLedger,
+  listReceipts,
+  listSigningKeys,
+} from './books.js';
+import {
+  claimPayment,
+  createOffer,
+  openKeylessPayment,
+  paySandbox,
+  quoteExact,
+  quoteKeyless,
+  releasePayment,
+  settlePayment,
+} from './offers.js';
 import { hearRelay } from './relay.js';
 import { listPaymentRoutes } from './routes.js';
-import { cancelSubscription, createPayment, getPayment, getSubscription, listSubscriptions, subscribe, verifyPayment } from './subscriptions.js';
+import {
+  cancelSubscription,
+  createPayment,
+  getPayment,
+  getSubscription,
+  listSubscriptions,
+  subscribe,
+  verifyPayment,
+} from './subscriptions.js';
 
 export * from './books.js';
 export * from './offers.js';

@@ -16,7 +16,12 @@ export const paymentRequirements = z.object({
   expiresAt: timestamp,
 });
 
-export const feesView = z.object({ gross_amount: z.number(), fee_rate: z.number(), fee_amount: z.number(), provider_receives: z.number() });
+export const feesView = z.object({
+  gross_amount: z.number(),
+  fee_rate: z.number(),
+  fee_amount: z.number(),
+  provider_receives: z.number(),
+});
 
 /** What an x402 client signs to pay an offer: `PaymentRequirements` of version 2, scheme `exact` on an EVM chain. */
 export const exactRequirements = z.object({
@@ -30,11 +35,18 @@ export const exactRequirements = z.object({
 });
 
 /** The same before there is an offer: the relay request id comes with one. */
-export const exactTerms = exactRequirements.extend({ extra: exactRequirements.shape.extra.omit({ relayRequestId: true }) });
+export const exactTerms = exactRequirements.extend({
+  extra: exactRequirements.shape.extra.omit({ relayRequestId: true }),
+});
 export type ExactTerms = z.output<typeof exactTerms>;
 
 /** A transfer that a signed authorization brought about. */
-export const authorizedTransfer = z.object({ transaction: z.string(), network: z.string(), payer: z.string(), /** A compact JWS: see `SignedWords` of the ledger. */ receipt: z.string().optional() });
+export const authorizedTransfer = z.object({
+  transaction: z.string(),
+  network: z.string(),
+  payer: z.string(),
+  /** A compact JWS: see `SignedWords` of the ledger. */ receipt: z.string().optional(),
+});
 
 /** A payment as a buyer is asked for it: `data.payment` of a 402. */
 export const paymentOffer = z.object({
@@ -51,17 +63,32 @@ export const paymentOffer = z.object({
 export type PaymentOffer = z.output<typeof paymentOffer>;
 
 /** `extra.offer` is all that the offer says, under the ledger's seal: until it is paid nothing else knows of it. */
-export const keylessRequirements = exactRequirements.extend({ extra: exactRequirements.shape.extra.extend({ offer: z.string() }) });
+export const keylessRequirements = exactRequirements.extend({
+  extra: exactRequirements.shape.extra.extend({ offer: z.string() }),
+});
 
 /** An offer to whoever asks: it has no payment yet, and no address, since only a signed authorization pays it. */
-export const keylessOffer = paymentOffer.omit({ payment_id: true }).extend({ requirements: paymentRequirements.omit({ depositAddress: true }), x402: keylessRequirements });
+export const keylessOffer = paymentOffer
+  .omit({ payment_id: true })
+  .extend({ requirements: paymentRequirements.omit({ depositAddress: true }), x402: keylessRequirements });
 export type KeylessOffer = z.output<typeof keylessOffer>;
 
 /** The listing as it was when the offer was made; the price a buyer saw is the price it pays. */
-export const soldListing = z.object({ listingId: id, name: z.string(), slug: z.string(), sellerId: id, preferredCurrency: currency });
+export const soldListing = z.object({
+  listingId: id,
+  name: z.string(),
+  slug: z.string(),
+  sellerId: id,
+  preferredCurrency: currency,
+});
 
 /** The money of one call in micros, frozen when the offer was made. */
-export const callMoney = z.object({ grossMicros: microsText, feeMicros: microsText, netMicros: microsText, feeBps: z.number().int() });
+export const callMoney = z.object({
+  grossMicros: microsText,
+  feeMicros: microsText,
+  netMicros: microsText,
+  feeBps: z.number().int(),
+});
 export type CallMoney = z.output<typeof callMoney>;
 
 /** One offer per buyer, listing, body and route while it lives: asking again gives the same one. */
@@ -96,7 +123,12 @@ export const createOffer = defineRequest({
       ),
       code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' as const,
     },
-    payment_route_unavailable: declareRefusal('invalid', 'No payment route serves this currency and chain', z.object({}), { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] }),
+    payment_route_unavailable: declareRefusal(
+      'invalid',
+      'No payment route serves this currency and chain',
+      z.object({}),
+      { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] },
+    ),
     /** Where another party carries the payment and sends back what it cannot deliver. */
     payer_wallet_required: declareRefusal(
       'invalid',
@@ -104,9 +136,24 @@ export const createOffer = defineRequest({
       z.object({ chain_type: chainType, network: z.string() }),
       { nextAction: 'link_wallet' },
     ),
-    too_many_open_offers: declareRefusal('rate-limited', 'This account has as many unpaid offers as it may: pay one of them, or wait until one runs out', z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
-    payment_provider_unavailable: declareRefusal('unavailable', 'Whoever carries payments of this route cannot be asked for now', z.object({ provider: z.string(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay' }),
-    payment_provider_refused: declareRefusal('forbidden', 'Whoever carries payments of this route does not serve one of the two wallets', z.object({ provider: z.string() }), { nextAction: 'choose_another_payment_route' }),
+    too_many_open_offers: declareRefusal(
+      'rate-limited',
+      'This account has as many unpaid offers as it may: pay one of them, or wait until one runs out',
+      z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay' },
+    ),
+    payment_provider_unavailable: declareRefusal(
+      'unavailable',
+      'Whoever carries payments of this route cannot be asked for now',
+      z.object({ provider: z.string(), retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay' },
+    ),
+    payment_provider_refused: declareRefusal(
+      'forbidden',
+      'Whoever carries payments of this route does not serve one of the two wallets',
+      z.object({ provider: z.string() }),
+      { nextAction: 'choose_another_payment_route' },
+    ),
   },
 });
 
@@ -128,7 +175,12 @@ export const quoteKeyless = defineRequest({
   refusals: {},
 });
 
-const ofAnotherListing = declareRefusal('conflict', 'This relay request id pays for another listing; the payment is untouched', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] });
+const ofAnotherListing = declareRefusal(
+  'conflict',
+  'This relay request id pays for another listing; the payment is untouched',
+  z.object({}),
+  { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
+);
 
 /**
  * Makes a payment of a keyless offer and the authorization that pays it: its signer is the buyer. Nothing is stored of an
@@ -136,16 +188,37 @@ const ofAnotherListing = declareRefusal('conflict', 'This relay request id pays 
  */
 export const openKeylessPayment = defineRequest({
   subject: 'rpc.payments-ledger.open-keyless-payment.v1',
-  input: z.object({ gatewayRequestId: id, listing: soldListing, bodyDigest: sha256Hex, leaseMs: z.number().int().min(1000).max(300_000), authorization: z.string().max(16_384) }),
+  input: z.object({
+    gatewayRequestId: id,
+    listing: soldListing,
+    bodyDigest: sha256Hex,
+    leaseMs: z.number().int().min(1000).max(300_000),
+    authorization: z.string().max(16_384),
+  }),
   output: z.discriminatedUnion('outcome', [
-    z.object({ outcome: z.literal('opened'), buyerId: id, gatewayRequestId: id, offer: paymentOffer, money: callMoney }),
+    z.object({
+      outcome: z.literal('opened'),
+      buyerId: id,
+      gatewayRequestId: id,
+      offer: paymentOffer,
+      money: callMoney,
+    }),
     z.object({ outcome: z.literal('rejected'), reason: z.string() }),
   ]),
   refusals: {
     listing_mismatch: ofAnotherListing,
-    own_listing: declareRefusal('forbidden', 'An agent does not buy from itself; use POST /listings/{id}/endpoint/test', z.object({})),
+    own_listing: declareRefusal(
+      'forbidden',
+      'An agent does not buy from itself; use POST /listings/{id}/endpoint/test',
+      z.object({}),
+    ),
     wallet_is_a_humans: openPayerAccount.refusals.wallet_is_a_humans,
-    wallet_cannot_pay: declareRefusal('forbidden', 'The wallet that signed is disabled or lacks the capability payer; nothing was charged: sign with another one', z.object({}), { nextAction: 'link_wallet', drop: ['PAYMENT-SIGNATURE'] }),
+    wallet_cannot_pay: declareRefusal(
+      'forbidden',
+      'The wallet that signed is disabled or lacks the capability payer; nothing was charged: sign with another one',
+      z.object({}),
+      { nextAction: 'link_wallet', drop: ['PAYMENT-SIGNATURE'] },
+    ),
   },
 });
 
@@ -173,26 +246,63 @@ export const claimPayment = defineRequest({
     authorization: z.string().max(16_384).optional(),
   }),
   output: z.discriminatedUnion('outcome', [
-    z.object({ outcome: z.literal('claimed'), paymentId: id, gatewayRequestId: id, fence: z.number().int(), attempt: z.number().int(), retryUntil: timestamp, transactionHash: z.string().nullable(), scheme: z.string(), network: z.string(), money: callMoney, listing: soldListing }),
+    z.object({
+      outcome: z.literal('claimed'),
+      paymentId: id,
+      gatewayRequestId: id,
+      fence: z.number().int(),
+      attempt: z.number().int(),
+      retryUntil: timestamp,
+      transactionHash: z.string().nullable(),
+      scheme: z.string(),
+      network: z.string(),
+      money: callMoney,
+      listing: soldListing,
+    }),
     /** Already charged: the stored result of this call is the answer. */
-    z.object({ outcome: z.literal('completed'), gatewayRequestId: id, transfer: authorizedTransfer.nullable().default(null) }),
+    z.object({
+      outcome: z.literal('completed'),
+      gatewayRequestId: id,
+      transfer: authorizedTransfer.nullable().default(null),
+    }),
     /** The authorization does not pay this offer; nothing was charged, and the offer stands. */
     z.object({ outcome: z.literal('rejected'), reason: z.string(), offer: paymentOffer }),
     /** Another attempt holds the claim. */
     z.object({ outcome: z.literal('in_flight'), gatewayRequestId: id }),
-    z.object({ outcome: z.literal('pending'), gatewayRequestId: id, retryAfterSeconds: z.number().int(), reason: pendingReason }),
+    z.object({
+      outcome: z.literal('pending'),
+      gatewayRequestId: id,
+      retryAfterSeconds: z.number().int(),
+      reason: pendingReason,
+    }),
     /** Nothing was paid, and nothing is on its way: the offer stands. */
     z.object({ outcome: z.literal('unpaid'), offer: paymentOffer }),
     z.object({ outcome: z.literal('underpaid'), offer: paymentOffer, received: z.string(), missing: z.string() }),
     /** Expired, failed or already refunded: a new offer is needed. */
-    z.object({ outcome: z.literal('not_payable'), reason: z.enum(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']) }),
+    z.object({
+      outcome: z.literal('not_payable'),
+      reason: z.enum(['offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled']),
+    }),
   ]),
   refusals: {
-    payment_not_found: declareRefusal('not-found', 'No payment of yours has this relay request id', z.object({}), { nextAction: 'request_new_payment_requirements', drop: ['X-Market-Relay-Request-Id'] }),
+    payment_not_found: declareRefusal('not-found', 'No payment of yours has this relay request id', z.object({}), {
+      nextAction: 'request_new_payment_requirements',
+      drop: ['X-Market-Relay-Request-Id'],
+    }),
     listing_mismatch: ofAnotherListing,
     /** One wallet may sign for more than it has. */
-    too_many_unsettled: declareRefusal('rate-limited', 'As many calls that this wallet signed for as may be are under way and not settled; what was signed stays good', z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }), { nextAction: 'retry_after_delay', keep: ['PAYMENT-SIGNATURE'] }),
-    request_body_mismatch: declareRefusal('conflict', 'This relay request id pays for another request body; the payment is untouched: repeat the body it was quoted for', z.object({}), { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] }),
+    too_many_unsettled: declareRefusal(
+      'rate-limited',
+      'As many calls that this wallet signed for as may be are under way and not settled; what was signed stays good',
+      z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay', keep: ['PAYMENT-SIGNATURE'] },
+    ),
+    request_body_mismatch: declareRefusal(
+      'conflict',
+      'This relay request id pays for another request body; the payment is untouched: repeat the body it was quoted for',
+      z.object({}),
+      { nextAction: 'fix_request', keep: ['X-Market-Relay-Request-Id'] },
+    ),
   },
 });
 
@@ -212,9 +322,17 @@ export const settlePayment = defineRequest({
   refusals: {
     claim_lost: declareRefusal('conflict', 'Another attempt took this payment over', z.object({})),
     /** Nothing was charged; the offer can be paid again. */
-    settlement_refused: declareRefusal('conflict', 'The authorization could not be settled', z.object({ reason: z.string() })),
+    settlement_refused: declareRefusal(
+      'conflict',
+      'The authorization could not be settled',
+      z.object({ reason: z.string() }),
+    ),
     /** It may be charged or not; asking again settles it. */
-    settlement_unknown: declareRefusal('conflict', 'Whether the authorization was settled is not known yet', z.object({ retry_after_seconds: z.number().int() })),
+    settlement_unknown: declareRefusal(
+      'conflict',
+      'Whether the authorization was settled is not known yet',
+      z.object({ retry_after_seconds: z.number().int() }),
+    ),
   },
 });
 
@@ -243,6 +361,11 @@ export const paySandbox = defineRequest({
   refusals: {
     payment_not_found: claimPayment.refusals.payment_not_found,
     sandbox_only: declareRefusal('not-found', 'Sandbox payments exist in sandbox mode only', z.object({})),
-    offer_not_payable: declareRefusal('conflict', 'This offer can no longer be paid', z.object({ status: z.string() }), { nextAction: 'request_new_payment_requirements' }),
+    offer_not_payable: declareRefusal(
+      'conflict',
+      'This offer can no longer be paid',
+      z.object({ status: z.string() }),
+      { nextAction: 'request_new_payment_requirements' },
+    ),
   },
 });

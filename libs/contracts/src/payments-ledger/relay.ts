@@ -10,7 +10,16 @@ export const hearRelay = defineRequest({
   input: z.object({ timestamp: z.string().max(16), signature: z.string().max(64), body: z.string() }),
   output: z.object({ received: z.literal(true) }),
   refusals: {
-    relay_not_configured: declareRefusal('not-found', 'This marketplace takes no payments through Relay', z.object({}), { nextAction: 'do_not_retry' }),
-    webhook_not_genuine: declareRefusal('unauthenticated', 'This is not signed by Relay over this body in the last five minutes', z.object({})),
+    relay_not_configured: declareRefusal(
+      'not-found',
+      'This marketplace takes no payments through Relay',
+      z.object({}),
+      { nextAction: 'do_not_retry' },
+    ),
+    webhook_not_genuine: declareRefusal(
+      'unauthenticated',
+      'This is not signed by Relay over this body in the last five minutes',
+      z.object({}),
+    ),
   },
 });

@@ -18,7 +18,10 @@ export const subscriptionView = z.object({
 });
 
 /** With the listing as it was sold; the edge adds what the catalog knows of it today, and the provider's name. */
-export const subscriptionRecord = subscriptionView.extend({ listing: z.object({ id, name: z.string(), slug: z.string() }), seller_id: id });
+export const subscriptionRecord = subscriptionView.extend({
+  listing: z.object({ id, name: z.string(), slug: z.string() }),
+  seller_id: id,
+});
 
 /** `data` of the 402 and of POST /payments, less `payment_required`. */
 export const subscriptionOffer = z.object({
@@ -49,21 +52,47 @@ export const paymentView = z.object({
 });
 
 /** A payment whose subscription stands. */
-export const completedPayment = paymentView.pick({ payment_id: true, requirements: true, fees: true }).extend({ status: z.literal('completed'), transaction_hash: z.string(), completed_at: timestamp });
+export const completedPayment = paymentView
+  .pick({ payment_id: true, requirements: true, fees: true })
+  .extend({ status: z.literal('completed'), transaction_hash: z.string(), completed_at: timestamp });
 
-const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
-const ownListing = declareRefusal('forbidden', 'An agent does not subscribe to its own listing', z.object({}), { nextAction: 'choose_another_listing' });
-const listingPerCall = declareRefusal('invalid', 'This listing is paid per call: use POST /gateway/{listingId}', z.object({ replacement: z.string() }), { nextAction: 'use_direct_gateway' });
-const alreadySubscribed = declareRefusal('conflict', 'There is an active subscription to this listing already', z.object({ subscription_id: id }), { nextAction: 'do_not_retry' });
-const { payment_route_minimum_not_met: minimumNotMet, payment_route_unavailable: routeUnavailable, ...otherRouteRefusals } = createOffer.refusals;
+const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), {
+  nextAction: 'choose_another_listing',
+});
+const ownListing = declareRefusal('forbidden', 'An agent does not subscribe to its own listing', z.object({}), {
+  nextAction: 'choose_another_listing',
+});
+const listingPerCall = declareRefusal(
+  'invalid',
+  'This listing is paid per call: use POST /gateway/{listingId}',
+  z.object({ replacement: z.string() }),
+  { nextAction: 'use_direct_gateway' },
+);
+const alreadySubscribed = declareRefusal(
+  'conflict',
+  'There is an active subscription to this listing already',
+  z.object({ subscription_id: id }),
+  { nextAction: 'do_not_retry' },
+);
+const {
+  payment_route_minimum_not_met: minimumNotMet,
+  payment_route_unavailable: routeUnavailable,
+  ...otherRouteRefusals
+} = createOffer.refusals;
 
 const offerRefusals = {
   listing_not_found: listingNotFound,
   own_listing: ownListing,
   listing_per_call: listingPerCall,
   already_subscribed: alreadySubscribed,
-  payment_route_minimum_not_met: { ...minimumNotMet, message: 'The selected payment route cannot support this low price; the seller was not called' },
-  payment_route_unavailable: { ...routeUnavailable, recovery: { nextAction: 'choose_another_payment_route' } } satisfies RefusalDeclaration,
+  payment_route_minimum_not_met: {
+    ...minimumNotMet,
+    message: 'The selected payment route cannot support this low price; the seller was not called',
+  },
+  payment_route_unavailable: {
+    ...routeUnavailable,
+    recovery: { nextAction: 'choose_another_payment_route' },
+  } satisfies RefusalDeclaration,
   ...otherRouteRefusals,
 };
 
@@ -86,10 +115,20 @@ export const createPayment = defineRequest({
   subject: 'rpc.payments-ledger.create-payment.v1',
   input: z.object({ listingId: id }),
   output: subscriptionOffer,
-  refusals: { ...offerRefusals, listing_free: declareRefusal('invalid', 'This listing costs nothing: POST /subscribe is all it takes', z.object({}), { nextAction: 'fix_request' }) },
+  refusals: {
+    ...offerRefusals,
+    listing_free: declareRefusal(
+      'invalid',
+      'This listing costs nothing: POST /subscribe is all it takes',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
+  },
 });
 
-const paymentNotFound = declareRefusal('not-found', 'No such payment', z.object({}), { nextAction: 'request_new_payment_requirements' });
+const paymentNotFound = declareRefusal('not-found', 'No such payment', z.object({}), {
+  nextAction: 'request_new_payment_requirements',
+});
 
 export const getPayment = defineRequest({
   subject: 'rpc.payments-ledger.get-payment.v1',
@@ -118,20 +157,76 @@ export const verifyPayment = defineRequest({
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('completed'), subscription: subscriptionView, payment: completedPayment }),
-    z.object({ outcome: z.literal('pending'), paymentId: id, relayRequestId, retryAfterSeconds: z.number().int(), reason: pendingReason }),
+    z.object({
+      outcome: z.literal('pending'),
+      paymentId: id,
+      relayRequestId,
+      retryAfterSeconds: z.number().int(),
+      reason: pendingReason,
+    }),
   ]),
   refusals: {
     payment_not_found: paymentNotFound,
-    payment_of_call: declareRefusal('invalid', 'This payment is for a gateway call: repeat the call with X-Market-Relay-Request-Id', z.object({ relay_request_id: relayRequestId }), { nextAction: 'use_direct_gateway' }),
-    payment_mismatch: declareRefusal('invalid', 'What was sent is not about this payment, which is untouched', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' }),
-    payment_unpaid: declareRefusal('invalid', 'Nothing has been paid: pay as the requirements say, then verify again', z.object({}), { nextAction: 'pay_and_retry' }),
-    payment_underpaid: declareRefusal('invalid', 'The payment is not complete: pay what is missing to the same address, then verify again', z.object({ received: z.string(), missing: z.string(), currency }), { nextAction: 'pay_and_retry' }),
-    payment_expired: declareRefusal('invalid', 'The payment was not made in time; POST /subscribe for a new one', z.object({}), payAnew),
-    payment_failed: declareRefusal('invalid', 'The payment failed and cost nothing; POST /subscribe for a new one', z.object({}), payAnew),
-    payment_cancelled: declareRefusal('invalid', 'The payment was cancelled; POST /subscribe for a new one', z.object({}), payAnew),
-    payment_refund_due: declareRefusal('invalid', 'The money of this payment came too late or bought nothing: it is owed back, as GET /ledger shows', z.object({ status: z.enum(['refund_due', 'refunded']), amount: z.number() }), payAnew),
-    listing_unavailable: declareRefusal('conflict', 'The listing is not offered now; the payment is untouched and refunded if the subscription cannot start in time', z.object({ retry_until: timestamp }), { nextAction: 'retry_after_delay' }),
-    already_subscribed: declareRefusal('conflict', 'There is an active subscription to this listing already; what this payment brought is owed back, as GET /ledger shows', z.object({ subscription_id: id }), { nextAction: 'do_not_retry' }),
+    payment_of_call: declareRefusal(
+      'invalid',
+      'This payment is for a gateway call: repeat the call with X-Market-Relay-Request-Id',
+      z.object({ relay_request_id: relayRequestId }),
+      { nextAction: 'use_direct_gateway' },
+    ),
+    payment_mismatch: declareRefusal(
+      'invalid',
+      'What was sent is not about this payment, which is untouched',
+      z.object({ field: z.string(), problem: z.string() }),
+      { nextAction: 'fix_request' },
+    ),
+    payment_unpaid: declareRefusal(
+      'invalid',
+      'Nothing has been paid: pay as the requirements say, then verify again',
+      z.object({}),
+      { nextAction: 'pay_and_retry' },
+    ),
+    payment_underpaid: declareRefusal(
+      'invalid',
+      'The payment is not complete: pay what is missing to the same address, then verify again',
+      z.object({ received: z.string(), missing: z.string(), currency }),
+      { nextAction: 'pay_and_retry' },
+    ),
+    payment_expired: declareRefusal(
+      'invalid',
+      'The payment was not made in time; POST /subscribe for a new one',
+      z.object({}),
+      payAnew,
+    ),
+    payment_failed: declareRefusal(
+      'invalid',
+      'The payment failed and cost nothing; POST /subscribe for a new one',
+      z.object({}),
+      payAnew,
+    ),
+    payment_cancelled: declareRefusal(
+      'invalid',
+      'The payment was cancelled; POST /subscribe for a new one',
+      z.object({}),
+      payAnew,
+    ),
+    payment_refund_due: declareRefusal(
+      'invalid',
+      'The money of this payment came too late or bought nothing: it is owed back, as GET /ledger shows',
+      z.object({ status: z.enum(['refund_due', 'refunded']), amount: z.number() }),
+      payAnew,
+    ),
+    listing_unavailable: declareRefusal(
+      'conflict',
+      'The listing is not offered now; the payment is untouched and refunded if the subscription cannot start in time',
+      z.object({ retry_until: timestamp }),
+      { nextAction: 'retry_after_delay' },
+    ),
+    already_subscribed: declareRefusal(
+      'conflict',
+      'There is an active subscription to this listing already; what this payment brought is owed back, as GET /ledger shows',
+      z.object({ subscription_id: id }),
+      { nextAction: 'do_not_retry' },
+    ),
   },
 });
 

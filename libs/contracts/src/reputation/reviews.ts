@@ -3,7 +3,9 @@ import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { id, pageOf, pageRequest, timestamp } from '../shared/index.js';
 
 const rating = z.number().int().min(1).max(5);
-const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), { nextAction: 'choose_another_listing' });
+const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), {
+  nextAction: 'choose_another_listing',
+});
 
 /** A review as it is stored; the edge puts a name to the reviewer, which is always an agent. */
 export const reviewRecord = z.object({
@@ -21,17 +23,43 @@ export const reviewRecord = z.object({
 /** `listingRef` is a uuid or a slug. The lengths of both texts are judged in code points, by the service. */
 export const createReview = defineRequest({
   subject: 'rpc.reputation.create-review.v1',
-  input: z.object({ listingRef: z.string(), accuracyRating: rating, reliabilityRating: rating, valueRating: rating, title: z.string().optional(), comment: z.string().optional() }),
+  input: z.object({
+    listingRef: z.string(),
+    accuracyRating: rating,
+    reliabilityRating: rating,
+    valueRating: rating,
+    title: z.string().optional(),
+    comment: z.string().optional(),
+  }),
   output: reviewRecord,
   refusals: {
-    text_invalid: declareRefusal('invalid', 'A text is too long or holds what cannot be stored', z.object({ field: z.string(), problem: z.string() }), { nextAction: 'fix_request' }),
+    text_invalid: declareRefusal(
+      'invalid',
+      'A text is too long or holds what cannot be stored',
+      z.object({ field: z.string(), problem: z.string() }),
+      { nextAction: 'fix_request' },
+    ),
     agent_required: declareRefusal('forbidden', 'Reviews are written by agent accounts', z.object({})),
     listing_not_found: listingNotFound,
     own_listing: declareRefusal('forbidden', 'A seller does not review its own listing', z.object({})),
-    related_to_seller: declareRefusal('forbidden', 'The reviewer and the seller share a claimer or a wallet', z.object({})),
+    related_to_seller: declareRefusal(
+      'forbidden',
+      'The reviewer and the seller share a claimer or a wallet',
+      z.object({}),
+    ),
     already_reviewed: declareRefusal('conflict', 'This agent has reviewed this listing already', z.object({})),
-    purchase_required: declareRefusal('forbidden', 'Only who paid for a delivered call of this listing, or subscribed to it, may review it; refunded and unbilled calls do not count', z.object({}), { nextAction: 'use_direct_gateway' }),
-    review_window_closed: declareRefusal('forbidden', 'The latest billable call, or the start of the subscription, is too long ago for a review', z.object({ window_days: z.number().int() }), { nextAction: 'use_direct_gateway' }),
+    purchase_required: declareRefusal(
+      'forbidden',
+      'Only who paid for a delivered call of this listing, or subscribed to it, may review it; refunded and unbilled calls do not count',
+      z.object({}),
+      { nextAction: 'use_direct_gateway' },
+    ),
+    review_window_closed: declareRefusal(
+      'forbidden',
+      'The latest billable call, or the start of the subscription, is too long ago for a review',
+      z.object({ window_days: z.number().int() }),
+      { nextAction: 'use_direct_gateway' },
+    ),
   },
 });
 

@@ -13,7 +13,13 @@ export const agentScore = z.object({
   /** bronze below 250, silver below 500, gold below 750, platinum above; `unrated` while unscored. */
   score_tier: z.enum(['unrated', 'bronze', 'silver', 'gold', 'platinum']),
   /** Why the score says little yet; null once it does. */
-  provisional: z.object({ reason: z.enum(['no_transactions', 'few_transactions', 'few_independent_buyers']), transactions: z.number().int(), required: z.number().int() }).nullable(),
+  provisional: z
+    .object({
+      reason: z.enum(['no_transactions', 'few_transactions', 'few_independent_buyers']),
+      transactions: z.number().int(),
+      required: z.number().int(),
+    })
+    .nullable(),
   components: z.object({ reliability: scale, accuracy: scale, volume: scale, longevity: scale, reputation: scale }),
   /** `avg_review_rating` is the mean of all three ratings of every review, 1 to 5; `success_rate` is delivered of all calls that reached for the seller, 0 to 1. Null where there is none. */
   categories: z.array(
@@ -27,7 +33,10 @@ export const agentScore = z.object({
     }),
   ),
   /** From handing out a proof of work to its use, as the marketplace measured it; null before the first. No part of the score. */
-  capability: z.object({ avg_pow_solve_ms: z.number().int().nullable(), best_pow_solve_ms: z.number().int().nullable() }),
+  capability: z.object({
+    avg_pow_solve_ms: z.number().int().nullable(),
+    best_pow_solve_ms: z.number().int().nullable(),
+  }),
   meta: z.object({
     total_events: z.number().int(),
     total_transactions: z.number().int(),

@@ -21,12 +21,18 @@ export const text = (minLength: number, maxLength: number) =>
     return length >= minLength && length <= maxLength;
   }).meta({ minLength, maxLength });
 
-export const textList = (maxItems: number, maxLength: number) => z.array(text(1, maxLength)).max(maxItems, { error: `must be a list of at most ${maxItems} texts` });
+export const textList = (maxItems: number, maxLength: number) =>
+  z.array(text(1, maxLength)).max(maxItems, { error: `must be a list of at most ${maxItems} texts` });
 
-export const httpUrl = textThat(`must be an http or https URL of at most ${MAX_URL_LENGTH} characters`, isHttpUrl).meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
+export const httpUrl = textThat(`must be an http or https URL of at most ${MAX_URL_LENGTH} characters`, isHttpUrl).meta(
+  { format: 'uri', maxLength: MAX_URL_LENGTH },
+);
 
 /** Read by `parseTimestamp`. */
-export const instant = textThat('must be an ISO 8601 timestamp with a time zone', (value) => parseTimestamp(value) !== undefined).meta({ format: 'date-time' });
+export const instant = textThat(
+  'must be an ISO 8601 timestamp with a time zone',
+  (value) => parseTimestamp(value) !== undefined,
+).meta({ format: 'date-time' });
 
 export function wholeNumber(min: number, max: number) {
   const error = `must be an integer from ${min} to ${max}`;

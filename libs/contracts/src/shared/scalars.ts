@@ -1,7 +1,10 @@
 import { isUuid } from '@market/kernel';
 import { z } from 'zod';
 
-export const id = z.string({ error: 'must be a uuid' }).refine(isUuid, { error: 'must be a uuid' }).meta({ format: 'uuid' });
+export const id = z
+  .string({ error: 'must be a uuid' })
+  .refine(isUuid, { error: 'must be a uuid' })
+  .meta({ format: 'uuid' });
 /** ISO 8601 with milliseconds, UTC. */
 export const timestamp = z.string().meta({ format: 'date-time' });
 /** An integer count of micros as decimal text: bigint does not survive JSON. */
@@ -15,7 +18,9 @@ export const listingStatus = z.enum(['draft', 'active', 'suspended']);
 /** 32 random bytes as 0x-prefixed hex; names an offer to a buyer and to a payment rail. One spelling, since it is compared as text and is part of what is signed. */
 export const RELAY_REQUEST_ID_PATTERN = /^0x[0-9a-f]{64}$/;
 const RELAY_REQUEST_ID_PROBLEM = 'must be 0x and 64 lower-case hex digits';
-export const relayRequestId = z.string({ error: RELAY_REQUEST_ID_PROBLEM }).regex(RELAY_REQUEST_ID_PATTERN, { error: RELAY_REQUEST_ID_PROBLEM });
+export const relayRequestId = z
+  .string({ error: RELAY_REQUEST_ID_PROBLEM })
+  .regex(RELAY_REQUEST_ID_PATTERN, { error: RELAY_REQUEST_ID_PROBLEM });
 
 /** A slice of an ordered list. `total` is exact. */
 export const pageRequest = { page: z.number().int().min(1), limit: z.number().int().min(1) };

@@ -11,7 +11,12 @@ import { MessageBus } from '../message-bus.js';
 
 Logger.overrideLogger(false);
 
-const event = (n: number): EventRecord => ({ id: newId(), subject: happened.subject, payload: { n }, requestId: `request-${n}` });
+const event = (n: number): EventRecord => ({
+  id: newId(),
+  subject: happened.subject,
+  payload: { n },
+  requestId: `request-${n}`,
+});
 
 describeNeeding('nats-server')('a broker', () => {
   let world: NatsWorld;
@@ -22,7 +27,12 @@ describeNeeding('nats-server')('a broker', () => {
 
   const listen = async (): Promise<number[]> => {
     const heard: number[] = [];
-    await (await world.connect('gateway')).consumeEvents(happened.subject, async (events) => void heard.push(...events.map(({ payload }) => (payload as { n: number }).n)));
+    await (
+      await world.connect('gateway')
+    ).consumeEvents(
+      happened.subject,
+      async (events) => void heard.push(...events.map(({ payload }) => (payload as { n: number }).n)),
+    );
     return heard;
   };
 
@@ -45,7 +55,7 @@ describeNeeding('nats-server')('a broker', () => {
     await replica.close();
   }, 90_000);
 
-  it('that is killed takes nobody\'s time: who waits for an answer is told at once that there will be none', async () => {
+  it("that is killed takes nobody's time: who waits for an answer is told at once that there will be none", async () => {
     const replica = await startReplica('only', await world.connect('catalog'));
     const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
     const waiting = bus.request(wait, { ticket: 'lost' }, newCall()).catch((error: unknown) => error);
@@ -69,10 +79,12 @@ describeNeeding('nats-server')('a broker', () => {
     await (gone.server as unknown as { unwrap(): NatsConnection }).unwrap().close();
     const goneAt = performance.now();
     const isLost = (ticket: string): boolean => replicas[0]!.log.held.has(ticket);
-    for (const ticket of tickets.filter(isLost)) expect(await answers[Number(ticket)]).toMatchObject({ reason: 'answer_lost' });
+    for (const ticket of tickets.filter(isLost))
+      expect(await answers[Number(ticket)]).toMatchObject({ reason: 'answer_lost' });
     expect(performance.now() - goneAt).toBeLessThan(3_000);
     replicas.forEach(({ log }) => log.held.forEach((answer) => answer()));
-    for (const ticket of tickets.filter((ticket) => !isLost(ticket))) expect(await answers[Number(ticket)]).toEqual({ ticket });
+    for (const ticket of tickets.filter((ticket) => !isLost(ticket)))
+      expect(await answers[Number(ticket)]).toEqual({ ticket });
     await replicas[1]!.close();
   });
 
@@ -92,7 +104,16 @@ describeNeeding('nats-server')('a broker', () => {
     const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
     const heard = await listen();
     const [asker, emitter] = await Promise.all([rawConnection(world, 'gateway'), rawConnection(world, 'catalog')]);
-    for (const garbage of ['', '{', 'null', '[]', '{"pattern":1}', '\u0000'.repeat(5_000), '{"id":"x","data":null}', '['.repeat(20_000)]) {
+    for (const garbage of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"pattern":1}',
+      '\u0000'.repeat(5_000),
+      '{"id":"x","data":null}',
+      '['.repeat(20_000),
+    ]) {
       asker.publish(echo.subject, garbage, { reply: `_INBOX_gateway.${newId()}` });
       emitter.publish(happened.subject, garbage);
     }
@@ -107,5 +128,9 @@ describeNeeding('nats-server')('a broker', () => {
 
 /** A connection that says what no service would say. */
 function rawConnection(world: NatsWorld, service: TestService): Promise<NatsConnection> {
-  return connect({ servers: [world.server.url], authenticator: nkeyAuthenticator(new TextEncoder().encode(world.seedOf(service))), inboxPrefix: `_INBOX_${service}` });
+  return connect({
+    servers: [world.server.url],
+    authenticator: nkeyAuthenticator(new TextEncoder().encode(world.seedOf(service))),
+    inboxPrefix: `_INBOX_${service}`,
+  });
 }

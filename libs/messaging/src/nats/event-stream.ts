@@ -1,5 +1,16 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { AckPolicy, jetstream, jetstreamManager, JetStreamApiError, RetentionPolicy, StorageType, type ConsumerMessages, type JetStreamClient, type JetStreamManager, type JsMsg } from '@nats-io/jetstream';
+import {
+  AckPolicy,
+  jetstream,
+  jetstreamManager,
+  JetStreamApiError,
+  RetentionPolicy,
+  StorageType,
+  type ConsumerMessages,
+  type JetStreamClient,
+  type JetStreamManager,
+  type JsMsg,
+} from '@nats-io/jetstream';
 import { Logger } from '@nestjs/common';
 import { headers, RequestError, type NatsConnection } from '@nats-io/transport-node';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,7 +28,8 @@ const NANOS_PER_SECOND = 1_000_000_000;
 const WEEK_NANOS = 7 * 24 * 3600 * NANOS_PER_SECOND;
 
 /** A durable consumer's name; its replicas share it and so share the events. */
-export const consumerName = (service: ServiceName, subject: string): string => `${service}__${subject.replaceAll('.', '_')}`;
+export const consumerName = (service: ServiceName, subject: string): string =>
+  `${service}__${subject.replaceAll('.', '_')}`;
 
 /** Events over JetStream: kept until each consumer has them, delivered at least once. */
 export class EventStream {
@@ -33,7 +45,12 @@ export class EventStream {
     private readonly replicas: number,
   ) {}
 
-  static async open(connection: NatsConnection, service: ServiceName, topology: ServiceTopology, replicas: number): Promise<EventStream> {
+  static async open(
+    connection: NatsConnection,
+    service: ServiceName,
+    topology: ServiceTopology,
+    replicas: number,
+  ): Promise<EventStream> {
     const manager = await jetstreamManager(connection, { checkAPI: false });
     const events = new EventStream(service, jetstream(connection), manager, replicas);
     if (topology.emits.length > 0 || topology.consumes.length > 0) await events.ensureStream();
@@ -47,7 +64,11 @@ export class EventStream {
           const head = headers();
           head.set('X-Request-Id', event.requestId);
           if (event.traceparent) head.set('traceparent', event.traceparent);
-          return this.client.publish(event.subject, JSON.stringify(event.payload), { msgID: event.id, headers: head, timeout: 5_000 });
+          return this.client.publish(event.subject, JSON.stringify(event.payload), {
+            msgID: event.id,
+            headers: head,
+            timeout: 5_000,
+          });
         }),
       );
     } catch (error) {
@@ -88,7 +109,13 @@ export class EventStream {
 
   private async attach(subject: string, sink: EventSink): Promise<ConsumerMessages> {
     const name = consumerName(this.service, subject);
-    await this.manager.consumers.add(EVENT_STREAM, { durable_name: name, filter_subject: subject, ack_policy: AckPolicy.Explicit, ack_wait: 30 * NANOS_PER_SECOND, max_ack_pending: 4 * BATCH });
+    await this.manager.consumers.add(EVENT_STREAM, {
+      durable_name: name,
+      filter_subject: subject,
+      ack_policy: AckPolicy.Explicit,
+      ack_wait: 30 * NANOS_PER_SECOND,
+      max_ack_pending: 4 * BATCH,
+    });
     const consumer = await this.client.consumers.get(EVENT_STREAM, name);
     const waiting: JsMsg[] = [];
     let working = false;
@@ -151,7 +178,8 @@ export class EventStream {
   }
 }
 
-const isUnheard = (error: unknown): boolean => error instanceof Error && error.cause instanceof RequestError && error.cause.isNoResponders();
+const isUnheard = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof RequestError && error.cause.isNoResponders();
 
 function toRecord(message: JsMsg): EventRecord {
   const head = message.headers;

@@ -1,5 +1,12 @@
 import { SERVICE_NAMES, topology } from '@market/contracts';
-import { answersOn, describeNeeding, findProgram, freePort, startOwnProcess, temporaryDirectory } from '@market/test-servers';
+import {
+  answersOn,
+  describeNeeding,
+  findProgram,
+  freePort,
+  startOwnProcess,
+  temporaryDirectory,
+} from '@market/test-servers';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +16,11 @@ const PACKAGE_ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SCRIPT = fileURLToPath(new URL('../../../../deploy/nats/generate-keys.mjs', import.meta.url));
 
 async function generate(out: string, ...options: string[]): Promise<string> {
-  const script = startOwnProcess(process.execPath, ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', SCRIPT, '--out', out, ...options], { cwd: PACKAGE_ROOT });
+  const script = startOwnProcess(
+    process.execPath,
+    ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', SCRIPT, '--out', out, ...options],
+    { cwd: PACKAGE_ROOT },
+  );
   expect({ code: await script.ended, output: script.output() }).toMatchObject({ code: 0 });
   return script.output();
 }
@@ -23,15 +34,30 @@ describeNeeding('nats-server')('deploy/nats/generate-keys.mjs', () => {
 
   it('writes a broker configuration and a key for each service, with which each of them gets in', async () => {
     const port = await freePort();
-    const said = await generate(out, '--host', '127.0.0.1', '--port', String(port), '--monitor-port', String(await freePort()), '--store-dir', join(out, 'jetstream'), '--before-2.10');
+    const said = await generate(
+      out,
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--monitor-port',
+      String(await freePort()),
+      '--store-dir',
+      join(out, 'jetstream'),
+      '--before-2.10',
+    );
     const seeds = new Map<string, string>();
-    for (const service of SERVICE_NAMES) seeds.set(service, (await readFile(join(out, 'keys', `${service}.nk`), 'utf8')).trim());
+    for (const service of SERVICE_NAMES)
+      seeds.set(service, (await readFile(join(out, 'keys', `${service}.nk`), 'utf8')).trim());
     const written = said + (await readFile(join(out, 'nats.conf'), 'utf8'));
     for (const seed of seeds.values()) expect(written).not.toContain(seed);
 
     const server = startOwnProcess(findProgram('nats-server', 'nats-server'), ['-c', join(out, 'nats.conf')]);
     await answersOn(port, server, { greeting: /^INFO / });
-    const transport = natsTransport((service) => ({ servers: [`nats://127.0.0.1:${port}`], nkeySeed: seeds.get(service) }));
+    const transport = natsTransport((service) => ({
+      servers: [`nats://127.0.0.1:${port}`],
+      nkeySeed: seeds.get(service),
+    }));
     for (const service of SERVICE_NAMES) await transport.connect(service, topology[service]);
     await transport.close();
     await server.stop();
@@ -40,7 +66,12 @@ describeNeeding('nats-server')('deploy/nats/generate-keys.mjs', () => {
   it('keeps keys that exist, replaces one that was deleted, and lets nobody else read them', async () => {
     await generate(out);
     const keys = join(out, 'keys');
-    const read = async () => new Map(await Promise.all((await readdir(keys)).map(async (name) => [name, await readFile(join(keys, name), 'utf8')] as const)));
+    const read = async () =>
+      new Map(
+        await Promise.all(
+          (await readdir(keys)).map(async (name) => [name, await readFile(join(keys, name), 'utf8')] as const),
+        ),
+      );
     const before = await read();
     await rm(join(keys, 'gateway.nk'));
     await generate(out);

@@ -1,11 +1,26 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
 import { ServerNats, type NatsOptions, type WritePacket } from '@nestjs/microservices';
-import { connect, headers, nkeyAuthenticator, nuid, type Msg, type NatsConnection, type NodeConnectionOptions, type Subscription } from '@nats-io/transport-node';
+import {
+  connect,
+  headers,
+  nkeyAuthenticator,
+  nuid,
+  type Msg,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  type Subscription,
+} from '@nats-io/transport-node';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
 import { RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
-import { LOST_AFTER_INTERVALS, REQUEST_ID_HEADER, servicesAsked, UNDER_WAY_INTERVAL_MS, underWaySubject } from './requests-under-way.js';
+import {
+  LOST_AFTER_INTERVALS,
+  REQUEST_ID_HEADER,
+  servicesAsked,
+  UNDER_WAY_INTERVAL_MS,
+  underWaySubject,
+} from './requests-under-way.js';
 
 export interface NatsTransportOptions {
   servers: string[];
@@ -46,13 +61,20 @@ class DrainingNatsServer extends ServerNats {
   }
 
   override bindEvents(connection: NatsConnection): void {
-    super.bindEvents({ subscribe: (...args: Parameters<NatsConnection['subscribe']>) => this.subscribe(connection, ...args) });
+    super.bindEvents({
+      subscribe: (...args: Parameters<NatsConnection['subscribe']>) => this.subscribe(connection, ...args),
+    });
   }
 
   /** Listens once the broker knows it: who says it is ready is asked at once. */
   override start(callback: (error?: unknown) => void): void {
     this.naming = setInterval(() => this.nameRequests(), UNDER_WAY_INTERVAL_MS).unref();
-    super.start((error) => void this.unwrap<NatsConnection>().flush().then(() => callback(error), callback));
+    super.start(
+      (error) =>
+        void this.unwrap<NatsConnection>()
+          .flush()
+          .then(() => callback(error), callback),
+    );
   }
 
   override getMessageHandler(channel: string) {
@@ -77,7 +99,8 @@ class DrainingNatsServer extends ServerNats {
   /** Who waits for one of them learns that it is not lost. */
   private nameRequests(): void {
     const connection = this.unwrap<NatsConnection>();
-    if (this.underWay.size > 0 && !connection.isClosed()) connection.publish(underWaySubject(this.service), JSON.stringify([...this.underWay]));
+    if (this.underWay.size > 0 && !connection.isClosed())
+      connection.publish(underWaySubject(this.service), JSON.stringify([...this.underWay]));
   }
 
   private subscribe(connection: NatsConnection, ...args: Parameters<NatsConnection['subscribe']>): Subscription {
@@ -103,7 +126,10 @@ class NatsLink implements Link {
     topology: ServiceTopology,
   ) {
     void this.watchConnection();
-    for (const service of servicesAsked(topology)) connection.subscribe(underWaySubject(service), { callback: (error, message) => (error ? undefined : this.hear(message.json())) });
+    for (const service of servicesAsked(topology))
+      connection.subscribe(underWaySubject(service), {
+        callback: (error, message) => (error ? undefined : this.hear(message.json())),
+      });
   }
 
   request(subject: string, message: string, withinMs: number): Promise<string> {
@@ -133,7 +159,9 @@ class NatsLink implements Link {
   }
 
   async onSignal(subject: string, listener: (payload: unknown) => void): Promise<void> {
-    this.connection.subscribe(subject, { callback: (error, message) => (error ? undefined : listener(message.json())) });
+    this.connection.subscribe(subject, {
+      callback: (error, message) => (error ? undefined : listener(message.json())),
+    });
     await this.connection.flush();
   }
 
@@ -187,8 +215,17 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
       };
       const connection = await connect(common);
       assertCarriesPaidBodies(connection);
-      const server = new DrainingNatsServer({ ...(common as ServerOptions), ...WIRE_FORMAT, queue: service }, service, options.drainMs ?? 10_000);
-      const link = new NatsLink(server, connection, await EventStream.open(connection, service, topology, options.streamReplicas ?? 1), topology);
+      const server = new DrainingNatsServer(
+        { ...(common as ServerOptions), ...WIRE_FORMAT, queue: service },
+        service,
+        options.drainMs ?? 10_000,
+      );
+      const link = new NatsLink(
+        server,
+        connection,
+        await EventStream.open(connection, service, topology, options.streamReplicas ?? 1),
+        topology,
+      );
       links.push(link);
       return link;
     },
@@ -204,6 +241,8 @@ export const inboxPrefixOf = (service: ServiceName): string => `_INBOX_${service
 function assertCarriesPaidBodies(connection: NatsConnection): void {
   const carries = connection.info?.max_payload ?? 0;
   if (carries < REQUIRED_MAX_PAYLOAD) {
-    throw new Error(`NATS at ${connection.getServer()} carries messages of at most ${carries} bytes; set max_payload to ${REQUIRED_MAX_PAYLOAD} (see deploy/nats)`);
+    throw new Error(
+      `NATS at ${connection.getServer()} carries messages of at most ${carries} bytes; set max_payload to ${REQUIRED_MAX_PAYLOAD} (see deploy/nats)`,
+    );
   }
 }

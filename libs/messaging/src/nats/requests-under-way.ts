@@ -12,4 +12,6 @@ export const REQUEST_ID_HEADER = 'Market-Request';
 export const underWaySubject = (service: string): string => `sig.${service}.requests-under-way.v1`;
 
 /** The services that are asked something. */
-export const servicesAsked = ({ calls }: Pick<ServiceTopology, 'calls'>): string[] => [...new Set(calls.map(({ subject }) => subject.split('.')[1]!))];
+export const servicesAsked = ({ calls }: Pick<ServiceTopology, 'calls'>): string[] => [
+  ...new Set(calls.map(({ subject }) => subject.split('.')[1]!)),
+];

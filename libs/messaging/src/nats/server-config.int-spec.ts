@@ -7,8 +7,10 @@ import { inboxPrefixOf } from './nats.transport.js';
 import { servicesAsked, underWaySubject } from './requests-under-way.js';
 import { natsServerConfig } from './server-config.js';
 
-const subjectsOf = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
-const consumersOf = (service: ServiceName) => topology[service].consumes.map(({ subject }) => ({ name: consumerName(service, subject), filter: subject }));
+const subjectsOf = (contracts: readonly { subject: string }[]): string[] =>
+  contracts.map((contract) => contract.subject);
+const consumersOf = (service: ServiceName) =>
+  topology[service].consumes.map(({ subject }) => ({ name: consumerName(service, subject), filter: subject }));
 
 const EVERYONES = {
   rpc: SERVICE_NAMES.flatMap((service) => subjectsOf(Object.values(topology[service].serves))),
@@ -18,10 +20,23 @@ const EVERYONES = {
   inboxes: SERVICE_NAMES.map((service) => `${inboxPrefixOf(service)}.${'x'.repeat(22)}`),
 };
 
-const STREAM_POWERS = ['INFO', 'CREATE', 'UPDATE', 'DELETE', 'PURGE', 'SNAPSHOT', 'RESTORE', 'MSG.GET', 'MSG.DELETE', 'LEADER.STEPDOWN'].map((power) => `$JS.API.STREAM.${power}.${EVENT_STREAM}`);
+const STREAM_POWERS = [
+  'INFO',
+  'CREATE',
+  'UPDATE',
+  'DELETE',
+  'PURGE',
+  'SNAPSHOT',
+  'RESTORE',
+  'MSG.GET',
+  'MSG.DELETE',
+  'LEADER.STEPDOWN',
+].map((power) => `$JS.API.STREAM.${power}.${EVENT_STREAM}`);
 const consumerPowers = ({ name, filter }: { name: string; filter: string }): string[] => [
   `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.${name}.${filter}`,
-  ...['INFO', 'MSG.NEXT', 'CREATE', 'DURABLE.CREATE', 'DELETE'].map((power) => `$JS.API.CONSUMER.${power}.${EVENT_STREAM}.${name}`),
+  ...['INFO', 'MSG.NEXT', 'CREATE', 'DURABLE.CREATE', 'DELETE'].map(
+    (power) => `$JS.API.CONSUMER.${power}.${EVENT_STREAM}.${name}`,
+  ),
   `$JS.ACK.${EVENT_STREAM}.${name}.1.1.1.1.1`,
 ];
 
@@ -47,7 +62,20 @@ const SUBSCRIBED = [
   ...EVERYONES.rpc.flatMap((subject) => QUEUES.map((queue) => ({ subject, queue }))),
   ...[...EVERYONES.evt, ...EVERYONES.sig, ...EVERYONES.inboxes].map((subject) => ({ subject, queue: undefined })),
   ...SERVICE_NAMES.map((service) => ({ subject: `${inboxPrefixOf(service)}.>`, queue: undefined })),
-  ...['>', '*', 'rpc.>', 'evt.>', 'sig.>', '_INBOX.>', '*.>', '$JS.>', '$JS.API.>', '$JS.ACK.>', '$SYS.>', '$JS.EVENT.ADVISORY.>'].map((subject) => ({ subject, queue: undefined })),
+  ...[
+    '>',
+    '*',
+    'rpc.>',
+    'evt.>',
+    'sig.>',
+    '_INBOX.>',
+    '*.>',
+    '$JS.>',
+    '$JS.API.>',
+    '$JS.ACK.>',
+    '$SYS.>',
+    '$JS.EVENT.ADVISORY.>',
+  ].map((subject) => ({ subject, queue: undefined })),
 ];
 
 function mayPublish(service: ServiceName): string[] {
@@ -77,9 +105,18 @@ function maySubscribe(service: ServiceName): string[] {
 
 describeNeeding('nats-server')('the permissions of a broker', () => {
   let server: NatsServer;
-  const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<ServiceName, KeyPair>;
+  const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<
+    ServiceName,
+    KeyPair
+  >;
   const connectAs = (user: KeyPair, inboxPrefix = '_INBOX'): Promise<NatsConnection> =>
-    connect({ servers: [server.url], authenticator: nkeyAuthenticator(user.getSeed()), inboxPrefix, reconnect: false, maxReconnectAttempts: 0 });
+    connect({
+      servers: [server.url],
+      authenticator: nkeyAuthenticator(user.getSeed()),
+      inboxPrefix,
+      reconnect: false,
+      maxReconnectAttempts: 0,
+    });
 
   beforeAll(async () => {
     const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
@@ -104,32 +141,52 @@ describeNeeding('nats-server')('the permissions of a broker', () => {
     await watching;
 
     expect(PUBLISHED.filter((subject) => !refused.publish.has(subject)).sort()).toEqual(mayPublish(service));
-    expect(SUBSCRIBED.map(nameOf).filter((name) => !refused.subscription.has(name)).sort()).toEqual(maySubscribe(service));
+    expect(
+      SUBSCRIBED.map(nameOf)
+        .filter((name) => !refused.subscription.has(name))
+        .sort(),
+    ).toEqual(maySubscribe(service));
   });
 
   it('let nobody in without a credential, or with one of a stranger', async () => {
     await expect(connect({ servers: [server.url], reconnect: false })).rejects.toThrow(/authorization/i);
-    await expect(connect({ servers: [server.url], user: 'gateway', pass: 'gateway', reconnect: false })).rejects.toThrow(/authorization/i);
+    await expect(
+      connect({ servers: [server.url], user: 'gateway', pass: 'gateway', reconnect: false }),
+    ).rejects.toThrow(/authorization/i);
     await expect(connectAs(createUser())).rejects.toThrow(/authorization/i);
   });
 
   it('show no service the answers another one gets', async () => {
     const answering = await connectAs(users.identity, inboxPrefixOf('identity'));
     const subject = topology.identity.serves.authenticate!.subject;
-    answering.subscribe(subject, { queue: 'identity', callback: (_error, message) => void message.respond('the secret') });
+    answering.subscribe(subject, {
+      queue: 'identity',
+      callback: (_error, message) => void message.respond('the secret'),
+    });
     await answering.flush();
 
     const overheard: string[] = [];
-    const snoops = await Promise.all(SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) => connectAs(users[service], inboxPrefixOf(service))));
+    const snoops = await Promise.all(
+      SERVICE_NAMES.filter((service) => service !== 'api-gateway').map((service) =>
+        connectAs(users[service], inboxPrefixOf(service)),
+      ),
+    );
     for (const snoop of snoops) {
-      for (const tapped of ['>', '_INBOX.>', `${inboxPrefixOf('api-gateway')}.>`, `${inboxPrefixOf('api-gateway')}.*`, '*.>']) {
+      for (const tapped of [
+        '>',
+        '_INBOX.>',
+        `${inboxPrefixOf('api-gateway')}.>`,
+        `${inboxPrefixOf('api-gateway')}.*`,
+        '*.>',
+      ]) {
         snoop.subscribe(tapped, { callback: (error, message) => void (error ?? overheard.push(message.subject)) });
       }
       await snoop.flush();
     }
 
     const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
-    for (let n = 0; n < 20; n += 1) expect((await edge.request(subject, '', { timeout: 2_000 })).string()).toBe('the secret');
+    for (let n = 0; n < 20; n += 1)
+      expect((await edge.request(subject, '', { timeout: 2_000 })).string()).toBe('the secret');
     await Promise.all(snoops.map((snoop) => snoop.flush()));
     expect(overheard).toEqual([]);
     await Promise.all([edge, answering, ...snoops].map((connection) => connection.close()));
@@ -150,7 +207,9 @@ describeNeeding('nats-server')('the permissions of a broker', () => {
     const edge = await connectAs(users['api-gateway'], inboxPrefixOf('api-gateway'));
     const heard: string[] = [];
     const inbox = `${inboxPrefixOf('api-gateway')}.test`;
-    edge.subscribe(`${inboxPrefixOf('api-gateway')}.>`, { callback: (_error, message) => void heard.push(message.string()) });
+    edge.subscribe(`${inboxPrefixOf('api-gateway')}.>`, {
+      callback: (_error, message) => void heard.push(message.string()),
+    });
     edge.publish(subject, '', { reply: inbox });
     await eventually(() => expect(heard).toContain('first'));
     await answering.flush();

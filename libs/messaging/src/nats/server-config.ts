@@ -1,4 +1,9 @@
-import { topology as marketplace, type RequestContract, type ServiceName, type ServiceTopology } from '@market/contracts';
+import {
+  topology as marketplace,
+  type RequestContract,
+  type ServiceName,
+  type ServiceTopology,
+} from '@market/contracts';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
 import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
 import { servicesAsked, underWaySubject } from './requests-under-way.js';
@@ -30,7 +35,10 @@ const AUTHENTICATED_WITHIN_SECONDS = 10;
 const RESPONSE_WITHIN = '5m';
 
 /** A service's allow-lists, made from what it declares. */
-export function natsPermissionsOf(service: ServiceName, { serves, calls, emits, consumes, signals, hears }: ServiceTopology): NatsPermissions {
+export function natsPermissionsOf(
+  service: ServiceName,
+  { serves, calls, emits, consumes, signals, hears }: ServiceTopology,
+): NatsPermissions {
   const served = Object.values(serves) as RequestContract[];
   return {
     publish: [
@@ -38,10 +46,17 @@ export function natsPermissionsOf(service: ServiceName, { serves, calls, emits, 
       ...subjects(emits),
       ...subjects(signals),
       ...(served.length > 0 ? [underWaySubject(service)] : []),
-      ...(emits.length + consumes.length > 0 ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`] : []),
+      ...(emits.length + consumes.length > 0
+        ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`]
+        : []),
       ...subjects(consumes).flatMap((subject) => ownConsumer(consumerName(service, subject), subject)),
     ],
-    subscribe: [...subjects(served).map((subject) => `${subject} ${service}`), ...subjects(hears), ...servicesAsked({ calls }).map(underWaySubject), `${inboxPrefixOf(service)}.>`],
+    subscribe: [
+      ...subjects(served).map((subject) => `${subject} ${service}`),
+      ...subjects(hears),
+      ...servicesAsked({ calls }).map(underWaySubject),
+      `${inboxPrefixOf(service)}.>`,
+    ],
     responds: served.length > 0,
   };
 }
@@ -93,4 +108,7 @@ function user(service: ServiceName, publicKey: string, { publish, subscribe, res
 const subjects = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
 
 /** To the server an empty allow-list means everything. */
-const only = (entries: string[]): string => (entries.length === 0 ? 'deny: [">"]' : `allow: [${entries.map((entry) => `\n          ${JSON.stringify(entry)}`).join('')}\n        ]`);
+const only = (entries: string[]): string =>
+  entries.length === 0
+    ? 'deny: [">"]'
+    : `allow: [${entries.map((entry) => `\n          ${JSON.stringify(entry)}`).join('')}\n        ]`;

@@ -33,14 +33,22 @@ describe('Idempotency', () => {
 
   const callWith = (key: string, { body = 'a body', account = accountId } = {}): Call =>
     newCall({
-      principal: { accountId: account, accountType: 'agent', role: 'both', displayName: 'Ada', keyId: newId(), scopes: ['write'] },
+      principal: {
+        accountId: account,
+        accountType: 'agent',
+        role: 'both',
+        displayName: 'Ada',
+        keyId: newId(),
+        scopes: ['write'],
+      },
       idempotency: { key, fingerprint: fingerprintOf(body) },
     });
   const ordering = (secret: string) => async (tx: Tx) => {
     const [row] = await tx.query<{ id: number }>(place, [secret]);
     return { orderNumber: row!.id, secret };
   };
-  const ordersOf = async (secret: string): Promise<number> => (await fresh.inspect('SELECT 1 FROM shop.journal WHERE note = $1', [secret])).length;
+  const ordersOf = async (secret: string): Promise<number> =>
+    (await fresh.inspect('SELECT 1 FROM shop.journal WHERE note = $1', [secret])).length;
 
   it('runs a command once when 32 requests with the same key come at once, and gives all others the answer or a "still running"', async () => {
     const calls = Array.from({ length: 32 }, () => callWith('parallel'));
@@ -50,7 +58,9 @@ describe('Idempotency', () => {
     expect(answers.length).toBeGreaterThanOrEqual(1);
     expect(new Set(answers.map((answer) => answer.orderNumber)).size).toBe(1);
     expect(calls.filter((call) => call.reply.idempotencyReplayed).length).toBe(answers.length - 1);
-    for (const result of results) if (result.status === 'rejected') expect(result.reason).toMatchObject({ reason: 'idempotency_in_progress', details: { retry_after_seconds: 1 } });
+    for (const result of results)
+      if (result.status === 'rejected')
+        expect(result.reason).toMatchObject({ reason: 'idempotency_in_progress', details: { retry_after_seconds: 1 } });
     expect(await idempotent.run(order, callWith('parallel'), ordering('parallel'))).toEqual(answers[0]);
   });
 
@@ -67,7 +77,9 @@ describe('Idempotency', () => {
   it('refuses the same key for another request, and leaves the first answer as it was', async () => {
     const first = await idempotent.run(order, callWith('reused'), ordering('reused'));
     const other = callWith('reused', { body: 'another body' });
-    await expect(idempotent.run(order, other, ordering('other'))).rejects.toMatchObject({ reason: 'idempotency_key_reused' });
+    await expect(idempotent.run(order, other, ordering('other'))).rejects.toMatchObject({
+      reason: 'idempotency_key_reused',
+    });
     await expect(idempotent.replay(order, other)).rejects.toMatchObject({ reason: 'idempotency_key_reused' });
     expect(await ordersOf('other')).toBe(0);
     expect(await idempotent.run(order, callWith('reused'), ordering('never'))).toEqual(first);
@@ -105,15 +117,21 @@ describe('Idempotency', () => {
   it('keeps answers unreadable, each bound to its account and key', async () => {
     await idempotent.run(order, callWith('sealed'), ordering('am_k_a key that is shown once'));
     await idempotent.run(order, callWith('victim'), ordering('of the victim'));
-    const [kept] = await fresh.inspect<{ answer: Buffer }>("SELECT answer FROM shop.idempotency_keys WHERE key = 'sealed'");
+    const [kept] = await fresh.inspect<{ answer: Buffer }>(
+      "SELECT answer FROM shop.idempotency_keys WHERE key = 'sealed'",
+    );
     expect(kept!.answer.toString('latin1')).not.toContain('am_k_');
-    await fresh.inspect("UPDATE shop.idempotency_keys SET answer = (SELECT answer FROM shop.idempotency_keys WHERE key = 'sealed') WHERE key = 'victim'");
+    await fresh.inspect(
+      "UPDATE shop.idempotency_keys SET answer = (SELECT answer FROM shop.idempotency_keys WHERE key = 'sealed') WHERE key = 'victim'",
+    );
     await expect(idempotent.run(order, callWith('victim'), ordering('never'))).rejects.toThrow();
   });
 
   it('forgets a key after 24 hours', async () => {
     await idempotent.run(order, callWith('old'), ordering('old'));
-    await fresh.inspect("UPDATE shop.idempotency_keys SET created_at = now() - interval '24 hours 1 second' WHERE key = 'old'");
+    await fresh.inspect(
+      "UPDATE shop.idempotency_keys SET created_at = now() - interval '24 hours 1 second' WHERE key = 'old'",
+    );
     const call = callWith('old', { body: 'another body' });
     expect((await idempotent.run(order, call, ordering('new'))).secret).toBe('new');
     expect(call.reply.idempotencyReplayed).toBeUndefined();

@@ -5,7 +5,10 @@ import type { SealedBox } from '../sealed-box.js';
 import { sql } from '../statement.js';
 
 const tryLock = sql('idempotency.lock', 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked');
-const find = sql('idempotency.find', "SELECT fingerprint, answer FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'");
+const find = sql(
+  'idempotency.find',
+  "SELECT fingerprint, answer FROM idempotency_keys WHERE account_id = $1 AND key = $2 AND created_at > now() - interval '24 hours'",
+);
 const keep = sql(
   'idempotency.keep',
   `INSERT INTO idempotency_keys (account_id, key, fingerprint, answer) VALUES ($1, $2, $3, $4)
@@ -33,7 +36,11 @@ export class Idempotency {
   }
 
   /** @throws Refusal `idempotency_key_reused`, `idempotency_in_progress`, or what `command` refuses (which is not kept). */
-  async run<C extends RequestContract>(contract: C, call: Call, command: (tx: Tx) => Promise<OutputOf<C>>): Promise<OutputOf<C>> {
+  async run<C extends RequestContract>(
+    contract: C,
+    call: Call,
+    command: (tx: Tx) => Promise<OutputOf<C>>,
+  ): Promise<OutputOf<C>> {
     const { idempotency } = call;
     if (!idempotency) return this.database.transaction(command);
     const { accountId } = principalOf(call);
@@ -49,7 +56,12 @@ export class Idempotency {
     });
   }
 
-  private async find<C extends RequestContract>(from: Pick<Tx, 'query'>, contract: C, call: Call, idempotency: IdempotencyKey): Promise<OutputOf<C> | undefined> {
+  private async find<C extends RequestContract>(
+    from: Pick<Tx, 'query'>,
+    contract: C,
+    call: Call,
+    idempotency: IdempotencyKey,
+  ): Promise<OutputOf<C> | undefined> {
     const { accountId } = principalOf(call);
     const [kept] = await from.query<{ fingerprint: string; answer: Buffer }>(find, [accountId, idempotency.key]);
     if (!kept) return undefined;
@@ -63,4 +75,5 @@ export class Idempotency {
   }
 }
 
-const fingerprintOf = ({ answersSecret }: RequestContract, call: Call, { fingerprint }: IdempotencyKey): string => (answersSecret ? `${fingerprint}:${principalOf(call).keyId}` : fingerprint);
+const fingerprintOf = ({ answersSecret }: RequestContract, call: Call, { fingerprint }: IdempotencyKey): string =>
+  answersSecret ? `${fingerprint}:${principalOf(call).keyId}` : fingerprint;

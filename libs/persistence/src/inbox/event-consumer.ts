@@ -5,16 +5,31 @@ import { Logger } from '@nestjs/common';
 import type { Database, Tx } from '../database.js';
 import { sql } from '../statement.js';
 
-const recordNew = sql('inbox.record', 'INSERT INTO inbox (subject, event_id) SELECT $1, unnest($2::uuid[]) ON CONFLICT DO NOTHING RETURNING event_id');
+const recordNew = sql(
+  'inbox.record',
+  'INSERT INTO inbox (subject, event_id) SELECT $1, unnest($2::uuid[]) ON CONFLICT DO NOTHING RETURNING event_id',
+);
 const park = sql(
   'parked.add',
   `INSERT INTO parked_events (subject, event_id, payload, request_id, error, attempts, retry_at)
    VALUES ($1, $2, $3, $4, $5, 1, now() + $6 * interval '1 millisecond') ON CONFLICT DO NOTHING`,
 );
-const findDue = sql('parked.due', 'SELECT event_id, payload, request_id, attempts FROM parked_events WHERE subject = $1 AND retry_at <= now() ORDER BY retry_at LIMIT 100');
-const unpark = sql('parked.remove', 'DELETE FROM parked_events WHERE subject = $1 AND event_id = $2 RETURNING event_id');
-const postpone = sql('parked.postpone', "UPDATE parked_events SET attempts = $3, error = $4, retry_at = now() + $5 * interval '1 millisecond' WHERE subject = $1 AND event_id = $2 AND attempts = $3 - 1");
-const bury = sql('dead-letters.add', 'INSERT INTO dead_letters (subject, event_id, payload, error) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING');
+const findDue = sql(
+  'parked.due',
+  'SELECT event_id, payload, request_id, attempts FROM parked_events WHERE subject = $1 AND retry_at <= now() ORDER BY retry_at LIMIT 100',
+);
+const unpark = sql(
+  'parked.remove',
+  'DELETE FROM parked_events WHERE subject = $1 AND event_id = $2 RETURNING event_id',
+);
+const postpone = sql(
+  'parked.postpone',
+  "UPDATE parked_events SET attempts = $3, error = $4, retry_at = now() + $5 * interval '1 millisecond' WHERE subject = $1 AND event_id = $2 AND attempts = $3 - 1",
+);
+const bury = sql(
+  'dead-letters.add',
+  'INSERT INTO dead_letters (subject, event_id, payload, error) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING',
+);
 
 const ATTEMPTS = 5;
 
@@ -56,7 +71,12 @@ export class EventConsumer {
   /** Tries again what is due; meant to be repeated. */
   async retryParked(): Promise<void> {
     for (const row of await this.database.query<ParkedRow>(findDue, [this.contract.subject])) {
-      const event = { id: row.event_id, subject: this.contract.subject, payload: row.payload, requestId: row.request_id };
+      const event = {
+        id: row.event_id,
+        subject: this.contract.subject,
+        payload: row.payload,
+        requestId: row.request_id,
+      };
       try {
         await this.database.transaction(async (tx) => {
           const [mine] = await tx.query(unpark, [event.subject, event.id]);
@@ -80,7 +100,11 @@ export class EventConsumer {
     const fresh = new Set(recorded.map((row) => row.event_id));
     const received = events
       .filter((event) => fresh.delete(event.id))
-      .map((event) => ({ id: event.id, requestId: event.requestId, payload: this.contract.payload.parse(event.payload) }));
+      .map((event) => ({
+        id: event.id,
+        requestId: event.requestId,
+        payload: this.contract.payload.parse(event.payload),
+      }));
     if (received.length > 0) await this.handler(received, tx);
   }
 
@@ -90,13 +114,26 @@ export class EventConsumer {
     } catch (error) {
       if (error instanceof UnavailableError) throw error;
       this.logger.warn(`event ${event.id} (${event.subject}) failed and is tried again: ${String(error)}`);
-      await this.database.query(park, [event.subject, event.id, JSON.stringify(event.payload), event.requestId, String(error), this.retryDelayMs]);
+      await this.database.query(park, [
+        event.subject,
+        event.id,
+        JSON.stringify(event.payload),
+        event.requestId,
+        String(error),
+        this.retryDelayMs,
+      ]);
     }
   }
 
   private async failedAgain(event: EventRecord, attempts: number, error: unknown): Promise<void> {
     if (attempts < ATTEMPTS) {
-      await this.database.query(postpone, [event.subject, event.id, attempts, String(error), this.retryDelayMs * 4 ** (attempts - 1)]);
+      await this.database.query(postpone, [
+        event.subject,
+        event.id,
+        attempts,
+        String(error),
+        this.retryDelayMs * 4 ** (attempts - 1),
+      ]);
       return;
     }
     this.logger.error(`event ${event.id} (${event.subject}) is buried in dead_letters: ${String(error)}`);

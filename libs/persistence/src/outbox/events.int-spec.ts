@@ -16,7 +16,10 @@ import { OutboxRelay } from './outbox-relay.js';
 Logger.overrideLogger(false);
 
 const sold = defineEvent({ subject: 'evt.catalog.sold.v1', payload: z.object({ item: z.string() }) });
-const count = sql('test.count-item', 'INSERT INTO counters (name, value) SELECT unnest($1::text[]), 1 ON CONFLICT (name) DO UPDATE SET value = counters.value + 1');
+const count = sql(
+  'test.count-item',
+  'INSERT INTO counters (name, value) SELECT unnest($1::text[]), 1 ON CONFLICT (name) DO UPDATE SET value = counters.value + 1',
+);
 const append = sql('test.append', 'INSERT INTO journal (note) VALUES ($1)');
 
 const SEED = 20_261_121;
@@ -49,13 +52,27 @@ describe('events', () => {
     return relay;
   };
   const counters = async (): Promise<Record<string, number>> =>
-    Object.fromEntries((await fresh.inspect<{ name: string; value: number }>('SELECT name, value FROM shop.counters')).map(({ name, value }) => [name, value]));
-  const unpublished = async (): Promise<number> => (await fresh.inspect('SELECT 1 FROM shop.outbox WHERE published_at IS NULL')).length;
+    Object.fromEntries(
+      (await fresh.inspect<{ name: string; value: number }>('SELECT name, value FROM shop.counters')).map(
+        ({ name, value }) => [name, value],
+      ),
+    );
+  const unpublished = async (): Promise<number> =>
+    (await fresh.inspect('SELECT 1 FROM shop.outbox WHERE published_at IS NULL')).length;
   const itemsIn = async (table: 'parked_events' | 'dead_letters'): Promise<string[]> =>
-    (await fresh.inspect<{ payload: { item: string } }>(`SELECT payload FROM shop.${table}`)).map((row) => row.payload.item).sort();
-  const counting = async (events: ReceivedEvent<typeof sold>[], tx: Tx): Promise<void> => void (await tx.query(count, [events.map(({ payload }) => payload.item)]));
-  const consumerOf = (handler: (events: ReceivedEvent<typeof sold>[], tx: Tx) => Promise<void>): EventConsumer => new EventConsumer(fresh.database, sold, handler as never, 1);
-  const recordOf = (item: string): EventRecord => ({ id: newId(), subject: sold.subject, payload: { item }, requestId: `request-${item}` });
+    (await fresh.inspect<{ payload: { item: string } }>(`SELECT payload FROM shop.${table}`))
+      .map((row) => row.payload.item)
+      .sort();
+  const counting = async (events: ReceivedEvent<typeof sold>[], tx: Tx): Promise<void> =>
+    void (await tx.query(count, [events.map(({ payload }) => payload.item)]));
+  const consumerOf = (handler: (events: ReceivedEvent<typeof sold>[], tx: Tx) => Promise<void>): EventConsumer =>
+    new EventConsumer(fresh.database, sold, handler as never, 1);
+  const recordOf = (item: string): EventRecord => ({
+    id: newId(),
+    subject: sold.subject,
+    payload: { item },
+    requestId: `request-${item}`,
+  });
 
   describe('leave', () => {
     it('with the change they tell of, at once, and not at all when it is undone', async () => {
@@ -63,7 +80,13 @@ describe('events', () => {
       startRelay(async (events) => void published.push(...events), outbox);
       await expect(sell('undone', () => Promise.reject(new Error('undone')))).rejects.toThrow('undone');
       await sell('kept');
-      await eventually(() => expect(published).toMatchObject([{ subject: sold.subject, payload: { item: 'kept' }, requestId: 'request-kept' }]), { withinMs: 500 });
+      await eventually(
+        () =>
+          expect(published).toMatchObject([
+            { subject: sold.subject, payload: { item: 'kept' }, requestId: 'request-kept' },
+          ]),
+        { withinMs: 500 },
+      );
       await eventually(async () => expect(await unpublished()).toBe(0));
     });
 
@@ -81,7 +104,10 @@ describe('events', () => {
       startRelay(async (events) => {
         deliveries += 1;
         await consumer.deliver(events);
-        if (deliveries === 1) await fresh.inspect("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop' AND state = 'idle in transaction'");
+        if (deliveries === 1)
+          await fresh.inspect(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'market shop' AND state = 'idle in transaction'",
+          );
       });
       await eventually(async () => expect(await unpublished()).toBe(0));
       expect(deliveries).toBe(2);
@@ -104,7 +130,8 @@ describe('events', () => {
     it('once each, as a rule, although every replica relays', async () => {
       await Promise.all(Array.from({ length: 600 }, (_, n) => sell(`item-${n}`)));
       const published: string[] = [];
-      for (let replica = 0; replica < 3; replica += 1) startRelay(async (events) => void published.push(...events.map(({ id }) => id)));
+      for (let replica = 0; replica < 3; replica += 1)
+        startRelay(async (events) => void published.push(...events.map(({ id }) => id)));
       await eventually(async () => expect(await unpublished()).toBe(0));
       expect(published.length).toBe(600);
       expect(new Set(published).size).toBe(600);
@@ -115,14 +142,20 @@ describe('events', () => {
     it(`once in effect when delivered three times, shuffled, from many sides, with one in a hundred that no handler can take (seed ${SEED})`, async () => {
       const records = Array.from({ length: 1_000 }, (_, n) => recordOf(n % 100 === 50 ? `poison-${n}` : `item-${n}`));
       const good = records.filter(({ payload }) => !(payload as { item: string }).item.startsWith('poison'));
-      const poison = records.filter((record) => !good.includes(record)).map(({ payload }) => (payload as { item: string }).item);
+      const poison = records
+        .filter((record) => !good.includes(record))
+        .map(({ payload }) => (payload as { item: string }).item);
       const consumer = consumerOf(async (events, tx) => {
         if (events.some(({ payload }) => payload.item.startsWith('poison'))) throw new Error('indigestible');
         await counting(events, tx);
       });
-      const [shuffled] = fc.sample(fc.shuffledSubarray([...records, ...records, ...records], { minLength: 3_000 }), { numRuns: 1, seed: SEED });
+      const [shuffled] = fc.sample(fc.shuffledSubarray([...records, ...records, ...records], { minLength: 3_000 }), {
+        numRuns: 1,
+        seed: SEED,
+      });
       const batches = Array.from({ length: 60 }, (_, n) => shuffled!.slice(n * 50, (n + 1) * 50));
-      for (let n = 0; n < batches.length; n += 6) await Promise.all(batches.slice(n, n + 6).map((batch) => consumer.deliver(batch)));
+      for (let n = 0; n < batches.length; n += 6)
+        await Promise.all(batches.slice(n, n + 6).map((batch) => consumer.deliver(batch)));
 
       // Before anything is tried again: the poison held up nobody.
       const effects = await counters();
@@ -180,7 +213,10 @@ describe('events', () => {
     it('only in the shape their contract declares', async () => {
       const seen: unknown[] = [];
       const consumer = consumerOf(async (events) => void seen.push(...events.map(({ payload }) => payload)));
-      await consumer.deliver([{ ...recordOf('x'), payload: { item: 5 } }, { ...recordOf('fine'), payload: { item: 'fine', newer: 'field' } }]);
+      await consumer.deliver([
+        { ...recordOf('x'), payload: { item: 5 } },
+        { ...recordOf('fine'), payload: { item: 'fine', newer: 'field' } },
+      ]);
       expect(seen).toEqual([{ item: 'fine' }]);
       expect((await fresh.inspect('SELECT 1 FROM shop.parked_events')).length).toBe(1);
     });

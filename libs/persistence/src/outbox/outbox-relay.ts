@@ -4,7 +4,10 @@ import type { Database } from '../database.js';
 import { sql } from '../statement.js';
 import type { Outbox } from './outbox.js';
 
-const take = sql('outbox.take', 'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED');
+const take = sql(
+  'outbox.take',
+  'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED',
+);
 const markPublished = sql('outbox.mark-published', 'UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])');
 
 interface OutboxRow {

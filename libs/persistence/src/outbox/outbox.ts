@@ -20,7 +20,12 @@ export interface OutgoingEvent<C extends EventContract = EventContract> {
 export class Outbox {
   private wake: () => void = () => {};
 
-  async add<C extends EventContract>(tx: Tx, contract: C, payload: PayloadOf<C>, call: OutgoingEvent['call']): Promise<void> {
+  async add<C extends EventContract>(
+    tx: Tx,
+    contract: C,
+    payload: PayloadOf<C>,
+    call: OutgoingEvent['call'],
+  ): Promise<void> {
     await this.addAll(tx, [{ contract, payload, call }]);
   }
 

@@ -14,7 +14,10 @@ export interface FreshDatabase {
 }
 
 /** A new, empty, migrated database of its own on the server of TEST_DATABASE_URL, opened as its service opens it. */
-export async function freshDatabase(definition: DatabaseDefinition, options: Omit<DatabaseOptions, 'url'> = {}): Promise<FreshDatabase> {
+export async function freshDatabase(
+  definition: DatabaseDefinition,
+  options: Omit<DatabaseOptions, 'url'> = {},
+): Promise<FreshDatabase> {
   const name = `test_${definition.schema}_${randomBytes(6).toString('hex')}`;
   const url = await createDatabase(name);
   await migrate(definition, url);
@@ -40,6 +43,9 @@ export async function createDatabase(name = `test_${randomBytes(6).toString('hex
 
 function serverUrl(): string {
   const url = process.env.TEST_DATABASE_URL;
-  if (!url) throw new Error('TEST_DATABASE_URL is not set; integration specs run with jest -c .config/jest.int.mjs, which sets it');
+  if (!url)
+    throw new Error(
+      'TEST_DATABASE_URL is not set; integration specs run with jest -c .config/jest.int.mjs, which sets it',
+    );
   return url;
 }

@@ -22,11 +22,14 @@ try {
 }
 process.stdin.resume().once('end', () => {
   for (const marketplace of running) {
-    for (const name of marketplace.processes) process.stderr.write(prefixed(`${marketplace.mode}/${name}`, marketplace.logs(name)));
+    for (const name of marketplace.processes)
+      process.stderr.write(prefixed(`${marketplace.mode}/${name}`, marketplace.logs(name)));
   }
   void stop();
 });
-process.stdout.write(`${JSON.stringify(running.map(({ mode, baseUrl, databaseUrl }) => ({ mode, baseUrl, databaseUrl })))}\n`);
+process.stdout.write(
+  `${JSON.stringify(running.map(({ mode, baseUrl, databaseUrl }) => ({ mode, baseUrl, databaseUrl })))}\n`,
+);
 
 /** What the services logged as errors, for whoever reads why a test failed. */
 function prefixed(name: string, logs: string): string {

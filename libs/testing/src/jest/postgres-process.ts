@@ -4,7 +4,16 @@ import { temporaryDirectory } from '@market/test-servers';
 
 /** Runs a PostgreSQL whose data nobody will miss, says its URL in one line, and stops when standard input closes. */
 const dataDir = await temporaryDirectory('postgres');
-const postgres = await startPostgres({ dataDir, settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300', shared_buffers: '128MB' } });
+const postgres = await startPostgres({
+  dataDir,
+  settings: {
+    fsync: 'off',
+    synchronous_commit: 'off',
+    full_page_writes: 'off',
+    max_connections: '300',
+    shared_buffers: '128MB',
+  },
+});
 process.stdin.resume().once('end', () => {
   void postgres.stop().then(() => rm(dataDir, { recursive: true, force: true }));
 });

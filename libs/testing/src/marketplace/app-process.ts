@@ -29,7 +29,9 @@ export class AppProcess {
     });
     // Nothing of the caller's environment but what finding programs takes: what is set there must not decide a test.
     const { PATH, HOME, TMPDIR } = process.env;
-    this.current = startOwnProcess(process.execPath, [entry], { env: { PATH, HOME, TMPDIR, ...this.options.env, INTERNAL_PORT: String(this.options.internalPort) } });
+    this.current = startOwnProcess(process.execPath, [entry], {
+      env: { PATH, HOME, TMPDIR, ...this.options.env, INTERNAL_PORT: String(this.options.internalPort) },
+    });
     await this.untilReady(this.current);
   }
 
@@ -53,12 +55,15 @@ export class AppProcess {
   private async untilReady(running: OwnProcess): Promise<void> {
     const ready = async (): Promise<void> => {
       if (!running.isRunning()) return;
-      const response = await fetch(`http://127.0.0.1:${this.options.internalPort}/healthz/ready`, { signal: AbortSignal.timeout(5_000) });
+      const response = await fetch(`http://127.0.0.1:${this.options.internalPort}/healthz/ready`, {
+        signal: AbortSignal.timeout(5_000),
+      });
       if (!response.ok) throw new Error(`${this.options.app} is not ready: ${await response.text()}`);
     };
     await eventually(ready, { withinMs: READY_WITHIN_MS, everyMs: 50 }).catch((cause: unknown) => {
       throw new Error(`${this.options.app} was not ready in time and wrote:\n${running.output()}`, { cause });
     });
-    if (!running.isRunning()) throw new Error(`${this.options.app} ended before it was ready and wrote:\n${running.output()}`);
+    if (!running.isRunning())
+      throw new Error(`${this.options.app} ended before it was ready and wrote:\n${running.output()}`);
   }
 }

@@ -8,17 +8,25 @@ import { AppProcess } from './app-process.js';
 import type { MarketplaceOptions, ProcessName, RunningMarketplace } from './running-marketplace.js';
 
 /** A process a service, against servers of its own: PostgreSQL, Redis, and a NATS that holds each service to its topology. */
-export async function startDistributed(env: Record<string, string>, { replicas = {}, traceBus = false }: Pick<MarketplaceOptions, 'replicas' | 'traceBus'> = {}): Promise<RunningMarketplace> {
+export async function startDistributed(
+  env: Record<string, string>,
+  { replicas = {}, traceBus = false }: Pick<MarketplaceOptions, 'replicas' | 'traceBus'> = {},
+): Promise<RunningMarketplace> {
   const cleanup: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const step of cleanup.splice(0).reverse()) await step();
   };
   try {
-    const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<ServiceName, KeyPair>;
+    const users = Object.fromEntries(SERVICE_NAMES.map((service) => [service, createUser()])) as Record<
+      ServiceName,
+      KeyPair
+    >;
     const publicKeys = Object.fromEntries(SERVICE_NAMES.map((service) => [service, users[service].getPublicKey()]));
     const postgres = await PostgresServer.start();
     cleanup.push(() => postgres.remove());
-    const nats = await startNatsServer({ config: (place) => natsServerConfig(publicKeys, place) + (traceBus ? 'trace: true\n' : '') });
+    const nats = await startNatsServer({
+      config: (place) => natsServerConfig(publicKeys, place) + (traceBus ? 'trace: true\n' : ''),
+    });
     cleanup.push(() => nats.stop());
     const redis = await startRedisServer();
     cleanup.push(() => redis.stop());
@@ -38,7 +46,11 @@ export async function startDistributed(env: Record<string, string>, { replicas =
     for (const service of SERVICE_NAMES) {
       const NATS_NKEY_SEED = new TextDecoder().decode(users[service].getSeed());
       const count = service === 'api-gateway' ? 1 : (replicas[service] ?? 1);
-      for (let n = 1; n <= count; n += 1) services.set(n === 1 ? service : `${service}#${n}`, new AppProcess({ app: service, internalPort: await freePort(), env: { ...shared, NATS_NKEY_SEED } }));
+      for (let n = 1; n <= count; n += 1)
+        services.set(
+          n === 1 ? service : `${service}#${n}`,
+          new AppProcess({ app: service, internalPort: await freePort(), env: { ...shared, NATS_NKEY_SEED } }),
+        );
     }
     const servers = new Map<ProcessName, Pick<NatsServer, 'kill' | 'restart'>>([
       ['postgres', postgres],

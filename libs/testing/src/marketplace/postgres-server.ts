@@ -39,4 +39,5 @@ export class PostgresServer {
   }
 }
 
-const open = (dataDir: string, port?: number): Promise<EmbeddedPostgres> => startPostgres({ dataDir, port, settings: { max_connections: '200' } });
+const open = (dataDir: string, port?: number): Promise<EmbeddedPostgres> =>
+  startPostgres({ dataDir, port, settings: { max_connections: '200' } });

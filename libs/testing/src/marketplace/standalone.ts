@@ -7,7 +7,11 @@ import type { RunningMarketplace } from './running-marketplace.js';
 export async function startStandalone(env: Record<string, string>): Promise<RunningMarketplace> {
   const dataDir = await temporaryDirectory('standalone');
   const [port, internalPort] = [await freePort(), await freePort()];
-  const standalone = new AppProcess({ app: 'standalone', internalPort, env: { ...env, DATA_DIR: dataDir, PORT: String(port) } });
+  const standalone = new AppProcess({
+    app: 'standalone',
+    internalPort,
+    env: { ...env, DATA_DIR: dataDir, PORT: String(port) },
+  });
   let databaseUrl = '';
   const start = async (): Promise<void> => {
     await standalone.start();

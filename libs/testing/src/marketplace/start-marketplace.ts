@@ -7,7 +7,8 @@ import { startStandalone } from './standalone.js';
 const TEST_SETTINGS = {
   HOST: '127.0.0.1',
   LOG_LEVEL: 'warn',
-  RATE_LIMITS: 'reads=1000000/1,writes=1000000/1,calls=1000000/1,retries=1000000/1,calls-in-flight=1000000,catalog=1000000/1,challenges=1000000/1,registrations=1000000/1,refusals=1000000/1',
+  RATE_LIMITS:
+    'reads=1000000/1,writes=1000000/1,calls=1000000/1,retries=1000000/1,calls-in-flight=1000000,catalog=1000000/1,challenges=1000000/1,registrations=1000000/1,refusals=1000000/1',
   PAYMENTS_MODE: 'sandbox',
   ALLOW_PRIVATE_ENDPOINTS: 'true',
   REGISTRATION_POW_DIFFICULTY: '1',
@@ -19,7 +20,11 @@ const TEST_SETTINGS = {
  * Starts what `npm run build` built, on free ports and with data of its own, and waits until it takes requests.
  * @throws Error with the output of the process that did not start.
  */
-export async function startMarketplace({ mode, env = {}, ...options }: MarketplaceOptions): Promise<RunningMarketplace> {
+export async function startMarketplace({
+  mode,
+  env = {},
+  ...options
+}: MarketplaceOptions): Promise<RunningMarketplace> {
   const settings = { ...TEST_SETTINGS, ...env };
   const marketplace = await (mode === 'standalone' ? startStandalone(settings) : startDistributed(settings, options));
   // Ready is what a process says of itself; this is what a client sees.

@@ -95,7 +95,8 @@ describe('the states of a listing', () => {
   });
 
   it('are given back by a release as they were', () => {
-    for (const from of ['draft', 'active', 'suspended_by_owner'] as const) expect(walk(from, ['hold', 'release']).at(-1)).toBe(from);
+    for (const from of ['draft', 'active', 'suspended_by_owner'] as const)
+      expect(walk(from, ['hold', 'release']).at(-1)).toBe(from);
     expect(walk('active', ['hold', 'delete', 'release']).at(-1)).toBe('suspended_by_owner');
   });
 

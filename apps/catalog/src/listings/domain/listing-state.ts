@@ -4,7 +4,15 @@ export type Suspender = 'owner' | 'operator' | 'system';
 /** What a listing that an operator holds goes back to. */
 export type HeldAs = 'draft' | 'active' | 'withdrawn';
 
-export const LISTING_STATES = ['draft', 'active', 'suspended_by_owner', 'suspended_by_system', 'held_as_draft', 'held_as_active', 'held_as_withdrawn'] as const;
+export const LISTING_STATES = [
+  'draft',
+  'active',
+  'suspended_by_owner',
+  'suspended_by_system',
+  'held_as_draft',
+  'held_as_active',
+  'held_as_withdrawn',
+] as const;
 /** `held_as_…`: suspended by an operator. */
 export type ListingState = (typeof LISTING_STATES)[number];
 

@@ -11,9 +11,13 @@ export interface TextProblem {
 
 /** What is wrong with the texts that a listing is found and recognized by, beside their length, which the contract bounds. */
 export function textProblem(texts: { name?: string; description?: string }): TextProblem | null {
-  for (const [field, value] of Object.entries(texts)) if (value !== undefined && !VISIBLE.test(value)) return { field, problem: 'must hold something to be seen' };
+  for (const [field, value] of Object.entries(texts))
+    if (value !== undefined && !VISIBLE.test(value)) return { field, problem: 'must hold something to be seen' };
   if (texts.name === undefined) return null;
-  if (STEERING.test(texts.name)) return { field: 'name', problem: 'must be one line without control or direction characters' };
+  if (STEERING.test(texts.name))
+    return { field: 'name', problem: 'must be one line without control or direction characters' };
   const disguised = disguisedWord(texts.name);
-  return disguised === undefined ? null : { field: 'name', problem: `must not mix alphabets in one word: ${disguised}` };
+  return disguised === undefined
+    ? null
+    : { field: 'name', problem: `must not mix alphabets in one word: ${disguised}` };
 }

@@ -17,7 +17,10 @@ export function readAsLatin(word: string): string {
 
 /** The first word that mixes alphabets so that it reads as a Latin one: nobody writes so but to pass for another. */
 export function disguisedWord(text: string): string | undefined {
-  return text.normalize('NFKC').match(WORD)?.find((word) => LATIN_LETTER.test(word) && FOREIGN_LETTER.test(word) && readAsLatin(word) !== word);
+  return text
+    .normalize('NFKC')
+    .match(WORD)
+    ?.find((word) => LATIN_LETTER.test(word) && FOREIGN_LETTER.test(word) && readAsLatin(word) !== word);
 }
 
 export const replaceWords = (text: string, replace: (word: string) => string): string => text.replace(WORD, replace);

@@ -31,7 +31,10 @@ describe('a slug', () => {
   });
 
   it('is an address whatever the name, also with a suffix', () => {
-    const anyName = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 100 }), fc.string({ unit: 'binary', maxLength: 100 }));
+    const anyName = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 100 }),
+      fc.string({ unit: 'binary', maxLength: 100 }),
+    );
     fc.assert(
       fc.property(anyName, (name) => {
         const candidates = firstOf(name, 9);
@@ -47,9 +50,12 @@ describe('a slug', () => {
     for (const slug of candidates.slice(5)) expect(slug).toMatch(/^weather-[0-9a-f]{6}$/);
   });
 
-  it.each(['challenge', 'Categories', 'search', 'сһаllеngе', 'ｎｕｌｌ', newId(), newId().toUpperCase()])('is never plain %s', (name) => {
-    expect(firstOf(name, 1)).toEqual([`${slugOf(name)}-2`]);
-  });
+  it.each(['challenge', 'Categories', 'search', 'сһаllеngе', 'ｎｕｌｌ', newId(), newId().toUpperCase()])(
+    'is never plain %s',
+    (name) => {
+      expect(firstOf(name, 1)).toEqual([`${slugOf(name)}-2`]);
+    },
+  );
 
   it.each(['', '-', 'a-', '-a', 'a--b', 'A', 'a b', 'a/b', 'ä', 'a\n', '\0', 'a'.repeat(200)])('is not %j', (text) => {
     expect(isSlug(text)).toBe(false);

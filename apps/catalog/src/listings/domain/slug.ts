@@ -7,8 +7,29 @@ const NUMBERED = 5;
 
 /** Paths under /listings, now or likely soon, and what a client's mistake asks for. */
 const RESERVED = new Set([
-  'admin', 'all', 'api', 'cards', 'categories', 'challenge', 'challenges', 'draft', 'drafts', 'endpoint', 'export', 'feed', 'me', 'mine', 'new', 'newest', 'popular', 'search', 'suggest',
-  'false', 'null', 'true', 'undefined',
+  'admin',
+  'all',
+  'api',
+  'cards',
+  'categories',
+  'challenge',
+  'challenges',
+  'draft',
+  'drafts',
+  'endpoint',
+  'export',
+  'feed',
+  'me',
+  'mine',
+  'new',
+  'newest',
+  'popular',
+  'search',
+  'suggest',
+  'false',
+  'null',
+  'true',
+  'undefined',
 ]);
 
 /** Letters that Unicode does not decompose into an ASCII one. */

@@ -3,7 +3,12 @@ import { detailFields, listedFields, type getListing, type ListingView } from '@
 
 export type ListingDetail = OutputOf<typeof getListing>;
 
-const columnsOf = (fields: object): string => Object.keys(fields).map((name) => (name === 'pricing_amount' ? 'trim_scale(l.price_micros / 1000000.0) AS pricing_amount' : `l.${name}`)).join(', ');
+const columnsOf = (fields: object): string =>
+  Object.keys(fields)
+    .map((name) =>
+      name === 'pricing_amount' ? 'trim_scale(l.price_micros / 1000000.0) AS pricing_amount' : `l.${name}`,
+    )
+    .join(', ');
 
 /** A listing as it is shown. Its columns stand in the order, and under the names, of `listingView`. */
 export const VIEW_JSON = `(
@@ -42,7 +47,11 @@ export interface DetailRow {
 
 const twoDecimals = (mean: number): number => Math.round(mean * 100) / 100;
 
-export const toDetail = ({ details: { connection_instructions, ...details }, ...row }: DetailRow, publicUrl: string, viewerId: string | undefined): ListingDetail => ({
+export const toDetail = (
+  { details: { connection_instructions, ...details }, ...row }: DetailRow,
+  publicUrl: string,
+  viewerId: string | undefined,
+): ListingDetail => ({
   ...row.view,
   ...details,
   ...(row.view.provider_id === viewerId && { connection_instructions }),

@@ -7,7 +7,10 @@ import type { StateColumns } from '../domain/listing-state.js';
 import { isSlug, slugCandidates } from '../domain/slug.js';
 
 /** What a seller writes, as columns. */
-export interface ListingFields extends Omit<InputOf<typeof createListing>, 'pow_nonce' | 'challenge' | 'private_endpoint_url' | 'status' | 'pricing_amount'> {
+export interface ListingFields extends Omit<
+  InputOf<typeof createListing>,
+  'pow_nonce' | 'challenge' | 'private_endpoint_url' | 'status' | 'pricing_amount'
+> {
   price_micros: string;
 }
 
@@ -24,16 +27,36 @@ export interface Listing extends ListingFields, StateColumns {
   updated_at: Date;
 }
 
-const FACTS = ['id', 'version', 'provider_id', 'name', 'pricing_model', 'price_micros', 'status', 'suspended_by', 'held_as', 'published_at'] as const;
+const FACTS = [
+  'id',
+  'version',
+  'provider_id',
+  'name',
+  'pricing_model',
+  'price_micros',
+  'status',
+  'suspended_by',
+  'held_as',
+  'published_at',
+] as const;
 /** What decides about a change of a listing. */
 export type ListingFacts = Pick<Listing, (typeof FACTS)[number]>;
 
 const find = sql('listings.find', `SELECT ${FACTS.join()} FROM listings WHERE id = $1`);
 const lock = sql('listings.lock', `SELECT ${FACTS.join()} FROM listings WHERE id = $1 FOR UPDATE`);
-const idOfSlug = sql('listing-slugs.resolve', 'SELECT l.id FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1');
+const idOfSlug = sql(
+  'listing-slugs.resolve',
+  'SELECT l.id FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1',
+);
 const lockSeller = sql('listings.lock-seller', 'SELECT 1 FROM providers WHERE id = $1 FOR NO KEY UPDATE');
-const countOfSeller = sql('listings.count-of-seller', 'SELECT count(*)::int AS count FROM listings WHERE provider_id = $1');
-const claimSlug = sql('listing-slugs.claim', 'INSERT INTO listing_slugs (slug, listing_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING slug');
+const countOfSeller = sql(
+  'listings.count-of-seller',
+  'SELECT count(*)::int AS count FROM listings WHERE provider_id = $1',
+);
+const claimSlug = sql(
+  'listing-slugs.claim',
+  'INSERT INTO listing_slugs (slug, listing_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING slug',
+);
 const slugsOf = sql('listing-slugs.of-listing', 'SELECT slug FROM listing_slugs WHERE listing_id = $1 ORDER BY slug');
 const remove = sql('listings.remove', 'DELETE FROM listings WHERE id = $1');
 const freeSlugs = sql('listing-slugs.free', 'DELETE FROM listing_slugs WHERE listing_id = $1');
@@ -79,12 +102,20 @@ export class ListingsRepository {
 
   async insert(tx: Tx, listing: Listing): Promise<void> {
     const columns = Object.keys(listing).join();
-    await tx.query({ text: `INSERT INTO listings (${columns}) SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $1)` }, [JSON.stringify(listing)]);
+    await tx.query(
+      { text: `INSERT INTO listings (${columns}) SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $1)` },
+      [JSON.stringify(listing)],
+    );
   }
 
   async update(tx: Tx, id: string, changes: Partial<Listing>): Promise<void> {
     const columns = Object.keys(changes).join();
-    await tx.query({ text: `UPDATE listings SET (${columns}) = (SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $2)) WHERE id = $1` }, [id, JSON.stringify(changes)]);
+    await tx.query(
+      {
+        text: `UPDATE listings SET (${columns}) = (SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $2)) WHERE id = $1`,
+      },
+      [id, JSON.stringify(changes)],
+    );
   }
 
   /** The slugs of a listing that was never public are free again; those of another stay its own for ever. */

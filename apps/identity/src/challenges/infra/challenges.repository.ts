@@ -46,16 +46,35 @@ export interface Consumed {
   solveMs: number;
 }
 
-type OpenRow = Pick<ChallengeEntity, 'chainId' | 'agentId' | 'humanId' | 'powChallenge' | 'powDifficulty' | 'issuedAt' | 'expiresAt'>;
+type OpenRow = Pick<
+  ChallengeEntity,
+  'chainId' | 'agentId' | 'humanId' | 'powChallenge' | 'powDifficulty' | 'issuedAt' | 'expiresAt'
+>;
 
 @Injectable()
 export class ChallengesRepository {
   constructor(private readonly database: Database) {}
 
   /** Where the wallet has `limit` unused challenges already, the oldest goes: a stranger who asks for many keeps nobody out. */
-  async insertMakingRoom(limit: number, challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>, ttlSeconds: number): Promise<Pick<Challenge, 'issuedAt' | 'expiresAt'>> {
+  async insertMakingRoom(
+    limit: number,
+    challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>,
+    ttlSeconds: number,
+  ): Promise<Pick<Challenge, 'issuedAt' | 'expiresAt'>> {
     const { wallet, purpose, chainId, agentId, humanId, nonce, pow } = challenge;
-    const values = [nonce, purpose, wallet.chainType, wallet.address, chainId, agentId, humanId, pow.challenge, pow.difficulty, ttlSeconds, limit];
+    const values = [
+      nonce,
+      purpose,
+      wallet.chainType,
+      wallet.address,
+      chainId,
+      agentId,
+      humanId,
+      pow.challenge,
+      pow.difficulty,
+      ttlSeconds,
+      limit,
+    ];
     const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insertMakingRoom, values);
     return times!;
   }
@@ -91,6 +110,9 @@ export class ChallengesRepository {
   }
 }
 
-function toChallenge({ powChallenge, powDifficulty, ...rest }: OpenRow, known: Pick<Challenge, 'nonce' | 'wallet' | 'purpose'>): Challenge {
+function toChallenge(
+  { powChallenge, powDifficulty, ...rest }: OpenRow,
+  known: Pick<Challenge, 'nonce' | 'wallet' | 'purpose'>,
+): Challenge {
   return { ...rest, ...known, pow: { challenge: powChallenge, difficulty: powDifficulty } };
 }

@@ -7,7 +7,8 @@ import { QuoteTooDear, QuoteWithoutFee } from './relay-quote.js';
 /** After which a quote that went wrong for no reason of the caller's is worth another try. */
 const RETRY_SECONDS = 10;
 
-const NO_ROUTE = /^(NO_QUOTES|NO_(INTERNAL_)?SWAP_ROUTES_FOUND|INSUFFICIENT_LIQUIDITY|INSUFFICIENT_FUNDS|SWAP_IMPACT_TOO_HIGH|CHAIN_DISABLED|ROUTE_TEMPORARILY_RESTRICTED|UNSUPPORTED_.+|INVALID_.+|USER_RECIPIENT_MISMATCH|EXTRA_TXS_NOT_SUPPORTED)$/;
+const NO_ROUTE =
+  /^(NO_QUOTES|NO_(INTERNAL_)?SWAP_ROUTES_FOUND|INSUFFICIENT_LIQUIDITY|INSUFFICIENT_FUNDS|SWAP_IMPACT_TOO_HIGH|CHAIN_DISABLED|ROUTE_TEMPORARILY_RESTRICTED|UNSUPPORTED_.+|INVALID_.+|USER_RECIPIENT_MISMATCH|EXTRA_TXS_NOT_SUPPORTED)$/;
 
 /** What a buyer is told when a quote brings no offer. Codes are those of docs.relay.link, "Quote Errors"; one that is new says nothing about the request. */
 export function quoteRefusal(error: unknown, provider: string): Refusal {
@@ -18,5 +19,8 @@ export function quoteRefusal(error: unknown, provider: string): Refusal {
     if (NO_ROUTE.test(error.errorCode)) return refuse(createOffer, 'payment_route_unavailable', {});
     if (error.errorCode.startsWith('SANCTIONED_')) return refuse(createOffer, 'payment_provider_refused', { provider });
   }
-  return refuse(createOffer, 'payment_provider_unavailable', { provider, retry_after_seconds: error instanceof RelaySilent ? error.retryAfterSeconds : RETRY_SECONDS });
+  return refuse(createOffer, 'payment_provider_unavailable', {
+    provider,
+    retry_after_seconds: error instanceof RelaySilent ? error.retryAfterSeconds : RETRY_SECONDS,
+  });
 }

@@ -49,7 +49,11 @@ export class RelayApi {
 
   /** `POST /quote/v2`. @throws RelayRefused, RelaySilent. */
   quote(body: object): Promise<unknown> {
-    return this.ask('/quote/v2', { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }, this.quotes);
+    return this.ask(
+      '/quote/v2',
+      { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+      this.quotes,
+    );
   }
 
   /** `GET /intents/status/v3`. @throws RelayRefused, RelaySilent. */
@@ -57,12 +61,21 @@ export class RelayApi {
     return this.ask(`/intents/status/v3?requestId=${requestId}`, {}, this.statuses);
   }
 
-  private async ask(path: string, init: { method?: string; body?: string; headers?: Record<string, string> }, budget: RequestBudget): Promise<unknown> {
+  private async ask(
+    path: string,
+    init: { method?: string; body?: string; headers?: Record<string, string> },
+    budget: RequestBudget,
+  ): Promise<unknown> {
     const waitSeconds = budget.take();
     if (waitSeconds > 0) throw new RelaySilent('Relay is asked as often as it lets itself be asked', waitSeconds);
     const { url, apiKey, timeoutMs } = this.settings;
     const headers = { accept: 'application/json', 'x-api-key': apiKey, ...init.headers };
-    const response = await fetch(`${url.replace(/\/$/, '')}${path}`, { ...init, headers, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) }).catch(() => undefined);
+    const response = await fetch(`${url.replace(/\/$/, '')}${path}`, {
+      ...init,
+      headers,
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    }).catch(() => undefined);
     if (!response || response.status === 429 || response.status >= 500) {
       const seconds = response?.status === 429 ? restOf(response.headers.get('retry-after')) : REST_SECONDS;
       await response?.body?.cancel();
@@ -79,7 +92,9 @@ export class RelayApi {
 
 /** `Retry-After` in seconds or as a date. */
 function restOf(header: string | null): number {
-  const seconds = /^\d{1,15}$/.test(header ?? '') ? Number(header) : Math.ceil((Date.parse(header ?? '') - Date.now()) / 1000);
+  const seconds = /^\d{1,15}$/.test(header ?? '')
+    ? Number(header)
+    : Math.ceil((Date.parse(header ?? '') - Date.now()) / 1000);
   return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), MOST_REST_SECONDS) : LIMITED_SECONDS;
 }
 

@@ -33,12 +33,36 @@ const terms = (changes: Partial<QuoteTerms> = {}): QuoteTerms => ({
 /** As Relay documents it, and as the types of its SDK have it; only what a test changes is different. */
 function answer(change: (document: Documented) => void = () => {}): unknown {
   const document: Documented = {
-    steps: [{ id: 'deposit', action: 'Confirm', description: 'Deposit', kind: 'transaction', requestId: REQUEST_ID, depositAddress: DEPOSIT, items: [] }],
+    steps: [
+      {
+        id: 'deposit',
+        action: 'Confirm',
+        description: 'Deposit',
+        kind: 'transaction',
+        requestId: REQUEST_ID,
+        depositAddress: DEPOSIT,
+        items: [],
+      },
+    ],
     fees: { app: { amount: '5000000000000' } },
     details: {
       recipient: PAYOUT.toLowerCase(),
-      currencyIn: { currency: { chainId: 42161, address: '0x0000000000000000000000000000000000000000', symbol: 'ETH', decimals: 18 }, amount: '95000000000000', amountFormatted: '0.000095', amountUsd: '0.285000' },
-      currencyOut: { currency: { chainId: 8453, address: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', symbol: 'USDC', decimals: 6 }, amount: '237500', minimumAmount: '237500' },
+      currencyIn: {
+        currency: {
+          chainId: 42161,
+          address: '0x0000000000000000000000000000000000000000',
+          symbol: 'ETH',
+          decimals: 18,
+        },
+        amount: '95000000000000',
+        amountFormatted: '0.000095',
+        amountUsd: '0.285000',
+      },
+      currencyOut: {
+        currency: { chainId: 8453, address: '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913', symbol: 'USDC', decimals: 6 },
+        amount: '237500',
+        minimumAmount: '237500',
+      },
     },
   } satisfies QuoteV2['responses']['200']['content']['application/json'];
   change(document);
@@ -52,7 +76,15 @@ interface Money {
   amountUsd?: string;
 }
 interface Documented {
-  steps: { id: string; action: string; description: string; kind: string; requestId: string; depositAddress: string; items: never[] }[];
+  steps: {
+    id: string;
+    action: string;
+    description: string;
+    kind: string;
+    requestId: string;
+    depositAddress: string;
+    items: never[];
+  }[];
   fees?: { app?: { amount: string } };
   details: { recipient: string; currencyIn: Money; currencyOut: Money };
 }
@@ -80,10 +112,24 @@ describe('a quote of Relay', () => {
   });
 
   it('is the offer it names where everything is as it was asked for', () => {
-    const offer = { relayRequestId: REQUEST_ID.toLowerCase(), depositAddress: DEPOSIT, amountBaseUnits: 95_000_000_000_000n };
+    const offer = {
+      relayRequestId: REQUEST_ID.toLowerCase(),
+      depositAddress: DEPOSIT,
+      amountBaseUnits: 95_000_000_000_000n,
+    };
     expect(readQuote(answer(), terms())).toEqual(offer);
-    expect(readQuote(answer((document) => delete document.fees), terms())).toEqual(offer);
-    expect(readQuote(answer((document) => delete document.details.currencyOut.minimumAmount), terms())).toEqual(offer);
+    expect(
+      readQuote(
+        answer((document) => delete document.fees),
+        terms(),
+      ),
+    ).toEqual(offer);
+    expect(
+      readQuote(
+        answer((document) => delete document.details.currencyOut.minimumAmount),
+        terms(),
+      ),
+    ).toEqual(offer);
   });
 
   it.each<[string, (document: Documented) => void]>([
@@ -108,10 +154,17 @@ describe('a quote of Relay', () => {
     ['another seller', ({ details }) => (details.recipient = PAYER)],
   ])('is none with %s', (_name, change) => expect(() => readQuote(answer(change), terms())).toThrow());
 
-  it.each([null, undefined, '', 'text', 7, [], {}, { steps: [] }, { steps: [{}], details: {} }])('is none where it is not as documented: %j', (document) => expect(() => readQuote(document, terms())).toThrow('not as documented'));
+  it.each([null, undefined, '', 'text', 7, [], {}, { steps: [] }, { steps: [{}], details: {} }])(
+    'is none where it is not as documented: %j',
+    (document) => expect(() => readQuote(document, terms())).toThrow('not as documented'),
+  );
 
   it('is too dear beyond a tenth and the cost that is allowed, and not up to there', () => {
-    const inEth = (amountUsd: string) => () => readQuote(answer(({ details }) => (details.currencyIn.amountUsd = amountUsd)), terms());
+    const inEth = (amountUsd: string) => () =>
+      readQuote(
+        answer(({ details }) => (details.currencyIn.amountUsd = amountUsd)),
+        terms(),
+      );
     expect(inEth('0.375000999')().amountBaseUnits).toBe(95_000_000_000_000n);
     expect(inEth('0.375001')).toThrow(QuoteTooDear);
   });
@@ -120,7 +173,14 @@ describe('a quote of Relay', () => {
     const usdc = terms({ from: place('eip155:42161', 'USDC') });
     const paid = (amount: string) => () =>
       readQuote(
-        answer(({ details }) => (details.currencyIn = { currency: { chainId: 42161, address: usdc.from.address.toLowerCase(), symbol: 'USDC', decimals: 6 }, amount, amountUsd: '0.26' })),
+        answer(
+          ({ details }) =>
+            (details.currencyIn = {
+              currency: { chainId: 42161, address: usdc.from.address.toLowerCase(), symbol: 'USDC', decimals: 6 },
+              amount,
+              amountUsd: '0.26',
+            }),
+        ),
         usdc,
       );
     expect(paid('375000')().amountBaseUnits).toBe(375_000n);
@@ -131,7 +191,9 @@ describe('a quote of Relay', () => {
   it('is none where it takes no fee for the marketplace that has one', () => {
     const free = answer((document) => (document.fees = { app: { amount: '0' } }));
     expect(() => readQuote(free, terms())).toThrow(QuoteWithoutFee);
-    expect(readQuote(free, terms({ draft: { ...terms().draft, feeBps: 0 } })).relayRequestId).toBe(REQUEST_ID.toLowerCase());
+    expect(readQuote(free, terms({ draft: { ...terms().draft, feeBps: 0 } })).relayRequestId).toBe(
+      REQUEST_ID.toLowerCase(),
+    );
   });
 
   it('counts Solana addresses as they are spelled', () => {
@@ -139,7 +201,11 @@ describe('a quote of Relay', () => {
     const paid = (address: string, depositAddress: string) =>
       answer(({ steps, details }) => {
         steps[0]!.depositAddress = depositAddress;
-        details.currencyIn = { currency: { chainId: 792_703_809, address, symbol: 'SOL', decimals: 9 }, amount: '1800000', amountUsd: '0.27' };
+        details.currencyIn = {
+          currency: { chainId: 792_703_809, address, symbol: 'SOL', decimals: 9 },
+          amount: '1800000',
+          amountUsd: '0.27',
+        };
       });
     const deposit = '6bY6zJpFzWjGhSkTnBZsVcXn1ZkHzT1XNSZQ6hQ4Qm8a';
     expect(readQuote(paid('11111111111111111111111111111111', deposit), solana).depositAddress).toBe(deposit);

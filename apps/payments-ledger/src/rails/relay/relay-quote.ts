@@ -39,10 +39,21 @@ export class QuoteWithoutFee extends Error {
 }
 
 const baseUnits = z.string().regex(/^\d{1,38}$/);
-const amountAnswer = z.object({ currency: z.object({ chainId: z.number(), address: z.string(), decimals: z.number() }), amount: baseUnits, minimumAmount: baseUnits.optional(), amountUsd: z.string().optional() });
+const amountAnswer = z.object({
+  currency: z.object({ chainId: z.number(), address: z.string(), decimals: z.number() }),
+  amount: baseUnits,
+  minimumAmount: baseUnits.optional(),
+  amountUsd: z.string().optional(),
+});
 /** What is read of an answer; the rest may be anything. */
 const quoteAnswer = z.object({
-  steps: z.tuple([z.object({ id: z.literal('deposit'), requestId: z.string().regex(/^0x[0-9a-fA-F]{64}$/), depositAddress: z.string() })]),
+  steps: z.tuple([
+    z.object({
+      id: z.literal('deposit'),
+      requestId: z.string().regex(/^0x[0-9a-fA-F]{64}$/),
+      depositAddress: z.string(),
+    }),
+  ]),
   details: z.object({ recipient: z.string(), currencyIn: amountAnswer, currencyOut: amountAnswer }),
   fees: z.object({ app: z.object({ amount: baseUnits }).optional() }).optional(),
 });
@@ -75,26 +86,39 @@ export const quoteRequest = ({ draft, from, to, payer, payout, feeRecipient, ref
 export function readQuote(answer: unknown, terms: QuoteTerms): QuotedOffer {
   const { draft, from, to, payout, feeRecipient } = terms;
   const parsed = quoteAnswer.safeParse(answer);
-  if (!parsed.success) throw new Error(`not as documented at ${parsed.error.issues.map(({ path }) => path.join('.') || 'its root').join(', ')}`);
-  const { steps: [step], details: { recipient, currencyIn, currencyOut }, fees } = parsed.data;
+  if (!parsed.success)
+    throw new Error(
+      `not as documented at ${parsed.error.issues.map(({ path }) => path.join('.') || 'its root').join(', ')}`,
+    );
+  const {
+    steps: [step],
+    details: { recipient, currencyIn, currencyOut },
+    fees,
+  } = parsed.data;
   if (!isAddressOf(from, step.depositAddress)) throw new Error('the deposit address is none of its chain');
   if (!isAt(from, currencyIn.currency)) throw new Error('another currency is to be paid');
   if (!isAt(to, currencyOut.currency)) throw new Error('another currency arrives');
   if (!isSame(to, recipient, payout)) throw new Error('another wallet is paid');
   const output = outputOf(draft, to);
-  if (BigInt(currencyOut.amount) !== output || BigInt(currencyOut.minimumAmount ?? output) !== output) throw new Error('another amount arrives');
+  if (BigInt(currencyOut.amount) !== output || BigInt(currencyOut.minimumAmount ?? output) !== output)
+    throw new Error('another amount arrives');
   const amountBaseUnits = BigInt(currencyIn.amount);
   const worth = worthMicros(from, currencyIn);
-  if (amountBaseUnits === 0n || worth === null || worth * 2n < draft.priceMicros) throw new Error('the amount to be paid is worth less than half of the price');
-  if (worth > (draft.priceMicros * 11n) / 10n + terms.mostCostMicros) throw new QuoteTooDear('it costs more than it may');
-  if (takesFee(draft, feeRecipient) && fees?.app && BigInt(fees.app.amount) === 0n) throw new QuoteWithoutFee('it takes no fee for us');
+  if (amountBaseUnits === 0n || worth === null || worth * 2n < draft.priceMicros)
+    throw new Error('the amount to be paid is worth less than half of the price');
+  if (worth > (draft.priceMicros * 11n) / 10n + terms.mostCostMicros)
+    throw new QuoteTooDear('it costs more than it may');
+  if (takesFee(draft, feeRecipient) && fees?.app && BigInt(fees.app.amount) === 0n)
+    throw new QuoteWithoutFee('it takes no fee for us');
   return { relayRequestId: step.requestId.toLowerCase(), depositAddress: step.depositAddress, amountBaseUnits };
 }
 
 /** USDC is a dollar: a price in micros is one in base units of six decimals. */
-const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayPlace): bigint => netMicros * 10n ** BigInt(to.decimals - 6);
+const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayPlace): bigint =>
+  netMicros * 10n ** BigInt(to.decimals - 6);
 
-const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean => feeBps > 0 && feeRecipient !== undefined;
+const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean =>
+  feeBps > 0 && feeRecipient !== undefined;
 
 /** What an amount is worth in micros, rounded down: USDC is a dollar, and of other currencies Relay says it. Null where it does not. */
 function worthMicros({ currency }: RelayPlace, { amount, amountUsd }: z.output<typeof amountAnswer>): Micros | null {
@@ -102,10 +126,14 @@ function worthMicros({ currency }: RelayPlace, { amount, amountUsd }: z.output<t
   return units === null ? null : units / 10n ** 12n;
 }
 
-const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean => (chainType === 'evm' ? isEvmAddress(text, { strict: false }) : bs58.decodeUnsafe(text)?.length === 32);
+const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean =>
+  chainType === 'evm' ? isEvmAddress(text, { strict: false }) : bs58.decodeUnsafe(text)?.length === 32;
 
 /** EVM addresses are the same in any spelling. */
-const isSame = ({ chainType }: RelayPlace, a: string, b: string): boolean => (chainType === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b);
+const isSame = ({ chainType }: RelayPlace, a: string, b: string): boolean =>
+  chainType === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b;
 
 const isAt = (place: RelayPlace, currency: { chainId: number; address: string; decimals: number }): boolean =>
-  currency.chainId === place.chainId && currency.decimals === place.decimals && isSame(place, currency.address, place.address);
+  currency.chainId === place.chainId &&
+  currency.decimals === place.decimals &&
+  isSame(place, currency.address, place.address);

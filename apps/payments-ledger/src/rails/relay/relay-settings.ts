@@ -40,7 +40,9 @@ export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[
     const { place, least } = read(entry.trim());
     const minimumMicros = least === undefined ? place && LEAST_PRICE[place.chainType] : parseDecimal(least, 6);
     if (place && minimumMicros) return [{ ...place, minimumMicros }];
-    context.addIssue('it is a list of chain:currency with CAIP-2 ids, each with a least price in US dollars if need be, as in eip155:8453:ETH=0.25');
+    context.addIssue(
+      'it is a list of chain:currency with CAIP-2 ids, each with a least price in US dollars if need be, as in eip155:8453:ETH=0.25',
+    );
     return [];
   });
 

@@ -4,14 +4,20 @@ import { isSignedByRelay } from './relay-signature.js';
 const KEY = 'an api key';
 const NOW = 1_790_000_000_000;
 const BODY = '{"event":"request.status.updated","data":{"requestId":"0x1"}}';
-const signed = (timestamp: string, body = BODY, key = KEY) => ({ timestamp, body, signature: createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex') });
+const signed = (timestamp: string, body = BODY, key = KEY) => ({
+  timestamp,
+  body,
+  signature: createHmac('sha256', key).update(`${timestamp}.${body}`).digest('hex'),
+});
 
 describe('the signature of a webhook', () => {
   const [seconds, milliseconds] = ['1790000000', '1790000000000'];
   it('is good over exactly this body and time, in seconds or milliseconds, in either case', () => {
     expect(isSignedByRelay(signed(seconds), KEY, NOW)).toBe(true);
     expect(isSignedByRelay(signed(milliseconds), KEY, NOW)).toBe(true);
-    expect(isSignedByRelay({ ...signed(seconds), signature: signed(seconds).signature.toUpperCase() }, KEY, NOW)).toBe(true);
+    expect(isSignedByRelay({ ...signed(seconds), signature: signed(seconds).signature.toUpperCase() }, KEY, NOW)).toBe(
+      true,
+    );
   });
 
   it('is good for five minutes either way and no longer', () => {

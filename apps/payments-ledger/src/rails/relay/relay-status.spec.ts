@@ -3,7 +3,10 @@ import { judge, type PaymentState } from '../../payments/payment-state.js';
 import { fateOf, observationOf, readStatus, RELAY_STATUSES } from './relay-status.js';
 
 /** Each status that Relay's SDK knows: one more there does not compile here. */
-const STATUSES_OF_SDK: Record<NonNullable<paths['/intents/status/v3']['get']['responses']['200']['content']['application/json']['status']>, true> = {
+const STATUSES_OF_SDK: Record<
+  NonNullable<paths['/intents/status/v3']['get']['responses']['200']['content']['application/json']['status']>,
+  true
+> = {
   waiting: true,
   depositing: true,
   pending: true,
@@ -15,7 +18,8 @@ const STATUSES_OF_SDK: Record<NonNullable<paths['/intents/status/v3']['get']['re
 const AMOUNT = 95_000n;
 const hashes = { inTxHashes: ['0xdeposit'], txHashes: ['0xfill'] };
 const read = (answer: object) => readStatus(answer, 8453);
-const after = (state: PaymentState, status: string, expired = false): PaymentState => judge({ state, amountBaseUnits: AMOUNT, expired }, observationOf(read({ status, ...hashes }), AMOUNT, false)).state;
+const after = (state: PaymentState, status: string, expired = false): PaymentState =>
+  judge({ state, amountBaseUnits: AMOUNT, expired }, observationOf(read({ status, ...hashes }), AMOUNT, false)).state;
 
 describe('what Relay says of a payment', () => {
   it.each([
@@ -27,36 +31,93 @@ describe('what Relay says of a payment', () => {
     ['success', { receivedBaseUnits: AMOUNT, arriving: false, transactionHash: '0xfill', isClosed: true }],
     ['refund', { receivedBaseUnits: 0n, arriving: false, failed: true, isClosed: true }],
     ['failure', { receivedBaseUnits: 0n, arriving: false, failed: true, isClosed: false }],
-  ])('is seen as it is: %s', (status, expected) => expect(observationOf(read({ status, ...hashes }), AMOUNT, false)).toMatchObject(expected));
+  ])('is seen as it is: %s', (status, expected) =>
+    expect(observationOf(read({ status, ...hashes }), AMOUNT, false)).toMatchObject(expected),
+  );
 
-  it('has every status that its SDK knows', () => expect([...RELAY_STATUSES].sort()).toEqual([...Object.keys(STATUSES_OF_SDK), 'delayed'].sort()));
+  it('has every status that its SDK knows', () =>
+    expect([...RELAY_STATUSES].sort()).toEqual([...Object.keys(STATUSES_OF_SDK), 'delayed'].sort()));
 
-  it.each(['waiting', 'failure'])('closes an offer that is over at its end, as long as Relay may go on from there: %s', (status) => {
-    for (const isOver of [false, true]) expect(observationOf(read({ status }), AMOUNT, isOver).isClosed).toBe(isOver);
-  });
+  it.each(['waiting', 'failure'])(
+    'closes an offer that is over at its end, as long as Relay may go on from there: %s',
+    (status) => {
+      for (const isOver of [false, true]) expect(observationOf(read({ status }), AMOUNT, isOver).isClosed).toBe(isOver);
+    },
+  );
 
   it('moves an offer to paid or failed, holds it open while money is on its way, and never back', () => {
-    expect(RELAY_STATUSES.map((status) => after('pending', status))).toEqual(['pending', 'pending', 'pending', 'pending', 'pending', 'verified', 'failed', 'failed']);
-    expect(RELAY_STATUSES.map((status) => after('pending', status, true))).toEqual(['expired', 'pending', 'pending', 'pending', 'pending', 'verified', 'failed', 'failed']);
-    for (const state of ['verified', 'in_flight', 'completed', 'refund_due'] as const) expect(new Set(RELAY_STATUSES.map((status) => after(state, status, true)))).toEqual(new Set([state]));
-    for (const state of ['failed', 'expired'] as const) expect(RELAY_STATUSES.map((status) => after(state, status))).toEqual([state, state, state, state, state, 'refund_due', state, state]);
+    expect(RELAY_STATUSES.map((status) => after('pending', status))).toEqual([
+      'pending',
+      'pending',
+      'pending',
+      'pending',
+      'pending',
+      'verified',
+      'failed',
+      'failed',
+    ]);
+    expect(RELAY_STATUSES.map((status) => after('pending', status, true))).toEqual([
+      'expired',
+      'pending',
+      'pending',
+      'pending',
+      'pending',
+      'verified',
+      'failed',
+      'failed',
+    ]);
+    for (const state of ['verified', 'in_flight', 'completed', 'refund_due'] as const)
+      expect(new Set(RELAY_STATUSES.map((status) => after(state, status, true)))).toEqual(new Set([state]));
+    for (const state of ['failed', 'expired'] as const)
+      expect(RELAY_STATUSES.map((status) => after(state, status))).toEqual([
+        state,
+        state,
+        state,
+        state,
+        state,
+        'refund_due',
+        state,
+        state,
+      ]);
   });
 
-  it.each([null, 'success', {}, { status: 'unknown' }, { status: 'SUCCESS' }, { status: 'success' }, { status: 'success', txHashes: [], inTxHashes: [] }, { status: 'success', txHashes: ['0x\n'] }, { status: 'pending', originChainId: 10 }, { errorCode: 'UNKNOWN_ERROR' }])('is not known where it is not as documented: %j', (answer) =>
+  it.each([
+    null,
+    'success',
+    {},
+    { status: 'unknown' },
+    { status: 'SUCCESS' },
+    { status: 'success' },
+    { status: 'success', txHashes: [], inTxHashes: [] },
+    { status: 'success', txHashes: ['0x\n'] },
+    { status: 'pending', originChainId: 10 },
+    { errorCode: 'UNKNOWN_ERROR' },
+  ])('is not known where it is not as documented: %j', (answer) =>
     expect(() => read(answer as object)).toThrow('Relay'),
   );
 
-  it('takes the transaction of the deposit where it names none of the fill', () => expect(observationOf(read({ status: 'success', inTxHashes: ['abc'], txHashes: [] }), AMOUNT, false).transactionHash).toBe('abc'));
+  it('takes the transaction of the deposit where it names none of the fill', () =>
+    expect(
+      observationOf(read({ status: 'success', inTxHashes: ['abc'], txHashes: [] }), AMOUNT, false).transactionHash,
+    ).toBe('abc'));
 
   it('explains to the operator what became of money, except where Relay keeps it', () => {
     const fate = (status: string, more: object = {}) => fateOf(read({ status, ...hashes, ...more }));
     expect(fate('waiting')).toBeNull();
-    expect(fate('refund', { failReason: 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL' })).toEqual({ explained: true, why: "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)" });
-    expect(fate('failure', { refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' })).toEqual({ explained: false, why: 'Relay took 0xdeposit and neither delivered it nor sent it back (AMOUNT_TOO_LOW_TO_REFUND)' });
+    expect(fate('refund', { failReason: 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL' })).toEqual({
+      explained: true,
+      why: "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)",
+    });
+    expect(fate('failure', { refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' })).toEqual({
+      explained: false,
+      why: 'Relay took 0xdeposit and neither delivered it nor sent it back (AMOUNT_TOO_LOW_TO_REFUND)',
+    });
     expect(fate('failure', { inTxHashes: [] })).toMatchObject({ explained: true });
     expect(fate('success')).toMatchObject({ explained: true });
     expect(fate('failure', { failReason: 'SLIPPAGE', refundFailReason: 'N/A' })!.why).toMatch(/ \(SLIPPAGE\)$/);
     expect(fate('refund', { failReason: 'N/A' })!.why).toBe("Relay sent the money back to the buyer's wallet");
-    expect(fate('refund', { failReason: 'line\nbreak\tand more' })!.why).toBe("Relay sent the money back to the buyer's wallet");
+    expect(fate('refund', { failReason: 'line\nbreak\tand more' })!.why).toBe(
+      "Relay sent the money back to the buyer's wallet",
+    );
   });
 });

@@ -6,7 +6,14 @@ import { refuse, type Call, type MessageBus } from '@market/messaging';
 import { Logger } from '@nestjs/common';
 import type { Observation } from '../../payments/payment-state.js';
 import { minimumNotMet } from '../minimum-not-met.js';
-import { USDC_TERMS, type DraftOffer, type Opening, type PaymentRail, type Route, type WatchedOffer } from '../payment-rail.js';
+import {
+  USDC_TERMS,
+  type DraftOffer,
+  type Opening,
+  type PaymentRail,
+  type Route,
+  type WatchedOffer,
+} from '../payment-rail.js';
 import { quoteRefusal } from './quote-refusal.js';
 import { RelayApi, type RelayApiSettings } from './relay-api.js';
 import { quoteRequest, readQuote, type QuotedOffer, type QuoteTerms } from './relay-quote.js';
@@ -51,7 +58,14 @@ export class RelayRail implements PaymentRail {
   }
 
   routes(): Route[] {
-    return this.settings.routes.map(({ network, currency, decimals, minimumMicros }) => ({ network, currency, decimals, scheme: 'deposit', minimumMicros, unitPriceMicros: currency === 'USDC' ? USDC_TERMS.unitPriceMicros : null }));
+    return this.settings.routes.map(({ network, currency, decimals, minimumMicros }) => ({
+      network,
+      currency,
+      decimals,
+      scheme: 'deposit',
+      minimumMicros,
+      unitPriceMicros: currency === 'USDC' ? USDC_TERMS.unitPriceMicros : null,
+    }));
   }
 
   /** One bus request, and one of Relay. The offer ends with Relay's own time or a moment later, so that none is paid that is over here. */
@@ -76,11 +90,17 @@ export class RelayRail implements PaymentRail {
     const from = knownPlace(draft.route);
     const { payer, payout } = await this.bus.request(
       findSettlementWallets,
-      { payerChainType: from.chainType, payerWalletId: draft.originWalletId, sellerId: draft.sellerId, payoutChainType: to.chainType },
+      {
+        payerChainType: from.chainType,
+        payerWalletId: draft.originWalletId,
+        sellerId: draft.sellerId,
+        payoutChainType: to.chainType,
+      },
       call,
     );
     if (payout === null) throw refuse(createOffer, 'payment_route_unavailable', {});
-    if (payer === null) throw refuse(createOffer, 'payer_wallet_required', { chain_type: from.chainType, network: from.network });
+    if (payer === null)
+      throw refuse(createOffer, 'payer_wallet_required', { chain_type: from.chainType, network: from.network });
     return { draft, from, to, payer, payout, feeRecipient, referrer, ttlSeconds: this.ttlSeconds, mostCostMicros };
   }
 
@@ -94,7 +114,9 @@ export class RelayRail implements PaymentRail {
   }
 
   private ask({ relayRequestId, route }: WatchedOffer): Promise<RelayStatus> {
-    const asked = this.asked.get(relayRequestId) ?? this.status(relayRequestId, knownPlace(route).chainId).finally(() => this.asked.delete(relayRequestId));
+    const asked =
+      this.asked.get(relayRequestId) ??
+      this.status(relayRequestId, knownPlace(route).chainId).finally(() => this.asked.delete(relayRequestId));
     this.asked.set(relayRequestId, asked);
     return asked;
   }

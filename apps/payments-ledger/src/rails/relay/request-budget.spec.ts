@@ -30,22 +30,26 @@ describe('a budget of requests', () => {
 
   it('gives no more in any minute than it may, however it is asked, and at the time it named', () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 5 }), fc.array(fc.integer({ min: 0, max: 30_000 }), { maxLength: 60 }), (perMinute, waits) => {
-        now = 0;
-        const asked = budget(perMinute);
-        const given: number[] = [];
-        for (const wait of waits) {
-          now += wait;
-          const seconds = asked.take();
-          if (seconds === 0) given.push(now);
-          else {
-            now += seconds * 1000;
-            expect(asked.take()).toBe(0);
-            given.push(now);
+      fc.property(
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(fc.integer({ min: 0, max: 30_000 }), { maxLength: 60 }),
+        (perMinute, waits) => {
+          now = 0;
+          const asked = budget(perMinute);
+          const given: number[] = [];
+          for (const wait of waits) {
+            now += wait;
+            const seconds = asked.take();
+            if (seconds === 0) given.push(now);
+            else {
+              now += seconds * 1000;
+              expect(asked.take()).toBe(0);
+              given.push(now);
+            }
+            expect(given.filter((at) => at > now - 60_000).length).toBeLessThanOrEqual(perMinute);
           }
-          expect(given.filter((at) => at > now - 60_000).length).toBeLessThanOrEqual(perMinute);
-        }
-      }),
+        },
+      ),
     );
   });
 });

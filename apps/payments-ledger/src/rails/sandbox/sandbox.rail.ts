@@ -3,7 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { maxUint256, type Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
 import { USDC } from '../assets.js';
-import { baseUnitsOf, USDC_TERMS, type DraftOffer, type Opening, type PaymentRail, type Route, type WatchedOffer } from '../payment-rail.js';
+import {
+  baseUnitsOf,
+  USDC_TERMS,
+  type DraftOffer,
+  type Opening,
+  type PaymentRail,
+  type Route,
+  type WatchedOffer,
+} from '../payment-rail.js';
 import { requirementsOf } from '../x402/exact-payment.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 
@@ -18,15 +26,32 @@ const transfersTo = sql(
 const BASE_SEPOLIA = 'eip155:84532';
 const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 /** Addresses of nobody: what is sent there on a real chain is lost. */
-const PLAY_ADDRESS: Record<string, string> = { [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402', [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111' };
+const PLAY_ADDRESS: Record<string, string> = {
+  [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402',
+  [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111',
+};
 /** A dime, below which the interface sends buyers to the SOL route. */
 const MINIMUM_MICROS = 100_000n;
 
 /** The prices of ETH and SOL are play prices, and never change. */
 const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
   { ...USDC_TERMS, network: BASE_SEPOLIA, scheme: 'deposit', minimumMicros: MINIMUM_MICROS },
-  { currency: 'ETH', network: BASE_SEPOLIA, decimals: 18, scheme: 'deposit', minimumMicros: MINIMUM_MICROS, unitPriceMicros: 3_000_000_000n },
-  { currency: 'SOL', network: SOLANA_DEVNET, decimals: 9, scheme: 'deposit', minimumMicros: 0n, unitPriceMicros: 150_000_000n },
+  {
+    currency: 'ETH',
+    network: BASE_SEPOLIA,
+    decimals: 18,
+    scheme: 'deposit',
+    minimumMicros: MINIMUM_MICROS,
+    unitPriceMicros: 3_000_000_000n,
+  },
+  {
+    currency: 'SOL',
+    network: SOLANA_DEVNET,
+    decimals: 9,
+    scheme: 'deposit',
+    minimumMicros: 0n,
+    unitPriceMicros: 150_000_000n,
+  },
 ];
 
 /** Money without a chain: its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything behind it is real. */
@@ -46,13 +71,20 @@ export class SandboxRail implements PaymentRail {
   }
 
   open({ route: { currency, network }, priceMicros }: Pick<DraftOffer, 'route' | 'priceMicros'>): Opening {
-    return { payTo: PLAY_ADDRESS[network]!, amountBaseUnits: baseUnitsOf(priceMicros, ROUTES.find((route) => route.currency === currency)!) };
+    return {
+      payTo: PLAY_ADDRESS[network]!,
+      amountBaseUnits: baseUnitsOf(
+        priceMicros,
+        ROUTES.find((route) => route.currency === currency)!,
+      ),
+    };
   }
 
   /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
   readonly exact: NonNullable<PaymentRail['exact']> = {
     payTo: PLAY_ADDRESS[BASE_SEPOLIA] as Address,
-    requirements: (offer) => (offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null),
+    requirements: (offer) =>
+      offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null,
     facilitator: this.facilitator,
     balanceOf: () => Promise.resolve(maxUint256),
     settlementOf: (authorization, requirements) => this.facilitator.settlementOf(authorization, requirements),
@@ -63,8 +95,15 @@ export class SandboxRail implements PaymentRail {
   }
 
   async look(through: Pick<Tx, 'query'>, paymentId: string): Promise<Observation & { sentBaseUnits: bigint }> {
-    const [row] = await through.query<{ sent: string; received: string; hash: string | null }>(transfersTo, [paymentId]);
+    const [row] = await through.query<{ sent: string; received: string; hash: string | null }>(transfersTo, [
+      paymentId,
+    ]);
     const [sentBaseUnits, receivedBaseUnits] = [BigInt(row!.sent), BigInt(row!.received)];
-    return { sentBaseUnits, receivedBaseUnits, arriving: sentBaseUnits > receivedBaseUnits, transactionHash: row!.hash };
+    return {
+      sentBaseUnits,
+      receivedBaseUnits,
+      arriving: sentBaseUnits > receivedBaseUnits,
+      transactionHash: row!.hash,
+    };
   }
 }

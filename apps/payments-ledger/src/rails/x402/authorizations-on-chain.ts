@@ -1,5 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
-import { createPublicClient, http, isAddressEqual, parseAbi, parseEventLogs, type Address, type PublicClient } from 'viem';
+import {
+  createPublicClient,
+  http,
+  isAddressEqual,
+  parseAbi,
+  parseEventLogs,
+  type Address,
+  type PublicClient,
+} from 'viem';
 import type { ExactRequirements } from './exact-payment.js';
 import type { HeldAuthorization, Settlement } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
@@ -29,7 +37,9 @@ export class AuthorizationsOnChain {
     private readonly chain: X402Chain,
     requestTimeoutMs: number,
   ) {
-    this.servers = chain.rpcUrls.map((url) => createPublicClient({ transport: http(url, { timeout: requestTimeoutMs, retryCount: 1, batch: true }) }));
+    this.servers = chain.rpcUrls.map((url) =>
+      createPublicClient({ transport: http(url, { timeout: requestTimeoutMs, retryCount: 1, batch: true }) }),
+    );
   }
 
   /**
@@ -38,7 +48,9 @@ export class AuthorizationsOnChain {
    */
   async settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
     if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
-    const [first, ...others] = await Promise.all(this.servers.map((server) => this.ask(server, authorization, requirements)));
+    const [first, ...others] = await Promise.all(
+      this.servers.map((server) => this.ask(server, authorization, requirements)),
+    );
     return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
   }
 
@@ -49,13 +61,22 @@ export class AuthorizationsOnChain {
     return server.readContract({ address: asset, abi, functionName: 'balanceOf', args: [payer] });
   }
 
-  private async ask(server: PublicClient, { payer, nonce, validBefore, heldAt }: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
+  private async ask(
+    server: PublicClient,
+    { payer, nonce, validBefore, heldAt }: HeldAuthorization,
+    requirements: ExactRequirements,
+  ): Promise<Settlement | null> {
     const { chainId, network } = this.chain;
     const serves = await server.getChainId();
     if (serves !== chainId) throw new Error(`the RPC server for ${network} serves chain ${serves}`);
     // Asked for first: an authorization cannot be used after a block that is past its time, so what is unused after it stays so.
     const final = await server.getBlock({ blockTag: 'finalized' });
-    const isSpent = await server.readContract({ address: requirements.asset, abi, functionName: 'authorizationState', args: [payer, nonce] });
+    const isSpent = await server.readContract({
+      address: requirements.asset,
+      abi,
+      functionName: 'authorizationState',
+      args: [payer, nonce],
+    });
     const isOver = final.timestamp >= validBefore;
     if (!isSpent) return isOver ? { settled: false, reason: 'authorization_expired' } : null;
     const outcome = await this.outcomeOf(server, { payer, nonce, heldAt }, requirements);
@@ -63,17 +84,42 @@ export class AuthorizationsOnChain {
   }
 
   /** What the authorization was spent on: its amount for its recipient, something else, or nothing, where its payer cancelled it. @throws Error when no log says so. */
-  private async outcomeOf(server: PublicClient, { payer, nonce, heldAt }: Pick<HeldAuthorization, 'payer' | 'nonce' | 'heldAt'>, { asset, payTo, amount }: ExactRequirements): Promise<Settlement> {
+  private async outcomeOf(
+    server: PublicClient,
+    { payer, nonce, heldAt }: Pick<HeldAuthorization, 'payer' | 'nonce' | 'heldAt'>,
+    { asset, payTo, amount }: ExactRequirements,
+  ): Promise<Settlement> {
     let last = await server.getBlockNumber({ cacheTime: 0 });
     for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
       const first = last < BLOCKS_A_LOG_REQUEST ? 0n : last - BLOCKS_A_LOG_REQUEST + 1n;
-      const range = { address: asset, args: { authorizer: payer, nonce }, fromBlock: first, toBlock: last, strict: true } as const;
-      const [[used], [cancelled], oldest] = await Promise.all([server.getLogs({ ...range, event: abi[2] }), server.getLogs({ ...range, event: abi[3] }), server.getBlock({ blockNumber: first })]);
+      const range = {
+        address: asset,
+        args: { authorizer: payer, nonce },
+        fromBlock: first,
+        toBlock: last,
+        strict: true,
+      } as const;
+      const [[used], [cancelled], oldest] = await Promise.all([
+        server.getLogs({ ...range, event: abi[2] }),
+        server.getLogs({ ...range, event: abi[3] }),
+        server.getBlock({ blockNumber: first }),
+      ]);
       if (used) {
         const { status, logs } = await server.getTransactionReceipt({ hash: used.transactionHash });
         // Of the next log alone: others of the transaction may belong to another authorization.
-        const [transfer] = parseEventLogs({ abi, eventName: 'Transfer', logs: logs.filter(({ logIndex, address }) => logIndex === used.logIndex + 1 && isAddressEqual(address, asset)) });
-        const isOurs = status === 'success' && transfer && isAddressEqual(transfer.args.from, payer) && isAddressEqual(transfer.args.to, payTo) && transfer.args.value === BigInt(amount);
+        const [transfer] = parseEventLogs({
+          abi,
+          eventName: 'Transfer',
+          logs: logs.filter(
+            ({ logIndex, address }) => logIndex === used.logIndex + 1 && isAddressEqual(address, asset),
+          ),
+        });
+        const isOurs =
+          status === 'success' &&
+          transfer &&
+          isAddressEqual(transfer.args.from, payer) &&
+          isAddressEqual(transfer.args.to, payTo) &&
+          transfer.args.value === BigInt(amount);
         return isOurs ? { settled: true, transactionHash: used.transactionHash } : SPENT_ELSEWHERE;
       }
       if (cancelled) return SPENT_ELSEWHERE;

@@ -15,7 +15,9 @@ const asked: ExactRequirements = {
 };
 
 /** Made by the stock client, as it goes over the wire. */
-async function wirePayload(requirements: ExactRequirements = asked): Promise<Record<string, unknown> & { payload: { signature: string; authorization: Record<string, string> } }> {
+async function wirePayload(
+  requirements: ExactRequirements = asked,
+): Promise<Record<string, unknown> & { payload: { signature: string; authorization: Record<string, string> } }> {
   const { payload } = await new ExactEvmScheme(payer).createPaymentPayload(2, requirements as never);
   return JSON.parse(JSON.stringify({ x402Version: 2, accepted: requirements, payload })) as never;
 }
@@ -29,7 +31,14 @@ const judge = async (wire: unknown, requirements = asked, now = nowSeconds()) =>
 describe('an exact payment on EVM', () => {
   it('made by the stock client pays the offer it was made for', async () => {
     const wire = await wirePayload();
-    expect(await judge(wire)).toEqual({ valid: true, authorization: { payer: payer.address, nonce: wire.payload.authorization.nonce, validBefore: BigInt(wire.payload.authorization.validBefore!) } });
+    expect(await judge(wire)).toEqual({
+      valid: true,
+      authorization: {
+        payer: payer.address,
+        nonce: wire.payload.authorization.nonce,
+        validBefore: BigInt(wire.payload.authorization.validBefore!),
+      },
+    });
   });
 
   it('pays no other offer', async () => {
@@ -42,29 +51,57 @@ describe('an exact payment on EVM', () => {
       [{ maxTimeoutSeconds: 299 }, 'accepted_mismatch'],
       [{ extra: { ...asked.extra, relayRequestId: `0x${'cd'.repeat(32)}` } }, 'accepted_mismatch'],
     ];
-    for (const [change, reason] of others) expect(await judge(wire, { ...asked, ...change })).toEqual({ valid: false, reason });
+    for (const [change, reason] of others)
+      expect(await judge(wire, { ...asked, ...change })).toEqual({ valid: false, reason });
   });
 
   it('whose terms claim what was not signed is refused', async () => {
-    const signedFor = async (changes: Partial<ExactRequirements>) => ({ ...(await wirePayload({ ...asked, ...changes })), accepted: asked });
-    expect(await judge(await signedFor({ amount: '249999' }))).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_value_mismatch' });
-    expect(await judge(await signedFor({ payTo: payer.address }))).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_recipient_mismatch' });
-    expect(await judge(await signedFor({ asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }))).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
-    expect(await judge(await signedFor({ network: 'eip155:8453' }))).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
-    expect(await judge(await signedFor({ extra: { ...asked.extra, name: 'USD Coin' } }))).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
+    const signedFor = async (changes: Partial<ExactRequirements>) => ({
+      ...(await wirePayload({ ...asked, ...changes })),
+      accepted: asked,
+    });
+    expect(await judge(await signedFor({ amount: '249999' }))).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_payload_authorization_value_mismatch',
+    });
+    expect(await judge(await signedFor({ payTo: payer.address }))).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_payload_recipient_mismatch',
+    });
+    expect(await judge(await signedFor({ asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }))).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_signature',
+    });
+    expect(await judge(await signedFor({ network: 'eip155:8453' }))).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_signature',
+    });
+    expect(await judge(await signedFor({ extra: { ...asked.extra, name: 'USD Coin' } }))).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_signature',
+    });
   });
 
   it('is good in its time alone', async () => {
     const wire = await wirePayload();
     const validBefore = BigInt(wire.payload.authorization.validBefore!);
     expect(await judge(wire, asked, validBefore - 6n)).toMatchObject({ valid: true });
-    expect(await judge(wire, asked, validBefore - 5n)).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_valid_before' });
+    expect(await judge(wire, asked, validBefore - 5n)).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_payload_authorization_valid_before',
+    });
     // Nor one that is good for much longer than was asked for.
     const longest = BigInt(asked.maxTimeoutSeconds) + 3_600n;
     expect(await judge(wire, asked, validBefore - longest)).toMatchObject({ valid: true });
-    expect(await judge(wire, asked, validBefore - longest - 1n)).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_valid_before' });
+    expect(await judge(wire, asked, validBefore - longest - 1n)).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_payload_authorization_valid_before',
+    });
     const validAfter = BigInt(wire.payload.authorization.validAfter!);
-    expect(await judge(wire, asked, validAfter)).toEqual({ valid: false, reason: 'invalid_exact_evm_payload_authorization_valid_after' });
+    expect(await judge(wire, asked, validAfter)).toEqual({
+      valid: false,
+      reason: 'invalid_exact_evm_payload_authorization_valid_after',
+    });
   });
 
   it('has one signature: no other bytes that name the same signer are taken', async () => {
@@ -75,7 +112,10 @@ describe('an exact payment on EVM', () => {
     const mirrored = `0x${r}${(order - s).toString(16).padStart(64, '0')}${v === '1b' ? '1c' : '1b'}`;
     const shortV = `0x${signature.slice(2, 130)}${v === '1b' ? '00' : '01'}`;
     for (const forged of [mirrored, shortV, `${signature}00`, signature.slice(0, -2), '0x00']) {
-      expect(await judge({ ...wire, payload: { ...wire.payload, signature: forged } })).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
+      expect(await judge({ ...wire, payload: { ...wire.payload, signature: forged } })).toEqual({
+        valid: false,
+        reason: 'invalid_exact_evm_signature',
+      });
     }
   });
 
@@ -85,7 +125,9 @@ describe('an exact payment on EVM', () => {
       fc.asyncProperty(fc.integer({ min: 0, max: 65 * 8 - 1 }), async (bit) => {
         const bytes = Buffer.from(wire.payload.signature.slice(2), 'hex');
         bytes[bit >> 3]! ^= 1 << (bit & 7);
-        expect(await judge({ ...wire, payload: { ...wire.payload, signature: `0x${bytes.toString('hex')}` } })).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
+        expect(await judge({ ...wire, payload: { ...wire.payload, signature: `0x${bytes.toString('hex')}` } })).toEqual(
+          { valid: false, reason: 'invalid_exact_evm_signature' },
+        );
       }),
       { numRuns: 60 },
     );
@@ -100,7 +142,10 @@ describe('an exact payment on EVM', () => {
       { signature: `0x${order}${'11'.repeat(32)}1b` },
       { signature: `0x${'11'.repeat(32)}${'00'.repeat(32)}1c` },
     ]) {
-      expect(await judge({ ...wire, payload: { ...payload, ...changes } })).toEqual({ valid: false, reason: 'invalid_exact_evm_signature' });
+      expect(await judge({ ...wire, payload: { ...payload, ...changes } })).toEqual({
+        valid: false,
+        reason: 'invalid_exact_evm_signature',
+      });
     }
   });
 
@@ -110,12 +155,26 @@ describe('an exact payment on EVM', () => {
         JSON.stringify({
           x402Version: 2,
           accepted: asked,
-          payload: { signature: `0x${'11'.repeat(65)}`, authorization: { from: payer.address, to: asked.payTo, value: '1', validAfter: '0', validBefore: '1', nonce: `0x${'00'.repeat(32)}`, ...changes } },
+          payload: {
+            signature: `0x${'11'.repeat(65)}`,
+            authorization: {
+              from: payer.address,
+              to: asked.payTo,
+              value: '1',
+              validAfter: '0',
+              validBefore: '1',
+              nonce: `0x${'00'.repeat(32)}`,
+              ...changes,
+            },
+          },
         }),
       ) !== undefined;
     expect(parse({})).toBe(true);
-    for (const value of ['1e3', '0x10', ' 1', '-1', '01', '1.0', 1, '', '9'.repeat(79)]) expect(parse({ value })).toBe(false);
-    for (const nonce of ['0x00', `0x${'00'.repeat(33)}`, 'ab'.repeat(32), `0X${'00'.repeat(32)}`]) expect(parse({ nonce })).toBe(false);
-    for (const from of ['vitalik.eth', payer.address.slice(2), `${payer.address}0`]) expect(parse({ from })).toBe(false);
+    for (const value of ['1e3', '0x10', ' 1', '-1', '01', '1.0', 1, '', '9'.repeat(79)])
+      expect(parse({ value })).toBe(false);
+    for (const nonce of ['0x00', `0x${'00'.repeat(33)}`, 'ab'.repeat(32), `0X${'00'.repeat(32)}`])
+      expect(parse({ nonce })).toBe(false);
+    for (const from of ['vitalik.eth', payer.address.slice(2), `${payer.address}0`])
+      expect(parse({ from })).toBe(false);
   });
 });

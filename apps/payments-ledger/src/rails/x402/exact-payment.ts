@@ -29,16 +29,34 @@ export interface ExactRequirements {
   };
 }
 
-const address = z.custom<Address>((value) => typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value), 'must be an address');
-const hex = (pattern: RegExp) => z.custom<Hex>((value) => typeof value === 'string' && pattern.test(value), 'must be hex');
-const uint256 = z.string().regex(/^(0|[1-9]\d{0,77})$/).transform(BigInt);
+const address = z.custom<Address>(
+  (value) => typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value),
+  'must be an address',
+);
+const hex = (pattern: RegExp) =>
+  z.custom<Hex>((value) => typeof value === 'string' && pattern.test(value), 'must be hex');
+const uint256 = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,77})$/)
+  .transform(BigInt);
 
 const payloadSchema = z.looseObject({
   x402Version: z.literal(2),
-  accepted: z.looseObject({ scheme: z.string(), network: z.string(), extra: z.looseObject({ relayRequestId, offer: z.string().optional() }) }),
+  accepted: z.looseObject({
+    scheme: z.string(),
+    network: z.string(),
+    extra: z.looseObject({ relayRequestId, offer: z.string().optional() }),
+  }),
   payload: z.looseObject({
     signature: hex(/^0x[0-9a-fA-F]+$/),
-    authorization: z.object({ from: address, to: address, value: uint256, validAfter: uint256, validBefore: uint256, nonce: hex(/^0x[0-9a-fA-F]{64}$/) }),
+    authorization: z.object({
+      from: address,
+      to: address,
+      value: uint256,
+      validAfter: uint256,
+      validBefore: uint256,
+      nonce: hex(/^0x[0-9a-fA-F]{64}$/),
+    }),
   }),
 });
 
@@ -95,7 +113,10 @@ export interface SignableOffer {
 }
 
 /** @param asset the contract that is USDC on the route's chain. */
-export const requirementsOf = ({ relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer, asset: Address): ExactRequirements => ({
+export const requirementsOf = (
+  { relayRequestId, route: { network }, amountBaseUnits, payTo }: SignableOffer,
+  asset: Address,
+): ExactRequirements => ({
   scheme: 'exact',
   network,
   amount: amountBaseUnits.toString(),
@@ -111,7 +132,10 @@ const refused = (reason: RejectionReason): { valid: false; reason: RejectionReas
  * Who signed for exactly these terms, in the order the protocol names: terms, signature, recipient. Only signatures that a
  * token contract accepts, too: 65 bytes, v 27 or 28, low s.
  */
-export async function signedBy({ accepted, payload: { signature, authorization } }: ExactPayload, asked: ExactRequirements): Promise<{ valid: true; payer: Address } | { valid: false; reason: RejectionReason }> {
+export async function signedBy(
+  { accepted, payload: { signature, authorization } }: ExactPayload,
+  asked: ExactRequirements,
+): Promise<{ valid: true; payer: Address } | { valid: false; reason: RejectionReason }> {
   if (accepted.scheme !== asked.scheme) return refused('unsupported_scheme');
   if (accepted.network !== asked.network) return refused('invalid_network');
   if (!isDeepStrictEqual({ ...accepted }, { ...asked })) return refused('accepted_mismatch');
@@ -125,19 +149,43 @@ export async function signedBy({ accepted, payload: { signature, authorization }
  * Whether what `payer` signed for an offer is its amount, good at this time and for `secondsNeeded` more, in which the seller
  * answers. Balance and a nonce used on the chain are the facilitator's to know.
  */
-export function judgeSigned({ payload: { authorization } }: ExactPayload, payer: Address, asked: ExactRequirements, nowSeconds: bigint, secondsNeeded = LEAST_SECONDS_LEFT): Judgement {
-  if (authorization.value !== BigInt(asked.amount)) return refused('invalid_exact_evm_payload_authorization_value_mismatch');
+export function judgeSigned(
+  { payload: { authorization } }: ExactPayload,
+  payer: Address,
+  asked: ExactRequirements,
+  nowSeconds: bigint,
+  secondsNeeded = LEAST_SECONDS_LEFT,
+): Judgement {
+  if (authorization.value !== BigInt(asked.amount))
+    return refused('invalid_exact_evm_payload_authorization_value_mismatch');
   if (authorization.validAfter >= nowSeconds) return refused('invalid_exact_evm_payload_authorization_valid_after');
-  if (authorization.validBefore < nowSeconds + (secondsNeeded > LEAST_SECONDS_LEFT ? secondsNeeded : LEAST_SECONDS_LEFT)) return refused('invalid_exact_evm_payload_authorization_valid_before');
-  if (authorization.validBefore > nowSeconds + BigInt(asked.maxTimeoutSeconds) + MOST_SECONDS_BEYOND) return refused('invalid_exact_evm_payload_authorization_valid_before');
-  return { valid: true, authorization: { payer, nonce: authorization.nonce.toLowerCase() as Hex, validBefore: authorization.validBefore } };
+  if (
+    authorization.validBefore <
+    nowSeconds + (secondsNeeded > LEAST_SECONDS_LEFT ? secondsNeeded : LEAST_SECONDS_LEFT)
+  )
+    return refused('invalid_exact_evm_payload_authorization_valid_before');
+  if (authorization.validBefore > nowSeconds + BigInt(asked.maxTimeoutSeconds) + MOST_SECONDS_BEYOND)
+    return refused('invalid_exact_evm_payload_authorization_valid_before');
+  return {
+    valid: true,
+    authorization: { payer, nonce: authorization.nonce.toLowerCase() as Hex, validBefore: authorization.validBefore },
+  };
 }
 
-async function signerOf(signature: Hex, message: ExactPayload['payload']['authorization'], { network, asset, extra }: ExactRequirements): Promise<Address | null> {
+async function signerOf(
+  signature: Hex,
+  message: ExactPayload['payload']['authorization'],
+  { network, asset, extra }: ExactRequirements,
+): Promise<Address | null> {
   if (!isAcceptedOnChain(signature)) return null;
   try {
     return await recoverTypedDataAddress({
-      domain: { name: extra.name, version: extra.version, chainId: Number(network.slice('eip155:'.length)), verifyingContract: asset },
+      domain: {
+        name: extra.name,
+        version: extra.version,
+        chainId: Number(network.slice('eip155:'.length)),
+        verifyingContract: asset,
+      },
       types: authorizationTypes,
       primaryType: 'TransferWithAuthorization',
       message,

@@ -19,12 +19,25 @@ export abstract class Facilitator {
   abstract settle(payload: ExactPayload, requirements: ExactRequirements): Promise<Settlement>;
 }
 
-export const onTheWire = ({ text }: ExactPayload, requirements: ExactRequirements): Parameters<HTTPFacilitatorClient['verify']> => [JSON.parse(text), requirements] as Parameters<HTTPFacilitatorClient['verify']>;
+export const onTheWire = (
+  { text }: ExactPayload,
+  requirements: ExactRequirements,
+): Parameters<HTTPFacilitatorClient['verify']> =>
+  [JSON.parse(text), requirements] as Parameters<HTTPFacilitatorClient['verify']>;
 
 /** What an answer to `/settle` says. @throws Error where it is not certain. */
-export function settlementFrom({ success, transaction, errorReason }: { success: boolean; transaction?: string; errorReason?: string }): Settlement {
+export function settlementFrom({
+  success,
+  transaction,
+  errorReason,
+}: {
+  success: boolean;
+  transaction?: string;
+  errorReason?: string;
+}): Settlement {
   if (!success) return refusedOrThrow(errorReason);
-  if (!/^0x[0-9a-fA-F]{64}$/.test(transaction ?? '')) throw new Error('the facilitator names no transaction of its settlement');
+  if (!/^0x[0-9a-fA-F]{64}$/.test(transaction ?? ''))
+    throw new Error('the facilitator names no transaction of its settlement');
   return { settled: true, transactionHash: transaction as Hash };
 }
 
@@ -33,6 +46,11 @@ export function settlementFrom({ success, transaction, errorReason }: { success:
  * reason may hide a transaction that is under way, and a used nonce may be our own earlier attempt.
  */
 export function refusedOrThrow(reason: string | undefined): Settlement {
-  if (reason && /^(invalid_|insufficient_|unsupported_)/.test(reason) && !/nonce|transaction_(state|failed)|transfer_event|pending/.test(reason)) return { settled: false, reason };
+  if (
+    reason &&
+    /^(invalid_|insufficient_|unsupported_)/.test(reason) &&
+    !/nonce|transaction_(state|failed)|transfer_event|pending/.test(reason)
+  )
+    return { settled: false, reason };
   throw new Error(`the facilitator is not certain: ${reason ?? 'no reason given'}`);
 }

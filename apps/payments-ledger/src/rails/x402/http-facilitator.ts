@@ -1,7 +1,14 @@
 import { HTTPFacilitatorClient } from '@x402/core/http';
 import { SettleError, VerifyError } from '@x402/core/types';
 import type { ExactPayload, ExactRequirements } from './exact-payment.js';
-import { Facilitator, onTheWire, refusedOrThrow, settlementFrom, type Settlement, type Verification } from './facilitator.js';
+import {
+  Facilitator,
+  onTheWire,
+  refusedOrThrow,
+  settlementFrom,
+  type Settlement,
+  type Verification,
+} from './facilitator.js';
 
 export interface HttpFacilitatorSettings {
   url: string;
@@ -17,7 +24,11 @@ export class HttpFacilitator extends Facilitator {
   constructor({ url, apiKey, timeoutMs }: HttpFacilitatorSettings) {
     super();
     const headers: Record<string, string> = apiKey ? { authorization: `Bearer ${apiKey}` } : {};
-    this.client = new HTTPFacilitatorClient({ url, timeoutMs, createAuthHeaders: () => Promise.resolve({ verify: headers, settle: headers, supported: headers }) });
+    this.client = new HTTPFacilitatorClient({
+      url,
+      timeoutMs,
+      createAuthHeaders: () => Promise.resolve({ verify: headers, settle: headers, supported: headers }),
+    });
   }
 
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
@@ -25,7 +36,8 @@ export class HttpFacilitator extends Facilitator {
       const { isValid, invalidReason } = await this.client.verify(...onTheWire(payload, requirements));
       return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
     } catch (error) {
-      if (error instanceof VerifyError && error.statusCode < 500 && error.invalidReason) return { valid: false, reason: error.invalidReason };
+      if (error instanceof VerifyError && error.statusCode < 500 && error.invalidReason)
+        return { valid: false, reason: error.invalidReason };
       throw error;
     }
   }
@@ -35,7 +47,8 @@ export class HttpFacilitator extends Facilitator {
     try {
       return settlementFrom(await this.client.settle(...onTheWire(payload, requirements)));
     } catch (error) {
-      if (error instanceof SettleError && error.statusCode < 500 && error.errorReason) return refusedOrThrow(error.errorReason);
+      if (error instanceof SettleError && error.statusCode < 500 && error.errorReason)
+        return refusedOrThrow(error.errorReason);
       throw error;
     }
   }

@@ -19,21 +19,36 @@ export class LocalFacilitator extends Facilitator {
   constructor(chains: Pick<X402Chain, 'network' | 'chainId' | 'rpcUrls'>[], privateKey: Hex) {
     super();
     for (const { network, chainId, rpcUrls } of chains) {
-      const chain = { id: chainId, name: network, nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: rpcUrls } } };
+      const chain = {
+        id: chainId,
+        name: network,
+        nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+        rpcUrls: { default: { http: rpcUrls } },
+      };
       const account = privateKeyToAccount(privateKey, { nonceManager });
-      const client = createWalletClient({ account, chain, transport: http(rpcUrls[0]), pollingInterval: RECEIPT_POLL_MS }).extend(publicActions);
+      const client = createWalletClient({
+        account,
+        chain,
+        transport: http(rpcUrls[0]),
+        pollingInterval: RECEIPT_POLL_MS,
+      }).extend(publicActions);
       this.servers.set(network, client);
       // The packages ask for code ahead of waiting for the answer: a rejection would go unhandled, and end the process.
       const getCode: typeof client.getCode = (args) => client.getCode(args).catch(() => undefined);
-      registerExactEvmScheme(this.facilitator, { signer: toFacilitatorEvmSigner({ ...client, getCode, address: account.address } as never), networks: network as `eip155:${number}` });
+      registerExactEvmScheme(this.facilitator, {
+        signer: toFacilitatorEvmSigner({ ...client, getCode, address: account.address } as never),
+        networks: network as `eip155:${number}`,
+      });
     }
   }
 
   async verify(payload: ExactPayload, requirements: ExactRequirements): Promise<Verification> {
     const { isValid, invalidReason } = await this.facilitator.verify(...onTheWire(payload, requirements));
     // What a server that is away looks like to the packages.
-    if (invalidReason === 'asset_not_deployed_contract') throw new Error(`the RPC server of ${requirements.network} knows of no USDC`);
-    if (invalidReason === 'invalid_exact_evm_transaction_simulation_failed') await this.servers.get(requirements.network)?.getChainId();
+    if (invalidReason === 'asset_not_deployed_contract')
+      throw new Error(`the RPC server of ${requirements.network} knows of no USDC`);
+    if (invalidReason === 'invalid_exact_evm_transaction_simulation_failed')
+      await this.servers.get(requirements.network)?.getChainId();
     return isValid ? { valid: true } : { valid: false, reason: invalidReason ?? 'invalid_payload' };
   }
 

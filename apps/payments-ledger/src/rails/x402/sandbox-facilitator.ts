@@ -35,12 +35,19 @@ export class SandboxFacilitator extends Facilitator {
   }
 
   /** What a chain would say of it. */
-  async settlementOf({ payer, nonce, validBefore }: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
+  async settlementOf(
+    { payer, nonce, validBefore }: HeldAuthorization,
+    requirements: ExactRequirements,
+  ): Promise<Settlement | null> {
     const transactionHash = hashOf(payer, nonce, requirements);
-    const [row] = await this.database.query<{ is_settled: boolean; is_over: boolean }>(find, [transactionHash, validBefore]);
+    const [row] = await this.database.query<{ is_settled: boolean; is_over: boolean }>(find, [
+      transactionHash,
+      validBefore,
+    ]);
     if (row!.is_settled) return { settled: true, transactionHash };
     return row!.is_over ? { settled: false, reason: 'authorization_expired' } : null;
   }
 }
 
-const hashOf = (payer: string, nonce: string, { network, asset }: ExactRequirements): Hash => keccak256(toBytes(`sandbox ${network} ${asset} ${payer} ${nonce}`.toLowerCase()));
+const hashOf = (payer: string, nonce: string, { network, asset }: ExactRequirements): Hash =>
+  keccak256(toBytes(`sandbox ${network} ${asset} ${payer} ${nonce}`.toLowerCase()));

@@ -20,8 +20,12 @@ export const x402Chains = z.string().transform((text, context) => {
   for (const entry of text.split(',')) {
     const [, network, servers] = /^(eip155:[1-9]\d{0,15})(?:=(.+))?$/.exec(entry.trim()) ?? [];
     const urls = servers?.split('|') ?? [];
-    if (network === undefined) context.addIssue('it is a list of CAIP-2 ids, each with its RPC servers if there are any, as in eip155:8453=https://…');
-    else if (urls.length > MOST_SERVERS || !urls.every((url) => URL.canParse(url) && /^https?:/.test(url))) context.addIssue(`${network} takes one or two http(s) URLs, separated by "|"`);
+    if (network === undefined)
+      context.addIssue(
+        'it is a list of CAIP-2 ids, each with its RPC servers if there are any, as in eip155:8453=https://…',
+      );
+    else if (urls.length > MOST_SERVERS || !urls.every((url) => URL.canParse(url) && /^https?:/.test(url)))
+      context.addIssue(`${network} takes one or two http(s) URLs, separated by "|"`);
     else chains.set(network, urls);
   }
   return chains;
@@ -32,7 +36,8 @@ export const tokenAddresses = z.string().transform((text, context) => {
   const tokens = new Map<string, Address>();
   for (const entry of text.split(',')) {
     const [, network, value] = /^(eip155:[1-9]\d{0,15})=(.+)$/.exec(entry.trim()) ?? [];
-    if (network !== undefined && value !== undefined && isAddress(value, { strict: false })) tokens.set(network, getAddress(value));
+    if (network !== undefined && value !== undefined && isAddress(value, { strict: false }))
+      tokens.set(network, getAddress(value));
     else context.addIssue('it is a list of chain=contract with CAIP-2 ids, as in eip155:31337=0x…');
   }
   return tokens;
@@ -42,5 +47,7 @@ export const tokenAddresses = z.string().transform((text, context) => {
 export const chainsOf = (chains: Map<string, string[]>, tokens = new Map<string, Address>()): X402Chain[] =>
   [...chains].flatMap(([network, rpcUrls]) => {
     const usdc = tokens.get(network) ?? USDC[network];
-    return usdc === undefined ? [] : { network, chainId: Number(network.slice('eip155:'.length)), usdc: usdc as Address, rpcUrls };
+    return usdc === undefined
+      ? []
+      : { network, chainId: Number(network.slice('eip155:'.length)), usdc: usdc as Address, rpcUrls };
   });

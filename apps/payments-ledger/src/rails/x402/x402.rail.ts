@@ -1,7 +1,15 @@
 import { invariant } from '@market/kernel';
 import type { Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
-import { baseUnitsOf, USDC_TERMS, type DraftOffer, type Opening, type PaymentRail, type PricedOffer, type Route } from '../payment-rail.js';
+import {
+  baseUnitsOf,
+  USDC_TERMS,
+  type DraftOffer,
+  type Opening,
+  type PaymentRail,
+  type PricedOffer,
+  type Route,
+} from '../payment-rail.js';
 import { AuthorizationsOnChain } from './authorizations-on-chain.js';
 import { requirementsOf, type ExactRequirements } from './exact-payment.js';
 import type { Facilitator, HeldAuthorization, Settlement } from './facilitator.js';
@@ -28,7 +36,12 @@ export class X402Rail implements PaymentRail {
   private readonly chains: Map<string, { chain: X402Chain; authorizations: AuthorizationsOnChain }>;
 
   constructor(private readonly settings: X402RailSettings) {
-    this.chains = new Map(settings.chains.map((chain) => [chain.network, { chain, authorizations: new AuthorizationsOnChain(chain, settings.requestTimeoutMs) }]));
+    this.chains = new Map(
+      settings.chains.map((chain) => [
+        chain.network,
+        { chain, authorizations: new AuthorizationsOnChain(chain, settings.requestTimeoutMs) },
+      ]),
+    );
     this.exact = {
       payTo: settings.payTo,
       facilitator: settings.facilitator,
@@ -39,7 +52,12 @@ export class X402Rail implements PaymentRail {
   }
 
   routes(): Route[] {
-    return this.settings.chains.map(({ network }) => ({ ...USDC_TERMS, network, scheme: 'exact', minimumMicros: this.settings.minimumMicros }));
+    return this.settings.chains.map(({ network }) => ({
+      ...USDC_TERMS,
+      network,
+      scheme: 'exact',
+      minimumMicros: this.settings.minimumMicros,
+    }));
   }
 
   open({ priceMicros }: Pick<DraftOffer, 'priceMicros'>): Opening {

@@ -28,4 +28,11 @@ export const documentPaths: Record<string, string> = {
 };
 
 /** Setup of stored funds, gone for good: 410 to any method. */
-export const retiredPaths = ['/payments/setup', '/payments/setup-intents', '/payments/fund', '/payment-methods', '/wallet/deposit', '/wallet/balance'];
+export const retiredPaths = [
+  '/payments/setup',
+  '/payments/setup-intents',
+  '/payments/fund',
+  '/payment-methods',
+  '/wallet/deposit',
+  '/wallet/balance',
+];

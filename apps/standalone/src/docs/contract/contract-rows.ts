@@ -57,7 +57,8 @@ export function contractRows(markdown: string): ContractRow[] {
   const repeated = ids.filter((id, index) => ids.indexOf(id) !== index);
   if (repeated.length > 0) throw new Error(`the interface has more than one row named ${repeated.join(', ')}`);
   const lost = PROSE.filter(({ id }) => !ids.includes(id));
-  if (lost.length > 0) throw new Error(`the interface does not say any more, where it did: ${lost.map(({ id }) => id).join(', ')}`);
+  if (lost.length > 0)
+    throw new Error(`the interface does not say any more, where it did: ${lost.map(({ id }) => id).join(', ')}`);
   return rows;
 }
 
@@ -69,7 +70,8 @@ function idOf(section: string[], cells: string[]): string {
   const [first = '', second = '', , fourth = ''] = cells;
   if (/^(GET|POST|PUT|PATCH|DELETE) \//.test(first)) return first;
   const prefix = prefixOf(section);
-  if (section[1] === 'States and transitions') return `${prefix}-state.${slug(first)}-to-${slug(fourth)}${second.includes('/verify') ? '-by-verify' : ''}`;
+  if (section[1] === 'States and transitions')
+    return `${prefix}-state.${slug(first)}-to-${slug(fourth)}${second.includes('/verify') ? '-by-verify' : ''}`;
   if (prefix === 'error') return `error.${[first, second].filter(Boolean).join(' ')}`;
   if (prefix === 'gateway') return `gateway.${slug(first.replace(/^Headers /, 'Header '))}`;
   return `${prefix}.${slug(first)}`;
@@ -84,11 +86,19 @@ function proseRows(section: string[], line: string): ContractRow[] {
   });
 }
 
-const cellsOf = (line: string): string[] => line.replace(/^\||\|$/g, '').split('|').map((cell) => cell.trim());
+const cellsOf = (line: string): string[] =>
+  line
+    .replace(/^\||\|$/g, '')
+    .split('|')
+    .map((cell) => cell.trim());
 
 function prefixOf(section: string[]): string {
   const name = slug(section.at(-1) ?? '');
   return PREFIXES[name] ?? name;
 }
 
-const slug = (text: string): string => text.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, '');
+const slug = (text: string): string =>
+  text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^-|-$/g, '');

@@ -14,13 +14,23 @@ export function contractTable(rows: ContractRow[], tests: TaggedTest[]): string 
     const title = row.section.slice(1).join(' › ');
     sections.set(title, [...(sections.get(title) ?? []), row]);
   }
-  const tables = [...sections].map(([title, members]) => [`## ${title}`, '', '| row | what the interface says | proven by |', '|---|---|---|', ...members.map((row) => toLine(row, tests))].join('\n'));
+  const tables = [...sections].map(([title, members]) =>
+    [
+      `## ${title}`,
+      '',
+      '| row | what the interface says | proven by |',
+      '|---|---|---|',
+      ...members.map((row) => toLine(row, tests)),
+    ].join('\n'),
+  );
   return `${[INTRODUCTION, ...tables].join('\n\n')}\n`;
 }
 
 function toLine({ id, cells, columns }: ContractRow, tests: TaggedTest[]): string {
   const said = cells.slice(cells[0] === id ? 1 : 0).filter(Boolean);
-  const proofs = tests.filter(({ proves }) => proves.includes(id)).map(({ file, title }) => `[${file.split('/').at(-1)}](../${file}): ${title}`);
+  const proofs = tests
+    .filter(({ proves }) => proves.includes(id))
+    .map(({ file, title }) => `[${file.split('/').at(-1)}](../${file}): ${title}`);
   return `| \`${id}\` | ${escaped(columns.length > 0 ? said.join(' · ') : said.join(' '))} | ${escaped(proofs.join('<br>')) || '**nothing yet**'} |`;
 }
 

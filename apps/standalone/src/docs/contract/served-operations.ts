@@ -8,22 +8,27 @@ const PREFIX = '/api/v1';
 export function undocumented(operations: SpecOperation[], { document }: EdgeDescription): string[] {
   const documented = new Map<string, Set<string>>();
   for (const [path, methods] of Object.entries(document.paths)) {
-    for (const [method, { responses }] of Object.entries(methods)) documented.set(routeKey(`${method.toUpperCase()} ${path.replace(PREFIX, '')}`), new Set(Object.keys(responses)));
+    for (const [method, { responses }] of Object.entries(methods))
+      documented.set(routeKey(`${method.toUpperCase()} ${path.replace(PREFIX, '')}`), new Set(Object.keys(responses)));
   }
   return operations.flatMap(({ name, statuses }) => {
     const shown = documented.get(routeKey(name));
     if (!shown) return [name];
-    const isShown = (status: string): boolean => (status === '2xx' ? [...shown].some((other) => other.startsWith('2')) : shown.has(status));
+    const isShown = (status: string): boolean =>
+      status === '2xx' ? [...shown].some((other) => other.startsWith('2')) : shown.has(status);
     return statuses.filter((status) => !isShown(status)).map((status) => `${name}: ${status}`);
   });
 }
 
 /** Routes that neither the interface nor the list of additions names. */
 export function undeclared(operations: SpecOperation[], { routes }: EdgeDescription): string[] {
-  const declared = new Set([...operations.map(({ name }) => name), ...Object.keys(additiveOperations)].map((name) => routeKey(name)));
+  const declared = new Set(
+    [...operations.map(({ name }) => name), ...Object.keys(additiveOperations)].map((name) => routeKey(name)),
+  );
   return routes.filter((route) => {
     const [method, url] = route.split(' ') as [string, string];
-    if (!url.startsWith(`${PREFIX}/`)) return !Object.keys(documentPaths).some((known) => route === known || route.startsWith(`${known}/`));
+    if (!url.startsWith(`${PREFIX}/`))
+      return !Object.keys(documentPaths).some((known) => route === known || route.startsWith(`${known}/`));
     const path = url.slice(PREFIX.length);
     return !retiredPaths.includes(path) && !declared.has(routeKey(`${method} ${path}`));
   });
@@ -32,5 +37,7 @@ export function undeclared(operations: SpecOperation[], { routes }: EdgeDescript
 /** Additions that are declared and not served: the list is no wish list. */
 export function unserved({ routes }: EdgeDescription): string[] {
   const served = new Set(routes.map((route) => routeKey(route.replace(`${PREFIX}/`, '/'))));
-  return [...Object.keys(additiveOperations), ...Object.keys(documentPaths)].filter((name) => !served.has(routeKey(name)));
+  return [...Object.keys(additiveOperations), ...Object.keys(documentPaths)].filter(
+    (name) => !served.has(routeKey(name)),
+  );
 }

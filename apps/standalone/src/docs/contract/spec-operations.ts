@@ -13,8 +13,14 @@ const STATUS = /(?<![\w-])[1-5]\d\d\b/g;
 
 /** The operations of the endpoint tables, and the paid call, whose statuses are in its rules. */
 export function specOperations(rows: ContractRow[]): SpecOperation[] {
-  const listed = rows.filter(({ columns }) => columns[0] === 'Method and path').map(({ cells: [name = '', auth = '', , response = ''], columns }) => operation(name, auth, columns[3] === 'Response' ? response : ''));
-  const rules = rows.filter(({ id }) => id.startsWith('gateway-rule.')).map(({ cells: [text = ''] }) => (text.match(/HTTP \d{3}/g) ?? []).join());
+  const listed = rows
+    .filter(({ columns }) => columns[0] === 'Method and path')
+    .map(({ cells: [name = '', auth = '', , response = ''], columns }) =>
+      operation(name, auth, columns[3] === 'Response' ? response : ''),
+    );
+  const rules = rows
+    .filter(({ id }) => id.startsWith('gateway-rule.'))
+    .map(({ cells: [text = ''] }) => (text.match(/HTTP \d{3}/g) ?? []).join());
   return [...listed, operation('POST /gateway/{listingId}', 'key', rules.join())];
 }
 

@@ -24,12 +24,20 @@ const NAMES = /(['"`])([a-z][a-z0-9-]*\.[^'"`$]*)\1/g;
  * @throws Error for a tag that stands elsewhere than at a title's end.
  */
 export async function taggedTests(repository: string, rows: ContractRow[]): Promise<TaggedTest[]> {
-  const files = (await Promise.all(['apps', 'libs'].map((folder) => readdir(join(repository, folder), { recursive: true, withFileTypes: true })))).flat();
+  const files = (
+    await Promise.all(
+      ['apps', 'libs'].map((folder) => readdir(join(repository, folder), { recursive: true, withFileTypes: true })),
+    )
+  ).flat();
   const tests = files
-    .filter((entry) => entry.isFile() && TEST_FILE.test(entry.name) && !/node_modules|\/dist(\/|$)/.test(entry.parentPath))
+    .filter(
+      (entry) => entry.isFile() && TEST_FILE.test(entry.name) && !/node_modules|\/dist(\/|$)/.test(entry.parentPath),
+    )
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();
-  const found = await Promise.all(tests.map(async (path) => testsIn(relative(repository, path), await readFile(path, 'utf8'), rows)));
+  const found = await Promise.all(
+    tests.map(async (path) => testsIn(relative(repository, path), await readFile(path, 'utf8'), rows)),
+  );
   return found.flat();
 }
 
@@ -48,6 +56,8 @@ const listOf = (names: string): string[] => names.split(',').map((name) => name.
 
 function namedIn(source: string, rows: Pick<ContractRow, 'id'>[]): string[] {
   const known = new Set(rows.map(({ id }) => id));
-  const lists = [...source.matchAll(NAMES)].map(([, , text]) => listOf(text!)).filter((names) => names.every((name) => known.has(name)));
+  const lists = [...source.matchAll(NAMES)]
+    .map(([, , text]) => listOf(text!))
+    .filter((names) => names.every((name) => known.has(name)));
   return [...new Set(lists.flat())];
 }

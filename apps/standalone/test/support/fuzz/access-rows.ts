@@ -37,14 +37,30 @@ const forbidden = (reason: string): Expected => [403, 'FORBIDDEN', reason];
 const hiddenListings = ({ draft, suspended }: Cast): string[] => [draft.id, suspended.id];
 
 /** A listing of one's own, to be changed or removed. */
-const ownListing: OwnedId = { parameter: 'listingId', own: async (cast) => (await cast.listing()).id, unknown: 'listing_not_found', strangers: forbidden('not_owner'), hidden: hiddenListings };
-const ownEndpoint: OwnedId = { parameter: 'listingId', own: ({ perCall }) => perCall.id, unknown: 'endpoint_not_found', hidden: hiddenListings };
+const ownListing: OwnedId = {
+  parameter: 'listingId',
+  own: async (cast) => (await cast.listing()).id,
+  unknown: 'listing_not_found',
+  strangers: forbidden('not_owner'),
+  hidden: hiddenListings,
+};
+const ownEndpoint: OwnedId = {
+  parameter: 'listingId',
+  own: ({ perCall }) => perCall.id,
+  unknown: 'endpoint_not_found',
+  hidden: hiddenListings,
+};
 
 const ownReceipt: OwnedId = { parameter: 'receiptId', own: ({ receiptId }) => receiptId, unknown: 'receipt_not_found' };
 const ownWallet: OwnedId = { parameter: 'id', own: ({ walletId }) => walletId, unknown: 'wallet_not_found' };
 
 /** In a body, what is no uuid is refused as such. */
-const listingInBody = { parameter: 'listing_id', unknown: 'listing_not_found', malformed: badRequest('request_invalid'), hidden: hiddenListings };
+const listingInBody = {
+  parameter: 'listing_id',
+  unknown: 'listing_not_found',
+  malformed: badRequest('request_invalid'),
+  hidden: hiddenListings,
+};
 
 /** What the OpenAPI document does not say of an operation: whose its resource is. Every operation has a row, also where there is nothing to say. */
 export const ACCESS_ROWS: Record<string, AccessRow> = {
@@ -63,18 +79,44 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   linkWallet: { granted: badRequest('challenge_invalid') },
   getWallet: { id: ownWallet },
   updateWallet: { id: ownWallet, granted: badRequest('challenge_invalid') },
-  claimAgent: { id: { parameter: 'agentId', own: ({ outsider }) => outsider.id, unknown: 'agent_not_found', strangers: badRequest('challenge_invalid') } },
+  claimAgent: {
+    id: {
+      parameter: 'agentId',
+      own: ({ outsider }) => outsider.id,
+      unknown: 'agent_not_found',
+      strangers: badRequest('challenge_invalid'),
+    },
+  },
   listApiKeys: {},
   createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
-  revokeApiKey: { id: { parameter: 'keyId', own: async (cast) => (await cast.spareKey()).id, unknown: 'api_key_not_found' } },
+  revokeApiKey: {
+    id: { parameter: 'keyId', own: async (cast) => (await cast.spareKey()).id, unknown: 'api_key_not_found' },
+  },
 
   listCategories: {},
   searchListings: {},
   listResources: {},
   searchResources: {},
-  getListing: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: [200], slug: ({ free }) => free.slug, hidden: hiddenListings } },
+  getListing: {
+    id: {
+      parameter: 'listingId',
+      own: ({ free }) => free.id,
+      unknown: 'listing_not_found',
+      strangers: [200],
+      slug: ({ free }) => free.slug,
+      hidden: hiddenListings,
+    },
+  },
   createListingChallenge: {},
-  createListing: { granted: badRequest('challenge_invalid'), body: () => ({ name: 'A listing of the matrix', description: 'Never made, for want of work.', challenge: '0'.repeat(64), pow_nonce: 'x' }) },
+  createListing: {
+    granted: badRequest('challenge_invalid'),
+    body: () => ({
+      name: 'A listing of the matrix',
+      description: 'Never made, for want of work.',
+      challenge: '0'.repeat(64),
+      pow_nonce: 'x',
+    }),
+  },
   updateListing: { id: ownListing, body: () => ({ tags: ['changed'] }) },
   removeListing: { id: ownListing },
 
@@ -83,32 +125,114 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   testEndpoint: { id: ownEndpoint },
   rotateSecret: { id: ownEndpoint },
 
-  executeCall: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
-  executeKeylessCall: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
-  showPrice: { id: { parameter: 'listingId', own: ({ shop }) => shop.id, unknown: 'listing_not_found', strangers: [402, 'PAYMENT_REQUIRED'], slug: ({ shop }) => shop.slug, hidden: hiddenListings }, granted: [402, 'PAYMENT_REQUIRED'] },
+  executeCall: {
+    id: {
+      parameter: 'listingId',
+      own: ({ shop }) => shop.id,
+      unknown: 'listing_not_found',
+      strangers: [402, 'PAYMENT_REQUIRED'],
+      slug: ({ shop }) => shop.slug,
+      hidden: hiddenListings,
+    },
+    granted: [402, 'PAYMENT_REQUIRED'],
+  },
+  executeKeylessCall: {
+    id: {
+      parameter: 'listingId',
+      own: ({ shop }) => shop.id,
+      unknown: 'listing_not_found',
+      strangers: [402, 'PAYMENT_REQUIRED'],
+      slug: ({ shop }) => shop.slug,
+      hidden: hiddenListings,
+    },
+    granted: [402, 'PAYMENT_REQUIRED'],
+  },
+  showPrice: {
+    id: {
+      parameter: 'listingId',
+      own: ({ shop }) => shop.id,
+      unknown: 'listing_not_found',
+      strangers: [402, 'PAYMENT_REQUIRED'],
+      slug: ({ shop }) => shop.slug,
+      hidden: hiddenListings,
+    },
+    granted: [402, 'PAYMENT_REQUIRED'],
+  },
   listGatewayRequests: {},
-  getGatewayRequest: { id: { parameter: 'requestId', own: ({ gatewayRequestId }) => gatewayRequestId, unknown: 'gateway_request_not_found' } },
+  getGatewayRequest: {
+    id: {
+      parameter: 'requestId',
+      own: ({ gatewayRequestId }) => gatewayRequestId,
+      unknown: 'gateway_request_not_found',
+    },
+  },
   listLedger: {},
   listReceipts: {},
   subscribe: { id: { ...listingInBody, own: async (cast) => (await cast.merchantsListing()).id, strangers: [201] } },
   listSubscriptions: {},
-  getSubscription: { id: { parameter: 'subscriptionId', own: ({ subscriptionId }) => subscriptionId, unknown: 'subscription_not_found' } },
-  cancelSubscription: { id: { parameter: 'subscriptionId', own: async (cast) => cast.freshSubscription(), unknown: 'subscription_not_found' } },
+  getSubscription: {
+    id: { parameter: 'subscriptionId', own: ({ subscriptionId }) => subscriptionId, unknown: 'subscription_not_found' },
+  },
+  cancelSubscription: {
+    id: {
+      parameter: 'subscriptionId',
+      own: async (cast) => cast.freshSubscription(),
+      unknown: 'subscription_not_found',
+    },
+  },
   createPayment: { id: { ...listingInBody, own: ({ feed }) => feed.id, strangers: [200] } },
   verifyPayment: {
-    id: { parameter: 'payment_id', own: ({ pendingPayment }) => pendingPayment.payment_id, unknown: 'payment_not_found', malformed: badRequest('request_invalid') },
+    id: {
+      parameter: 'payment_id',
+      own: ({ pendingPayment }) => pendingPayment.payment_id,
+      unknown: 'payment_not_found',
+      malformed: badRequest('request_invalid'),
+    },
     granted: badRequest('payment_unpaid'),
     body: ({ pendingPayment }) => ({ relay_request_id: pendingPayment.requirements.relayRequestId }),
   },
-  getPayment: { id: { parameter: 'paymentId', own: ({ pendingPayment }) => pendingPayment.payment_id, unknown: 'payment_not_found' } },
+  getPayment: {
+    id: {
+      parameter: 'paymentId',
+      own: ({ pendingPayment }) => pendingPayment.payment_id,
+      unknown: 'payment_not_found',
+    },
+  },
 
   getReceipt: { id: ownReceipt },
   getReceiptProof: { id: ownReceipt },
 
-  listReviews: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: [200], slug: ({ free }) => free.slug, hidden: hiddenListings } },
-  createReview: { id: { parameter: 'listingId', own: ({ free }) => free.id, unknown: 'listing_not_found', strangers: forbidden('purchase_required'), slug: ({ free }) => free.slug, hidden: hiddenListings }, granted: forbidden('own_listing') },
-  getScore: { id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] } },
+  listReviews: {
+    id: {
+      parameter: 'listingId',
+      own: ({ free }) => free.id,
+      unknown: 'listing_not_found',
+      strangers: [200],
+      slug: ({ free }) => free.slug,
+      hidden: hiddenListings,
+    },
+  },
+  createReview: {
+    id: {
+      parameter: 'listingId',
+      own: ({ free }) => free.id,
+      unknown: 'listing_not_found',
+      strangers: forbidden('purchase_required'),
+      slug: ({ free }) => free.slug,
+      hidden: hiddenListings,
+    },
+    granted: forbidden('own_listing'),
+  },
+  getScore: {
+    id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] },
+  },
 
   hearRelay: { granted: [404, 'NOT_FOUND', 'relay_not_configured'] },
-  paySandbox: { id: { parameter: 'relayRequestId', own: async (cast) => (await cast.unpaidOffer()).relay_request_id, unknown: 'payment_not_found' } },
+  paySandbox: {
+    id: {
+      parameter: 'relayRequestId',
+      own: async (cast) => (await cast.unpaidOffer()).relay_request_id,
+      unknown: 'payment_not_found',
+    },
+  },
 };

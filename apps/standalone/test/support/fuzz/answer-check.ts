@@ -5,7 +5,16 @@ import type { ApiDescription, Operation, Schema } from './operations.js';
 import type { RawAnswer } from './raw-client.js';
 
 const CODES = [
-  ...['BAD_REQUEST', 'PAYMENT_ROUTE_MINIMUM_NOT_MET', 'UNAUTHORIZED', 'PAYMENT_REQUIRED', 'FORBIDDEN', 'NOT_FOUND', 'CONFLICT', 'RATE_LIMITED'],
+  ...[
+    'BAD_REQUEST',
+    'PAYMENT_ROUTE_MINIMUM_NOT_MET',
+    'UNAUTHORIZED',
+    'PAYMENT_REQUIRED',
+    'FORBIDDEN',
+    'NOT_FOUND',
+    'CONFLICT',
+    'RATE_LIMITED',
+  ],
   ...['GONE', 'METHOD_NOT_ALLOWED', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'],
 ];
 /** What a connection is answered that has not brought a request yet. */
@@ -13,7 +22,8 @@ const UNREAD = [408, 431];
 /** What a request is answered that reaches no operation: the path, the method or the bytes are wrong. */
 const UNROUTED = [...UNREAD, 400, 404, 405, 413, 415, 417];
 /** What no answer may hold: traces, places and parts of ours, words of SQL. */
-export const OURS = /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
+export const OURS =
+  /\bat [\w.<> ]+ \(|node_modules|\/src\/|\/dist\/|[cm]?[jt]s:\d+:\d+|\bSELECT\b.+\bFROM\b|INSERT INTO|\bUPDATE \w+ SET|violates|relation "|syntax error at|duplicate key|rpc\.[a-z]|payments_ledger|QueryFailed|ECONN|TypeError|ZodError/;
 const BANNERS = ['server', 'x-powered-by', 'via', 'x-aspnet-version', 'sourcemap', 'x-sourcemap'];
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
@@ -31,7 +41,12 @@ export class AnswerCheck {
    * @param operation which the request was routed to; undefined where it cannot have reached any.
    * @param foreign what the answer must not hold, such as credentials and other accounts' secrets.
    */
-  problemsOf(operation: Operation | undefined, method: string, answer: RawAnswer, foreign: readonly string[] = []): string[] {
+  problemsOf(
+    operation: Operation | undefined,
+    method: string,
+    answer: RawAnswer,
+    foreign: readonly string[] = [],
+  ): string[] {
     const { status, headers, text } = answer;
     const problems: string[] = [];
     const complain = (isWrong: boolean, problem: string): void => void (isWrong && problems.push(problem));
@@ -43,28 +58,44 @@ export class AnswerCheck {
     const everything = `${JSON.stringify(headers)}\n${text}`;
     const shown = OURS.exec(operation?.id === 'getOpenApi' ? '' : everything);
     complain(shown !== null, `it shows something of ours: ${shown?.[0]}`);
-    for (const secret of foreign) complain(everything.includes(secret), `it holds what the caller must not see: ${secret}`);
+    for (const secret of foreign)
+      complain(everything.includes(secret), `it holds what the caller must not see: ${secret}`);
     if (status === 401) complain(!/^Bearer /.test(headers['www-authenticate'] ?? ''), 'a 401 names no scheme');
-    if (status === 429 || status === 503) complain(!/^\d+$/.test(headers['retry-after'] ?? ''), `a ${status} does not say when to come again`);
+    if (status === 429 || status === 503)
+      complain(!/^\d+$/.test(headers['retry-after'] ?? ''), `a ${status} does not say when to come again`);
     if (method === 'HEAD' || status === 204 || status === 304) {
       complain(text !== '', `a ${status} to ${method} has a body`);
       if (status < 400) return problems;
     }
     const documented = operation?.answers.get(status);
-    complain(documented === undefined && !(operation ? UNREAD : UNROUTED).includes(status), operation ? `${status} is not a documented answer of ${operation.name}` : `${status} is no answer to what reaches no operation`);
+    complain(
+      documented === undefined && !(operation ? UNREAD : UNROUTED).includes(status),
+      operation
+        ? `${status} is not a documented answer of ${operation.name}`
+        : `${status} is no answer to what reaches no operation`,
+    );
     if (method === 'HEAD') return problems;
     return [...problems, ...this.bodyProblems(answer, documented)];
   }
 
-  private bodyProblems({ status, headers, text, json }: RawAnswer, documented: Record<string, Schema> | undefined): string[] {
+  private bodyProblems(
+    { status, headers, text, json }: RawAnswer,
+    documented: Record<string, Schema> | undefined,
+  ): string[] {
     const type = (headers['content-type'] ?? '').split(';')[0]!;
-    const schema = documented?.[type] ?? (status >= 400 ? this.description.document.components.schemas.Error! : undefined);
-    if (documented && documented[type] === undefined) return [`${status} is documented as ${Object.keys(documented).join(', ') || 'nothing'}, not as ${type || 'a body without a type'}`];
+    const schema =
+      documented?.[type] ?? (status >= 400 ? this.description.document.components.schemas.Error! : undefined);
+    if (documented && documented[type] === undefined)
+      return [
+        `${status} is documented as ${Object.keys(documented).join(', ') || 'nothing'}, not as ${type || 'a body without a type'}`,
+      ];
     if (!schema) return [];
     if (type !== 'application/json') return typeof text === 'string' && text.length > 0 ? [] : [`there is no ${type}`];
     if (json === undefined) return [`it is not JSON: ${text.slice(0, 100)}`];
     const validate = this.validatorOf(schema);
-    const misfits = validate(json) ? [] : [`it does not fit its schema: ${this.ajv.errorsText(validate.errors, { dataVar: '' })}`];
+    const misfits = validate(json)
+      ? []
+      : [`it does not fit its schema: ${this.ajv.errorsText(validate.errors, { dataVar: '' })}`];
     return [...misfits, ...(status >= 400 ? errorProblems(json as ErrorEnvelope) : [])];
   }
 
@@ -88,7 +119,8 @@ interface ErrorEnvelope {
 function errorProblems({ error }: ErrorEnvelope): string[] {
   const problems: string[] = [];
   if (!CODES.includes(error?.code ?? '')) problems.push(`${error?.code} is no code of the contract`);
-  if (!(NEXT_ACTIONS as readonly string[]).includes(error?.recovery?.next_action ?? '')) problems.push('it does not say what to do next');
+  if (!(NEXT_ACTIONS as readonly string[]).includes(error?.recovery?.next_action ?? ''))
+    problems.push('it does not say what to do next');
   return problems;
 }
 
@@ -98,20 +130,32 @@ function errorProblems({ error }: ErrorEnvelope): string[] {
  */
 function closed(schema: Schema, name = ''): Schema {
   const members = mapSchemas(schema, (member, memberName) => closed(member, memberName));
-  const isClosed = (schema.properties !== undefined || schema.allOf !== undefined) && schema.additionalProperties === undefined && name !== 'details';
+  const isClosed =
+    (schema.properties !== undefined || schema.allOf !== undefined) &&
+    schema.additionalProperties === undefined &&
+    name !== 'details';
   return isClosed ? ({ ...open(members), unevaluatedProperties: false } as Schema) : members;
 }
 
 /** The parts of an `allOf` are closed together, not each against the others. */
 function open(schema: Schema): Schema {
-  return schema.allOf ? { ...schema, allOf: schema.allOf.map(({ unevaluatedProperties: _closed, ...part }: Schema & { unevaluatedProperties?: boolean }) => open(part)) } : schema;
+  return schema.allOf
+    ? {
+        ...schema,
+        allOf: schema.allOf.map(
+          ({ unevaluatedProperties: _closed, ...part }: Schema & { unevaluatedProperties?: boolean }) => open(part),
+        ),
+      }
+    : schema;
 }
 
 function mapSchemas(schema: Schema, change: (member: Schema, name: string) => Schema): Schema {
   const { properties, items, allOf, anyOf, oneOf, additionalProperties } = schema;
   return {
     ...schema,
-    ...(properties && { properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, change(member, name)])) }),
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, member]) => [name, change(member, name)])),
+    }),
     ...(items && { items: change(items, 'items') }),
     ...(allOf && { allOf: allOf.map((member) => change(member, '')) }),
     ...(anyOf && { anyOf: anyOf.map((member) => change(member, '')) }),

@@ -7,8 +7,46 @@ const repeated = (depth: number, open: string, close: string): string => open.re
 
 /** Bodies that are wrong as a whole. */
 export const BAD_BODIES: readonly (string | Buffer)[] = [
-  ...['', ' ', '{', '[', '"', '}', 'null', 'true', '1', '-0', '"text"', '[]', '[{}]', '{}{}', '{},', '{"a":1,}', '{a:1}', "{'a':1}", '{"a":1}//', '{"a":undefined}', '\ufeff{}', '{"a":1e999}', '{"a":-0}', '{"a":NaN}', 'hello', '<xml/>', 'a=b&c=d', '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n--x--'],
-  ...['{"a":1,"a":2}', '{"__proto__":{"polluted":true}}', '{"constructor":{"prototype":{"polluted":true}}}', '{"\\u005f_proto__":1}', '{"\\u0000":1}', '{"a":"\\ud800"}', '{"\\ud800":1}', '{"":1}'],
+  ...[
+    '',
+    ' ',
+    '{',
+    '[',
+    '"',
+    '}',
+    'null',
+    'true',
+    '1',
+    '-0',
+    '"text"',
+    '[]',
+    '[{}]',
+    '{}{}',
+    '{},',
+    '{"a":1,}',
+    '{a:1}',
+    "{'a':1}",
+    '{"a":1}//',
+    '{"a":undefined}',
+    '\ufeff{}',
+    '{"a":1e999}',
+    '{"a":-0}',
+    '{"a":NaN}',
+    'hello',
+    '<xml/>',
+    'a=b&c=d',
+    '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n--x--',
+  ],
+  ...[
+    '{"a":1,"a":2}',
+    '{"__proto__":{"polluted":true}}',
+    '{"constructor":{"prototype":{"polluted":true}}}',
+    '{"\\u005f_proto__":1}',
+    '{"\\u0000":1}',
+    '{"a":"\\ud800"}',
+    '{"\\ud800":1}',
+    '{"":1}',
+  ],
   repeated(5_000, '[', ']'),
   repeated(100_000, '[', ']'),
   `${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}`,
@@ -23,7 +61,23 @@ export const BAD_BODIES: readonly (string | Buffer)[] = [
   utf16('{"a":1}'),
 ];
 
-const EXTRA_FIELDS = ['id', 'status', 'is_verified', 'role', 'account_id', 'provider_id', 'created_at', 'fee_rate', 'price_micros', 'unknown', '', '$where', 'toJSON', 'then', 'length'];
+const EXTRA_FIELDS = [
+  'id',
+  'status',
+  'is_verified',
+  'role',
+  'account_id',
+  'provider_id',
+  'created_at',
+  'fee_rate',
+  'price_micros',
+  'unknown',
+  '',
+  '$where',
+  'toJSON',
+  'then',
+  'length',
+];
 
 export const WAYS = ['replace', 'remove', 'extra', 'twice', 'wrap', 'pollute'] as const;
 export type Way = (typeof WAYS)[number];
@@ -40,14 +94,30 @@ interface Place {
  * @param where picks the member, and `what` the value, each out of as many as there are.
  * @returns the body, and what was done to it.
  */
-export function spoilt(good: object, schema: Schema, { way, where, what }: { way: Way; where: number; what: number }, values: Values, description: ApiDescription): { body: unknown; done: string } {
+export function spoilt(
+  good: object,
+  schema: Schema,
+  { way, where, what }: { way: Way; where: number; what: number },
+  values: Values,
+  description: ApiDescription,
+): { body: unknown; done: string } {
   const body = structuredClone(good) as Record<string, unknown>;
   const places = placesIn(body, schema, description);
   const place = places[where % Math.max(places.length, 1)];
   if (!place || way === 'extra' || way === 'pollute') {
-    const parent = place && where % 2 === 0 && isObject(place.parent[place.key]) ? (place.parent[place.key] as Record<string, unknown>) : body;
-    const name = way === 'pollute' ? ['__proto__', 'constructor', 'prototype'][what % 3]! : EXTRA_FIELDS[what % EXTRA_FIELDS.length]!;
-    Object.defineProperty(parent, name, { value: what % 2 ? new Raw('{"polluted":true}') : 1, enumerable: true, configurable: true });
+    const parent =
+      place && where % 2 === 0 && isObject(place.parent[place.key])
+        ? (place.parent[place.key] as Record<string, unknown>)
+        : body;
+    const name =
+      way === 'pollute'
+        ? ['__proto__', 'constructor', 'prototype'][what % 3]!
+        : EXTRA_FIELDS[what % EXTRA_FIELDS.length]!;
+    Object.defineProperty(parent, name, {
+      value: what % 2 ? new Raw('{"polluted":true}') : 1,
+      enumerable: true,
+      configurable: true,
+    });
     return { body, done: `adds ${name}` };
   }
   const { parent, key, path } = place;
@@ -73,8 +143,18 @@ function placesIn(value: Record<string, unknown>, schema: Schema, description: A
     const member = description.resolve(unresolved);
     const own: Place = { parent: value, key, schema: unresolved, path: path + key };
     const inner = value[key];
-    if (isObject(inner)) return [own, ...placesIn(inner as Record<string, unknown>, member, description, `${path}${key}.`)];
-    if (Array.isArray(inner) && isObject(inner[0]) && member.items) return [own, ...placesIn(inner[0] as Record<string, unknown>, description.resolve(member.items), description, `${path}${key}.0.`)];
+    if (isObject(inner))
+      return [own, ...placesIn(inner as Record<string, unknown>, member, description, `${path}${key}.`)];
+    if (Array.isArray(inner) && isObject(inner[0]) && member.items)
+      return [
+        own,
+        ...placesIn(
+          inner[0] as Record<string, unknown>,
+          description.resolve(member.items),
+          description,
+          `${path}${key}.0.`,
+        ),
+      ];
     return [own];
   });
 }

@@ -1,6 +1,16 @@
 import type { Scope } from '@market/contracts';
 import { apiKeyOf, BASE62, CREDENTIAL_SECRET_LENGTH } from '@market/contracts/identity';
-import { evmWallet, Marketplace, sellerServer, type SubscriptionOffer, type CreatedListing, type CreateListing, type PaymentOffer, type SellerServer, type Wallet } from '@market/sdk';
+import {
+  evmWallet,
+  Marketplace,
+  sellerServer,
+  type SubscriptionOffer,
+  type CreatedListing,
+  type CreateListing,
+  type PaymentOffer,
+  type SellerServer,
+  type Wallet,
+} from '@market/sdk';
 import { eventually } from '@market/testing';
 import { randomBytes, randomInt } from 'node:crypto';
 import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
@@ -10,7 +20,8 @@ import { registerAgent, type Agent, type World } from '../world.js';
 /** A word that is in no answer by chance. */
 export const canary = (): string => `canary${randomBytes(9).toString('hex')}`;
 
-export const unknownKey = (): string => apiKeyOf(Array.from({ length: CREDENTIAL_SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join(''));
+export const unknownKey = (): string =>
+  apiKeyOf(Array.from({ length: CREDENTIAL_SECRET_LENGTH }, () => BASE62[randomInt(BASE62.length)]).join(''));
 
 const ALL_SCOPES: Scope[] = ['read', 'write', 'subscribe'];
 /** A human operator, signed in. */
@@ -25,7 +36,11 @@ export async function signIn({ baseUrl }: Pick<World, 'baseUrl'>, wallet = evmWa
   const market = new Marketplace({ baseUrl });
   const { message, nonce } = await market.challenge({ wallet_address: wallet.address, purpose: 'session' });
   const body = { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) };
-  const { session_token, account } = await market.request<{ session_token: string; account: { id: string } }>('POST', '/auth/session', { body });
+  const { session_token, account } = await market.request<{ session_token: string; account: { id: string } }>(
+    'POST',
+    '/auth/session',
+    { body },
+  );
   return { id: account.id, wallet, token: session_token };
 }
 
@@ -74,7 +89,9 @@ export class Cast {
   }
 
   static async assemble(world: Pick<World, 'baseUrl'>): Promise<Cast> {
-    const [owner, outsider, merchant] = await Promise.all(['The owner', 'An outsider', 'A merchant'].map((displayName) => registerAgent(world, { displayName })));
+    const [owner, outsider, merchant] = await Promise.all(
+      ['The owner', 'An outsider', 'A merchant'].map((displayName) => registerAgent(world, { displayName })),
+    );
     const cast = new Cast(world, owner!, outsider!, merchant!);
     await cast.takeKeys();
     await cast.takeSessions();
@@ -103,7 +120,12 @@ export class Cast {
   /** A listing with an endpoint, of which the owner alone knows where it is and what opens it. */
   async perCallListing(fields: Partial<CreateListing> = {}): Promise<CreatedListing> {
     const url = new URL(`/${this.secret()}`, this.servers[0]!.url).href;
-    const created = await this.listing({ pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: url, ...fields });
+    const created = await this.listing({
+      pricing_model: 'per_call',
+      pricing_amount: 0.25,
+      private_endpoint_url: url,
+      ...fields,
+    });
     this.secrets.push(created.gateway_signing_secret!);
     await this.owner.market.endpoint.update(created, { auth_header: { name: 'X-Seller-Key', value: this.secret() } });
     return created;
@@ -146,7 +168,11 @@ export class Cast {
     const revoked = await this.spareKey();
     this.keys.revoked = revoked.key;
     await market.apiKeys.revoke(revoked);
-    const expiring = await market.apiKeys.create({ name: this.secret(), scopes: ALL_SCOPES, expires_at: new Date(Date.now() + 2_000).toISOString() });
+    const expiring = await market.apiKeys.create({
+      name: this.secret(),
+      scopes: ALL_SCOPES,
+      expires_at: new Date(Date.now() + 2_000).toISOString(),
+    });
     this.keys.expired = expiring.key;
     await Promise.all([revoked.key, expiring.key].map((key) => this.untilRefused(key)));
   }
@@ -154,8 +180,14 @@ export class Cast {
   private async takeSessions(): Promise<void> {
     this.human = await signIn(this.world);
     const claimer = this.owner.market.authorizedBy(`Bearer ${this.human.token}`);
-    const { message, nonce } = await claimer.challenge({ wallet_address: this.owner.wallet.address, purpose: 'claim', agent_id: this.owner.id });
-    await claimer.request('POST', `/agents/${this.owner.id}/claim`, { body: { nonce, signature: await this.owner.wallet.sign(message) } });
+    const { message, nonce } = await claimer.challenge({
+      wallet_address: this.owner.wallet.address,
+      purpose: 'claim',
+      agent_id: this.owner.id,
+    });
+    await claimer.request('POST', `/agents/${this.owner.id}/claim`, {
+      body: { nonce, signature: await this.owner.wallet.sign(message) },
+    });
     const [wallet] = (await this.owner.market.me()).wallets;
     this.walletId = wallet!.id;
     this.secrets.push(wallet!.id, wallet!.address);
@@ -167,13 +199,25 @@ export class Cast {
 
   private async untilRefused(credential: string): Promise<void> {
     const market = this.owner.market.authorizedBy(`Bearer ${credential}`);
-    await eventually(async () => expect((await market.send('GET', '/me')).status).toBe(401), { withinMs: 10_000, everyMs: 100 });
+    await eventually(async () => expect((await market.send('GET', '/me')).status).toBe(401), {
+      withinMs: 10_000,
+      everyMs: 100,
+    });
   }
 
   private async openShops(): Promise<void> {
     let shopSecret = '';
-    this.servers = await Promise.all([sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret }), sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret })]);
-    this.shop = await this.merchant.market.listings.create({ name: `Shop ${canary()}`, description: 'Sells answers to the owner.', pricing_model: 'per_call', pricing_amount: 0.25, private_endpoint_url: `${this.servers[1]!.url}/call` });
+    this.servers = await Promise.all([
+      sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret }),
+      sellerServer(({ body }) => ({ echo: body }), { secret: () => shopSecret }),
+    ]);
+    this.shop = await this.merchant.market.listings.create({
+      name: `Shop ${canary()}`,
+      description: 'Sells answers to the owner.',
+      pricing_model: 'per_call',
+      pricing_amount: 0.25,
+      private_endpoint_url: `${this.servers[1]!.url}/call`,
+    });
     shopSecret = this.shop.gateway_signing_secret!;
     this.free = await this.listing();
     this.perCall = await this.perCallListing();

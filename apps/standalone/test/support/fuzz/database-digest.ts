@@ -64,7 +64,8 @@ export class DatabaseWatch {
       async () => {
         const before = last;
         last = await this.digest();
-        if (JSON.stringify([...(before ?? [])]) !== JSON.stringify([...last])) throw new Error('the database does not come to rest');
+        if (JSON.stringify([...(before ?? [])]) !== JSON.stringify([...last]))
+          throw new Error('the database does not come to rest');
         return last;
       },
       { withinMs: 30_000, everyMs: 300 },
@@ -73,7 +74,9 @@ export class DatabaseWatch {
 }
 
 function digestOf({ schema, table, columns }: { schema: string; table: string; columns: string[] }): string {
-  const fields = columns.filter((column) => !BOOKKEEPING[table]?.columns?.includes(column)).map((column) => `t.${column}`);
+  const fields = columns
+    .filter((column) => !BOOKKEEPING[table]?.columns?.includes(column))
+    .map((column) => `t.${column}`);
   // A sum, because it does not depend on an order that tables do not have.
   return `SELECT '${schema}.${table}' AS name, count(*) || ' ' || coalesce(sum(hashtextextended(ROW(${fields.join(', ')})::text, 0)::numeric), 0) AS digest FROM ${schema}.${table} t`;
 }

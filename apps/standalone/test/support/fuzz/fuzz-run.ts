@@ -95,17 +95,24 @@ export class FuzzRun {
   private judge(sent: Sent): void {
     const { plan, request, answer } = sent;
     const reached = operationAt(this.description, request);
-    for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.cast.keys))) this.complain(sent, problem);
-    if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id)) this.complain(sent, `it took ${Math.round(answer.tookMs)} ms`);
+    for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.cast.keys)))
+      this.complain(sent, problem);
+    if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id))
+      this.complain(sent, `it took ${Math.round(answer.tookMs)} ms`);
     const statuses = this.tally.get(plan.operation.name) ?? new Map<number, number>();
     this.tally.set(plan.operation.name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
   }
 
   /** Signing out is for sessions that nobody needs any more. */
-  private async credentialOf(actor: Actor, request: Pick<RawRequest, 'method' | 'target'>): Promise<Record<string, string>> {
+  private async credentialOf(
+    actor: Actor,
+    request: Pick<RawRequest, 'method' | 'target'>,
+  ): Promise<Record<string, string>> {
     if (actor === 'anonymous') return {};
     if (actor === 'agent') return { authorization: `Bearer ${this.cast.keys.all}` };
-    return { authorization: `Bearer ${operationAt(this.description, request)?.id === 'closeSession' ? (await signIn(this.world)).token : this.cast.human.token}` };
+    return {
+      authorization: `Bearer ${operationAt(this.description, request)?.id === 'closeSession' ? (await signIn(this.world)).token : this.cast.human.token}`,
+    };
   }
 
   /** @returns what is to be said of each request that changes something though it is refused. */
@@ -130,13 +137,23 @@ export class FuzzRun {
 }
 
 /** A 402 writes down the offer it makes. */
-const isRefusedWrite = ({ request, answer }: Sent): boolean => !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
+const isRefusedWrite = ({ request, answer }: Sent): boolean =>
+  !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
 
 /** Which operation a request is routed to, as far as that can be said of it. */
-export function operationAt({ operations }: ApiDescription, { method, target }: Pick<RawRequest, 'method' | 'target'>): Operation | undefined {
+export function operationAt(
+  { operations }: ApiDescription,
+  { method, target }: Pick<RawRequest, 'method' | 'target'>,
+): Operation | undefined {
   const path = decoded(target.split(/[?#]/)[0]!);
   if (path === undefined) return undefined;
-  const candidates = operations.filter((operation) => operation.method === (method === 'HEAD' ? 'GET' : method) && new RegExp(`^/api/v1${operation.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]{0,200}')}$`, 'su').test(path));
+  const candidates = operations.filter(
+    (operation) =>
+      operation.method === (method === 'HEAD' ? 'GET' : method) &&
+      new RegExp(`^/api/v1${operation.path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]{0,200}')}$`, 'su').test(
+        path,
+      ),
+  );
   // A path that is spelled out wins over one with an id in its place.
   return candidates.sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
 }
@@ -144,7 +161,10 @@ export function operationAt({ operations }: ApiDescription, { method, target }: 
 /** Decoded like a router does it: an encoded slash stays within its segment. */
 function decoded(path: string): string | undefined {
   try {
-    return path.split('/').map((segment) => decodeURIComponent(segment).replaceAll('/', '\u2044')).join('/');
+    return path
+      .split('/')
+      .map((segment) => decodeURIComponent(segment).replaceAll('/', '\u2044'))
+      .join('/');
   } catch {
     return undefined;
   }

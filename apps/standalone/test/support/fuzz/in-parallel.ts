@@ -1,7 +1,11 @@
 const AT_ONCE = 16;
 
 /** Does the work on each item, several at a time. @returns the results in the order of the items. */
-export async function inParallel<T, R>(items: readonly T[], work: (item: T, index: number) => Promise<R>, atOnce = AT_ONCE): Promise<R[]> {
+export async function inParallel<T, R>(
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<R>,
+  atOnce = AT_ONCE,
+): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {

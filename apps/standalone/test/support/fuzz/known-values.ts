@@ -10,18 +10,40 @@ import { evmWallet, solanaWallet } from '@market/sdk';
 export async function knownValues(cast: Cast): Promise<Known> {
   const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = cast;
   // The ones with endpoints are worth asking for more often.
-  const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [id, id, slug]);
+  const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [
+    id,
+    id,
+    slug,
+  ]);
   const spareKeys = await Promise.all(Array.from({ length: 8 }, () => cast.spareKey()));
   const spareListings = await Promise.all(Array.from({ length: 8 }, () => cast.listing()));
   const offers = await Promise.all(Array.from({ length: 8 }, () => cast.unpaidOffer()));
-  const relayRequestIds = [cast.relayRequestId, cast.pendingPayment.requirements.relayRequestId, ...offers.map((offer) => offer.relay_request_id)];
+  const relayRequestIds = [
+    cast.relayRequestId,
+    cast.pendingPayment.requirements.relayRequestId,
+    ...offers.map((offer) => offer.relay_request_id),
+  ];
   const wallets = [owner.wallet, human.wallet, evmWallet(), solanaWallet()].map(({ address }) => address);
   const accounts = [owner, outsider, merchant, human].map(({ id }) => id);
   const categories = (await owner.market.categories()).map(({ id }) => id);
   const urls = [cast.sellerUrl, `${cast.sellerUrl}?with=query`, 'http://127.0.0.1:1/closed'];
   return {
     listingId: [...listings, newId()],
-    listing_id: [...[feed, feed, await cast.merchantsListing(), await cast.merchantsListing(), free, perCall, draft, suspended, shop].map(({ id }) => id), shop.slug, newId()],
+    listing_id: [
+      ...[
+        feed,
+        feed,
+        await cast.merchantsListing(),
+        await cast.merchantsListing(),
+        free,
+        perCall,
+        draft,
+        suspended,
+        shop,
+      ].map(({ id }) => id),
+      shop.slug,
+      newId(),
+    ],
     'removeListing listingId': [...spareListings.map(({ id }) => id), suspended.id, shop.id, shop.slug, newId()],
     'executeCall listingId': [shop.id, shop.id, shop.slug, perCall.id, free.id, draft.id, newId()],
     'executeCall body': [BOUGHT_BODY, { ask: 'something else' }],
@@ -48,7 +70,12 @@ export async function knownValues(cast: Cast): Promise<Known> {
     scheme: [undefined],
     network: [undefined],
     transactionHash: [undefined],
-    payment_id: [cast.pendingPayment.payment_id, cast.pendingPayment.payment_id, ...offers.map((offer) => offer.payment_id), newId()],
+    payment_id: [
+      cast.pendingPayment.payment_id,
+      cast.pendingPayment.payment_id,
+      ...offers.map((offer) => offer.payment_id),
+      newId(),
+    ],
     category: categories,
     category_id: categories,
     wallet_address: wallets,

@@ -1,4 +1,12 @@
-import { evmWallet, Marketplace, solanaWallet, solveProofOfWork, type ChallengePurpose, type ListingChallenge, type Wallet } from '@market/sdk';
+import {
+  evmWallet,
+  Marketplace,
+  solanaWallet,
+  solveProofOfWork,
+  type ChallengePurpose,
+  type ListingChallenge,
+  type Wallet,
+} from '@market/sdk';
 import { listFeed, paidOffer } from '../subscriber.js';
 import type { World } from '../world.js';
 import type { Cast } from './cast.js';
@@ -6,7 +14,11 @@ import type { Cast } from './cast.js';
 type Proof = (cast: Cast, anyone: Marketplace) => Promise<object>;
 
 async function walletProof(market: Marketplace, wallet: Wallet, purpose: ChallengePurpose, agentId?: string) {
-  const { message, nonce, pow } = await market.challenge({ wallet_address: wallet.address, purpose, agent_id: agentId });
+  const { message, nonce, pow } = await market.challenge({
+    wallet_address: wallet.address,
+    purpose,
+    agent_id: agentId,
+  });
   return { proof: { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) }, pow };
 }
 
@@ -25,12 +37,18 @@ const PROOFS: Record<string, Proof> = {
   },
   openSession: async (_cast, anyone) => (await walletProof(anyone, evmWallet(), 'session')).proof,
   async linkWallet({ owner }) {
-    const [existing, added] = await Promise.all([owner.wallet, solanaWallet()].map((wallet) => walletProof(owner.market, wallet, 'wallet_link')));
+    const [existing, added] = await Promise.all(
+      [owner.wallet, solanaWallet()].map((wallet) => walletProof(owner.market, wallet, 'wallet_link')),
+    );
     return { existing_wallet: existing!.proof, new_wallet: added!.proof };
   },
-  updateWallet: async ({ owner }) => ({ proof: (await walletProof(owner.market, owner.wallet, 'wallet_update')).proof }),
+  updateWallet: async ({ owner }) => ({
+    proof: (await walletProof(owner.market, owner.wallet, 'wallet_update')).proof,
+  }),
   async claimAgent({ outsider, human }, anyone) {
-    const { nonce, signature } = (await walletProof(anyone.authorizedBy(`Bearer ${human.token}`), outsider.wallet, 'claim', outsider.id)).proof;
+    const { nonce, signature } = (
+      await walletProof(anyone.authorizedBy(`Bearer ${human.token}`), outsider.wallet, 'claim', outsider.id)
+    ).proof;
     return { nonce, signature };
   },
   async verifyPayment({ owner, merchant }) {

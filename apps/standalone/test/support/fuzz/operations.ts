@@ -63,7 +63,10 @@ export interface Operation {
 interface DocumentedOperation {
   operationId: string;
   parameters?: (Parameter | { $ref: string })[];
-  requestBody?: { required?: boolean; content: Record<string, { schema: Schema; examples?: Record<string, { value: object }> }> };
+  requestBody?: {
+    required?: boolean;
+    content: Record<string, { schema: Schema; examples?: Record<string, { value: object }> }>;
+  };
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>;
   'x-access'?: Access;
 }
@@ -80,7 +83,9 @@ export class ApiDescription {
   readonly operations: Operation[];
 
   private constructor(readonly document: OpenApiDocument) {
-    this.operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, documented]) => this.operationOf(method.toUpperCase(), path, documented)));
+    this.operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, documented]) => this.operationOf(method.toUpperCase(), path, documented)),
+    );
   }
 
   static async read({ baseUrl }: { baseUrl: string }): Promise<ApiDescription> {
@@ -112,9 +117,16 @@ export class ApiDescription {
       name,
       method,
       path: path.slice(PREFIX.length),
-      parameters: (documented.parameters ?? []).map((parameter) => ('$ref' in parameter ? this.document.components.parameters[parameter.$ref.split('/').at(-1)!]! : parameter)),
+      parameters: (documented.parameters ?? []).map((parameter) =>
+        '$ref' in parameter ? this.document.components.parameters[parameter.$ref.split('/').at(-1)!]! : parameter,
+      ),
       body: this.bodyOf(documented),
-      answers: new Map(Object.entries(documented.responses).map(([status, { content = {} }]) => [Number(status), Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, schema]))])),
+      answers: new Map(
+        Object.entries(documented.responses).map(([status, { content = {} }]) => [
+          Number(status),
+          Object.fromEntries(Object.entries(content).map(([type, { schema }]) => [type, schema])),
+        ]),
+      ),
       access,
     };
   }
@@ -123,6 +135,11 @@ export class ApiDescription {
     const json = requestBody?.content['application/json'];
     if (!json) return undefined;
     const schema = this.resolve(json.schema);
-    return { required: requestBody?.required ?? false, schema, examples: Object.values(json.examples ?? {}).map(({ value }) => value), isOpaque: schema.properties === undefined };
+    return {
+      required: requestBody?.required ?? false,
+      schema,
+      examples: Object.values(json.examples ?? {}).map(({ value }) => value),
+      isOpaque: schema.properties === undefined,
+    };
   }
 }

@@ -51,10 +51,23 @@ export class RawClient {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
     return new Promise((resolve, reject) => {
       let isAnswered = false;
-      const outgoing = httpRequest({ ...this.address, agent, method, path: target, headers: { ...length, ...headers }, timeout: PATIENCE_MS }, (response) => {
-        isAnswered = true;
-        textOf(response).then((text) => resolve({ status: response.statusCode!, headers: response.headers, text, json: parsed(text), tookMs: performance.now() - sentAt }), reject);
-      });
+      const outgoing = httpRequest(
+        { ...this.address, agent, method, path: target, headers: { ...length, ...headers }, timeout: PATIENCE_MS },
+        (response) => {
+          isAnswered = true;
+          textOf(response).then(
+            (text) =>
+              resolve({
+                status: response.statusCode!,
+                headers: response.headers,
+                text,
+                json: parsed(text),
+                tookMs: performance.now() - sentAt,
+              }),
+            reject,
+          );
+        },
+      );
       outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)));
       // Who refuses a large body answers before it has read it, and then hangs up.
       outgoing.on('error', (error) => isAnswered || reject(error));

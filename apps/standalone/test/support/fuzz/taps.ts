@@ -16,7 +16,8 @@ export function messagesIn(natsLog: string): BusMessage[] {
   const published = new Map<string, { subject: string; isAnswer: boolean }>();
   const messages: BusMessage[] = [];
   for (const line of natsLog.split('\n')) {
-    const [, client, subject, reply] = / cid:(\d+) .*<<- \[H?PUB (\S+) (?:(\S*[^\d\s]\S*) )?(?:\d+ )?\d+\]/.exec(line) ?? [];
+    const [, client, subject, reply] =
+      / cid:(\d+) .*<<- \[H?PUB (\S+) (?:(\S*[^\d\s]\S*) )?(?:\d+ )?\d+\]/.exec(line) ?? [];
     if (client && subject) {
       const answered = asked.get(subject);
       published.set(client, { subject: answered ?? subject, isAnswer: answered !== undefined });
@@ -59,7 +60,9 @@ export class RedisTap {
 
 /** Every row of every table, as text, by `schema.table`; bytes stand in hex. */
 export async function dumpOf(client: pg.Client): Promise<Map<string, string>> {
-  const { rows: tables } = await client.query<{ name: string }>("SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('information_schema', 'pg_catalog')");
+  const { rows: tables } = await client.query<{ name: string }>(
+    "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname NOT IN ('information_schema', 'pg_catalog')",
+  );
   const dump = new Map<string, string>();
   for (const { name } of tables) {
     const { rows } = await client.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
