@@ -4,7 +4,7 @@
  * missing server fails. `npm test -- <name>`: only the test files whose path contains the name.
  */
 import { spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { SKIPPED_TESTS } from './skipped-tests.mjs';
 
 const isAll = process.argv[2] === '--all';
@@ -46,6 +46,6 @@ if (names.length > 0) {
   if (isAll) run('npm', ['run', '-s', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
 }
 
-const skipped = readFileSync(SKIPPED_TESTS, { encoding: 'utf8', flag: 'a+' });
+const skipped = existsSync(SKIPPED_TESTS) ? readFileSync(SKIPPED_TESTS, 'utf8') : '';
 if (skipped !== '')
   console.log(`\nSkipped, because this machine lacks a server (npm run test:all fails instead):\n${skipped}`);
