@@ -1,5 +1,7 @@
 import type { Scope } from '@market/contracts';
 import { newId } from '@market/kernel';
+import { routeKey } from '../../src/docs/contract/spec-operations.js';
+import { readContractRows } from '../../src/docs/generated-documents.js';
 import { ACCESS_ROWS, type AccessRow, type Expected } from '../support/fuzz/access-rows.js';
 import { AnswerCheck } from '../support/fuzz/answer-check.js';
 import { BOUGHT_BODY, Cast, signIn, unknownKey } from '../support/fuzz/cast.js';
@@ -211,7 +213,19 @@ inEachMode('access', (world) => {
     expect(await problemsOf(cells)).toEqual([]);
   }, 120_000);
 
-  it('opens to a key of the scope alone, and is the same for all who are let in [spec: authentication-rule.2]', async () => {
+  it('needs no credential where the tables of the interface say none [spec: authentication-rule.2]', async () => {
+    const open = (await readContractRows())
+      .filter(({ columns, cells }) => columns[1] === 'Auth' && cells[1] === 'none')
+      .map(({ id }) => routeKey(id))
+      .sort();
+    const cells = cellsWith(['none']).filter(({ operation }) => open.includes(routeKey(operation.name)));
+    expect([...new Set(cells.map(({ operation }) => routeKey(operation.name)))].sort()).toEqual(open);
+    const statuses = (await inParallel(cells, tried)).flatMap(({ answers }) => answers.map(({ status }) => status));
+    expect(statuses.filter((status) => status === 401 || status === 403)).toEqual([]);
+    expect(statuses.length).toBeGreaterThan(open.length);
+  });
+
+  it('opens to a key of the scope alone, and is the same for all who are let in', async () => {
     const cells = cellsWith([...AGENTS, 'human']).filter(
       ({ operation, credential }) => !doorAnswer(operation, credential),
     );

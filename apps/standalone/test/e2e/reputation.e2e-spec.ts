@@ -263,7 +263,7 @@ inEachMode('the score of an agent', (world) => {
     });
   });
 
-  it('is scored by what was measured and what buyers say of it [spec: score.agent-id, score.status, score.market-score, score.score-tier, score.provisional, score.components, score.categories, score.capability, score.meta, limit.score-scale]', async () => {
+  it('is scored by what was measured and what buyers say of it [spec: score.agent-id, score.status, score.market-score, score.score-tier, score.provisional, score.components, score.categories, score.capability, score.meta, limit.score-scale, GET /agents/{agentId}/score]', async () => {
     const [category] = await anyone.categories();
     const seller = await registerAgent(world);
     let works = true;

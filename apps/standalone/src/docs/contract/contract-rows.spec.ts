@@ -90,11 +90,13 @@ describe('the tags of tests', () => {
     const titles = [
       `it('keeps a name ${tag('listing.name, limit.listing-name')}', x)`,
       `it.each(rows)("says '%s' ${tag('error.410')}", x)`,
+      `it('is nobody\\'s ${tag('GET /me')}', x)`,
       "it('proves nothing', x)",
     ];
     expect(testsIn('a.spec.ts', titles.join('\n'), [])).toEqual([
       { file: 'a.spec.ts', title: 'keeps a name', proves: ['listing.name', 'limit.listing-name'] },
       { file: 'a.spec.ts', title: "says '%s'", proves: ['error.410'] },
+      { file: 'a.spec.ts', title: "is nobody's", proves: ['GET /me'] },
     ]);
   });
 
@@ -102,13 +104,17 @@ describe('the tags of tests', () => {
     expect(() => testsIn('a.spec.ts', `// see ${tag('listing.name')}`, [])).toThrow('a.spec.ts');
   });
 
-  it('are filled in by the cases of a table', () => {
+  it('are filled in by the cases of the table before', () => {
     const source = [
       "const cases = [['sla', 'listing.sla, limit.sla'], ['GET /me', 'no.row']];",
       `for (const [field, rows] of cases) it(\`\${field} is kept ${tag('\${rows}')}\`, x)`,
+      "const links = [['logo', 'listing.logo']];",
+      `for (const [field, row] of links) it(\`\${field} is a link ${tag('\${row}')}\`, x)`,
     ].join('\n');
-    expect(testsIn('a.spec.ts', source, [{ id: 'listing.sla' }, { id: 'limit.sla' }, { id: 'GET /me' }])).toEqual([
+    const rows = ['listing.sla', 'limit.sla', 'listing.logo', 'GET /me'].map((id) => ({ id }));
+    expect(testsIn('a.spec.ts', source, rows)).toEqual([
       { file: 'a.spec.ts', title: '${field} is kept', proves: ['listing.sla', 'limit.sla'] },
+      { file: 'a.spec.ts', title: '${field} is a link', proves: ['listing.logo'] },
     ]);
   });
 });

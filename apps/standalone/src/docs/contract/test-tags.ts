@@ -13,14 +13,15 @@ export interface TaggedTest {
 
 const TEST_FILE = /\.(spec|int-spec|e2e-spec)\.ts$/;
 /** A title in quotes, with the tag at its end. */
-const TAGGED_TITLE = /(['"`])((?:(?!\1).)*?)\s*\[spec: ([^\]]+)\]\1/g;
+const TAGGED_TITLE = /(['"`])((?:\\.|(?!\1)[^\\\n])*?)\s*\[spec: ([^\]]+)\]\1/g;
 
 /** Any text in quotes that looks like names of rows. */
 const NAMES = /(['"`])([a-z][a-z0-9-]*\.[^'"`$]*)\1/g;
 
 /**
  * The titles of all tests that carry `[spec: <row>, <row>]`. Where a table of cases fills in the rows (`[spec: ${row}]`),
- * they are those that the file names in quotes, operations aside, since those are named for other reasons too.
+ * they are those in quotes between the tagged title before and this one, operations aside, since those are named for other
+ * reasons too.
  * @throws Error for a tag that stands elsewhere than at a title's end.
  */
 export async function taggedTests(repository: string, rows: ContractRow[]): Promise<TaggedTest[]> {
@@ -42,11 +43,16 @@ export async function taggedTests(repository: string, rows: ContractRow[]): Prom
 }
 
 export function testsIn(file: string, source: string, rows: Pick<ContractRow, 'id'>[]): TaggedTest[] {
-  const tests = [...source.matchAll(TAGGED_TITLE)].map(([, , title, tag]) => ({
-    file,
-    title: title!.trim().replaceAll(/\\(['"`])/g, '$1'),
-    proves: tag!.includes('$') ? namedIn(source, rows) : listOf(tag!),
-  }));
+  let previous = 0;
+  const tests = [...source.matchAll(TAGGED_TITLE)].map(({ 0: { length }, 2: title, 3: tag, index }) => {
+    const before = source.slice(previous, index);
+    previous = index + length;
+    return {
+      file,
+      title: title!.trim().replaceAll(/\\(['"`])/g, '$1'),
+      proves: tag!.includes('$') ? namedIn(before, rows) : listOf(tag!),
+    };
+  });
   const tags = source.match(/\[spec: /g)?.length ?? 0;
   if (tags !== tests.length) throw new Error(`${file} has a tag that does not end the quoted title of a test`);
   return tests;
