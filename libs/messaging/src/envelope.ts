@@ -1,8 +1,8 @@
-import type { Call, ReplyNotes } from './call.js';
+import type { RequestContext, ReplyNotes } from './request-context.js';
 
 /** A request on the wire. `remainingMs` instead of an instant, so that clocks need not agree. */
 export interface RequestEnvelope {
-  meta: Omit<Call, 'deadlineAt' | 'reply'> & { remainingMs: number };
+  meta: Omit<RequestContext, 'deadlineAt' | 'reply'> & { remainingMs: number };
   data: unknown;
 }
 
@@ -13,7 +13,7 @@ export type ReplyEnvelope =
   | { failed: 'internal' | 'invalid_message' };
 
 export function toRequestEnvelope(
-  { requestId, traceparent, principal, idempotency }: Call,
+  { requestId, traceparent, principal, idempotency }: RequestContext,
   remainingMs: number,
   data: unknown,
 ): RequestEnvelope {
@@ -22,7 +22,7 @@ export function toRequestEnvelope(
 
 export function toCall({
   meta: { requestId, remainingMs, traceparent, principal, idempotency },
-}: RequestEnvelope): Call {
+}: RequestEnvelope): RequestContext {
   return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, principal, idempotency, reply: {} };
 }
 

@@ -2,11 +2,11 @@ import { Logger } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
 import { UnavailableError } from '@market/kernel';
-import type { Call } from './call.js';
+import type { RequestContext } from './request-context.js';
 import { toCall, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 
-type Handler<C extends RequestContract> = (input: InputOf<C>, call: Call) => Promise<OutputOf<C>>;
+type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestContext) => Promise<OutputOf<C>>;
 
 const logger = new Logger('HandleRequest');
 
@@ -31,10 +31,10 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
           );
           return { failed: 'invalid_message' };
         }
-        const call = toCall(envelope);
+        const context = toCall(envelope);
         if (envelope.meta.remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-        const output = await handler.call(this, parsed.data as InputOf<C>, call);
-        return { ok: output, notes: call.reply };
+        const output = await handler.call(this, parsed.data as InputOf<C>, context);
+        return { ok: output, notes: context.reply };
       } catch (error) {
         return toReply(contract, error, envelope?.meta?.requestId);
       }

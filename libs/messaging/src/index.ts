@@ -1,4 +1,4 @@
-export * from './call.js';
+export * from './request-context.js';
 export * from './envelope.js';
 export * from './handle-event.decorator.js';
 export * from './handle-request.decorator.js';

@@ -7,7 +7,7 @@ import type {
   ServiceTopology,
   SignalContract,
 } from '@market/contracts';
-import { DEFAULT_BUDGET_MS, type Call } from './call.js';
+import { DEFAULT_BUDGET_MS, type RequestContext } from './request-context.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import { RequestLost, type Link } from './transport.js';
@@ -29,18 +29,22 @@ export class MessageBus {
   }
 
   /**
-   * One request, one answer, within the call's deadline.
+   * One request, one answer, within the context's deadline.
    * @throws Refusal as the other side declared it, or `dependency_unavailable`, `answer_lost` or `deadline_exceeded`; BusFailure on a bug over there.
    */
-  async request<C extends RequestContract>(contract: C, input: RequestOf<C>, call: Call): Promise<OutputOf<C>> {
+  async request<C extends RequestContract>(
+    contract: C,
+    input: RequestOf<C>,
+    context: RequestContext,
+  ): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
     const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
-    const remainingMs = Math.min(call.deadlineAt - Date.now(), patienceMs);
+    const remainingMs = Math.min(context.deadlineAt - Date.now(), patienceMs);
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-    const message = JSON.stringify(toRequestEnvelope(call, remainingMs, input));
+    const message = JSON.stringify(toRequestEnvelope(context, remainingMs, input));
     const reply = JSON.parse(await this.send(contract.subject, message, remainingMs)) as ReplyEnvelope;
     if ('ok' in reply) {
-      Object.assign(call.reply, reply.notes);
+      Object.assign(context.reply, reply.notes);
       return reply.ok as OutputOf<C>;
     }
     if ('failed' in reply) throw new BusFailure(`${contract.subject} failed: ${reply.failed}`);

@@ -14,7 +14,7 @@ import {
   wait,
 } from '../test/fixtures/contracts.js';
 import { inProcessWorld, natsWorld, type World } from '../test/fixtures/worlds.js';
-import { DEFAULT_BUDGET_MS, newCall } from './call.js';
+import { DEFAULT_BUDGET_MS, newRequestContext } from './request-context.js';
 import type { EventRecord } from './envelope.js';
 import { BusFailure, MessageBus } from './message-bus.js';
 import { Refusal } from './refuse.js';
@@ -65,12 +65,12 @@ function behavesAlike(open: () => Promise<World>): void {
         keyId: newId(),
         scopes: ['read' as const],
       };
-      const call = newCall({ principal, budgetMs: 3_000 });
-      const answer = await bus.request(echo, { text: 'né\u0000 \u{1f980} "quoted"' }, call);
+      const context = newRequestContext({ principal, budgetMs: 3_000 });
+      const answer = await bus.request(echo, { text: 'né\u0000 \u{1f980} "quoted"' }, context);
       expect(answer).toMatchObject({
         text: 'né\u0000 \u{1f980} "quoted"',
         servedBy: 'first',
-        requestId: call.requestId,
+        requestId: context.requestId,
         principalId: principal.accountId,
       });
       expect(answer.remainingMs).toBeGreaterThan(0);
@@ -78,7 +78,9 @@ function behavesAlike(open: () => Promise<World>): void {
     });
 
     it('is refused with the details and the declaration of its contract', async () => {
-      const refusal = await bus.request(reserve, { item: 'gone' }, newCall()).catch((error: unknown) => error);
+      const refusal = await bus
+        .request(reserve, { item: 'gone' }, newRequestContext())
+        .catch((error: unknown) => error);
       expect(refusal).toBeInstanceOf(Refusal);
       expect(refusal).toMatchObject({
         reason: 'sold_out',
@@ -89,7 +91,7 @@ function behavesAlike(open: () => Promise<World>): void {
 
     it('that meets a bug fails, and tells nothing of what was thrown', async () => {
       const failure = (await bus
-        .request(reserve, { item: 'cursed' }, newCall())
+        .request(reserve, { item: 'cursed' }, newRequestContext())
         .catch((error: unknown) => error)) as Error;
       expect(failure).toBeInstanceOf(BusFailure);
       expect(`${failure.message}${JSON.stringify(failure)}${String(failure.cause)}`).not.toMatch(/secret|hunter2/);
@@ -112,36 +114,38 @@ function behavesAlike(open: () => Promise<World>): void {
 
     it('that nobody serves is refused as unavailable, at once', async () => {
       const started = Date.now();
-      await expect(bus.request(nobodyServes, {}, newCall({ budgetMs: 8_000 }))).rejects.toMatchObject({
+      await expect(bus.request(nobodyServes, {}, newRequestContext({ budgetMs: 8_000 }))).rejects.toMatchObject({
         reason: 'dependency_unavailable',
       });
       expect(Date.now() - started).toBeLessThan(2_000);
     });
 
     it('is waited for as long as somebody works on it', async () => {
-      const answer = bus.request(wait, { ticket: 'patient' }, newCall());
+      const answer = bus.request(wait, { ticket: 'patient' }, newRequestContext());
       await Promise.race([answer, delay(3_000)]);
       replica.log.held.get('patient')!();
       expect(await answer).toEqual({ ticket: 'patient' });
     });
 
     it('that takes longer than its deadline is given up', async () => {
-      await expect(bus.request(wait, { ticket: 'late' }, newCall({ budgetMs: 100 }))).rejects.toMatchObject({
+      await expect(bus.request(wait, { ticket: 'late' }, newRequestContext({ budgetMs: 100 }))).rejects.toMatchObject({
         reason: 'deadline_exceeded',
       });
       await eventually(() => replica.log.held.get('late')!());
     });
 
     it('is given up long before its caller is, unless it may wait for a seller', async () => {
-      const call = newCall({ budgetMs: 120_000 });
-      expect((await bus.request(echo, { text: 'x' }, call)).remainingMs).toBeLessThanOrEqual(DEFAULT_BUDGET_MS);
-      expect((await bus.request(slowEcho, { text: 'x' }, call)).remainingMs).toBeGreaterThan(100_000);
+      const context = newRequestContext({ budgetMs: 120_000 });
+      expect((await bus.request(echo, { text: 'x' }, context)).remainingMs).toBeLessThanOrEqual(DEFAULT_BUDGET_MS);
+      expect((await bus.request(slowEcho, { text: 'x' }, context)).remainingMs).toBeGreaterThan(100_000);
     });
 
     it('whose deadline is over is dropped, on either side', async () => {
-      await expect(bus.request(wait, { ticket: 'expired' }, newCall({ budgetMs: -1 }))).rejects.toMatchObject({
-        reason: 'deadline_exceeded',
-      });
+      await expect(bus.request(wait, { ticket: 'expired' }, newRequestContext({ budgetMs: -1 }))).rejects.toMatchObject(
+        {
+          reason: 'deadline_exceeded',
+        },
+      );
       const late = await sendRaw(wait.subject, {
         meta: { requestId: 'r', remainingMs: 0 },
         data: { ticket: 'expired' },
@@ -152,18 +156,18 @@ function behavesAlike(open: () => Promise<World>): void {
 
     it('carries a body of 1 MiB there and back unchanged, also when every byte must be escaped', async () => {
       const text = '"\\\n€'.repeat(1_048_576 / 6);
-      const answer = await bus.request(echo, { text }, newCall());
+      const answer = await bus.request(echo, { text }, newRequestContext());
       expect(answer.text === text).toBe(true);
     });
 
     it('that is not in the topology is not sent', async () => {
       const other = new MessageBus(asker, testTopology.reputation);
-      await expect(other.request(echo, { text: 'x' }, newCall())).rejects.toThrow('not declared');
+      await expect(other.request(echo, { text: 'x' }, newRequestContext())).rejects.toThrow('not declared');
     });
 
     it('is one of many, and each gets its own answer', async () => {
       const answers = await Promise.all(
-        Array.from({ length: 200 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())),
+        Array.from({ length: 200 }, (_, n) => bus.request(echo, { text: `${n}` }, newRequestContext())),
       );
       expect(answers.map((answer) => answer.text)).toEqual(Array.from({ length: 200 }, (_, n) => `${n}`));
     });
@@ -174,7 +178,7 @@ function behavesAlike(open: () => Promise<World>): void {
       const second = await startReplica('second', await world.connect('catalog'));
       const before = replica.log.served.length;
       const answers = await Promise.all(
-        Array.from({ length: 60 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())),
+        Array.from({ length: 60 }, (_, n) => bus.request(echo, { text: `${n}` }, newRequestContext())),
       );
       expect(new Set(answers.map((answer) => answer.servedBy))).toEqual(new Set(['first', 'second']));
       expect(replica.log.served.length - before + second.log.served.length).toBe(60);
@@ -184,7 +188,7 @@ function behavesAlike(open: () => Promise<World>): void {
     it('leave without losing a request: what they took is answered, what comes later goes to the others', async () => {
       const leaving = await startReplica('leaving', await world.connect('catalog'));
       const tickets = Array.from({ length: 20 }, (_, n) => `leaving-${n}`);
-      const answers = Promise.all(tickets.map((ticket) => bus.request(wait, { ticket }, newCall())));
+      const answers = Promise.all(tickets.map((ticket) => bus.request(wait, { ticket }, newRequestContext())));
       await eventually(() =>
         expect(
           leaving.log.held.size + [...replica.log.held.keys()].filter((ticket) => ticket.startsWith('leaving')).length,
@@ -194,7 +198,7 @@ function behavesAlike(open: () => Promise<World>): void {
 
       const closed = leaving.close();
       const later = await Promise.all(
-        Array.from({ length: 20 }, (_, n) => bus.request(echo, { text: `${n}` }, newCall())),
+        Array.from({ length: 20 }, (_, n) => bus.request(echo, { text: `${n}` }, newRequestContext())),
       );
       const servedLater = leaving.log.served.length;
       [...leaving.log.held.values(), ...replica.log.held.values()].forEach((answer) => answer());

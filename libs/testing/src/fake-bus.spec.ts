@@ -1,7 +1,7 @@
 import { getOffering } from '@market/contracts/catalog';
 import { endpointTouched, getEndpoint } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
-import { BusFailure, isRefusal, newCall } from '@market/messaging';
+import { BusFailure, isRefusal, newRequestContext } from '@market/messaging';
 import { FakeBus } from './fake-bus.js';
 
 const offering = () => ({
@@ -20,7 +20,7 @@ describe('FakeBus', () => {
   it('answers as the test says, and remembers what was asked and signalled', async () => {
     const sold = offering();
     const bus = new FakeBus('gateway').answers(getOffering, () => sold);
-    expect(await bus.request(getOffering, { ref: 'weather' }, newCall())).toEqual(sold);
+    expect(await bus.request(getOffering, { ref: 'weather' }, newRequestContext())).toEqual(sold);
     bus.signal(endpointTouched, { listingId: sold.listingId });
     expect(bus.asked(getOffering)).toEqual([{ ref: 'weather' }]);
     expect(bus.signalled(endpointTouched)).toEqual([{ listingId: sold.listingId }]);
@@ -28,23 +28,27 @@ describe('FakeBus', () => {
 
   it('refuses as the contract declares', async () => {
     const bus = new FakeBus('gateway').refuses(getOffering, 'listing_not_found', {});
-    const error = await bus.request(getOffering, { ref: 'gone' }, newCall()).catch((reason: unknown) => reason);
+    const error = await bus
+      .request(getOffering, { ref: 'gone' }, newRequestContext())
+      .catch((reason: unknown) => reason);
     expect(isRefusal(error, getOffering, 'listing_not_found')).toBe(true);
   });
 
   it('lets no shape pass that its contract does not', async () => {
     const bus = new FakeBus('gateway').answers(getOffering, () => ({ ...offering(), priceMicros: '0.01' }));
-    await expect(bus.request(getOffering, { ref: 'weather' }, newCall())).rejects.toThrow(BusFailure);
-    await expect(bus.request(getOffering, { ref: '' }, newCall())).rejects.toThrow(BusFailure);
+    await expect(bus.request(getOffering, { ref: 'weather' }, newRequestContext())).rejects.toThrow(BusFailure);
+    await expect(bus.request(getOffering, { ref: '' }, newRequestContext())).rejects.toThrow(BusFailure);
   });
 
   it('lets a service ask only what its topology declares', async () => {
     const bus = new FakeBus('catalog');
-    await expect(bus.request(getEndpoint, { listingId: newId() }, newCall())).rejects.toThrow('not declared');
+    await expect(bus.request(getEndpoint, { listingId: newId() }, newRequestContext())).rejects.toThrow('not declared');
   });
 
   it('is unavailable where the test gave no answer', async () => {
-    await expect(new FakeBus('gateway').request(getOffering, { ref: 'weather' }, newCall())).rejects.toMatchObject({
+    await expect(
+      new FakeBus('gateway').request(getOffering, { ref: 'weather' }, newRequestContext()),
+    ).rejects.toMatchObject({
       reason: 'dependency_unavailable',
     });
   });

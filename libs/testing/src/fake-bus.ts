@@ -14,13 +14,16 @@ import {
   Refusal,
   refuse,
   toCall,
-  type Call,
+  type RequestContext,
   type Link,
   type ReplyEnvelope,
   type RequestEnvelope,
 } from '@market/messaging';
 
-type Answer<C extends RequestContract> = (input: InputOf<C>, call: Call) => OutputOf<C> | Promise<OutputOf<C>>;
+type Answer<C extends RequestContract> = (
+  input: InputOf<C>,
+  context: RequestContext,
+) => OutputOf<C> | Promise<OutputOf<C>>;
 
 /**
  * The bus of one service without the other services: a test says what they answer. What is asked and what is answered
@@ -84,8 +87,8 @@ class OtherServices implements Pick<Link, 'request' | 'signal'> {
     try {
       const input = handler.contract.input.parse(envelope.data);
       this.requests.push({ subject, payload: input });
-      const call = toCall(envelope);
-      return { ok: handler.contract.output.parse(await handler.answer(input, call)), notes: call.reply };
+      const context = toCall(envelope);
+      return { ok: handler.contract.output.parse(await handler.answer(input, context)), notes: context.reply };
     } catch (error) {
       if (error instanceof Refusal) return { refused: { reason: error.reason, details: error.details } };
       // The caller is told no more than over a real bus; the author of the test needs to see it.

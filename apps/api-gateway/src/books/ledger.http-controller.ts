@@ -51,7 +51,7 @@ export class LedgerHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { format, listing_id: listingId, ...query } = readQuery(ledgerQuery, raw);
-    const { items, total, nextCursor } = await this.bus.request(listLedger, { ...query, listingId }, request.call);
+    const { items, total, nextCursor } = await this.bus.request(listLedger, { ...query, listingId }, request.context);
     const body = paginated(items, total, query, nextCursor);
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     if (format === 'json') return body;

@@ -5,13 +5,13 @@ import {
   receiptDetail,
   receiptView,
 } from '@market/contracts/payments-ledger';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, cursorParams, readQuery } from '../http/query.js';
@@ -62,7 +62,7 @@ export class ReceiptsHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const query = readQuery(receiptsQuery, raw);
-    const { items, total, nextCursor } = await this.bus.request(listReceipts, query, request.call);
+    const { items, total, nextCursor } = await this.bus.request(listReceipts, query, request.context);
     const body = paginated(items, total, query, nextCursor);
     linkPages(request, reply, this.platform.publicUrl, body.pagination);
     return body;
@@ -75,10 +75,10 @@ export class ReceiptsHttpController {
     asks: [getReceipt],
     answer: { schema: detailSchema, example: success(receiptDetailExample) },
   })
-  async getReceipt(@Param('receiptId') receiptId: string, @CurrentCall() call: Call) {
+  async getReceipt(@Param('receiptId') receiptId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(receiptId, () => refuse(getReceipt, 'receipt_not_found', {}));
-    const { payer_id, seller_id, ...receipt } = await this.bus.request(getReceipt, { receiptId: id }, call);
-    const partyOf = await this.parties.named([payer_id, seller_id], call);
+    const { payer_id, seller_id, ...receipt } = await this.bus.request(getReceipt, { receiptId: id }, context);
+    const partyOf = await this.parties.named([payer_id, seller_id], context);
     return success({ ...receipt, payer: partyOf(payer_id), seller: partyOf(seller_id) });
   }
 
@@ -92,8 +92,8 @@ export class ReceiptsHttpController {
     asks: [getReceiptProof],
     answer: { schema: envelopeSchema(jsonSchemaOf(getReceiptProof.output)), example: success(proofExample) },
   })
-  async getReceiptProof(@Param('receiptId') receiptId: string, @CurrentCall() call: Call) {
+  async getReceiptProof(@Param('receiptId') receiptId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(receiptId, () => refuse(getReceiptProof, 'receipt_not_found', {}));
-    return success(await this.bus.request(getReceiptProof, { receiptId: id }, call));
+    return success(await this.bus.request(getReceiptProof, { receiptId: id }, context));
   }
 }

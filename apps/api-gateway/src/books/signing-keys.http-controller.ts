@@ -1,11 +1,11 @@
 import { listSigningKeys, signerDid } from '@market/contracts/payments-ledger';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { sendCacheable } from '../http/public-cache.js';
 
 /** A key is published long before it signs, so that those who keep the set this long know it by then. */
@@ -24,11 +24,11 @@ export class SigningKeysHttpController {
   @Get('jwks.json')
   @Public()
   async listSigningKeys(
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const bytes = sendCacheable(request, reply, await this.bus.request(listSigningKeys, {}, call));
+    const bytes = sendCacheable(request, reply, await this.bus.request(listSigningKeys, {}, context));
     reply.header('cache-control', `public, max-age=${MAX_AGE_SECONDS}`);
     return bytes;
   }
@@ -37,11 +37,11 @@ export class SigningKeysHttpController {
   @Get('did.json')
   @Public()
   async getDidDocument(
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { keys } = await this.bus.request(listSigningKeys, {}, call);
+    const { keys } = await this.bus.request(listSigningKeys, {}, context);
     const id = signerDid(this.platform.publicUrl);
     const verificationMethod = keys.map((publicKeyJwk) => ({
       id: `${id}#${publicKeyJwk.kid}`,

@@ -5,14 +5,14 @@ import {
   testEndpoint,
   updateEndpoint,
 } from '@market/contracts/gateway';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Put, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOrNoneOf, changesOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
@@ -41,8 +41,8 @@ export class EndpointsHttpController {
     asks: [getEndpoint],
     answer: { schema: envelopeSchema(jsonSchemaOf(endpointView)), example: success(endpointExample) },
   })
-  async getEndpoint(@Param('listingId') listingId: string, @CurrentCall() call: Call) {
-    return success(await this.bus.request(getEndpoint, { listingId: ownListing(listingId) }, call));
+  async getEndpoint(@Param('listingId') listingId: string, @CurrentContext() context: RequestContext) {
+    return success(await this.bus.request(getEndpoint, { listingId: ownListing(listingId) }, context));
   }
 
   @Put()
@@ -64,7 +64,7 @@ export class EndpointsHttpController {
   async updateEndpoint(
     @Param('listingId') listingId: string,
     @Body(changesOf(updateEndpointBody)) body: z.output<typeof updateEndpointBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const input = {
       listingId: ownListing(listingId),
@@ -74,7 +74,7 @@ export class EndpointsHttpController {
       limits: body.limits,
       status: body.status,
     };
-    return success(await this.bus.request(updateEndpoint, input, call));
+    return success(await this.bus.request(updateEndpoint, input, context));
   }
 
   @Post('test')
@@ -88,13 +88,13 @@ export class EndpointsHttpController {
   })
   async testEndpoint(
     @Param('listingId') listingId: string,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { seller_response_json: sellerResponse, ...outcome } = await this.bus.request(
       testEndpoint,
       { listingId: ownListing(listingId) },
-      call,
+      context,
     );
     reply.type(JSON_TYPE);
     return successOfJson(`${JSON.stringify(outcome).slice(0, -1)},"seller_response":${sellerResponse ?? 'null'}}`);
@@ -113,10 +113,10 @@ export class EndpointsHttpController {
   async rotateSecret(
     @Param('listingId') listingId: string,
     @Body(bodyOrNoneOf(rotateSecretBody)) body: z.output<typeof rotateSecretBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const input = { listingId: ownListing(listingId), overlapSeconds: body.overlap_seconds };
-    return success(await this.bus.request(rotateEndpointSecret, input, call));
+    return success(await this.bus.request(rotateEndpointSecret, input, context));
   }
 }
 

@@ -14,7 +14,7 @@ import { paymentRequiredBody, pendingData, type PaymentRequiredOutcome } from '.
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
 import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
 import { readPaymentSignature } from './payment-signature.js';
-import { callOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
+import { contextOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
 import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
 import { gatewayResultSchema, paymentInfo, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
 
@@ -106,7 +106,7 @@ export class ExecuteCallHttpController {
       ...signature,
     };
     const outcome = await this.bus
-      .request(executeCall, input, callOf(request, paymentIdentifier))
+      .request(executeCall, input, contextOf(request, paymentIdentifier))
       .catch(pendingIfLost(input.relayRequestId));
     switch (outcome.outcome) {
       case 'answered':

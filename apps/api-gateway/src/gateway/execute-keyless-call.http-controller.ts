@@ -19,7 +19,7 @@ import { gatewayResultExample, keylessExample, keylessOfferExample, offerExample
 import { gatewayResultSchema, keylessRequiredSchema, paymentInfo, pendingSchema } from './gateway.openapi.js';
 import { signedOffers } from './offer-receipt.js';
 import { PAYMENT_SIGNATURE, readPaymentSignature } from './payment-signature.js';
-import { callOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
+import { contextOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
 import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
 
 type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
@@ -103,7 +103,7 @@ export class ExecuteKeylessCallHttpController {
     if (payer !== undefined) await this.limiter.acquireForPayer(request, payer);
     const input = { listingRef: refOf(listingId), body: (request.body as string | undefined) ?? '', authorization };
     const outcome = await this.bus
-      .request(executeKeylessCall, input, callOf(request, paymentIdentifier))
+      .request(executeKeylessCall, input, contextOf(request, paymentIdentifier))
       .catch(pendingIfLost(relayRequestId));
     switch (outcome.outcome) {
       case 'answered':
@@ -136,7 +136,7 @@ export class ExecuteKeylessCallHttpController {
     const outcome = await this.bus.request(
       executeKeylessCall,
       { listingRef: refOf(listingId), body: '' },
-      request.call,
+      request.context,
     );
     invariant(outcome.outcome === 'payment_required', 'what comes without a signature is asked to pay');
     this.askToPay(outcome, reply);

@@ -5,13 +5,13 @@ import {
   getGatewayRequest,
   listGatewayRequests,
 } from '@market/contracts/gateway';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, cursorParams, readQuery, timestampParam, uuidParam } from '../http/query.js';
@@ -69,11 +69,11 @@ export class GatewayRequestsHttpController {
     const { items, total, nextCursor } = await this.bus.request(
       listGatewayRequests,
       { ...query, listingId },
-      request.call,
+      request.context,
     );
     const partyOf = await this.parties.named(
       items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]),
-      request.call,
+      request.context,
     );
     const body = paginated(
       items.map((item) => withParties(item, partyOf)),
@@ -92,10 +92,10 @@ export class GatewayRequestsHttpController {
     asks: [getGatewayRequest],
     answer: { schema: envelopeSchema(recordSchema), example: success(gatewayRequestExample) },
   })
-  async getGatewayRequest(@Param('requestId') requestId: string, @CurrentCall() call: Call) {
+  async getGatewayRequest(@Param('requestId') requestId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(requestId, () => refuse(getGatewayRequest, 'gateway_request_not_found', {}));
-    const record = await this.bus.request(getGatewayRequest, { requestId: id }, call);
-    return success(withParties(record, await this.parties.named([record.buyer_id, record.seller_id], call)));
+    const record = await this.bus.request(getGatewayRequest, { requestId: id }, context);
+    return success(withParties(record, await this.parties.named([record.buyer_id, record.seller_id], context)));
   }
 }
 

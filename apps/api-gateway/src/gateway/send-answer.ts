@@ -1,6 +1,6 @@
 import type { OutputOf } from '@market/contracts';
 import type { executeCall } from '@market/contracts/gateway';
-import { Refusal, type Call } from '@market/messaging';
+import { Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { idempotencyKeyOf } from '../http/idempotency.js';
@@ -39,7 +39,7 @@ export const pendingIfLost =
   };
 
 /** The fingerprint is made by the gateway service: it alone reads the body. */
-export function callOf(request: FastifyRequest, paymentIdentifier?: string): Call {
+export function contextOf(request: FastifyRequest, paymentIdentifier?: string): RequestContext {
   const key = idempotencyKeyOf(request) ?? paymentIdentifier;
-  return key === undefined ? request.call : { ...request.call, idempotency: { key, fingerprint: '' } };
+  return key === undefined ? request.context : { ...request.context, idempotency: { key, fingerprint: '' } };
 }

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { authenticate } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { FakeBus } from '@market/testing';
 import { Authenticator, KEY_MEMORY_MS } from './authenticator.js';
 import type { Credential } from './bearer-key.js';
@@ -29,7 +29,7 @@ describe('Authenticator', () => {
     const known = principal();
     const bus = new FakeBus('api-gateway').answers(authenticate, () => known);
     const authenticator = new Authenticator(bus);
-    const answers = await Promise.all(Array.from({ length: 50 }, () => authenticator.ask(key, newCall())));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => authenticator.ask(key, newRequestContext())));
     expect(answers).toEqual(Array.from({ length: 50 }, () => known));
     expect(bus.asked(authenticate)).toHaveLength(1);
   });
@@ -40,7 +40,7 @@ describe('Authenticator', () => {
       return principal();
     });
     const authenticator = new Authenticator(bus);
-    await authenticator.ask(key, newCall());
+    await authenticator.ask(key, newRequestContext());
     nowMs = 1_000 + KEY_MEMORY_MS;
     expect(authenticator.known(key)).toBeDefined();
     nowMs += 0.001;
@@ -49,14 +49,14 @@ describe('Authenticator', () => {
 
   it('forgets a revoked key at once', async () => {
     const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
-    await authenticator.ask(key, newCall());
+    await authenticator.ask(key, newRequestContext());
     authenticator.forget({ keyHash });
     expect(authenticator.known(key)).toBeUndefined();
   });
 
   it('does not keep an answer that a revocation has overtaken', async () => {
     const authenticator = new Authenticator(new FakeBus('api-gateway').answers(authenticate, principal));
-    const asked = authenticator.ask(key, newCall());
+    const asked = authenticator.ask(key, newRequestContext());
     authenticator.forget({ keyHash });
     await asked;
     expect(authenticator.known(key)).toBeUndefined();
@@ -65,9 +65,9 @@ describe('Authenticator', () => {
   it('remembers no refusal', async () => {
     const bus = new FakeBus('api-gateway').refuses(authenticate, 'key_invalid', {});
     const authenticator = new Authenticator(bus);
-    await expect(authenticator.ask(key, newCall())).rejects.toMatchObject({ reason: 'key_invalid' });
+    await expect(authenticator.ask(key, newRequestContext())).rejects.toMatchObject({ reason: 'key_invalid' });
     bus.answers(authenticate, principal);
-    await expect(authenticator.ask(key, newCall())).resolves.toBeDefined();
+    await expect(authenticator.ask(key, newRequestContext())).resolves.toBeDefined();
   });
 
   it('keeps a bounded number of keys', async () => {
@@ -77,7 +77,7 @@ describe('Authenticator', () => {
       hash: index.toString(16).padStart(64, '0'),
     }));
     for (let from = 0; from < keys.length; from += 1_000)
-      await Promise.all(keys.slice(from, from + 1_000).map((each) => authenticator.ask(each, newCall())));
+      await Promise.all(keys.slice(from, from + 1_000).map((each) => authenticator.ask(each, newRequestContext())));
     expect(keys.filter((each) => authenticator.known(each))).toHaveLength(10_000);
     expect(authenticator.known(keys[0]!)).toBeUndefined();
   });

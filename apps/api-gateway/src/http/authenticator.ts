@@ -1,6 +1,6 @@
 import type { Principal } from '@market/contracts';
 import { apiKeyRevoked, authenticate, sessionEnded } from '@market/contracts/identity';
-import { HandleSignal, MessageBus, type Call } from '@market/messaging';
+import { HandleSignal, MessageBus, type RequestContext } from '@market/messaging';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import type { Credential } from './bearer-key.js';
@@ -11,9 +11,9 @@ export const KEY_MEMORY_MS = 1_000;
 /** Knows who a key or a session is. Asks identity at most once per credential and second, however many requests carry it. */
 @Injectable()
 export class Authenticator {
-  private readonly principals = lookupCache<Principal, { kind: Credential['kind']; call: Call }>(
+  private readonly principals = lookupCache<Principal, { kind: Credential['kind']; context: RequestContext }>(
     KEY_MEMORY_MS,
-    (keyHash, { kind, call }) => this.bus.request(authenticate, { keyHash, kind }, call),
+    (keyHash, { kind, context }) => this.bus.request(authenticate, { keyHash, kind }, context),
   );
 
   constructor(private readonly bus: MessageBus) {}
@@ -24,8 +24,8 @@ export class Authenticator {
   }
 
   /** @throws Refusal of kind `unauthenticated`, or that identity is out of reach. */
-  ask({ kind, hash }: Credential, call: Call): Promise<Principal> {
-    return this.principals.forceFetch(hash, { context: { kind, call } });
+  ask({ kind, hash }: Credential, context: RequestContext): Promise<Principal> {
+    return this.principals.forceFetch(hash, { context: { kind, context } });
   }
 
   @HandleSignal(apiKeyRevoked)

@@ -1,6 +1,6 @@
 import type { Principal } from '@market/contracts';
 import { HOP_HEADER } from '@market/contracts/gateway';
-import { newCall, Refusal, type Call } from '@market/messaging';
+import { newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { callsSellers, type RouteRules } from './route-rules.js';
 import type { Authenticator } from './authenticator.js';
@@ -41,7 +41,7 @@ const DOCS = /^\/docs(\/|$)/;
  */
 export function installDoors(instance: FastifyInstance, settings: DoorSettings): RouteTable {
   const routes = new RouteTable();
-  instance.decorateRequest('call');
+  instance.decorateRequest('context');
   instance.decorateRequest('rules');
   instance.addHook('onRequest', (request, reply, done) => greet(request, reply, routes, done));
   instance.addHook('onRoute', (route) => {
@@ -110,10 +110,10 @@ function doorOf(
     if (refusesHops && isHopOf(hop, request)) return done(callLoops());
     const traceparent = traceparentFor(request.headers.traceparent, request.id);
     reply.header('traceparent', traceparent);
-    const callFor = (principal?: Principal): Call =>
-      newCall({ requestId: request.id, traceparent, principal, budgetMs });
+    const contextFor = (principal?: Principal): RequestContext =>
+      newRequestContext({ requestId: request.id, traceparent, principal, budgetMs });
     const open = (principal?: Principal): void => {
-      request.call = callFor(principal);
+      request.context = contextFor(principal);
       // What needs no account is counted by address also for those who have one.
       count(request, reply, access === 'public' ? undefined : principal, done);
     };
@@ -143,7 +143,7 @@ function doorOf(
       if (isOpen) limiter.countUnknown(request);
       turnAway(error);
     };
-    const ask = (): void => void authenticator.ask(presented, callFor()).then(admit, rejected);
+    const ask = (): void => void authenticator.ask(presented, contextFor()).then(admit, rejected);
     limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);
   };
 }

@@ -1,11 +1,11 @@
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import type { FastifyRequest } from 'fastify';
 import type { RouteRules } from './route-rules.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Made by the route's door: for whom, under which request id and for how long services are asked. */
-    call: Call;
+    context: RequestContext;
     /** What the matched route declares; undefined where no route matched. */
     rules: RouteRules | undefined;
   }

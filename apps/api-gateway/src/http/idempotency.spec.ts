@@ -1,12 +1,17 @@
 import fc from 'fast-check';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import type { FastifyRequest } from 'fastify';
-import { canonicalJson, idempotencyKeyOf, idempotentCall } from './idempotency.js';
+import { canonicalJson, idempotencyKeyOf, idempotentContext } from './idempotency.js';
 
 const request = (key: string | undefined, url = '/api/v1/listings'): FastifyRequest =>
-  ({ method: 'POST', headers: { 'idempotency-key': key }, raw: { url }, call: newCall() }) as unknown as FastifyRequest;
+  ({
+    method: 'POST',
+    headers: { 'idempotency-key': key },
+    raw: { url },
+    context: newRequestContext(),
+  }) as unknown as FastifyRequest;
 const fingerprint = (body: object, url?: string, proofs?: string[]): string =>
-  idempotentCall(request('k', url), body, proofs).idempotency!.fingerprint;
+  idempotentContext(request('k', url), body, proofs).idempotency!.fingerprint;
 
 describe('Idempotency-Key', () => {
   it('is 1 to 255 visible ASCII characters', () => {
@@ -16,9 +21,9 @@ describe('Idempotency-Key', () => {
     expect(idempotencyKeyOf(request(undefined))).toBeUndefined();
   });
 
-  it('leaves the call as it is where none is sent', () => {
+  it('leaves the context as it is where none is sent', () => {
     const plain = request(undefined);
-    expect(idempotentCall(plain, {})).toBe(plain.call);
+    expect(idempotentContext(plain, {})).toBe(plain.context);
   });
 
   it('is bound to path and body, however the body is ordered', () => {

@@ -1,4 +1,4 @@
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import { requestInvalid } from './edge-refusals.js';
@@ -21,18 +21,22 @@ export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefine
  * The request's call, with its Idempotency-Key bound to method, path and body. `proofs` are body fields that prove
  * something and mean nothing: a client that repeats its intention with a new proof repeats the same request.
  */
-export function idempotentCall(request: FastifyRequest, body: object, proofs: readonly string[] = []): Call {
+export function idempotentContext(
+  request: FastifyRequest,
+  body: object,
+  proofs: readonly string[] = [],
+): RequestContext {
   const key = idempotencyKeyOf(request);
-  if (key === undefined) return request.call;
+  if (key === undefined) return request.context;
   const intention = Object.fromEntries(Object.entries(body).filter(([name]) => !proofs.includes(name)));
   const fingerprint = createHash('sha256')
     .update(`${request.method} ${pathOf(request)}\n${canonicalJson(intention)}`)
     .digest('hex');
-  return { ...request.call, idempotency: { key, fingerprint } };
+  return { ...request.context, idempotency: { key, fingerprint } };
 }
 
-export function markReplay(call: Call, reply: FastifyReply): void {
-  if (call.reply.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
+export function markReplay(context: RequestContext, reply: FastifyReply): void {
+  if (context.reply.idempotencyReplayed) reply.header('idempotency-replayed', 'true');
 }
 
 /** JSON text in which the order of keys does not show. */

@@ -1,15 +1,15 @@
 import { instant, parseTimestamp, scope, someOf, text } from '@market/contracts';
 import { apiKeyView, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
-import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { uuidOr } from '../http/values.js';
 import { KEY_ID, LATER } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -40,8 +40,8 @@ export class ApiKeysHttpController {
       example: success([{ ...listedKey, last_used_at: LATER }]),
     },
   })
-  async listApiKeys(@CurrentCall() call: Call) {
-    const { keys } = await this.bus.request(listApiKeys, {}, call);
+  async listApiKeys(@CurrentContext() context: RequestContext) {
+    const { keys } = await this.bus.request(listApiKeys, {}, context);
     return success(keys);
   }
 
@@ -64,10 +64,10 @@ export class ApiKeysHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const call = idempotentCall(request, body);
+    const context = idempotentContext(request, body);
     const expiresAt = body.expires_at === undefined ? undefined : parseTimestamp(body.expires_at);
-    const key = await this.bus.request(createApiKey, { name: body.name, scopes: body.scopes, expiresAt }, call);
-    markReplay(call, reply);
+    const key = await this.bus.request(createApiKey, { name: body.name, scopes: body.scopes, expiresAt }, context);
+    markReplay(context, reply);
     return success(key);
   }
 
@@ -82,8 +82,8 @@ export class ApiKeysHttpController {
       example: success({ id: KEY_ID, revoked: true }),
     },
   })
-  async revokeApiKey(@Param('keyId') keyId: string, @CurrentCall() call: Call) {
+  async revokeApiKey(@Param('keyId') keyId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(keyId, () => refuse(revokeApiKey, 'api_key_not_found', {}));
-    return success(await this.bus.request(revokeApiKey, { keyId: id }, call));
+    return success(await this.bus.request(revokeApiKey, { keyId: id }, context));
   }
 }

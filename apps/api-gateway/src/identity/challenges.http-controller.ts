@@ -1,12 +1,12 @@
 import { id, text, wholeNumber } from '@market/contracts';
 import { challengePurpose, createChallenge } from '@market/contracts/identity';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { Public } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { BUYER_ID, WALLET } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -43,7 +43,7 @@ export class ChallengesHttpController {
   })
   async createChallenge(
     @Body(bodyOf(createChallengeBody)) body: z.output<typeof createChallengeBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const input = {
       walletAddress: body.wallet_address,
@@ -51,6 +51,6 @@ export class ChallengesHttpController {
       chainId: body.chain_id,
       agentId: body.agent_id,
     };
-    return success(await this.bus.request(createChallenge, input, call));
+    return success(await this.bus.request(createChallenge, input, context));
   }
 }

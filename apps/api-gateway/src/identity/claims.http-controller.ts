@@ -1,11 +1,11 @@
 import { claimAgent } from '@market/contracts/identity';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { AnyCredential } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -33,11 +33,11 @@ export class ClaimsHttpController {
   async claimAgent(
     @Param('agentId') agentId: string,
     @Body(bodyOf(claimAgentBody)) body: z.output<typeof claimAgentBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const id = uuidOr(agentId, () => refuse(claimAgent, 'agent_not_found', {}));
     return success(
-      await this.bus.request(claimAgent, { agentId: id, nonce: body.nonce, signature: body.signature }, call),
+      await this.bus.request(claimAgent, { agentId: id, nonce: body.nonce, signature: body.signature }, context),
     );
   }
 }

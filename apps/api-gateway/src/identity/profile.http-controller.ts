@@ -1,9 +1,9 @@
 import { getProfile } from '@market/contracts/identity';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { AnyCredential } from '../http/access.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
@@ -23,7 +23,7 @@ export class ProfileHttpController {
     asks: [getProfile],
     answer: { schema: envelopeSchema(jsonSchemaOf(getProfile.output)), example: success(profileExample) },
   })
-  async getProfile(@CurrentCall() call: Call) {
-    return success(await this.bus.request(getProfile, {}, call));
+  async getProfile(@CurrentContext() context: RequestContext) {
+    return success(await this.bus.request(getProfile, {}, context));
   }
 }

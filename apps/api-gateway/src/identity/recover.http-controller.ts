@@ -1,11 +1,11 @@
 import { recover } from '@market/contracts/identity';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { Public } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
@@ -31,7 +31,10 @@ export class RecoverHttpController {
     body: { schema: recoverBody, examples: { evm: recoverBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(recover.output)), example: success(recoveryExample) },
   })
-  async recover(@Body(bodyOf(recoverBody)) body: z.output<typeof recoverBody>, @CurrentCall() call: Call) {
+  async recover(
+    @Body(bodyOf(recoverBody)) body: z.output<typeof recoverBody>,
+    @CurrentContext() context: RequestContext,
+  ) {
     const input = {
       walletAddress: body.wallet_address,
       signature: body.signature,
@@ -39,6 +42,6 @@ export class RecoverHttpController {
       powNonce: body.pow_nonce,
       revokeExisting: body.revoke_existing,
     };
-    return success(await this.bus.request(recover, input, call));
+    return success(await this.bus.request(recover, input, context));
   }
 }

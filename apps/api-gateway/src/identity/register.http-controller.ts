@@ -1,12 +1,12 @@
 import { text } from '@market/contracts';
 import { register } from '@market/contracts/identity';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { Public } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
@@ -32,7 +32,10 @@ export class RegisterHttpController {
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(register.output)), example: success(registrationExample) },
   })
-  async register(@Body(bodyOf(registerBody)) body: z.output<typeof registerBody>, @CurrentCall() call: Call) {
+  async register(
+    @Body(bodyOf(registerBody)) body: z.output<typeof registerBody>,
+    @CurrentContext() context: RequestContext,
+  ) {
     const input = {
       walletAddress: body.wallet_address,
       signature: body.signature,
@@ -40,6 +43,6 @@ export class RegisterHttpController {
       powNonce: body.pow_nonce,
       displayName: body.display_name,
     };
-    return success(await this.bus.request(register, input, call));
+    return success(await this.bus.request(register, input, context));
   }
 }

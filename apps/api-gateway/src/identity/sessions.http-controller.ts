@@ -1,11 +1,11 @@
 import { closeSession, openSession } from '@market/contracts/identity';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { AnyCredential, Public } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { SessionCookie } from '../http/session-cookie.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -34,13 +34,13 @@ export class SessionsHttpController {
   })
   async openSession(
     @Body(bodyOf(walletProofBody)) body: WalletProofBody,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const session = await this.bus.request(
       openSession,
       { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce },
-      call,
+      context,
     );
     this.cookie.set(reply, session.session_token, new Date(session.expires_at));
     return success(session);
@@ -54,8 +54,8 @@ export class SessionsHttpController {
     asks: [closeSession],
     answer: { schema: envelopeSchema(jsonSchemaOf(closeSession.output)), example: success({ ended: true }) },
   })
-  async closeSession(@CurrentCall() call: Call, @Res({ passthrough: true }) reply: FastifyReply) {
-    const ended = await this.bus.request(closeSession, {}, call);
+  async closeSession(@CurrentContext() context: RequestContext, @Res({ passthrough: true }) reply: FastifyReply) {
+    const ended = await this.bus.request(closeSession, {}, context);
     this.cookie.clear(reply);
     return success(ended);
   }

@@ -1,11 +1,11 @@
 import { getWallet, linkedWallet, linkWallet, listWallets, updateWallet } from '@market/contracts/identity';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf, changesOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -30,8 +30,8 @@ export class WalletsHttpController {
       example: success([linkedWalletExample]),
     },
   })
-  async listWallets(@CurrentCall() call: Call) {
-    const { wallets } = await this.bus.request(listWallets, {}, call);
+  async listWallets(@CurrentContext() context: RequestContext) {
+    const { wallets } = await this.bus.request(listWallets, {}, context);
     return success(wallets);
   }
 
@@ -46,14 +46,17 @@ export class WalletsHttpController {
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(linkWallet.output)), example: success(linkedWalletExample) },
   })
-  async linkWallet(@Body(bodyOf(linkWalletBody)) body: z.output<typeof linkWalletBody>, @CurrentCall() call: Call) {
+  async linkWallet(
+    @Body(bodyOf(linkWalletBody)) body: z.output<typeof linkWalletBody>,
+    @CurrentContext() context: RequestContext,
+  ) {
     const input = {
       existingWallet: toProof(body.existing_wallet),
       newWallet: toProof(body.new_wallet),
       label: body.label,
       capabilities: body.capabilities,
     };
-    return success(await this.bus.request(linkWallet, input, call));
+    return success(await this.bus.request(linkWallet, input, context));
   }
 
   @Get(':id')
@@ -63,9 +66,9 @@ export class WalletsHttpController {
     asks: [getWallet],
     answer: { schema: envelopeSchema(jsonSchemaOf(getWallet.output)), example: success(linkedWalletExample) },
   })
-  async getWallet(@Param('id') walletId: string, @CurrentCall() call: Call) {
+  async getWallet(@Param('id') walletId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(walletId, () => refuse(getWallet, 'wallet_not_found', {}));
-    return success(await this.bus.request(getWallet, { walletId: id }, call));
+    return success(await this.bus.request(getWallet, { walletId: id }, context));
   }
 
   @Patch(':id')
@@ -81,7 +84,7 @@ export class WalletsHttpController {
   async updateWallet(
     @Param('id') walletId: string,
     @Body(changesOf(updateWalletBody)) body: z.output<typeof updateWalletBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const input = {
       walletId: uuidOr(walletId, () => refuse(updateWallet, 'wallet_not_found', {})),
@@ -93,7 +96,7 @@ export class WalletsHttpController {
       capabilities: body.capabilities,
       status: body.status,
     };
-    return success(await this.bus.request(updateWallet, input, call));
+    return success(await this.bus.request(updateWallet, input, context));
   }
 }
 

@@ -7,13 +7,13 @@ import {
   listingView,
   searchListings,
 } from '@market/contracts/catalog';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OptionalKey, Public } from '../http/access.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { edgeRefusals, unauthorized } from '../http/edge-refusals.js';
 import { JSON_TYPE, pageOfJson, paginated, paginationOf, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
@@ -58,11 +58,11 @@ export class BrowseListingsHttpController {
     },
   })
   async listCategories(
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { categories } = await this.bus.request(listCategories, {}, call);
+    const { categories } = await this.bus.request(listCategories, {}, context);
     return sendCacheable(request, reply, success(categories));
   }
 
@@ -103,8 +103,8 @@ export class BrowseListingsHttpController {
       page,
       limit,
     };
-    if (mine && !request.call.principal) throw unauthorized();
-    const { itemsJson, total, totalIsEstimate } = await this.bus.request(searchListings, input, request.call);
+    if (mine && !request.context.principal) throw unauthorized();
+    const { itemsJson, total, totalIsEstimate } = await this.bus.request(searchListings, input, request.context);
     const pagination = paginationOf(total, { page, limit }, totalIsEstimate);
     linkPages(request, reply, this.platform.publicUrl, pagination);
     const body = pageOfJson(itemsJson, pagination);
@@ -129,7 +129,7 @@ export class BrowseListingsHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const ref = refOr(listingId, () => refuse(getListing, 'listing_not_found', {}));
-    const body = success(await this.bus.request(getListing, { ref }, request.call));
-    return request.call.principal ? body : sendCacheable(request, reply, body);
+    const body = success(await this.bus.request(getListing, { ref }, request.context));
+    return request.context.principal ? body : sendCacheable(request, reply, body);
   }
 }

@@ -1,15 +1,15 @@
 import type { InputOf } from '@market/contracts';
 import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf, changesOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
-import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { uuidOr } from '../http/values.js';
 import { LISTING_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -46,8 +46,8 @@ export class SellListingsHttpController {
       example: success(listingChallengeExample),
     },
   })
-  async createListingChallenge(@CurrentCall() call: Call) {
-    return success(await this.bus.request(createListingChallenge, {}, call));
+  async createListingChallenge(@CurrentContext() context: RequestContext) {
+    return success(await this.bus.request(createListingChallenge, {}, context));
   }
 
   @Post()
@@ -67,9 +67,9 @@ export class SellListingsHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const call = idempotentCall(request, body, LISTING_PROOFS);
-    const listing = await this.bus.request(createListing, body, call);
-    markReplay(call, reply);
+    const context = idempotentContext(request, body, LISTING_PROOFS);
+    const listing = await this.bus.request(createListing, body, context);
+    markReplay(context, reply);
     return success(listing);
   }
 
@@ -86,10 +86,10 @@ export class SellListingsHttpController {
   async updateListing(
     @Param('listingId') listingId: string,
     @Body(changesOf(updateListingBody)) body: z.output<typeof updateListingBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
-    return success(await this.bus.request(updateListing, { listing_id: id, ...body }, call));
+    return success(await this.bus.request(updateListing, { listing_id: id, ...body }, context));
   }
 
   @Delete(':listingId')
@@ -104,8 +104,8 @@ export class SellListingsHttpController {
       example: success({ id: LISTING_ID, deleted: true }),
     },
   })
-  async removeListing(@Param('listingId') listingId: string, @CurrentCall() call: Call) {
+  async removeListing(@Param('listingId') listingId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(listingId, () => refuse(removeListing, 'listing_not_found', {}));
-    return success(await this.bus.request(removeListing, { listing_id: id }, call));
+    return success(await this.bus.request(removeListing, { listing_id: id }, context));
   }
 }

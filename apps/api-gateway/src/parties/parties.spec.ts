@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { FakeBus } from '@market/testing';
 import { Parties, withoutPicture } from './parties.js';
 
@@ -25,12 +25,12 @@ describe('Parties', () => {
     const bus = busThatKnows();
     const parties = new Parties(bus);
     const [a, b] = [newId(), newId()];
-    const nameOf = await parties.named([a, b, a], newCall());
+    const nameOf = await parties.named([a, b, a], newRequestContext());
     expect(withoutPicture(nameOf(a))).toEqual({ id: a, display_name: `agent ${a.slice(-4)}` });
-    await parties.named([b], newCall());
+    await parties.named([b], newRequestContext());
     expect(bus.asked(getAgents)).toEqual([{ ids: [a, b] }]);
     nowMs += 60_001;
-    await parties.named([b], newCall());
+    await parties.named([b], newRequestContext());
     expect(bus.asked(getAgents)).toHaveLength(2);
   });
 
@@ -38,20 +38,20 @@ describe('Parties', () => {
     const bus = busThatKnows();
     await new Parties(bus).named(
       Array.from({ length: 201 }, () => newId()),
-      newCall(),
+      newRequestContext(),
     );
     expect(bus.asked(getAgents).map(({ ids }) => ids.length)).toEqual([100, 100, 1]);
   });
 
   it('still names by id an account that identity does not know', async () => {
     const id = newId();
-    const nameOf = await new Parties(busThatKnows(() => false)).named([id], newCall());
+    const nameOf = await new Parties(busThatKnows(() => false)).named([id], newRequestContext());
     expect(nameOf(id)).toEqual({ id, display_name: 'Unknown account', avatar_url: null });
   });
 
   it('asks nobody when there is nobody to name', async () => {
     const bus = busThatKnows();
-    await new Parties(bus).named([], newCall());
+    await new Parties(bus).named([], newRequestContext());
     expect(bus.asked(getAgents)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { getAgents, type PublicProfile } from '@market/contracts/identity';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 
@@ -29,7 +29,7 @@ export class Parties {
   constructor(private readonly bus: MessageBus) {}
 
   /** One bus request for up to a hundred accounts not named lately; none when all were. */
-  async named(ids: string[], call: Call): Promise<(id: string) => PartyWithPicture> {
+  async named(ids: string[], context: RequestContext): Promise<(id: string) => PartyWithPicture> {
     const found = new Map<string, PublicProfile>();
     const unknown: string[] = [];
     for (const id of new Set(ids)) {
@@ -38,7 +38,7 @@ export class Parties {
       else unknown.push(id);
     }
     for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
-      const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + ASKED_AT_ONCE) }, call);
+      const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + ASKED_AT_ONCE) }, context);
       for (const profile of agents) {
         found.set(profile.id, profile);
         this.remembered.set(profile.id, profile);

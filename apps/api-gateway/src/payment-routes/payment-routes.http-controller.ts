@@ -41,7 +41,7 @@ export class PaymentRoutesHttpController {
     },
   })
   async listPaymentRoutes(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply) {
-    const { routes } = await this.bus.request(listPaymentRoutes, {}, request.call);
+    const { routes } = await this.bus.request(listPaymentRoutes, {}, request.context);
     return sendCacheable(request, reply, success(routes));
   }
 }

@@ -9,16 +9,16 @@ import {
   subscriptionView,
   verifyPayment,
 } from '@market/contracts/payments-ledger';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
-import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { uuidOr } from '../http/values.js';
 import { LISTING_ID, PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
@@ -93,9 +93,9 @@ export class PaymentsHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const call = idempotentCall(request, body);
-    const offer = await this.bus.request(createPayment, { listingId: body.listing_id.toLowerCase() }, call);
-    markReplay(call, reply);
+    const context = idempotentContext(request, body);
+    const offer = await this.bus.request(createPayment, { listingId: body.listing_id.toLowerCase() }, context);
+    markReplay(context, reply);
     return success(offer);
   }
 
@@ -127,10 +127,10 @@ export class PaymentsHttpController {
   )
   async verifyPayment(
     @Body(bodyOf(verifyPaymentBody)) body: z.output<typeof verifyPaymentBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const result = await this.bus.request(verifyPayment, toVerifyPayment(body), call);
+    const result = await this.bus.request(verifyPayment, toVerifyPayment(body), context);
     if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
     const {
       paymentId: payment_id,
@@ -151,8 +151,8 @@ export class PaymentsHttpController {
     asks: [getPayment],
     answer: { schema: envelopeSchema(jsonSchemaOf(paymentView)), example: success(paymentExample) },
   })
-  async getPayment(@Param('paymentId') paymentId: string, @CurrentCall() call: Call) {
+  async getPayment(@Param('paymentId') paymentId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(paymentId, () => refuse(getPayment, 'payment_not_found', {}));
-    return success(await this.bus.request(getPayment, { paymentId: id }, call));
+    return success(await this.bus.request(getPayment, { paymentId: id }, context));
   }
 }

@@ -1,6 +1,6 @@
 import type { OutputOf } from '@market/contracts';
 import { createReview, listReviews, reviewRecord } from '@market/contracts/reputation';
-import { MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Body, Controller, Get, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
@@ -8,7 +8,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { Public, RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { sendCacheable } from '../http/public-cache.js';
@@ -63,10 +63,10 @@ export class ReviewsHttpController {
   ) {
     const listingRef = refOr(listingId, () => refuse(listReviews, 'listing_not_found', {}));
     const query = readQuery(reviewsQuery, raw);
-    const { items, total } = await this.bus.request(listReviews, { listingRef, ...query }, request.call);
+    const { items, total } = await this.bus.request(listReviews, { listingRef, ...query }, request.context);
     const partyOf = await this.parties.named(
       items.map((item) => item.reviewer_id),
-      request.call,
+      request.context,
     );
     const body = paginated(
       items.map((item) => viewOf(item, partyOf(item.reviewer_id).display_name)),
@@ -92,11 +92,11 @@ export class ReviewsHttpController {
   async createReview(
     @Param('listingId') listingId: string,
     @Body(bodyOf(createReviewBody)) body: z.output<typeof createReviewBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     const listingRef = refOr(listingId, () => refuse(createReview, 'listing_not_found', {}));
-    const review = await this.bus.request(createReview, toCreateReview(listingRef, body), call);
-    return success(viewOf(review, principalOf(call).displayName));
+    const review = await this.bus.request(createReview, toCreateReview(listingRef, body), context);
+    return success(viewOf(review, principalOf(context).displayName));
   }
 }
 

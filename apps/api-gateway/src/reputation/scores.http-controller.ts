@@ -33,6 +33,6 @@ export class ScoresHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const id = uuidOr(agentId, () => refuse(getScore, 'agent_not_found', {}));
-    return sendCacheable(request, reply, success(await this.bus.request(getScore, { agentId: id }, request.call)));
+    return sendCacheable(request, reply, success(await this.bus.request(getScore, { agentId: id }, request.context)));
   }
 }

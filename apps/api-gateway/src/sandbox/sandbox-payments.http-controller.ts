@@ -1,12 +1,12 @@
 import { RELAY_REQUEST_ID_PATTERN, type OutputOf } from '@market/contracts';
 import { paySandbox } from '@market/contracts/payments-ledger';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOrNoneOf } from '../http/body.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { PAYMENT_ID, RELAY_REQUEST_ID, TRANSACTION_HASH } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
@@ -41,9 +41,9 @@ export class SandboxPaymentsHttpController {
   async paySandbox(
     @Param('relayRequestId') relayRequestId: string,
     @Body(bodyOrNoneOf(paySandboxBody)) { outcome }: z.output<typeof paySandboxBody>,
-    @CurrentCall() call: Call,
+    @CurrentContext() context: RequestContext,
   ) {
     if (!RELAY_REQUEST_ID_PATTERN.test(relayRequestId)) throw refuse(paySandbox, 'payment_not_found', {});
-    return success(await this.bus.request(paySandbox, { relayRequestId, outcome }, call));
+    return success(await this.bus.request(paySandbox, { relayRequestId, outcome }, context));
   }
 }

@@ -10,7 +10,7 @@ import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
 import { success } from '../http/envelope.js';
 import { guidanceLinks } from '../http/error-body.js';
-import { idempotentCall, markReplay } from '../http/idempotency.js';
+import { idempotentContext, markReplay } from '../http/idempotency.js';
 import { LISTING_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
@@ -75,13 +75,13 @@ export class SubscribeHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const call = idempotentCall(request, body);
+    const context = idempotentContext(request, body);
     const outcome = await this.bus.request(
       subscribe,
       { listingId: body.listing_id.toLowerCase(), originCurrency: body.origin_currency },
-      call,
+      context,
     );
-    markReplay(call, reply);
+    markReplay(context, reply);
     if (outcome.outcome === 'subscribed') return success(outcome.subscription);
     reply.status(402);
     return paymentRequiredBody(outcome.payment, this.links);

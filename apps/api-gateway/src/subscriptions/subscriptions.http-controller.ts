@@ -7,13 +7,13 @@ import {
   subscriptionStatus,
   subscriptionView,
 } from '@market/contracts/payments-ledger';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Delete, Get, Inject, Param, Query, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
-import { CurrentCall } from '../http/call.decorator.js';
+import { CurrentContext } from '../http/current-context.decorator.js';
 import { paginated, success } from '../http/envelope.js';
 import { linkPages } from '../http/page-links.js';
 import { choiceParam, integerParam, pageParams, readQuery } from '../http/query.js';
@@ -82,8 +82,8 @@ export class SubscriptionsHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const query = readQuery(subscriptionsQuery, raw);
-    const { items, total } = await this.bus.request(listSubscriptions, query, request.call);
-    const completed = await this.complete(items, request.call);
+    const { items, total } = await this.bus.request(listSubscriptions, query, request.context);
+    const completed = await this.complete(items, request.context);
     const body = paginated(
       completed.map(({ view }) => view),
       total,
@@ -103,11 +103,11 @@ export class SubscriptionsHttpController {
     asks: [getSubscription],
     answer: { schema: envelopeSchema(detailSchema), example: success(subscriptionDetailExample) },
   })
-  async getSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentCall() call: Call) {
+  async getSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(subscriptionId, () => refuse(getSubscription, 'subscription_not_found', {}));
     const [completed] = await this.complete(
-      [await this.bus.request(getSubscription, { subscriptionId: id }, call)],
-      call,
+      [await this.bus.request(getSubscription, { subscriptionId: id }, context)],
+      context,
     );
     const { view, card } = completed!;
     const connection = {
@@ -130,19 +130,19 @@ export class SubscriptionsHttpController {
       example: success({ id: SUBSCRIPTION_ID, status: 'cancelled' }),
     },
   })
-  async cancelSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentCall() call: Call) {
+  async cancelSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(subscriptionId, () => refuse(cancelSubscription, 'subscription_not_found', {}));
-    return success(await this.bus.request(cancelSubscription, { subscriptionId: id }, call));
+    return success(await this.bus.request(cancelSubscription, { subscriptionId: id }, context));
   }
 
   /** The listing as it is named today; as it was sold, where it is gone. */
-  private async complete(records: SubscriptionRecord[], call: Call) {
+  private async complete(records: SubscriptionRecord[], context: RequestContext) {
     const ids = [...new Set(records.map(({ listing_id }) => listing_id))];
     const [{ listings }, partyOf] = await Promise.all([
-      ids.length > 0 ? this.bus.request(getListingCards, { ids }, call) : { listings: [] as Card[] },
+      ids.length > 0 ? this.bus.request(getListingCards, { ids }, context) : { listings: [] as Card[] },
       this.parties.named(
         records.map(({ seller_id }) => seller_id),
-        call,
+        context,
       ),
     ]);
     const cards = new Map(listings.map((card) => [card.id, card]));

@@ -45,7 +45,7 @@ export class RelayWebhooksHttpController {
       signature: headerOf(request, SIGNATURE, 64),
       body: (request.body as string | undefined) ?? '',
     };
-    return success(await this.bus.request(hearRelay, webhook, request.call));
+    return success(await this.bus.request(hearRelay, webhook, request.context));
   }
 }
 

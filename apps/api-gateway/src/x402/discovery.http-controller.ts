@@ -1,7 +1,7 @@
 import { listingsOf, searchListings } from '@market/contracts/catalog';
 import { quoteExact } from '@market/contracts/payments-ledger';
 import { parseDecimal } from '@market/kernel';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiTags } from '@nestjs/swagger';
@@ -85,7 +85,13 @@ export class DiscoveryHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { limit, offset, ...filters } = readQuery(resourcesQuery, raw);
-    const { items, total, totalIsEstimate } = await this.find({ sort: 'newest' }, filters, offset, limit, request.call);
+    const { items, total, totalIsEstimate } = await this.find(
+      { sort: 'newest' },
+      filters,
+      offset,
+      limit,
+      request.context,
+    );
     return sendCacheable(request, reply, {
       x402Version: 2,
       items,
@@ -122,7 +128,7 @@ export class DiscoveryHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const { query, limit, cursor, ...filters } = readQuery(searchQuery, raw);
-    const { items, total } = await this.find({ q: query, sort: 'popular' }, filters, cursor, limit, request.call);
+    const { items, total } = await this.find({ q: query, sort: 'popular' }, filters, cursor, limit, request.context);
     const next = cursor + limit;
     return sendCacheable(request, reply, {
       x402Version: 2,
@@ -140,7 +146,7 @@ export class DiscoveryHttpController {
     const found = await this.bus.request(
       searchListings,
       { ...PAID_PER_CALL, sort: 'popular', page: 1, limit: WELL_KNOWN },
-      request.call,
+      request.context,
     );
     return sendCacheable(request, reply, {
       version: 1,
@@ -153,16 +159,16 @@ export class DiscoveryHttpController {
     filters: Filters,
     offset: number,
     limit: number,
-    call: Call,
+    context: RequestContext,
   ): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
-    const leastMicros = await this.leastPriceOf(filters, call);
+    const leastMicros = await this.leastPriceOf(filters, context);
     if (leastMicros === undefined) return { items: [], total: 0, totalIsEstimate: false };
     const wanted = { ...PAID_PER_CALL, ...search, minPriceMicros: leastMicros };
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
     const pages = await Promise.all(
       (skipped === 0 ? [page] : [page, page + 1]).map((number) =>
-        this.bus.request(searchListings, { ...wanted, page: number, limit }, call),
+        this.bus.request(searchListings, { ...wanted, page: number, limit }, context),
       ),
     );
     const listings = pages.flatMap(listingsOf).slice(skipped, skipped + limit);
@@ -172,7 +178,7 @@ export class DiscoveryHttpController {
         : await this.bus.request(
             quoteExact,
             { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) },
-            call,
+            context,
           );
     const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? []));
     return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
@@ -181,12 +187,12 @@ export class DiscoveryHttpController {
   /** Terms differ from listing to listing in their amount alone: what a filter asks of them, every price from some least one on meets, or none does. */
   private async leastPriceOf(
     { type, extensions, payTo, scheme, network }: Filters,
-    call: Call,
+    context: RequestContext,
   ): Promise<string | undefined> {
     if (type !== undefined && type !== RESOURCE_TYPE) return undefined;
     if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return undefined;
     if (payTo === undefined && scheme === undefined && network === undefined) return PAID_PER_CALL.minPriceMicros;
-    const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [DEAREST_MICROS] }, call);
+    const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [DEAREST_MICROS] }, context);
     const isTaken = terms[0]!.some(
       (taken) =>
         (payTo ?? taken.payTo).toLowerCase() === taken.payTo.toLowerCase() &&

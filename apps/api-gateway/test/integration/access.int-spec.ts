@@ -229,8 +229,8 @@ describe('who may use what', () => {
       const cookie = `${COOKIE}=${world.human().token}`;
       const { key, principal } = world.agent();
       const askedBy: (string | undefined)[] = [];
-      world.bus.answers(getProfile, (_input, call) => {
-        askedBy.push(call.principal?.accountId);
+      world.bus.answers(getProfile, (_input, context) => {
+        askedBy.push(context.principal?.accountId);
         return profileExample;
       });
       expect((await me(cookie, { authorization: `Bearer ${key}` })).status).toBe(200);

@@ -99,8 +99,8 @@ describe('POST /gateway/{listingId}', () => {
 
   it('hands on its headers and its Idempotency-Key', async () => {
     let idempotencyKey: string | undefined;
-    world.bus.answers(executeCall, (_, call) => {
-      idempotencyKey = call.idempotency?.key;
+    world.bus.answers(executeCall, (_, context) => {
+      idempotencyKey = context.idempotency?.key;
       return { outcome: 'answered' as const, dataJson, idempotencyReplayed: false };
     });
     const headers = {
@@ -203,8 +203,8 @@ describe('POST /gateway/{listingId}', () => {
 
   it('gives the seller its time, and other operations ten seconds', async () => {
     let remainingMs = 0;
-    world.bus.answers(executeCall, (_, call) => {
-      remainingMs = call.deadlineAt - Date.now();
+    world.bus.answers(executeCall, (_, context) => {
+      remainingMs = context.deadlineAt - Date.now();
       return { outcome: 'answered' as const, dataJson, idempotencyReplayed: false };
     });
     await send(world, 'POST', '/gateway/weather', { key, body: {} });

@@ -19,7 +19,7 @@ describe('headers', () => {
 
   it('name the request: the id that was sent, or a new one, on every answer and to every service', async () => {
     const seen: string[] = [];
-    world.bus.answers(getProfile, (_, call) => (seen.push(call.requestId), profileExample));
+    world.bus.answers(getProfile, (_, context) => (seen.push(context.requestId), profileExample));
     const mine = await send(world, 'GET', '/me', { key, headers: { 'x-request-id': 'mine-1' } });
     const odd = await send(world, 'GET', '/me', { key, headers: { 'x-request-id': 'two words' } });
     expect(mine.headers['x-request-id']).toBe('mine-1');
@@ -39,7 +39,7 @@ describe('headers', () => {
 
   it('carry the trace on', async () => {
     const seen: (string | undefined)[] = [];
-    world.bus.answers(getProfile, (_, call) => (seen.push(call.traceparent), profileExample));
+    world.bus.answers(getProfile, (_, context) => (seen.push(context.traceparent), profileExample));
     const { headers } = await send(world, 'GET', '/me', {
       key,
       headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
@@ -173,9 +173,9 @@ describe('headers', () => {
   describe('of idempotency', () => {
     it('bind the key to what is meant, and mark a repeated answer', async () => {
       const seen: (string | undefined)[] = [];
-      world.bus.answers(createListing, (_, call) => {
-        seen.push(call.idempotency?.fingerprint);
-        call.reply.idempotencyReplayed = seen.length > 1;
+      world.bus.answers(createListing, (_, context) => {
+        seen.push(context.idempotency?.fingerprint);
+        context.reply.idempotencyReplayed = seen.length > 1;
         return createdListingExample;
       });
       const create = (body: object) =>
@@ -205,7 +205,7 @@ describe('headers', () => {
         );
       }
       expect(world.bus.asked(createApiKey)).toEqual([]);
-      world.bus.answers(createApiKey, (_, call) => (expect(call.idempotency?.key).toBe('~'), createdKeyExample));
+      world.bus.answers(createApiKey, (_, context) => (expect(context.idempotency?.key).toBe('~'), createdKeyExample));
       expect(
         (
           await send(world, 'POST', '/api-keys', {

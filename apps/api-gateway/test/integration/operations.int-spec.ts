@@ -140,7 +140,10 @@ describe('the operations of the edge', () => {
 
     it('GET /listings/{id} takes uuids and slugs, for strangers and for owners', async () => {
       const principals: unknown[] = [];
-      world.bus.answers(getListing, (_, call) => (principals.push(call.principal?.accountId), listingDetailExample));
+      world.bus.answers(
+        getListing,
+        (_, context) => (principals.push(context.principal?.accountId), listingDetailExample),
+      );
       const owner = world.agent();
       const noReader = world.agent(['write']);
       await send(world, 'GET', '/listings/hourly-weather');

@@ -59,12 +59,12 @@ describe('subscriptions and payments at the edge', () => {
   });
 
   it('POST /subscribe and POST /payments hand on an Idempotency-Key, and say when an answer is repeated', async () => {
-    world.bus.answers(subscribe, (_input, call) => {
-      call.reply.idempotencyReplayed = call.idempotency?.key === 'k';
+    world.bus.answers(subscribe, (_input, context) => {
+      context.reply.idempotencyReplayed = context.idempotency?.key === 'k';
       return { outcome: 'subscribed' as const, subscription: subscriptionExample };
     });
-    world.bus.answers(createPayment, (_input, call) => {
-      call.reply.idempotencyReplayed = call.idempotency?.key === 'k';
+    world.bus.answers(createPayment, (_input, context) => {
+      context.reply.idempotencyReplayed = context.idempotency?.key === 'k';
       return subscriptionOfferExample;
     });
     for (const path of ['/subscribe', '/payments']) {

@@ -150,9 +150,9 @@ function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) =
 }
 
 async function replyOf(bus: FakeBus, subject: string, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
-  const call = toCall(envelope);
+  const context = toCall(envelope);
   try {
-    return { ok: await bus.request(CONTRACTS.get(subject)!, envelope.data as never, call), notes: call.reply };
+    return { ok: await bus.request(CONTRACTS.get(subject)!, envelope.data as never, context), notes: context.reply };
   } catch (error) {
     if (error instanceof Refusal) return { refused: { reason: error.reason, details: error.details } };
     if (error instanceof BusFailure) return { failed: 'internal' };

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createListingChallenge } from '@market/contracts/catalog';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CreateListingChallenge } from './create-listing-challenge.use-case.js';
 
@@ -11,8 +11,8 @@ export class ChallengesMessageController {
   @HandleRequest(createListingChallenge)
   createListingChallenge(
     _input: InputOf<typeof createListingChallenge>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof createListingChallenge>> {
-    return this.createListingChallengeUseCase.execute(call);
+    return this.createListingChallengeUseCase.execute(context);
   }
 }

@@ -1,7 +1,7 @@
 import type { OutputOf } from '@market/contracts';
 import { createListingChallenge } from '@market/contracts/catalog';
 import { newProofOfWorkChallenge } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { catalogConfig, type CatalogConfig } from '../config.js';
@@ -45,8 +45,8 @@ export class CreateListingChallenge {
     @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
-  async execute(call: Call): Promise<OutputOf<typeof createListingChallenge>> {
-    const agent = principalOf(call);
+  async execute(context: RequestContext): Promise<OutputOf<typeof createListingChallenge>> {
+    const agent = principalOf(context);
     if (!isSeller(agent)) throw refuse(createListingChallenge, 'seller_role_required', {});
     const {
       powDifficulty: base,

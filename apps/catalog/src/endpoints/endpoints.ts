@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { listingRemoved } from '@market/contracts/catalog';
 import { provisionEndpoint, type endpointChanged } from '@market/contracts/gateway';
-import { MessageBus, type Call, type ReceivedEvent } from '@market/messaging';
+import { MessageBus, type RequestContext, type ReceivedEvent } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -42,14 +42,14 @@ export class Endpoints {
   ) {}
 
   /** Repeating it for a listing replaces the URL alone. @throws Refusal `endpoint_url_refused`. */
-  provision(endpoint: InputOf<typeof provisionEndpoint>, call: Call): Promise<ProvisionedEndpoint> {
-    return this.bus.request(provisionEndpoint, endpoint, call);
+  provision(endpoint: InputOf<typeof provisionEndpoint>, context: RequestContext): Promise<ProvisionedEndpoint> {
+    return this.bus.request(provisionEndpoint, endpoint, context);
   }
 
   /** Lets the gateway take back what was provisioned for a listing that did not come to be. */
-  async abandon(listingId: string, call: Call): Promise<void> {
+  async abandon(listingId: string, context: RequestContext): Promise<void> {
     await this.database.transaction((tx) =>
-      this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, call),
+      this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, context),
     );
   }
 

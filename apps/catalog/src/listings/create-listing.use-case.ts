@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createListing, listingWorkSolved } from '@market/contracts/catalog';
 import { microsFromUsdNumber, newId, usdNumber } from '@market/kernel';
-import { principalOf, refuse, Refusal, type Call } from '@market/messaging';
+import { principalOf, refuse, Refusal, type RequestContext } from '@market/messaging';
 import { Idempotency, Outbox, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { Categories } from '../categories/categories.js';
@@ -37,31 +37,31 @@ export class CreateListing {
     @Inject(catalogConfig.token) private readonly config: CatalogConfig,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Created> {
-    const seller = principalOf(call);
+  async execute(input: Input, context: RequestContext): Promise<Created> {
+    const seller = principalOf(context);
     if (!isSeller(seller)) throw refuse(createListing, 'seller_role_required', {});
-    const kept = await this.idempotency.replay(createListing, call);
+    const kept = await this.idempotency.replay(createListing, context);
     if (kept) return kept;
     await this.assertSellable(input);
     const solved = await this.challenges.solved(seller.accountId, input.pow_nonce, input.challenge);
-    await this.providers.ensureKnown(seller.accountId, call);
+    await this.providers.ensureKnown(seller.accountId, context);
 
     const listing = newListing(input, seller.accountId);
     const url = input.private_endpoint_url;
     const endpoint =
       url === undefined
         ? undefined
-        : await this.endpoints.provision({ listingId: listing.id, sellerId: seller.accountId, url }, call);
+        : await this.endpoints.provision({ listingId: listing.id, sellerId: seller.accountId, url }, context);
     try {
-      const created = await this.idempotency.run(createListing, call, (tx) =>
-        this.store(tx, listing, solved, endpoint, call),
+      const created = await this.idempotency.run(createListing, context, (tx) =>
+        this.store(tx, listing, solved, endpoint, context),
       );
       // A parallel request with the same key came first, and its listing is the answer.
-      if (endpoint && created.id !== listing.id) await this.endpoints.abandon(listing.id, call);
+      if (endpoint && created.id !== listing.id) await this.endpoints.abandon(listing.id, context);
       return created;
     } catch (error) {
       // After any other failure the listing may be there, and keeps its endpoint.
-      if (endpoint && error instanceof Refusal) await this.endpoints.abandon(listing.id, call);
+      if (endpoint && error instanceof Refusal) await this.endpoints.abandon(listing.id, context);
       throw error;
     }
   }
@@ -85,7 +85,7 @@ export class CreateListing {
     listing: Omit<Listing, 'slug'>,
     { challenge, difficulty, solveMs }: SolvedChallenge,
     endpoint: ProvisionedEndpoint | undefined,
-    call: Call,
+    context: RequestContext,
   ): Promise<Created> {
     const limit = this.config.listingsPerSellerMax;
     if ((await this.listings.countOfSeller(tx, listing.provider_id)) >= limit)
@@ -95,9 +95,9 @@ export class CreateListing {
       tx,
       listingWorkSolved,
       { accountId: listing.provider_id, difficulty, solveMs, solvedAt: listing.created_at.toISOString() },
-      call,
+      context,
     );
-    const slug = await this.changes.add(tx, listing, call);
+    const slug = await this.changes.add(tx, listing, context);
     if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
     return {
       id: listing.id,

@@ -1,5 +1,5 @@
 import { endpointChanged } from '@market/contracts/gateway';
-import { HandleEvent, newCall, type ReceivedEvent } from '@market/messaging';
+import { HandleEvent, newRequestContext, type ReceivedEvent } from '@market/messaging';
 import type { Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { Endpoints } from '../endpoints/endpoints.js';
@@ -16,7 +16,7 @@ export class EndpointHealthEventController {
   @HandleEvent(endpointChanged)
   async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
     const working = await this.endpoints.project(tx, events);
-    const call = newCall({ requestId: events[0]!.requestId });
-    for (const listingId of working) await this.changes.react(tx, listingId, 'endpoint_recovered', call);
+    const context = newRequestContext({ requestId: events[0]!.requestId });
+    for (const listingId of working) await this.changes.react(tx, listingId, 'endpoint_recovered', context);
   }
 }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getListing } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
@@ -22,9 +22,9 @@ export class GetListing {
     @Inject(platformConfig.token) private readonly platform: { publicUrl: string },
   ) {}
 
-  async execute({ ref }: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
-    const found = await this.find(this.database, ref, call.principal?.accountId);
-    if (!found || (found.status !== 'active' && found.provider_id !== call.principal?.accountId))
+  async execute({ ref }: InputOf<typeof getListing>, context: RequestContext): Promise<OutputOf<typeof getListing>> {
+    const found = await this.find(this.database, ref, context.principal?.accountId);
+    if (!found || (found.status !== 'active' && found.provider_id !== context.principal?.accountId))
       throw refuse(getListing, 'listing_not_found', {});
     return found;
   }

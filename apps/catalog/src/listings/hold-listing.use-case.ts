@@ -1,4 +1,4 @@
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { Database, recordOperatorAction } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { stateOf, TRANSITIONS, type ListingState } from './domain/listing-state.js';
@@ -39,7 +39,7 @@ export class HoldListing {
   ): Promise<Moved | null> {
     return this.database.transaction(async (tx) => {
       const id = await this.listings.resolve(tx, ref);
-      const before = id && (await this.changes.react(tx, id, action, newCall()));
+      const before = id && (await this.changes.react(tx, id, action, newRequestContext()));
       if (!before) return null;
       const from = stateOf(before);
       const to = TRANSITIONS[from][action];

@@ -1,5 +1,5 @@
 import { listingChanged, listingRemoved, listingTouched } from '@market/contracts/catalog';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './domain/listing-state.js';
@@ -24,10 +24,10 @@ export class ListingChanges {
   ) {}
 
   /** Stores a new listing under the best free slug of its name, and returns that. Queries: 4, and 1 for each slug that was taken. */
-  async add(tx: Tx, listing: Omit<Listing, 'slug'>, call: Call): Promise<string> {
+  async add(tx: Tx, listing: Omit<Listing, 'slug'>, context: RequestContext): Promise<string> {
     const slug = await this.listings.claimSlug(tx, listing.id, listing.name);
     await this.listings.insert(tx, { ...listing, slug });
-    await this.announce(tx, listing, listing.created_at, call);
+    await this.announce(tx, listing, listing.created_at, context);
     return slug;
   }
 
@@ -39,13 +39,13 @@ export class ListingChanges {
     tx: Tx,
     listingId: string,
     action: Exclude<keyof Moves, OwnersAction>,
-    call: Call,
+    context: RequestContext,
   ): Promise<ListingFacts | undefined> {
     const listing = await this.listings.lock(tx, listingId);
     if (!listing) return undefined;
     const state = stateOf(listing);
     const outcome = TRANSITIONS[state][action];
-    if (outcome !== state) await this.apply(tx, listing, {}, outcome, call);
+    if (outcome !== state) await this.apply(tx, listing, {}, outcome, context);
     return listing;
   }
 
@@ -55,7 +55,7 @@ export class ListingChanges {
     listing: ListingFacts,
     changes: Partial<ListingFields>,
     state: ListingState,
-    call: Call,
+    context: RequestContext,
   ): Promise<void> {
     const now = new Date();
     const version = listing.version + 1;
@@ -67,14 +67,14 @@ export class ListingChanges {
       published_at,
       updated_at: now,
     });
-    await this.announce(tx, { id: listing.id, version }, now, call);
+    await this.announce(tx, { id: listing.id, version }, now, context);
   }
 
   /** Queries: 3, and 1 more where the listing was never public. */
-  async remove(tx: Tx, listing: ListingFacts, call: Call): Promise<void> {
+  async remove(tx: Tx, listing: ListingFacts, context: RequestContext): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, listing.id);
     await this.listings.remove(tx, listing);
-    await this.outbox.add(tx, listingRemoved, { listingId: listing.id, removedAt: new Date().toISOString() }, call);
+    await this.outbox.add(tx, listingRemoved, { listingId: listing.id, removedAt: new Date().toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: listing.id, slugs }));
   }
 
@@ -83,11 +83,11 @@ export class ListingChanges {
     tx: Tx,
     { id, version }: Pick<Listing, 'id' | 'version'>,
     changedAt: Date,
-    call: Call,
+    context: RequestContext,
   ): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, id);
     const offering = await this.offerings.find(tx, id);
-    await this.outbox.add(tx, listingChanged, { ...offering!, version, changedAt: changedAt.toISOString() }, call);
+    await this.outbox.add(tx, listingChanged, { ...offering!, version, changedAt: changedAt.toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: id, slugs }));
   }
 }

@@ -8,7 +8,7 @@ import {
   searchListings,
   updateListing,
 } from '@market/contracts/catalog';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CreateListing } from './create-listing.use-case.js';
 import { GetListing } from './get-listing.query.js';
@@ -32,13 +32,16 @@ export class ListingsMessageController {
   ) {}
 
   @HandleRequest(searchListings)
-  searchListings(input: InputOf<typeof searchListings>, call: Call): Promise<OutputOf<typeof searchListings>> {
-    return this.searchListingsQuery.execute(input, call);
+  searchListings(
+    input: InputOf<typeof searchListings>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof searchListings>> {
+    return this.searchListingsQuery.execute(input, context);
   }
 
   @HandleRequest(getListing)
-  getListing(input: InputOf<typeof getListing>, call: Call): Promise<OutputOf<typeof getListing>> {
-    return this.getListingQuery.execute(input, call);
+  getListing(input: InputOf<typeof getListing>, context: RequestContext): Promise<OutputOf<typeof getListing>> {
+    return this.getListingQuery.execute(input, context);
   }
 
   @HandleRequest(getListingCards)
@@ -52,17 +55,26 @@ export class ListingsMessageController {
   }
 
   @HandleRequest(createListing)
-  createListing(input: InputOf<typeof createListing>, call: Call): Promise<OutputOf<typeof createListing>> {
-    return this.createListingUseCase.execute(input, call);
+  createListing(
+    input: InputOf<typeof createListing>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof createListing>> {
+    return this.createListingUseCase.execute(input, context);
   }
 
   @HandleRequest(updateListing)
-  updateListing(input: InputOf<typeof updateListing>, call: Call): Promise<OutputOf<typeof updateListing>> {
-    return this.updateListingUseCase.execute(input, call);
+  updateListing(
+    input: InputOf<typeof updateListing>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof updateListing>> {
+    return this.updateListingUseCase.execute(input, context);
   }
 
   @HandleRequest(removeListing)
-  removeListing(input: InputOf<typeof removeListing>, call: Call): Promise<OutputOf<typeof removeListing>> {
-    return this.removeListingUseCase.execute(input, call);
+  removeListing(
+    input: InputOf<typeof removeListing>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof removeListing>> {
+    return this.removeListingUseCase.execute(input, context);
   }
 }

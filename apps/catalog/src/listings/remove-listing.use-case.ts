@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { removeListing } from '@market/contracts/catalog';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Endpoints } from '../endpoints/endpoints.js';
@@ -18,8 +18,11 @@ export class RemoveListing {
     private readonly endpoints: Endpoints,
   ) {}
 
-  execute({ listing_id }: InputOf<typeof removeListing>, call: Call): Promise<OutputOf<typeof removeListing>> {
-    const { accountId } = principalOf(call);
+  execute(
+    { listing_id }: InputOf<typeof removeListing>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof removeListing>> {
+    const { accountId } = principalOf(context);
     return this.database.transaction(async (tx) => {
       const listing = await this.listings.lock(tx, listing_id);
       if (!listing) throw refuse(removeListing, 'listing_not_found', {});
@@ -28,11 +31,11 @@ export class RemoveListing {
       const state = stateOf(listing);
       const outcome = TRANSITIONS[state].delete;
       if (outcome === 'removed') {
-        await this.changes.remove(tx, listing, call);
+        await this.changes.remove(tx, listing, context);
         await this.endpoints.forget(tx, listing.id);
         return { id: listing.id, deleted: true };
       }
-      if (outcome !== state) await this.changes.apply(tx, listing, {}, outcome, call);
+      if (outcome !== state) await this.changes.apply(tx, listing, {}, outcome, context);
       return { id: listing.id, deleted: false, status: 'suspended' };
     });
   }

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { searchListings } from '@market/contracts/catalog';
-import { principalOf, type Call } from '@market/messaging';
+import { principalOf, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { ListingSearch } from '../search/listing-search.js';
 import { searchText } from '../search/search-text.js';
@@ -12,11 +12,11 @@ export class SearchListings {
 
   execute(
     { q, mine = false, page, limit, ...filters }: InputOf<typeof searchListings>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof searchListings>> {
     return this.search.find({
       ...filters,
-      sellerId: mine ? principalOf(call).accountId : undefined,
+      sellerId: mine ? principalOf(context).accountId : undefined,
       text: searchText(q),
       offset: (page - 1) * limit,
       limit,

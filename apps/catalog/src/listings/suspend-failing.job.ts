@@ -1,4 +1,4 @@
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
@@ -24,7 +24,7 @@ export class SuspendFailing implements OnModuleInit {
   async run(): Promise<void> {
     await this.database.transaction(async (tx) => {
       for (const listingId of await this.endpoints.failingFor(tx, this.config.failingGraceSeconds))
-        await this.changes.react(tx, listingId, 'endpoint_gave_up', newCall());
+        await this.changes.react(tx, listingId, 'endpoint_gave_up', newRequestContext());
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { updateListing } from '@market/contracts/catalog';
 import { microsFromUsdNumber } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Categories } from '../categories/categories.js';
@@ -29,8 +29,8 @@ export class UpdateListing {
     private readonly getListing: GetListing,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<OutputOf<typeof updateListing>> {
-    const { accountId } = principalOf(call);
+  async execute(input: Input, context: RequestContext): Promise<OutputOf<typeof updateListing>> {
+    const { accountId } = principalOf(context);
     decide(await this.listings.find(this.database, input.listing_id), input, accountId);
     if (input.category_id && !(await this.categories.has(input.category_id)))
       throw refuse(updateListing, 'category_not_found', {});
@@ -38,10 +38,10 @@ export class UpdateListing {
     const endpoint =
       url === undefined
         ? undefined
-        : await this.endpoints.provision({ listingId: input.listing_id, sellerId: accountId, url }, call);
+        : await this.endpoints.provision({ listingId: input.listing_id, sellerId: accountId, url }, context);
     return this.database.transaction(async (tx) => {
       const { listing, changes, state } = decide(await this.listings.lock(tx, input.listing_id), input, accountId);
-      await this.changes.apply(tx, listing, changes, state, call);
+      await this.changes.apply(tx, listing, changes, state, context);
       if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
       const detail = (await this.getListing.find(tx, listing.id, accountId))!;
       return {

@@ -1,6 +1,6 @@
 import { getAgents, type PublicProfile } from '@market/contracts/identity';
 import { invariant } from '@market/kernel';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -21,9 +21,9 @@ export class Providers {
   ) {}
 
   /** Asks identity for a seller whose registration has not reached us yet. Queries: 1, and 1 more for such a seller. */
-  async ensureKnown(id: string, call: Call): Promise<void> {
+  async ensureKnown(id: string, context: RequestContext): Promise<void> {
     if ((await this.database.query(exists, [id])).length > 0) return;
-    const { agents } = await this.bus.request(getAgents, { ids: [id] }, call);
+    const { agents } = await this.bus.request(getAgents, { ids: [id] }, context);
     invariant(agents.length === 1, 'identity knows every account it authenticated');
     await this.keep(this.database, agents);
   }

@@ -26,8 +26,8 @@ import {
   HandleRequest,
   inProcessTransport,
   MessageBus,
-  newCall,
-  type Call,
+  newRequestContext,
+  type RequestContext,
   type EventRecord,
   type Link,
   type Transport,
@@ -48,9 +48,12 @@ export const LIMITS = {
 export interface CatalogService {
   readonly databaseUrl: string;
   /** Asks over the bus, as the edge and the gateway do. */
-  ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
+  ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<RequestContext>): Promise<OutputOf<C>>;
   /** The page as those who ask read it; what is in it has exactly the shape of the contract. */
-  search(input: RequestOf<typeof searchListings>, as?: Partial<Call>): Promise<{ items: ListingView[]; total: number }>;
+  search(
+    input: RequestOf<typeof searchListings>,
+    as?: Partial<RequestContext>,
+  ): Promise<{ items: ListingView[]; total: number }>;
   /** Delivers events as their emitter's outbox would; an id given twice is a duplicate. */
   deliver<C extends EventContract>(contract: C, events: { id?: string; payload: PayloadOf<C> }[]): Promise<void>;
   /** What the catalog told the others so far. */
@@ -112,7 +115,7 @@ export async function startCatalog(env: Record<string, string> = {}): Promise<Ca
     askers[topology['api-gateway'].calls.some(({ subject }) => subject === contract.subject) ? 0 : 1]!.request(
       contract,
       input,
-      newCall({ budgetMs: 60_000, ...as }),
+      newRequestContext({ budgetMs: 60_000, ...as }),
     );
   return {
     databaseUrl: url,
@@ -168,7 +171,7 @@ async function listen(link: Link, told: CatalogService['told']): Promise<void> {
 
 interface Neighbour {
   readonly answers: RequestContract;
-  answer(input: never, call: Call): Promise<unknown>;
+  answer(input: never, context: RequestContext): Promise<unknown>;
 }
 
 /** Puts one handler on the bus without a container: its decorator has made it answer envelopes. */

@@ -1,6 +1,6 @@
 import type { OutputOf, Principal, RequestOf } from '@market/contracts';
 import { createListing, createListingChallenge } from '@market/contracts/catalog';
-import { Refusal, type Call } from '@market/messaging';
+import { Refusal, type RequestContext } from '@market/messaging';
 import { createHash } from 'node:crypto';
 import type { CatalogService } from './catalog-service.js';
 
@@ -37,7 +37,7 @@ export async function create(
   service: CatalogService,
   principal: Principal,
   values: Partial<NewListing> = {},
-  as: Partial<Call> = {},
+  as: Partial<RequestContext> = {},
 ): Promise<OutputOf<typeof createListing>> {
   return service.ask(
     createListing,

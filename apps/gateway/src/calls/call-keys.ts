@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { executeCall } from '@market/contracts/gateway';
 import type { InputOf } from '@market/contracts';
-import { principalOf, refusePlatform, type Call } from '@market/messaging';
+import { principalOf, refusePlatform, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -55,9 +55,9 @@ export class CallKeys {
   }
 
   /** The call this key already belongs to, if any. @throws Refusal `idempotency_key_reused`. */
-  async find(call: Call, fingerprint: Buffer): Promise<string | null> {
-    if (!call.idempotency) return null;
-    const [row] = await this.database.query<KeyRow>(find, [principalOf(call).accountId, call.idempotency.key]);
+  async find(context: RequestContext, fingerprint: Buffer): Promise<string | null> {
+    if (!context.idempotency) return null;
+    const [row] = await this.database.query<KeyRow>(find, [principalOf(context).accountId, context.idempotency.key]);
     if (row && !row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
     return row?.gateway_request_id ?? null;
   }
@@ -67,34 +67,36 @@ export class CallKeys {
    * @returns the call the key belongs to: another than the one given where that one has its result already.
    * @throws Refusal `idempotency_key_reused` when another request was faster.
    */
-  async bind(call: Call, fingerprint: Buffer, gatewayRequestId: string | null): Promise<string | null> {
-    if (!call.idempotency) return gatewayRequestId;
+  async bind(context: RequestContext, fingerprint: Buffer, gatewayRequestId: string | null): Promise<string | null> {
+    if (!context.idempotency) return gatewayRequestId;
     const bound = await this.database.query<KeyRow>(bind, [
-      principalOf(call).accountId,
-      call.idempotency.key,
+      principalOf(context).accountId,
+      context.idempotency.key,
       fingerprint,
       gatewayRequestId,
     ]);
-    return bound.length > 0 ? gatewayRequestId : this.find(call, fingerprint);
+    return bound.length > 0 ? gatewayRequestId : this.find(context, fingerprint);
   }
 
   /** Takes the key for a new call, unless it belongs to one. @returns the id of the call that has it. */
-  async take(call: Call, fingerprint: Buffer, gatewayRequestId: string): Promise<string> {
-    if (!call.idempotency) return gatewayRequestId;
+  async take(context: RequestContext, fingerprint: Buffer, gatewayRequestId: string): Promise<string> {
+    if (!context.idempotency) return gatewayRequestId;
     const [row] = await this.database.query<KeyRow>(take, [
-      principalOf(call).accountId,
-      call.idempotency.key,
+      principalOf(context).accountId,
+      context.idempotency.key,
       fingerprint,
       gatewayRequestId,
     ]);
-    if (!row) return this.take(call, fingerprint, gatewayRequestId);
+    if (!row) return this.take(context, fingerprint, gatewayRequestId);
     if (!row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
     return row.gateway_request_id ?? gatewayRequestId;
   }
 
   /** Hands the key on from a call that came to nothing. @returns whether that call still had it. */
-  async move(call: Call, from: string, to: string): Promise<boolean> {
-    if (!call.idempotency) return true;
-    return (await this.database.query(move, [principalOf(call).accountId, call.idempotency.key, from, to])).length > 0;
+  async move(context: RequestContext, from: string, to: string): Promise<boolean> {
+    if (!context.idempotency) return true;
+    return (
+      (await this.database.query(move, [principalOf(context).accountId, context.idempotency.key, from, to])).length > 0
+    );
   }
 }

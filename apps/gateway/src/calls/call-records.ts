@@ -1,7 +1,7 @@
 import { callFailed } from '@market/contracts/gateway';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import type { Offering } from '@market/contracts/catalog';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Database, GroupCommit, Outbox, sql } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import type { SellerFailed } from '../egress/seller-outcome.js';
@@ -163,12 +163,12 @@ export class CallRecords {
   }
 
   /** @returns false when an earlier attempt's billable result is there already and stays, or the payment was refunded. */
-  async storeDelivery(delivery: Delivery, call: Call): Promise<boolean> {
+  async storeDelivery(delivery: Delivery, context: RequestContext): Promise<boolean> {
     const { isKept, recovers } = await this.deliveries.submit(delivery);
     // The next success tries again what this one did not manage.
     if (recovers)
       await this.health
-        .recovered(delivery.endpoint, call)
+        .recovered(delivery.endpoint, context)
         .catch((error: unknown) => this.logger.warn(`an endpoint stays as it was: ${String(error)}`));
     return isKept;
   }
@@ -181,7 +181,7 @@ export class CallRecords {
     record: CallRecord & Pick<Delivery, 'payment' | 'money' | 'endpoint'>,
     outcome: SellerFailed,
     { attempt, fence }: { attempt: number; fence: number },
-    call: Call,
+    context: RequestContext,
   ): Promise<void> {
     const { reason } = outcome;
     const isRefusal = reason === 'seller_refused';
@@ -209,7 +209,7 @@ export class CallRecords {
         isRefusal ? 'seller_refused' : 'seller_failed',
       ]);
       if (isRefusal) return;
-      await this.health.failed(tx, record.endpoint, { ...record, contact: outcome.contact }, call);
+      await this.health.failed(tx, record.endpoint, { ...record, contact: outcome.contact }, context);
       await this.outbox.add(
         tx,
         callFailed,
@@ -224,7 +224,7 @@ export class CallRecords {
           latencyMs: outcome.latencyMs,
           at: new Date().toISOString(),
         },
-        call,
+        context,
       );
     });
   }

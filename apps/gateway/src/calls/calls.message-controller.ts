@@ -1,6 +1,6 @@
 import { executeCall, executeKeylessCall, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GatewayRequestsQuery } from '../history/gateway-requests.query.js';
 import { ExecuteCall } from './execute-call.use-case.js';
@@ -21,29 +21,32 @@ export class CallsMessageController {
    * An Idempotency-Key adds one query, and one commit when it is new; a wallet named as the payer one hop to a quote.
    */
   @HandleRequest(executeCall)
-  executeCall(input: InputOf<typeof executeCall>, call: Call): Promise<OutputOf<typeof executeCall>> {
-    return this.executeCallUseCase.execute(input, call);
+  executeCall(input: InputOf<typeof executeCall>, context: RequestContext): Promise<OutputOf<typeof executeCall>> {
+    return this.executeCallUseCase.execute(input, context);
   }
 
   /** Quote: one hop to the ledger, and no statement anywhere. Paid: a hop more than with a key, which opens the payment, and a shared commit for its record. */
   @HandleRequest(executeKeylessCall)
   executeKeylessCall(
     input: InputOf<typeof executeKeylessCall>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof executeKeylessCall>> {
-    return this.executeKeylessCallUseCase.execute(input, call);
+    return this.executeKeylessCallUseCase.execute(input, context);
   }
 
   @HandleRequest(listGatewayRequests)
   listGatewayRequests(
     input: InputOf<typeof listGatewayRequests>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof listGatewayRequests>> {
-    return this.history.list(input, call);
+    return this.history.list(input, context);
   }
 
   @HandleRequest(getGatewayRequest)
-  getGatewayRequest(input: InputOf<typeof getGatewayRequest>, call: Call): Promise<OutputOf<typeof getGatewayRequest>> {
-    return this.history.get(input, call);
+  getGatewayRequest(
+    input: InputOf<typeof getGatewayRequest>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getGatewayRequest>> {
+    return this.history.get(input, context);
   }
 }

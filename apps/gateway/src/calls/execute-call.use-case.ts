@@ -5,7 +5,7 @@ import { claimPayment, createOffer } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { isUuid, newId } from '@market/kernel';
 import type { Permit } from '@market/limits';
-import { isRefusal, MessageBus, principalOf, Refusal, refuse, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, principalOf, Refusal, refuse, type RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -95,30 +95,30 @@ export class ExecuteCall {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Output> {
-    const { kept, relayRequestId, ...checked } = await this.check(input, call);
+  async execute(input: Input, context: RequestContext): Promise<Output> {
+    const { kept, relayRequestId, ...checked } = await this.check(input, context);
     if (kept) return kept;
     if (relayRequestId) {
-      const paid = await this.executePaid({ ...input, relayRequestId }, checked, call);
+      const paid = await this.executePaid({ ...input, relayRequestId }, checked, context);
       if (paid.outcome !== 'spent') return paid;
-      const { offering } = await this.assertCallable(checked, input, call);
-      return this.quote(input, offering, checked, paid.why, call);
+      const { offering } = await this.assertCallable(checked, input, context);
+      return this.quote(input, offering, checked, paid.why, context);
     }
-    const { offering, target } = await this.assertCallable(checked, input, call);
-    if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, checked, {}, call);
+    const { offering, target } = await this.assertCallable(checked, input, context);
+    if (BigInt(offering.priceMicros) > 0n) return this.quote(input, offering, checked, {}, context);
     const permit = await this.capacity.acquire(target.endpoint);
     try {
       return toOutput(
         await this.freeCall.execute(
           target,
           {
-            buyerId: principalOf(call).accountId,
+            buyerId: principalOf(context).accountId,
             listing: offering,
             bodyDigest: checked.digest,
             body: input.body,
             fingerprint: checked.fingerprint,
           },
-          call,
+          context,
         ),
         false,
       );
@@ -128,21 +128,21 @@ export class ExecuteCall {
   }
 
   /** As `execute`, for a payment that there is; offers nothing in its place. */
-  async executeOpened(input: PaidInput, call: Call): Promise<Output | Spent> {
-    const { kept, relayRequestId, ...checked } = await this.check(input, call);
+  async executeOpened(input: PaidInput, context: RequestContext): Promise<Output | Spent> {
+    const { kept, relayRequestId, ...checked } = await this.check(input, context);
     return (
-      kept ?? this.executePaid({ ...input, relayRequestId: relayRequestId ?? input.relayRequestId }, checked, call)
+      kept ?? this.executePaid({ ...input, relayRequestId: relayRequestId ?? input.relayRequestId }, checked, context)
     );
   }
 
   private async check(
     input: Input,
-    call: Call,
+    context: RequestContext,
   ): Promise<Checked & { kept: Output | null; relayRequestId: string | undefined }> {
-    const listed = await this.findListed(input, call);
+    const listed = await this.findListed(input, context);
     const digest = digestOfBody(input.body);
     const fingerprint = this.keys.fingerprint(listed.listingId, digest, input);
-    const keyOf = await this.keys.find(call, fingerprint);
+    const keyOf = await this.keys.find(context, fingerprint);
     const result = keyOf && (await this.records.findResult(keyOf));
     return {
       ...listed,
@@ -156,20 +156,20 @@ export class ExecuteCall {
     };
   }
 
-  private async executePaid(input: PaidInput, checked: Checked, call: Call): Promise<Output | Spent> {
+  private async executePaid(input: PaidInput, checked: Checked, context: RequestContext): Promise<Output | Spent> {
     const { relayRequestId } = input;
     const { fingerprint } = checked;
-    const identity = identityOf(input, checked, call);
-    const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, call.deadlineAt - 1_000);
+    const identity = identityOf(input, checked, context);
+    const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, context.deadlineAt - 1_000);
     for (let pause = FIRST_LOOK_MS; ; pause = Math.min(pause * 2, 1_000)) {
       const joined = this.underWay.get(identity);
-      const result = await (joined ? orNothing(joined, waitUntil) : this.lead(identity, input, checked, call));
+      const result = await (joined ? orNothing(joined, waitUntil) : this.lead(identity, input, checked, context));
       if (!result) return pending(relayRequestId, 1, 'call_in_progress');
       if ('answer' in result) {
         if (result.answer === null && result.refused !== undefined)
           return { outcome: 'spent', why: { rejection: { reason: result.refused, at: 'settlement' } } };
         const hasKey = checked.keyOf === result.gatewayRequestId || result.hasKey;
-        if (result.answer !== null && !hasKey) await this.keys.bind(call, fingerprint, result.gatewayRequestId);
+        if (result.answer !== null && !hasKey) await this.keys.bind(context, fingerprint, result.gatewayRequestId);
         return toOutput(result, checked.isReplay, relayRequestId);
       }
       switch (result.outcome) {
@@ -195,9 +195,9 @@ export class ExecuteCall {
         case 'not_payable':
           return { outcome: 'spent', why: { reason: result.reason } };
         case 'superseded': {
-          const earlier = await this.executeEarlier(result.by, input, checked, call);
+          const earlier = await this.executeEarlier(result.by, input, checked, context);
           if (earlier) return earlier;
-          await this.keys.move(call, result.by, result.gatewayRequestId);
+          await this.keys.move(context, result.by, result.gatewayRequestId);
           break;
         }
         case 'in_flight':
@@ -210,25 +210,30 @@ export class ExecuteCall {
   }
 
   /** The call that a key belongs to, as long as it may be charged; what was signed anew lapses. */
-  private async executeEarlier(id: string, input: PaidInput, checked: Checked, call: Call): Promise<Output | null> {
+  private async executeEarlier(
+    id: string,
+    input: PaidInput,
+    checked: Checked,
+    context: RequestContext,
+  ): Promise<Output | null> {
     const relayRequestId = await this.records.findRelayRequest(id);
     if (relayRequestId === null) return null;
     const output = await this.executePaid(
       { ...input, relayRequestId, authorization: undefined },
       { ...checked, keyOf: id },
-      call,
+      context,
     );
     return output.outcome === 'spent' || output.outcome === 'payment_required' ? null : output;
   }
 
-  private lead(identity: string, input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
-    const work = this.claimAndCall(input, checked, call).finally(() => this.underWay.delete(identity));
+  private lead(identity: string, input: PaidInput, checked: Checked, context: RequestContext): Promise<PaidResult> {
+    const work = this.claimAndCall(input, checked, context).finally(() => this.underWay.delete(identity));
     this.underWay.set(identity, work);
     return work;
   }
 
   /** Claims; with the claim in hand, and only then, looks whether the seller can be called, and gives it back where not. */
-  private async claimAndCall(input: PaidInput, checked: Checked, call: Call): Promise<PaidResult> {
+  private async claimAndCall(input: PaidInput, checked: Checked, context: RequestContext): Promise<PaidResult> {
     const { listingId, digest } = checked;
     const target = await this.endpoints.find(listingId);
     const leaseMs = leaseMsFor(target, this.config);
@@ -242,7 +247,7 @@ export class ExecuteCall {
         holderId: this.heldClaims.holderId,
         authorization: input.authorization,
       },
-      call,
+      context,
     );
     if (claim.outcome === 'completed') {
       const result = await this.records.findResult(claim.gatewayRequestId);
@@ -250,7 +255,7 @@ export class ExecuteCall {
       return { answer: result.answer, transfer: claim.transfer, gatewayRequestId: claim.gatewayRequestId };
     }
     return claim.outcome === 'claimed'
-      ? this.heldClaims.during(claim.paymentId, () => this.callClaimed(claim, target, input, checked, call))
+      ? this.heldClaims.during(claim.paymentId, () => this.callClaimed(claim, target, input, checked, context))
       : claim;
   }
 
@@ -259,26 +264,26 @@ export class ExecuteCall {
     target: CallableEndpoint | null,
     input: PaidInput,
     checked: Checked,
-    call: Call,
+    context: RequestContext,
   ): Promise<PaidResult> {
     const { gatewayRequestId } = claim;
-    const holder = await this.takeKey(claim, input, checked, call);
+    const holder = await this.takeKey(claim, input, checked, context);
     if (holder !== gatewayRequestId) {
-      await this.giveBack(claim, call);
+      await this.giveBack(claim, context);
       return { outcome: 'superseded', by: holder, gatewayRequestId };
     }
-    const { permit, callable } = await this.acquirePermit(claim, checked, target, input, call);
+    const { permit, callable } = await this.acquirePermit(claim, checked, target, input, context);
     try {
       const end = await this.paidCall.execute(
         claim,
         callable,
         {
-          buyerId: principalOf(call).accountId,
+          buyerId: principalOf(context).accountId,
           relayRequestId: input.relayRequestId,
           bodyDigest: checked.digest,
           body: input.body,
         },
-        call,
+        context,
       );
       return { ...end, gatewayRequestId, hasKey: input.authorization !== undefined };
     } finally {
@@ -294,21 +299,21 @@ export class ExecuteCall {
     claim: Claimed,
     { authorization }: PaidInput,
     { fingerprint, keyOf }: Checked,
-    call: Call,
+    context: RequestContext,
   ): Promise<string> {
     if (authorization === undefined || keyOf === claim.gatewayRequestId) return claim.gatewayRequestId;
     try {
-      return await this.keys.take(call, fingerprint, claim.gatewayRequestId);
+      return await this.keys.take(context, fingerprint, claim.gatewayRequestId);
     } catch (error) {
-      await this.giveBack(claim, call);
+      await this.giveBack(claim, context);
       throw error;
     }
   }
 
-  private giveBack(claim: Claimed, call: Call): Promise<unknown> {
+  private giveBack(claim: Claimed, context: RequestContext): Promise<unknown> {
     return this.records
       .giveBack(claim.gatewayRequestId, claim.retryUntil)
-      .finally(() => this.paidCall.giveBack(claim, call));
+      .finally(() => this.paidCall.giveBack(claim, context));
   }
 
   private async acquirePermit(
@@ -316,7 +321,7 @@ export class ExecuteCall {
     { offering, outage }: Listed,
     target: CallableEndpoint | null,
     input: Input,
-    call: Call,
+    context: RequestContext,
   ): Promise<{ permit: Permit; callable: CallableEndpoint }> {
     try {
       assertRoute(input, claim);
@@ -326,7 +331,7 @@ export class ExecuteCall {
       const callable = assertFits(target, input);
       return { permit: await this.capacity.acquire(callable.endpoint), callable };
     } catch (error) {
-      await this.giveBack(claim, call);
+      await this.giveBack(claim, context);
       throw error;
     }
   }
@@ -336,14 +341,14 @@ export class ExecuteCall {
     offering: Offering,
     { digest, fingerprint }: Checked,
     notPaid: NotPaid,
-    call: Call,
+    context: RequestContext,
   ): Promise<Output> {
     const { listingId, name, slug, sellerId, preferredCurrency } = offering;
     const listing = { listingId, name, slug, sellerId, preferredCurrency };
     const wallet =
       input.originWalletId === undefined
         ? undefined
-        : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, call);
+        : await this.bus.request(findPayerWallet, { walletId: input.originWalletId }, context);
     try {
       const { offer, money, gatewayRequestId } = await this.bus.request(
         createOffer,
@@ -356,12 +361,12 @@ export class ExecuteCall {
           originChainId: input.originChainId,
           originWalletId: input.originWalletId,
         },
-        call,
+        context,
       );
       // Also of an offer that is not new: whoever made it may have died before it wrote this down.
       await this.records.recordQuote({
         id: gatewayRequestId,
-        buyerId: principalOf(call).accountId,
+        buyerId: principalOf(context).accountId,
         listing,
         bodyDigest: digest,
         offer,
@@ -374,12 +379,13 @@ export class ExecuteCall {
           scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '',
           network: offer.requirements.network,
         });
-      const keyOf = await this.keys.bind(call, fingerprint, gatewayRequestId);
+      const keyOf = await this.keys.bind(context, fingerprint, gatewayRequestId);
       // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
       if (keyOf !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
       return { outcome: 'payment_required', payment: offer, ...notPaid };
     } catch (error) {
-      if (isRefusal(error, createOffer, 'payment_route_minimum_not_met')) await this.keys.bind(call, fingerprint, null);
+      if (isRefusal(error, createOffer, 'payment_route_minimum_not_met'))
+        await this.keys.bind(context, fingerprint, null);
       throw error;
     }
   }
@@ -388,10 +394,10 @@ export class ExecuteCall {
   private async assertCallable(
     { offering, outage }: Listed,
     input: Input,
-    call: Call,
+    context: RequestContext,
   ): Promise<{ offering: Offering; target: CallableEndpoint }> {
     if (outage) throw outage;
-    const own = offering?.sellerId === principalOf(call).accountId;
+    const own = offering?.sellerId === principalOf(context).accountId;
     if (!offering || (offering.status !== 'active' && !own)) throw refuse(executeCall, 'listing_not_found', {});
     if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
     if (own) throw refuse(executeCall, 'own_listing', {});
@@ -401,16 +407,16 @@ export class ExecuteCall {
     return { offering, target: assertFits(target, input) };
   }
 
-  private async findListed(input: Input, call: Call): Promise<Listed> {
+  private async findListed(input: Input, context: RequestContext): Promise<Listed> {
     try {
-      const offering = await this.offerings.find(input.listingRef, call);
+      const offering = await this.offerings.find(input.listingRef, context);
       return { offering, listingId: offering?.listingId ?? listingIdOf(input), outage: null };
     } catch (error) {
       if (!(error instanceof Refusal) || error.declaration.kind !== 'unavailable') throw error;
       const listingId = isUuid(input.listingRef)
         ? listingIdOf(input)
         : input.relayRequestId &&
-          (await this.records.findListing(principalOf(call).accountId, input.relayRequestId, input.listingRef));
+          (await this.records.findListing(principalOf(context).accountId, input.relayRequestId, input.listingRef));
       if (!listingId) throw error;
       return { offering: null, listingId, outage: error };
     }
@@ -496,14 +502,14 @@ const toOutput = (end: CallEnd, isReplay: boolean, relayRequestId?: string): Out
 function identityOf(
   { relayRequestId, authorization, paymentScheme, paymentNetwork }: PaidInput,
   { listingId, digest }: Checked,
-  call: Call,
+  context: RequestContext,
 ): string {
   const parts = [
     relayRequestId,
-    principalOf(call).accountId,
+    principalOf(context).accountId,
     listingId,
     digest.toString('hex'),
-    call.idempotency?.key,
+    context.idempotency?.key,
     paymentScheme,
     paymentNetwork,
     authorization,

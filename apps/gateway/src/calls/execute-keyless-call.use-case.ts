@@ -3,7 +3,7 @@ import { executeKeylessCall } from '@market/contracts/gateway';
 import { openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallableEndpoints } from '../endpoints/callable-endpoints.js';
@@ -30,10 +30,10 @@ export class ExecuteKeylessCall {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute({ listingRef, body, authorization }: Input, call: Call): Promise<Output> {
-    const offering = await this.offerings.find(listingRef, call);
+  async execute({ listingRef, body, authorization }: Input, context: RequestContext): Promise<Output> {
+    const offering = await this.offerings.find(listingRef, context);
     if (!offering) throw refuse(executeKeylessCall, 'listing_not_found', {});
-    if (authorization === undefined) return this.ask(offering, {}, call);
+    if (authorization === undefined) return this.ask(offering, {}, context);
     const digest = digestOfBody(body);
     const target = await this.endpoints.find(offering.listingId);
     const listing = soldOf(offering);
@@ -46,15 +46,15 @@ export class ExecuteKeylessCall {
         leaseMs: leaseMsFor(target, this.config),
         authorization,
       },
-      call,
+      context,
     );
     if (opened.outcome === 'rejected')
-      return this.ask(offering, { rejection: { reason: opened.reason, at: 'verification' } }, call);
+      return this.ask(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
     const { buyerId, gatewayRequestId, offer, money } = opened;
     await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
     // No key of it is at work here: its account stands for one.
-    const asBuyer: Call = {
-      ...call,
+    const asBuyer: RequestContext = {
+      ...context,
       principal: {
         accountId: buyerId,
         accountType: 'agent',
@@ -68,12 +68,12 @@ export class ExecuteKeylessCall {
       { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization },
       asBuyer,
     );
-    if (output.outcome === 'spent') return this.ask(offering, output.why, call);
-    return output.outcome === 'payment_required' ? this.ask(offering, output, call) : output;
+    if (output.outcome === 'spent') return this.ask(offering, output.why, context);
+    return output.outcome === 'payment_required' ? this.ask(offering, output, context) : output;
   }
 
   /** Everything that could make a payment useless is refused before one is asked for. */
-  private async ask(offering: Offering, { reason, rejection }: NotPaid, call: Call): Promise<Output> {
+  private async ask(offering: Offering, { reason, rejection }: NotPaid, context: RequestContext): Promise<Output> {
     if (offering.status !== 'active') throw refuse(executeKeylessCall, 'listing_not_found', {});
     if (offering.pricingModel !== 'per_call') throw refuse(executeKeylessCall, 'listing_not_per_call', {});
     if (BigInt(offering.priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
@@ -85,7 +85,7 @@ export class ExecuteKeylessCall {
     const { offers, signatures } = await this.bus.request(
       quoteKeyless,
       { listing: soldOf(offering), priceMicros: offering.priceMicros },
-      call,
+      context,
     );
     if (offers.length === 0) throw refuse(executeKeylessCall, 'keyless_payment_unavailable', {});
     return {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { newId } from '@market/kernel';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
@@ -63,10 +63,10 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
   async execute(
     target: CallableEndpoint,
     request: Omit<CallRecord, 'id'> & { body: string; fingerprint: Buffer },
-    call: Call,
+    context: RequestContext,
   ): Promise<CallEnd> {
     const { listing, buyerId, bodyDigest } = request;
-    const id = await this.takeKey(request.fingerprint, call);
+    const id = await this.takeKey(request.fingerprint, context);
     const [held] = await this.database.query<{ fence: number }>(lease, [
       id,
       buyerId,
@@ -79,7 +79,7 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
     if (!held) return { answer: (await this.records.findResult(id))?.answer ?? null };
     this.fences.set(id, held.fence);
     try {
-      return await this.callSeller(target, { ...request, id }, held.fence, call);
+      return await this.callSeller(target, { ...request, id }, held.fence, context);
     } finally {
       this.fences.delete(id);
     }
@@ -89,12 +89,12 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
     target: CallableEndpoint,
     { id, buyerId, listing, bodyDigest, body }: CallRecord & { body: string },
     fence: number,
-    call: Call,
+    context: RequestContext,
   ): Promise<CallEnd> {
     const outcome = await this.sellerCall.execute(
       target,
       { requestId: id, buyerId, attempt: fence, fence, transactionHash: null, body },
-      call,
+      context,
     );
     const record: CallRecord = { id, buyerId, listing, bodyDigest };
     if (outcome.kind === 'failed') {
@@ -102,7 +102,7 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
         { ...record, payment: null, money: NO_MONEY, endpoint: target.endpoint },
         outcome,
         { attempt: fence, fence },
-        call,
+        context,
       );
       return { answer: failedAnswer(id, outcome, 0) };
     }
@@ -119,7 +119,7 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
         answer,
         answerDigest,
       },
-      call,
+      context,
     );
     return { answer: stored ? answer : (await this.records.findResult(id))!.answer };
   }
@@ -129,10 +129,10 @@ export class FreeCall implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** A key may have come with an offer when the call still cost something. That offer can be paid yet, so the free call is another one. */
-  private async takeKey(fingerprint: Buffer, call: Call): Promise<string> {
+  private async takeKey(fingerprint: Buffer, context: RequestContext): Promise<string> {
     const id = newId();
-    const taken = await this.keys.take(call, fingerprint, id);
+    const taken = await this.keys.take(context, fingerprint, id);
     if (taken === id || (await this.records.findRelayRequest(taken)) === null) return taken;
-    return (await this.keys.move(call, taken, id)) ? id : this.takeKey(fingerprint, call);
+    return (await this.keys.move(context, taken, id)) ? id : this.takeKey(fingerprint, context);
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { releasePayment, settlePayment, type claimPayment } from '@market/contracts/payments-ledger';
 import type { OutputOf } from '@market/contracts';
-import { isRefusal, MessageBus, Refusal, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, Refusal, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { SellerAnswered } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
@@ -34,7 +34,7 @@ export class PaidCall {
     claimed: Claimed,
     target: CallableEndpoint,
     buyer: { buyerId: string; relayRequestId: string; bodyDigest: Buffer; body: string },
-    call: Call,
+    context: RequestContext,
   ): Promise<CallEnd> {
     const record: CallRecord = {
       id: claimed.gatewayRequestId,
@@ -50,7 +50,7 @@ export class PaidCall {
     };
     // Only a second claim can find what a first one left: a result that did not come to settle, or nothing tried at all.
     const earlier = claimed.fence > 1 ? await this.records.findEarlier(record.id) : { result: null, unusedClaims: 0 };
-    if (earlier.result) return this.answer(claimed, earlier.result, buyer.bodyDigest, call);
+    if (earlier.result) return this.answer(claimed, earlier.result, buyer.bodyDigest, context);
 
     const attempt = claimed.fence - earlier.unusedClaims;
     const outcome = await this.sellerCall.execute(
@@ -63,15 +63,15 @@ export class PaidCall {
         transactionHash: claimed.transactionHash,
         body: buyer.body,
       },
-      call,
+      context,
     );
     if (outcome.kind === 'failed') {
-      await this.giveBack(claimed, call);
+      await this.giveBack(claimed, context);
       await this.records.storeFailure(
         { ...record, payment, money: claimed.money, endpoint: target.endpoint },
         outcome,
         { attempt, fence: claimed.fence },
-        call,
+        context,
       );
       return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, claimed.retryUntil) };
     }
@@ -84,13 +84,18 @@ export class PaidCall {
     };
     const stored = await this.records.storeDelivery(
       { ...record, payment, money: claimed.money, endpoint: target.endpoint, ...result },
-      call,
+      context,
     );
-    return this.answer(claimed, stored ? result : await this.records.findResult(record.id), buyer.bodyDigest, call);
+    return this.answer(claimed, stored ? result : await this.records.findResult(record.id), buyer.bodyDigest, context);
   }
 
-  private async answer(claimed: Claimed, result: Result | null, bodyDigest: Buffer, call: Call): Promise<CallEnd> {
-    const charge = result && (await this.settle(claimed, result, bodyDigest, call));
+  private async answer(
+    claimed: Claimed,
+    result: Result | null,
+    bodyDigest: Buffer,
+    context: RequestContext,
+  ): Promise<CallEnd> {
+    const charge = result && (await this.settle(claimed, result, bodyDigest, context));
     if (charge?.charged) return { answer: result!.answer, transfer: charge.transfer };
     return { answer: null, ...(charge?.refused === undefined ? {} : { refused: charge.refused }) };
   }
@@ -104,7 +109,7 @@ export class PaidCall {
     claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>,
     result: Result,
     bodyDigest: Buffer,
-    call: Call,
+    context: RequestContext,
   ): Promise<Charge> {
     try {
       const { transfer } = await this.bus.request(
@@ -118,7 +123,7 @@ export class PaidCall {
           requestDigest: bodyDigest.toString('hex'),
           responseDigest: result.answerDigest.toString('hex'),
         },
-        call,
+        context,
       );
       return { charged: true, transfer };
     } catch (error) {
@@ -130,9 +135,9 @@ export class PaidCall {
   }
 
   /** A claim that cannot be given back now ends by itself when its lease does. */
-  async giveBack(claimed: Pick<Claimed, 'paymentId' | 'fence'>, call: Call): Promise<void> {
+  async giveBack(claimed: Pick<Claimed, 'paymentId' | 'fence'>, context: RequestContext): Promise<void> {
     try {
-      await this.bus.request(releasePayment, { paymentId: claimed.paymentId, fence: claimed.fence }, call);
+      await this.bus.request(releasePayment, { paymentId: claimed.paymentId, fence: claimed.fence }, context);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
     }

@@ -1,6 +1,6 @@
 import { claimPayment } from '@market/contracts/payments-ledger';
 import type { Principal } from '@market/contracts';
-import { MessageBus, newCall } from '@market/messaging';
+import { MessageBus, newRequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
@@ -96,9 +96,9 @@ export class ResumeCalls implements OnApplicationBootstrap {
       statusCode: row.seller_status_code,
       latencyMs: row.latency_ms,
     };
-    const call = newCall({ principal: onBehalfOf(row.buyer_id) });
+    const context = newRequestContext({ principal: onBehalfOf(row.buyer_id) });
     const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
-    if ((await this.paidCall.settle(held, result, row.body_digest, call)).charged)
+    if ((await this.paidCall.settle(held, result, row.body_digest, context)).charged)
       return void (await this.database.query(markSettled, [row.id]));
     const claim = await this.bus.request(
       claimPayment,
@@ -109,12 +109,12 @@ export class ResumeCalls implements OnApplicationBootstrap {
         leaseMs: 2 * SETTLE_BUDGET_MS,
         holderId: this.heldClaims.holderId,
       },
-      call,
+      context,
     );
     if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id, claim.reason]);
     if (claim.outcome !== 'claimed') return;
     const { charged } = await this.heldClaims.during(claim.paymentId, () =>
-      this.paidCall.settle(claim, result, row.body_digest, call),
+      this.paidCall.settle(claim, result, row.body_digest, context),
     );
     if (charged) await this.database.query(markSettled, [row.id]);
   }

@@ -1,4 +1,4 @@
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
@@ -26,7 +26,7 @@ export class SellerCall {
     private readonly records: CallRecords,
   ) {}
 
-  async execute(target: CallableEndpoint, request: SellerCallRequest, call: Call): Promise<SellerOutcome> {
+  async execute(target: CallableEndpoint, request: SellerCallRequest, context: RequestContext): Promise<SellerOutcome> {
     let shown: Promise<void> | undefined;
     const show = setTimeout(() => {
       shown = this.records
@@ -43,9 +43,9 @@ export class SellerCall {
           buyerId,
           attempt,
           rawBody: body,
-          timeoutMs: this.timeoutOf(target.endpoint.timeoutMs, call),
+          timeoutMs: this.timeoutOf(target.endpoint.timeoutMs, context),
         },
-        call,
+        context,
       );
     } finally {
       clearTimeout(show);
@@ -54,7 +54,7 @@ export class SellerCall {
     }
   }
 
-  private timeoutOf(timeoutMs: number, call: Call): number {
-    return Math.max(1, Math.min(timeoutMs, call.deadlineAt - Date.now() - SETTLE_BUDGET_MS));
+  private timeoutOf(timeoutMs: number, context: RequestContext): number {
+    return Math.max(1, Math.min(timeoutMs, context.deadlineAt - Date.now() - SETTLE_BUDGET_MS));
   }
 }

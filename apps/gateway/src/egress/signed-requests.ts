@@ -1,5 +1,5 @@
 import { hopOf } from '@market/contracts/gateway';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
@@ -27,7 +27,7 @@ export class SignedRequests {
   send(
     { endpoint, url, secrets, authHeader }: CallableEndpoint,
     { timeoutMs, signal, ...request }: SignedRequest,
-    { traceparent }: Call,
+    { traceparent }: RequestContext,
   ): Promise<SellerOutcome> {
     const { listingId, maxResponseBytes } = endpoint;
     const headers = signRequest({

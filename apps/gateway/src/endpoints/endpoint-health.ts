@@ -1,5 +1,5 @@
 import { endpointChanged, endpointTouched } from '@market/contracts/gateway';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -103,7 +103,7 @@ export class EndpointHealth {
     tx: Tx,
     { listingId, urlDigest }: CalledEndpoint,
     { id, buyerId, contact }: FailedCall,
-    call: Call,
+    context: RequestContext,
   ): Promise<void> {
     const { failingAfter, probeIntervalMs } = this.config;
     await this.tell(
@@ -117,19 +117,23 @@ export class EndpointHealth {
         failingAfter,
         probeIntervalMs,
       ]),
-      call,
+      context,
     );
   }
 
   /** A call was billable, and the endpoint not `active`. One statement in a transaction of its own. */
-  async recovered({ listingId, urlDigest }: CalledEndpoint, call: Call): Promise<void> {
+  async recovered({ listingId, urlDigest }: CalledEndpoint, context: RequestContext): Promise<void> {
     await this.database.transaction(async (tx) =>
-      this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), call),
+      this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), context),
     );
   }
 
   /** What came of a test, unless the URL changed meanwhile. Whatever a seller answers below 500 shows that it is there; only a 2xx answer verifies a new one. */
-  async tested({ listingId, urlDigest }: CalledEndpoint, outcome: SellerOutcome, call: Call): Promise<void> {
+  async tested(
+    { listingId, urlDigest }: CalledEndpoint,
+    outcome: SellerOutcome,
+    context: RequestContext,
+  ): Promise<void> {
     const ok = outcome.kind === 'answered';
     const isAlive = ok || outcome.contact === 'answered';
     const values = [
@@ -141,7 +145,9 @@ export class EndpointHealth {
       outcome.latencyMs,
       this.config.probeIntervalMs,
     ];
-    await this.database.transaction(async (tx) => this.tell(tx, await tx.query<HealthRow>(recordTest, values), call));
+    await this.database.transaction(async (tx) =>
+      this.tell(tx, await tx.query<HealthRow>(recordTest, values), context),
+    );
   }
 
   /** Endpoints whose test is due, for this process to make. */
@@ -149,7 +155,7 @@ export class EndpointHealth {
     return this.database.query(takeDue, [most, this.config.probeIntervalMs]);
   }
 
-  private async tell(tx: Tx, [row]: HealthRow[], call: Call): Promise<void> {
+  private async tell(tx: Tx, [row]: HealthRow[], context: RequestContext): Promise<void> {
     if (!row?.changed) return;
     const limits = {
       max_request_bytes: row.max_request_bytes,
@@ -167,7 +173,7 @@ export class EndpointHealth {
         limits,
         changedAt: row.updated_at.toISOString(),
       },
-      call,
+      context,
     );
     tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: row.listing_id }));
   }

@@ -6,7 +6,7 @@ import {
   updateEndpoint,
 } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { toView } from './endpoint.js';
@@ -28,32 +28,41 @@ export class EndpointsMessageController {
   ) {}
 
   @HandleRequest(provisionEndpoint)
-  provisionEndpoint(input: InputOf<typeof provisionEndpoint>, call: Call): Promise<OutputOf<typeof provisionEndpoint>> {
-    return this.provisionUseCase.execute(input, call);
+  provisionEndpoint(
+    input: InputOf<typeof provisionEndpoint>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof provisionEndpoint>> {
+    return this.provisionUseCase.execute(input, context);
   }
 
   @HandleRequest(getEndpoint)
-  async getEndpoint({ listingId }: InputOf<typeof getEndpoint>, call: Call): Promise<OutputOf<typeof getEndpoint>> {
+  async getEndpoint(
+    { listingId }: InputOf<typeof getEndpoint>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getEndpoint>> {
     return this.database.read(async (manager) =>
-      toView(await this.owned.find(manager, listingId, call), await this.owned.secretsOf(manager, listingId)),
+      toView(await this.owned.find(manager, listingId, context), await this.owned.secretsOf(manager, listingId)),
     );
   }
 
   @HandleRequest(updateEndpoint)
-  updateEndpoint(input: InputOf<typeof updateEndpoint>, call: Call): Promise<OutputOf<typeof updateEndpoint>> {
-    return this.updateUseCase.execute(input, call);
+  updateEndpoint(
+    input: InputOf<typeof updateEndpoint>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof updateEndpoint>> {
+    return this.updateUseCase.execute(input, context);
   }
 
   @HandleRequest(testEndpoint)
-  testEndpoint(input: InputOf<typeof testEndpoint>, call: Call): Promise<OutputOf<typeof testEndpoint>> {
-    return this.testUseCase.execute(input, call);
+  testEndpoint(input: InputOf<typeof testEndpoint>, context: RequestContext): Promise<OutputOf<typeof testEndpoint>> {
+    return this.testUseCase.execute(input, context);
   }
 
   @HandleRequest(rotateEndpointSecret)
   rotateEndpointSecret(
     input: InputOf<typeof rotateEndpointSecret>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof rotateEndpointSecret>> {
-    return this.rotateUseCase.execute(input, call);
+    return this.rotateUseCase.execute(input, context);
   }
 }

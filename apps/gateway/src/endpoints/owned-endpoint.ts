@@ -1,5 +1,5 @@
 import { endpointChanged, endpointTouched, getEndpoint } from '@market/contracts/gateway';
-import { MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
@@ -16,12 +16,17 @@ export class OwnedEndpoint {
   ) {}
 
   /** @throws Refusal `endpoint_not_found`, also for the endpoint of another seller. */
-  async find(manager: EntityManager, listingId: string, call: Call, lock = false): Promise<EndpointEntity> {
+  async find(
+    manager: EntityManager,
+    listingId: string,
+    context: RequestContext,
+    lock = false,
+  ): Promise<EndpointEntity> {
     const endpoint = await manager.findOne(EndpointEntity, {
       where: { listingId },
       ...(lock ? { lock: { mode: 'pessimistic_write' } } : {}),
     });
-    if (endpoint?.sellerId !== principalOf(call).accountId) throw refuse(getEndpoint, 'endpoint_not_found', {});
+    if (endpoint?.sellerId !== principalOf(context).accountId) throw refuse(getEndpoint, 'endpoint_not_found', {});
     return endpoint;
   }
 
@@ -30,7 +35,7 @@ export class OwnedEndpoint {
   }
 
   /** Saves a changed endpoint and tells of it: the event with the change, the signal after the commit. */
-  async save(tx: Tx, endpoint: EndpointEntity, call: Call): Promise<EndpointEntity> {
+  async save(tx: Tx, endpoint: EndpointEntity, context: RequestContext): Promise<EndpointEntity> {
     endpoint.version += 1;
     const saved = await tx.manager.save(endpoint);
     await this.outbox.add(
@@ -43,7 +48,7 @@ export class OwnedEndpoint {
         limits: limitsOf(saved),
         changedAt: saved.updatedAt.toISOString(),
       },
-      call,
+      context,
     );
     tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: saved.listingId }));
     return saved;

@@ -1,4 +1,4 @@
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -36,7 +36,7 @@ export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   private async run(): Promise<void> {
     for (const endpoint of await this.health.takeDue(MAX_AT_ONCE - this.running.size)) {
       const probe = this.testEndpoint
-        .test(endpoint, newCall({ budgetMs: PROBE_BUDGET_MS }), this.leaving.signal)
+        .test(endpoint, newRequestContext({ budgetMs: PROBE_BUDGET_MS }), this.leaving.signal)
         .catch((error: unknown) =>
           this.logger.warn(`the endpoint of ${endpoint.listingId} was not probed: ${String(error)}`),
         )

@@ -1,7 +1,7 @@
 import { provisionEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, SealedBox, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -25,7 +25,7 @@ export class ProvisionEndpoint {
 
   async execute(
     { listingId, sellerId, url }: InputOf<typeof provisionEndpoint>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof provisionEndpoint>> {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(provisionEndpoint, 'endpoint_url_refused', { problem: checked.reason });
@@ -37,7 +37,7 @@ export class ProvisionEndpoint {
       });
       invariant(endpoint.sellerId === sellerId, `the endpoint of ${listingId} belongs to the seller of the listing`);
       moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.box);
-      const saved = await this.owned.save(tx, endpoint, call);
+      const saved = await this.owned.save(tx, endpoint, context);
       return {
         signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined,
         status: saved.status,

@@ -1,6 +1,6 @@
 import { endpointTouched, type rotateEndpointSecret } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { MessageBus, type Call } from '@market/messaging';
+import { MessageBus, type RequestContext } from '@market/messaging';
 import { Database, SealedBox } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { IsNull, Not } from 'typeorm';
@@ -21,10 +21,10 @@ export class RotateEndpointSecret {
 
   async execute(
     { listingId, overlapSeconds }: InputOf<typeof rotateEndpointSecret>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof rotateEndpointSecret>> {
     return this.database.transaction(async (tx) => {
-      await this.owned.find(tx.manager, listingId, call, true);
+      await this.owned.find(tx.manager, listingId, context, true);
       const previous = await tx.manager.findOneByOrFail(EndpointSecretEntity, { listingId, expiresAt: IsNull() });
       const expiresAt = new Date(Date.now() + overlapSeconds * 1000);
       const secret = newSigningSecret();

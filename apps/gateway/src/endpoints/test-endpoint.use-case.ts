@@ -2,7 +2,7 @@ import { testEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { Limits, type LimitRule } from '@market/limits';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
@@ -27,10 +27,10 @@ export class TestEndpoint {
     private readonly limits: Limits,
   ) {}
 
-  async execute({ listingId }: InputOf<typeof testEndpoint>, call: Call): Promise<Output> {
-    const { sellerId } = await this.database.read((manager) => this.owned.find(manager, listingId, call));
+  async execute({ listingId }: InputOf<typeof testEndpoint>, context: RequestContext): Promise<Output> {
+    const { sellerId } = await this.database.read((manager) => this.owned.find(manager, listingId, context));
     await this.countTest(listingId);
-    const tested = await this.test({ listingId, sellerId }, call);
+    const tested = await this.test({ listingId, sellerId }, context);
     if (!tested) throw refuse(testEndpoint, 'endpoint_not_found', {});
     const { requestId, outcome } = tested;
     const success = outcome.kind === 'answered';
@@ -47,7 +47,7 @@ export class TestEndpoint {
   /** Decides the endpoint's health, too. @returns nothing for a listing without an endpoint. */
   async test(
     { listingId, sellerId }: { listingId: string; sellerId: string },
-    call: Call,
+    context: RequestContext,
     signal?: AbortSignal,
   ): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
     // What is tested is what was last configured, not what calls may use for another second.
@@ -56,14 +56,14 @@ export class TestEndpoint {
     if (!target) return null;
     const requestId = newId();
     const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
-    const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, call.deadlineAt - Date.now() - 1_000));
+    const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, context.deadlineAt - Date.now() - 1_000));
     const outcome = await this.sellers.send(
       target,
       { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs, signal },
-      call,
+      context,
     );
     // A test that was broken off says nothing of the seller.
-    if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, call);
+    if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, context);
     return { requestId, outcome };
   }
 

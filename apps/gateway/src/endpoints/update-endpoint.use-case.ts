@@ -1,6 +1,6 @@
 import { updateEndpoint } from '@market/contracts/gateway';
 import type { InputOf } from '@market/contracts';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, SealedBox } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
@@ -23,9 +23,9 @@ export class UpdateEndpoint {
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<EndpointView> {
+  async execute(input: Input, context: RequestContext): Promise<EndpointView> {
     return this.database.transaction(async (tx) => {
-      const endpoint = await this.owned.find(tx.manager, input.listingId, call, true);
+      const endpoint = await this.owned.find(tx.manager, input.listingId, context, true);
       if (input.privateEndpointUrl !== undefined) this.changeUrl(endpoint, input.privateEndpointUrl);
       if (input.authHeader !== undefined) this.changeAuthHeader(endpoint, input.authHeader);
       if (input.timeoutMs !== undefined) endpoint.timeoutMs = input.timeoutMs;
@@ -35,7 +35,7 @@ export class UpdateEndpoint {
       endpoint.maxResponseBytes = limits?.max_response_bytes ?? endpoint.maxResponseBytes;
       endpoint.maxConcurrency = limits?.max_concurrency ?? endpoint.maxConcurrency;
       if (limits?.requests_per_minute !== undefined) endpoint.requestsPerMinute = limits.requests_per_minute;
-      const saved = await this.owned.save(tx, endpoint, call);
+      const saved = await this.owned.save(tx, endpoint, context);
       return toView(saved, await this.owned.secretsOf(tx.manager, saved.listingId));
     });
   }

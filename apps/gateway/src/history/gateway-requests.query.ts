@@ -1,7 +1,7 @@
 import { getGatewayRequest, type listGatewayRequests } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber, feeRateNumber } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -105,8 +105,11 @@ function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
 export class GatewayRequestsQuery {
   constructor(private readonly database: Database) {}
 
-  async list(input: InputOf<typeof listGatewayRequests>, call: Call): Promise<OutputOf<typeof listGatewayRequests>> {
-    const { accountId } = principalOf(call);
+  async list(
+    input: InputOf<typeof listGatewayRequests>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof listGatewayRequests>> {
+    const { accountId } = principalOf(context);
     const { cursor, ...filters } = input;
     const counts = conditionsOf(accountId, filters);
     const [counted] = await this.database.query<{ total: string }>(countOf(input.role, counts), counts.values);
@@ -121,8 +124,8 @@ export class GatewayRequestsQuery {
     return { items: rows.map((row) => toView(row, accountId)), total, nextCursor };
   }
 
-  async get({ requestId }: InputOf<typeof getGatewayRequest>, call: Call): Promise<View> {
-    const { accountId } = principalOf(call);
+  async get({ requestId }: InputOf<typeof getGatewayRequest>, context: RequestContext): Promise<View> {
+    const { accountId } = principalOf(context);
     const [row] = await this.database.query<RequestRow>(find, [accountId, requestId]);
     if (!row) throw refuse(getGatewayRequest, 'gateway_request_not_found', {});
     return toView(row, accountId);

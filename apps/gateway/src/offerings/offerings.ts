@@ -1,5 +1,5 @@
 import { getOffering, listingTouched, type Offering } from '@market/contracts/catalog';
-import { HandleSignal, isRefusal, MessageBus, type Call } from '@market/messaging';
+import { HandleSignal, isRefusal, MessageBus, type RequestContext } from '@market/messaging';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 
@@ -7,12 +7,14 @@ import { Injectable } from '@nestjs/common';
 @Injectable()
 export class Offerings {
   /** `false` for what there is not. */
-  private readonly cache = lookupCache<Offering | false, Call>(1_000, (ref, call) => this.load(ref, call));
+  private readonly cache = lookupCache<Offering | false, RequestContext>(1_000, (ref, context) =>
+    this.load(ref, context),
+  );
 
   constructor(private readonly bus: MessageBus) {}
 
-  async find(ref: string, call: Call): Promise<Offering | null> {
-    return (await this.cache.forceFetch(ref, { context: call })) || null;
+  async find(ref: string, context: RequestContext): Promise<Offering | null> {
+    return (await this.cache.forceFetch(ref, { context })) || null;
   }
 
   @HandleSignal(listingTouched)
@@ -20,9 +22,9 @@ export class Offerings {
     [listingId, ...slugs].forEach((ref) => this.cache.delete(ref));
   }
 
-  private async load(ref: string, call: Call): Promise<Offering | false> {
+  private async load(ref: string, context: RequestContext): Promise<Offering | false> {
     try {
-      return await this.bus.request(getOffering, { ref }, call);
+      return await this.bus.request(getOffering, { ref }, context);
     } catch (error) {
       if (isRefusal(error, getOffering, 'listing_not_found')) return false;
       throw error;

@@ -10,7 +10,7 @@ import {
 } from '@market/contracts/gateway';
 import type { OutputOf, RequestOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { SignatureError, verifyRequest } from '@market/sdk';
 import { eventually, freePort } from '@market/testing';
 import { Webhook } from 'standardwebhooks';
@@ -50,7 +50,7 @@ describe('a private endpoint', () => {
   ): Promise<OutputOf<typeof rotateEndpointSecret>> =>
     world.edge.request(rotateEndpointSecret, { listingId: offering.listingId, overlapSeconds }, as(who));
   const provision = (listingId: string, sellerId: string, url: string): Promise<OutputOf<typeof provisionEndpoint>> =>
-    world.catalog.bus.request(provisionEndpoint, { listingId, sellerId, url }, newCall());
+    world.catalog.bus.request(provisionEndpoint, { listingId, sellerId, url }, newRequestContext());
   const callOnce = async (shop: Shop): Promise<SellerRequest> => {
     const buyer = newId();
     await world.answer(buyer, shop, BODY, { relayRequestId: await world.buy(buyer, shop) });
@@ -203,7 +203,11 @@ describe('a private endpoint', () => {
     ]) {
       expect(
         await reasonOf(
-          strict.catalog.bus.request(provisionEndpoint, { listingId: newId(), sellerId: newId(), url }, newCall()),
+          strict.catalog.bus.request(
+            provisionEndpoint,
+            { listingId: newId(), sellerId: newId(), url },
+            newRequestContext(),
+          ),
         ),
       ).toBe('endpoint_url_refused');
     }

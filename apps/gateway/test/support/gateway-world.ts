@@ -9,7 +9,7 @@ import {
 } from '@market/contracts/gateway';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { inProcessTransport, MessageBus, newCall, Refusal, type Call } from '@market/messaging';
+import { inProcessTransport, MessageBus, newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import { paymentsLedger } from '@market/payments-ledger';
 import { runProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
@@ -138,7 +138,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       const { signingSecret } = await catalog.bus.request(
         provisionEndpoint,
         { listingId, sellerId: sold.sellerId, url: seller.url },
-        newCall(),
+        newRequestContext(),
       );
       return { offering: sold, seller, secret: signingSecret! };
     },
@@ -199,7 +199,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
   return world;
 }
 
-export function as(accountId: string, values: Partial<Call> & { budgetMs?: number } = {}): Call {
+export function as(accountId: string, values: Partial<RequestContext> & { budgetMs?: number } = {}): RequestContext {
   const principal: Principal = {
     accountId,
     accountType: 'agent',
@@ -208,7 +208,7 @@ export function as(accountId: string, values: Partial<Call> & { budgetMs?: numbe
     keyId: accountId,
     scopes: ['read', 'write', 'subscribe'],
   };
-  return newCall({ principal, ...values, budgetMs: values.budgetMs ?? 60_000 });
+  return newRequestContext({ principal, ...values, budgetMs: values.budgetMs ?? 60_000 });
 }
 
 export function expectOutcome<O extends Outcome['outcome']>(

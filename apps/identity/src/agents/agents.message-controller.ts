@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getAgents, getProfile, openPayerAccount, recover, register } from '@market/contracts/identity';
-import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GetAgents } from './get-agents.query.js';
 import { GetProfile } from './get-profile.query.js';
@@ -19,8 +19,8 @@ export class AgentsMessageController {
   ) {}
 
   @HandleRequest(register)
-  register(input: InputOf<typeof register>, call: Call): Promise<OutputOf<typeof register>> {
-    return this.registerUseCase.execute(input, call);
+  register(input: InputOf<typeof register>, context: RequestContext): Promise<OutputOf<typeof register>> {
+    return this.registerUseCase.execute(input, context);
   }
 
   @HandleRequest(recover)
@@ -29,13 +29,16 @@ export class AgentsMessageController {
   }
 
   @HandleRequest(openPayerAccount)
-  openPayerAccount(input: InputOf<typeof openPayerAccount>, call: Call): Promise<OutputOf<typeof openPayerAccount>> {
-    return this.openPayerAccountUseCase.execute(input, call);
+  openPayerAccount(
+    input: InputOf<typeof openPayerAccount>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof openPayerAccount>> {
+    return this.openPayerAccountUseCase.execute(input, context);
   }
 
   @HandleRequest(getProfile)
-  getProfile(_input: InputOf<typeof getProfile>, call: Call): Promise<OutputOf<typeof getProfile>> {
-    return this.getProfileQuery.execute(principalOf(call).accountId);
+  getProfile(_input: InputOf<typeof getProfile>, context: RequestContext): Promise<OutputOf<typeof getProfile>> {
+    return this.getProfileQuery.execute(principalOf(context).accountId);
   }
 
   @HandleRequest(getAgents)

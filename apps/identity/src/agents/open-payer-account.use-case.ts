@@ -1,7 +1,7 @@
 import type { AccountType, InputOf, OutputOf } from '@market/contracts';
 import { openPayerAccount, walletLinked } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { parseWalletAddress, shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
@@ -42,11 +42,11 @@ export class OpenPayerAccount {
 
   async execute(
     { walletAddress }: InputOf<typeof openPayerAccount>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof openPayerAccount>> {
     const wallet = parseWalletAddress(walletAddress);
     if (!wallet) throw refuse(openPayerAccount, 'wallet_invalid', {});
-    const holder = (await this.findHolder(wallet.address)) ?? (await this.open(wallet, call));
+    const holder = (await this.findHolder(wallet.address)) ?? (await this.open(wallet, context));
     if (holder.accountType === 'human') throw refuse(openPayerAccount, 'wallet_is_a_humans', {});
     return { accountId: holder.id, mayPay: holder.mayPay };
   }
@@ -57,7 +57,7 @@ export class OpenPayerAccount {
   }
 
   /** Of two first payments at once one opens it. */
-  private async open(wallet: WalletAddress, call: Call): Promise<Holder> {
+  private async open(wallet: WalletAddress, context: RequestContext): Promise<Holder> {
     const opened = await this.database.transaction(async (tx) => {
       const [account] = await tx.query<Holder & { createdAt: Date }>(open, [
         newId(),
@@ -71,7 +71,7 @@ export class OpenPayerAccount {
           tx,
           walletLinked,
           { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() },
-          call,
+          context,
         );
       return account;
     });

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { agentRegistered, register, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ApiKeys } from '../api-keys/api-keys.js';
@@ -36,7 +36,7 @@ export class Register {
     private readonly apiKeys: ApiKeys,
   ) {}
 
-  async execute(input: InputOf<typeof register>, call: Call): Promise<OutputOf<typeof register>> {
+  async execute(input: InputOf<typeof register>, context: RequestContext): Promise<OutputOf<typeof register>> {
     if (input.displayName !== undefined && !isPrintable(input.displayName, DISPLAY_NAME_LENGTH))
       throw refuse(register, 'display_name_invalid', {});
     const { wallet, work } = await this.proofs.proveWithWork(register, 'registration', input);
@@ -57,9 +57,9 @@ export class Register {
         is_verified: false,
       };
       const registeredAt = account.registeredAt.toISOString();
-      await this.outbox.add(tx, agentRegistered, { agent, registeredAt }, call);
-      await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, call);
-      await this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, call);
+      await this.outbox.add(tx, agentRegistered, { agent, registeredAt }, context);
+      await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, context);
+      await this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, context);
       return {
         user_id: account.id,
         wallet_address: wallet.address,

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
-import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { Authenticate } from './authenticate.query.js';
 import { CreateApiKey } from './create-api-key.use-case.js';
@@ -22,17 +22,17 @@ export class ApiKeysMessageController {
   }
 
   @HandleRequest(listApiKeys)
-  listApiKeys(_input: InputOf<typeof listApiKeys>, call: Call): Promise<OutputOf<typeof listApiKeys>> {
-    return this.listApiKeysQuery.execute(principalOf(call).accountId);
+  listApiKeys(_input: InputOf<typeof listApiKeys>, context: RequestContext): Promise<OutputOf<typeof listApiKeys>> {
+    return this.listApiKeysQuery.execute(principalOf(context).accountId);
   }
 
   @HandleRequest(createApiKey)
-  createApiKey(input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
-    return this.createApiKeyUseCase.execute(input, call);
+  createApiKey(input: InputOf<typeof createApiKey>, context: RequestContext): Promise<OutputOf<typeof createApiKey>> {
+    return this.createApiKeyUseCase.execute(input, context);
   }
 
   @HandleRequest(revokeApiKey)
-  revokeApiKey(input: InputOf<typeof revokeApiKey>, call: Call): Promise<OutputOf<typeof revokeApiKey>> {
-    return this.revokeApiKeyUseCase.execute(input.keyId, principalOf(call).accountId);
+  revokeApiKey(input: InputOf<typeof revokeApiKey>, context: RequestContext): Promise<OutputOf<typeof revokeApiKey>> {
+    return this.revokeApiKeyUseCase.execute(input.keyId, principalOf(context).accountId);
   }
 }

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf, Scope } from '@market/contracts';
 import { createApiKey } from '@market/contracts/identity';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Idempotency, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
@@ -45,19 +45,19 @@ export class CreateApiKey {
     @Inject(identityConfig.token) private readonly config: IdentityConfig,
   ) {}
 
-  async execute(input: InputOf<typeof createApiKey>, call: Call): Promise<OutputOf<typeof createApiKey>> {
+  async execute(input: InputOf<typeof createApiKey>, context: RequestContext): Promise<OutputOf<typeof createApiKey>> {
     if (!isPrintable(input.name, NAME_LENGTH)) throw refuse(createApiKey, 'name_invalid', {});
     if (input.expiresAt !== undefined && !instant.safeParse(input.expiresAt).success)
       throw refuse(createApiKey, 'expiry_invalid', {});
-    return this.idempotency.run(createApiKey, call, (tx) => this.create(tx, input, call));
+    return this.idempotency.run(createApiKey, context, (tx) => this.create(tx, input, context));
   }
 
   private async create(
     tx: Tx,
     input: InputOf<typeof createApiKey>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof createApiKey>> {
-    const { keyId, accountId } = principalOf(call);
+    const { keyId, accountId } = principalOf(context);
     const wanted = input.expiresAt === undefined ? null : new Date(input.expiresAt);
     const [creator] = await tx.query<Creator>(lockCreator, [keyId, accountId, wanted]);
     if (!creator) throw refuse(createApiKey, 'key_invalid', {});

@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createChallenge } from '@market/contracts/identity';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CreateChallenge } from './create-challenge.use-case.js';
 
@@ -9,7 +9,10 @@ export class ChallengesMessageController {
   constructor(private readonly createChallengeUseCase: CreateChallenge) {}
 
   @HandleRequest(createChallenge)
-  createChallenge(input: InputOf<typeof createChallenge>, call: Call): Promise<OutputOf<typeof createChallenge>> {
-    return this.createChallengeUseCase.execute(input, call);
+  createChallenge(
+    input: InputOf<typeof createChallenge>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof createChallenge>> {
+    return this.createChallengeUseCase.execute(input, context);
   }
 }

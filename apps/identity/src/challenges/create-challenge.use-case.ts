@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf, Principal } from '@market/contracts';
 import { createChallenge, type ChallengePurpose } from '@market/contracts/identity';
 import { newProofOfWorkChallenge } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import { identityConfig, type IdentityConfig } from '../config.js';
@@ -22,7 +22,7 @@ export class CreateChallenge {
 
   async execute(
     input: InputOf<typeof createChallenge>,
-    { principal }: Call,
+    { principal }: RequestContext,
   ): Promise<OutputOf<typeof createChallenge>> {
     const { challengeTtlSeconds, maxOpenChallenges, powDifficulty } = this.config;
     const wallet = parseWalletAddress(input.walletAddress);

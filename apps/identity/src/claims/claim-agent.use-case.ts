@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { agentClaimed, claimAgent } from '@market/contracts/identity';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
@@ -31,7 +31,7 @@ export class ClaimAgent {
   async execute(
     { agentId, nonce, signature }: InputOf<typeof claimAgent>,
     humanId: string,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof claimAgent>> {
     const [agent] = await this.database.query<{ claimed: boolean; wallets: string[] }>(findAgent, [agentId]);
     if (!agent) throw refuse(claimAgent, 'agent_not_found', {});
@@ -44,7 +44,7 @@ export class ClaimAgent {
     return this.database.transaction(async (tx) => {
       const [claim] = await tx.query<{ claimedAt: Date }>(insert, [agentId, humanId]);
       if (!claim) throw refuse(claimAgent, 'agent_already_claimed', {});
-      await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimedAt.toISOString() }, call);
+      await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimedAt.toISOString() }, context);
       tx.afterCommit(() =>
         this.logger.log(`agent ${agentId} claimed by ${humanId} through wallet ${challenge.wallet.address}`),
       );

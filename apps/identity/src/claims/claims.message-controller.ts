@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { claimAgent } from '@market/contracts/identity';
-import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimAgent } from './claim-agent.use-case.js';
 
@@ -9,7 +9,7 @@ export class ClaimsMessageController {
   constructor(private readonly claimAgentUseCase: ClaimAgent) {}
 
   @HandleRequest(claimAgent)
-  claimAgent(input: InputOf<typeof claimAgent>, call: Call): Promise<OutputOf<typeof claimAgent>> {
-    return this.claimAgentUseCase.execute(input, principalOf(call).accountId, call);
+  claimAgent(input: InputOf<typeof claimAgent>, context: RequestContext): Promise<OutputOf<typeof claimAgent>> {
+    return this.claimAgentUseCase.execute(input, principalOf(context).accountId, context);
   }
 }

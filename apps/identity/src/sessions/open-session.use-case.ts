@@ -7,7 +7,7 @@ import {
   type PublicProfile,
 } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { AccountEntity } from '../agents/infra/account.entity.js';
@@ -40,12 +40,12 @@ export class OpenSession {
     @Inject(identityConfig.token) private readonly config: IdentityConfig,
   ) {}
 
-  async execute(input: InputOf<typeof openSession>, call: Call): Promise<OutputOf<typeof openSession>> {
+  async execute(input: InputOf<typeof openSession>, context: RequestContext): Promise<OutputOf<typeof openSession>> {
     const { wallet } = await this.proofs.prove(openSession, 'session', input);
     return this.database.transaction(async (tx) => {
       await tx.query(lockAddress, [wallet.address]);
       const [holder] = await tx.query<PublicProfile>(findHolder, [wallet.address]);
-      const account = holder ?? (await this.openAccount(tx, wallet, call));
+      const account = holder ?? (await this.openAccount(tx, wallet, context));
       if (account.account_type === 'agent') throw refuse(openSession, 'wallet_is_an_agents', {});
       const token = sessionTokenOf(newCredentialSecret());
       const [session] = await tx.query<{ expiresAt: Date }>(insert, [
@@ -62,7 +62,7 @@ export class OpenSession {
     });
   }
 
-  private async openAccount(tx: Tx, wallet: WalletAddress, call: Call): Promise<PublicProfile> {
+  private async openAccount(tx: Tx, wallet: WalletAddress, context: RequestContext): Promise<PublicProfile> {
     const account = tx.manager.create(AccountEntity, {
       id: newId(),
       accountType: 'human',
@@ -76,7 +76,7 @@ export class OpenSession {
       tx,
       walletLinked,
       { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() },
-      call,
+      context,
     );
     return {
       id: account.id,

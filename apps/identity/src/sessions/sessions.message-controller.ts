@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { closeSession, openSession } from '@market/contracts/identity';
-import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CloseSession } from './close-session.use-case.js';
 import { OpenSession } from './open-session.use-case.js';
@@ -13,12 +13,12 @@ export class SessionsMessageController {
   ) {}
 
   @HandleRequest(openSession)
-  openSession(input: InputOf<typeof openSession>, call: Call): Promise<OutputOf<typeof openSession>> {
-    return this.openSessionUseCase.execute(input, call);
+  openSession(input: InputOf<typeof openSession>, context: RequestContext): Promise<OutputOf<typeof openSession>> {
+    return this.openSessionUseCase.execute(input, context);
   }
 
   @HandleRequest(closeSession)
-  closeSession(_input: InputOf<typeof closeSession>, call: Call): Promise<OutputOf<typeof closeSession>> {
-    return this.closeSessionUseCase.execute(principalOf(call));
+  closeSession(_input: InputOf<typeof closeSession>, context: RequestContext): Promise<OutputOf<typeof closeSession>> {
+    return this.closeSessionUseCase.execute(principalOf(context));
   }
 }

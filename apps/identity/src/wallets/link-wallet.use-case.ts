@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { linkWallet, walletLinked } from '@market/contracts/identity';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
@@ -22,8 +22,8 @@ export class LinkWallet {
     private readonly wallets: Wallets,
   ) {}
 
-  async execute(input: InputOf<typeof linkWallet>, call: Call): Promise<OutputOf<typeof linkWallet>> {
-    const { accountId } = principalOf(call);
+  async execute(input: InputOf<typeof linkWallet>, context: RequestContext): Promise<OutputOf<typeof linkWallet>> {
+    const { accountId } = principalOf(context);
     const { label } = input;
     if (label !== undefined && !isPrintable(label, LABEL_LENGTH)) throw refuse(linkWallet, 'label_invalid', {});
     const existing = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.existingWallet);
@@ -45,7 +45,7 @@ export class LinkWallet {
         tx,
         walletLinked,
         { accountId, ...added.wallet, linkedAt: row.createdAt.toISOString() },
-        call,
+        context,
       );
       return toLinkedWallet(row);
     });

@@ -7,7 +7,7 @@ import {
   listWallets,
   updateWallet,
 } from '@market/contracts/identity';
-import { HandleRequest, principalOf, type Call } from '@market/messaging';
+import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { LinkWallet } from './link-wallet.use-case.js';
 import { ReadWallets } from './read-wallets.query.js';
@@ -22,38 +22,38 @@ export class WalletsMessageController {
   ) {}
 
   @HandleRequest(listWallets)
-  listWallets(_input: InputOf<typeof listWallets>, call: Call): Promise<OutputOf<typeof listWallets>> {
-    return this.readWallets.list(principalOf(call).accountId);
+  listWallets(_input: InputOf<typeof listWallets>, context: RequestContext): Promise<OutputOf<typeof listWallets>> {
+    return this.readWallets.list(principalOf(context).accountId);
   }
 
   @HandleRequest(getWallet)
-  getWallet({ walletId }: InputOf<typeof getWallet>, call: Call): Promise<OutputOf<typeof getWallet>> {
-    return this.readWallets.get(walletId, principalOf(call).accountId);
+  getWallet({ walletId }: InputOf<typeof getWallet>, context: RequestContext): Promise<OutputOf<typeof getWallet>> {
+    return this.readWallets.get(walletId, principalOf(context).accountId);
   }
 
   @HandleRequest(linkWallet)
-  linkWallet(input: InputOf<typeof linkWallet>, call: Call): Promise<OutputOf<typeof linkWallet>> {
-    return this.linkWalletUseCase.execute(input, call);
+  linkWallet(input: InputOf<typeof linkWallet>, context: RequestContext): Promise<OutputOf<typeof linkWallet>> {
+    return this.linkWalletUseCase.execute(input, context);
   }
 
   @HandleRequest(updateWallet)
-  updateWallet(input: InputOf<typeof updateWallet>, call: Call): Promise<OutputOf<typeof updateWallet>> {
-    return this.updateWalletUseCase.execute(input, principalOf(call).accountId);
+  updateWallet(input: InputOf<typeof updateWallet>, context: RequestContext): Promise<OutputOf<typeof updateWallet>> {
+    return this.updateWalletUseCase.execute(input, principalOf(context).accountId);
   }
 
   @HandleRequest(findPayerWallet)
   findPayerWallet(
     { walletId }: InputOf<typeof findPayerWallet>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof findPayerWallet>> {
-    return this.readWallets.findPayer(walletId, principalOf(call).accountId);
+    return this.readWallets.findPayer(walletId, principalOf(context).accountId);
   }
 
   @HandleRequest(findSettlementWallets)
   findSettlementWallets(
     input: InputOf<typeof findSettlementWallets>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof findSettlementWallets>> {
-    return this.readWallets.findForSettlement(input, principalOf(call).accountId);
+    return this.readWallets.findForSettlement(input, principalOf(context).accountId);
   }
 }

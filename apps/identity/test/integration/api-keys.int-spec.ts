@@ -9,7 +9,7 @@ import {
   revokeApiKey,
 } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
-import { newCall, type Call } from '@market/messaging';
+import { newRequestContext, type RequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { RecordKeyUse } from '../../src/api-keys/record-key-use.job.js';
@@ -20,25 +20,30 @@ const everything: Scope[] = ['read', 'write', 'subscribe'];
 
 describe('API keys', () => {
   let world: IdentityWorld;
-  let call: Call;
+  let context: RequestContext;
   beforeAll(async () => {
     world = await startIdentity({ IDENTITY_MAX_API_KEYS: '8' });
   });
   afterAll(() => world.stop());
   beforeEach(async () => {
-    call = await newAgent();
+    context = await newAgent();
   });
 
-  const newAgent = async (): Promise<Call> => world.callWith((await world.register(evmTestWallet())).api_key);
-  const create = (values: { scopes?: Scope[]; name?: string; expiresAt?: string } = {}, as: Call = call) =>
+  const newAgent = async (): Promise<RequestContext> =>
+    world.contextWith((await world.register(evmTestWallet())).api_key);
+  const create = (values: { scopes?: Scope[]; name?: string; expiresAt?: string } = {}, as: RequestContext = context) =>
     world.bus.request(createApiKey, { name: 'Second', scopes: everything, ...values }, as);
-  const list = async (as: Call = call) => (await world.bus.request(listApiKeys, {}, as)).keys;
+  const list = async (as: RequestContext = context) => (await world.bus.request(listApiKeys, {}, as)).keys;
   const authenticates = (key: string): Promise<boolean> =>
-    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()).then(
+    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
       () => true,
       () => false,
     );
-  const withKey = (values: Partial<Call>): Call => ({ ...newCall(), principal: call.principal, ...values });
+  const withKey = (values: Partial<RequestContext>): RequestContext => ({
+    ...newRequestContext(),
+    principal: context.principal,
+    ...values,
+  });
 
   it('lists the keys of the caller without any secret, the newest first', async () => {
     const { key, ...created } = await create({
@@ -70,8 +75,8 @@ describe('API keys', () => {
 
   it('creates a key that authenticates with its own scopes', async () => {
     const { id, key } = await create({ scopes: ['write', 'read'] });
-    expect((await world.callWith(key)).principal).toMatchObject({
-      accountId: call.principal!.accountId,
+    expect((await world.contextWith(key)).principal).toMatchObject({
+      accountId: context.principal!.accountId,
       keyId: id,
       scopes: ['read', 'write'],
     });
@@ -84,14 +89,14 @@ describe('API keys', () => {
       reason: 'too_many_keys',
       details: { maximum: 8 },
     });
-    await world.bus.request(revokeApiKey, { keyId: (await list())[0]!.id }, call);
+    await world.bus.request(revokeApiKey, { keyId: (await list())[0]!.id }, context);
     await create();
     expect((await list()).filter((key) => key.is_active)).toHaveLength(8);
   });
 
   it('creates no key that may do more than the creating one', async () => {
     const held: Scope[] = ['write', 'subscribe'];
-    const limited = await world.callWith((await create({ scopes: held })).key);
+    const limited = await world.contextWith((await create({ scopes: held })).key);
     const error: unknown = await create({ scopes: everything }, limited).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ reason: 'scope_not_held', details: { missing_scopes: ['read'] } });
     // Not even when the edge's copy of the principal says otherwise.
@@ -108,7 +113,7 @@ describe('API keys', () => {
     const end = new Date(Date.now() + 3_600_000).toISOString();
     const later = new Date(Date.now() + 3_600_001).toISOString();
     const sooner = new Date(Date.now() + 60_000).toISOString();
-    const mortal = await world.callWith((await create({ expiresAt: end })).key);
+    const mortal = await world.contextWith((await create({ expiresAt: end })).key);
     expect((await create({}, mortal)).expires_at).toBe(end);
     expect((await create({ expiresAt: end }, mortal)).expires_at).toBe(end);
     expect((await create({ expiresAt: sooner }, mortal)).expires_at).toBe(sooner);
@@ -118,7 +123,7 @@ describe('API keys', () => {
       details: { latest_expires_at: end },
       declaration: { kind: 'forbidden' },
     });
-    const grandchild = await world.callWith((await create({}, mortal)).key);
+    const grandchild = await world.contextWith((await create({}, mortal)).key);
     expect((await create({}, grandchild)).expires_at).toBe(end);
     expect((await create()).expires_at).toBeNull();
   });
@@ -139,10 +144,10 @@ describe('API keys', () => {
     await world.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
     const { id, key } = await create();
     expect(await authenticates(key)).toBe(true);
-    expect(await world.bus.request(revokeApiKey, { keyId: id }, call)).toEqual({ id, revoked: true });
+    expect(await world.bus.request(revokeApiKey, { keyId: id }, context)).toEqual({ id, revoked: true });
     expect(await authenticates(key)).toBe(false);
     const [revokedAt] = await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id]);
-    expect(await world.bus.request(revokeApiKey, { keyId: id }, call)).toEqual({ id, revoked: true });
+    expect(await world.bus.request(revokeApiKey, { keyId: id }, context)).toEqual({ id, revoked: true });
     expect(await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id])).toEqual([revokedAt]);
     await eventually(() => expect(heard).toEqual([{ keyHash: hashApiKey(key) }, { keyHash: hashApiKey(key) }]));
     expect((await list()).map((view) => [view.name, view.is_active])).toEqual([
@@ -153,10 +158,10 @@ describe('API keys', () => {
 
   it("hides other accounts' keys from a revocation", async () => {
     const stranger = await newAgent();
-    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, call))).toBe(
+    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, context))).toBe(
       'api_key_not_found',
     );
-    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: newId() }, call))).toBe('api_key_not_found');
+    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: newId() }, context))).toBe('api_key_not_found');
     expect(await list(stranger)).toMatchObject([{ is_active: true }]);
   });
 
@@ -165,12 +170,12 @@ describe('API keys', () => {
     await world.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 ms' WHERE id = $1", [
       expired.id,
     ]);
-    await world.bus.request(revokeApiKey, { keyId: revoked.id }, call);
+    await world.bus.request(revokeApiKey, { keyId: revoked.id }, context);
     const hashes = [hashApiKey(expired.key)!, hashApiKey(revoked.key)!, '0'.repeat(64)];
     const refusals = await Promise.all(
       hashes.map((keyHash) =>
         world.bus
-          .request(authenticate, { keyHash }, newCall())
+          .request(authenticate, { keyHash }, newRequestContext())
           .catch((error: { reason: string; message: string; details: unknown }) => [
             error.reason,
             error.message,
@@ -184,10 +189,10 @@ describe('API keys', () => {
   });
 
   it('lets a revoked key create nothing, even while an edge still knows it', async () => {
-    const doomed = await world.callWith((await create()).key);
+    const doomed = await world.contextWith((await create()).key);
     const race = await Promise.allSettled([
       ...Array.from({ length: 8 }, () => create({ name: 'Heir' }, doomed)),
-      world.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, call),
+      world.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, context),
     ]);
     expect(race.at(-1)!.status).toBe('fulfilled');
     expect(await reasonOf(create({}, doomed))).toBe('key_invalid');
@@ -211,7 +216,7 @@ describe('API keys', () => {
     expect(await list()).toHaveLength(2);
 
     const other = await newAgent();
-    const theirs = await create({}, { ...newCall(), principal: other.principal, idempotency });
+    const theirs = await create({}, { ...newRequestContext(), principal: other.principal, idempotency });
     expect(theirs.key).not.toBe(created.key);
   });
 
@@ -256,7 +261,7 @@ describe('API keys', () => {
 
   it('writes the last use of a key once a minute, however often it is used', async () => {
     const keyUse = new RecordKeyUse(world.db.database, new Jobs());
-    const { keyId } = call.principal!;
+    const { keyId } = context.principal!;
     const version = async () =>
       (
         await world.db.inspect<{ xmin: string; at: Date | null }>(
@@ -285,7 +290,7 @@ describe('API keys', () => {
 
 it('keeps the last uses that were not yet written when the service stops', async () => {
   const world = await startIdentity();
-  const { principal } = await world.callWith((await world.register(evmTestWallet())).api_key);
+  const { principal } = await world.contextWith((await world.register(evmTestWallet())).api_key);
   await world.running.stop();
   expect(
     await world.db.inspect('SELECT last_used_at FROM identity.api_keys WHERE id = $1', [principal!.keyId]),

@@ -28,7 +28,7 @@ describe('claims', () => {
     return { nonce, signature };
   };
   const claim = (claimer: Known, proof: { nonce: string; signature: string }, agentId = agent.id) =>
-    world.bus.request(claimAgent, { agentId, ...proof }, claimer.call);
+    world.bus.request(claimAgent, { agentId, ...proof }, claimer.context);
   const claimed = () =>
     world.db.inspect<{ human_id: string }>('SELECT human_id FROM identity.claims WHERE agent_id = $1', [agent.id]);
 
@@ -47,7 +47,7 @@ describe('claims', () => {
         { agentId: agent.id, humanId: human.id, claimedAt: expect.stringMatching(/Z$/) as string },
       ]),
     );
-    expect((await world.bus.request(getProfile, {}, agent.call)).is_verified).toBe(false);
+    expect((await world.bus.request(getProfile, {}, agent.context)).is_verified).toBe(false);
   });
 
   it('stand once made: the second is refused, whoever makes it', async () => {
@@ -99,13 +99,13 @@ describe('claims', () => {
         existingWallet: await world.prove(agent.wallet, 'wallet_link'),
         newWallet: await world.prove(linked, 'wallet_link'),
       },
-      agent.call,
+      agent.context,
     );
     const set = async (changes: object) =>
       world.bus.request(
         updateWallet,
         { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), ...changes },
-        agent.call,
+        agent.context,
       );
     for (const wallet of [evmTestWallet(), human.wallet, (await world.agent()).wallet])
       expect(await reasonOf(claim(human, await proofFor(human, wallet)))).toBe('wallet_not_of_agent');

@@ -1,5 +1,5 @@
 import { recover, updateWallet } from '@market/contracts/identity';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { freePort } from '@market/testing';
 import { createServer, type Server } from 'node:http';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -54,10 +54,10 @@ describe('contract wallets', () => {
     const recovery = await world.bus.request(
       recover,
       await world.prove(wallet, 'recovery', { chainId: CHAIN }),
-      newCall(),
+      newRequestContext(),
     );
     expect(recovery.wallet_address).toBe(wallet.address);
-    const call = await world.callWith(api_key);
+    const context = await world.contextWith(api_key);
     const [{ id: walletId }] = (await world.db.inspect<{ id: string }>(
       'SELECT id FROM identity.wallets WHERE address = $1',
       [wallet.address],
@@ -66,7 +66,7 @@ describe('contract wallets', () => {
       await world.bus.request(
         updateWallet,
         { walletId, proof: await world.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' },
-        call,
+        context,
       ),
     ).toMatchObject({ label: 'safe' });
   });
@@ -81,7 +81,7 @@ describe('contract wallets', () => {
     const recovery = await world.bus.request(
       recover,
       await world.prove(wallet, 'recovery', { chainId: CHAIN }),
-      newCall(),
+      newRequestContext(),
     );
     expect(recovery.wallet_address).toBe(wallet.address);
   });
@@ -92,13 +92,13 @@ describe('contract wallets', () => {
     const next = privateKeyToAccount(generatePrivateKey());
     const proof = await world.prove(wallet, 'recovery', { chainId: CHAIN });
     await wallet.handOver(next.address);
-    expect(await reasonOf(world.bus.request(recover, proof, newCall()))).toBe('signature_invalid');
+    expect(await reasonOf(world.bus.request(recover, proof, newRequestContext()))).toBe('signature_invalid');
     const nextProof = await world.prove(
       { address: wallet.address, sign: (message) => next.signMessage({ message }) },
       'recovery',
       { chainId: CHAIN },
     );
-    expect((await world.bus.request(recover, nextProof, newCall())).wallet_address).toBe(wallet.address);
+    expect((await world.bus.request(recover, nextProof, newRequestContext())).wallet_address).toBe(wallet.address);
   });
 
   it('are refused with the signature of anybody else, on another chain, or where no chain is asked', async () => {

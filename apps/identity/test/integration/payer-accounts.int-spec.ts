@@ -1,5 +1,5 @@
 import { agentRegistered, getProfile, openPayerAccount, recover, walletLinked } from '@market/contracts/identity';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
 
@@ -11,7 +11,7 @@ describe('accounts of payers', () => {
   afterAll(() => world.stop());
 
   const open = async (walletAddress: string): Promise<string> =>
-    (await world.ledgerBus.request(openPayerAccount, { walletAddress }, newCall())).accountId;
+    (await world.ledgerBus.request(openPayerAccount, { walletAddress }, newRequestContext())).accountId;
   const eventsOf = async (accountId: string): Promise<string[]> =>
     (
       await world.db.inspect<{ subject: string }>(
@@ -49,7 +49,7 @@ describe('accounts of payers', () => {
     await open(address);
     const mayPayAfter = async (change: string): Promise<boolean> => {
       await world.db.inspect(`UPDATE identity.wallets SET ${change} WHERE address = $1`, [address]);
-      return (await world.ledgerBus.request(openPayerAccount, { walletAddress: address }, newCall())).mayPay;
+      return (await world.ledgerBus.request(openPayerAccount, { walletAddress: address }, newRequestContext())).mayPay;
     };
     expect([
       await mayPayAfter("status = 'active'"),
@@ -69,7 +69,7 @@ describe('accounts of payers', () => {
     const accountId = await open(wallet.address);
     const registration = await world.register(wallet, { displayName: 'Ada' });
     expect(registration.user_id).toBe(accountId);
-    expect(await world.bus.request(getProfile, {}, await world.callWith(registration.api_key))).toMatchObject({
+    expect(await world.bus.request(getProfile, {}, await world.contextWith(registration.api_key))).toMatchObject({
       id: accountId,
       display_name: 'Ada',
       wallet_address: wallet.address,
@@ -83,7 +83,7 @@ describe('accounts of payers', () => {
     const wallet = evmTestWallet();
     await open(wallet.address);
     const { api_key: key } = await world.register(wallet);
-    expect((await world.callWith(key)).principal?.displayName).toBe(
+    expect((await world.contextWith(key)).principal?.displayName).toBe(
       `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`,
     );
   });
@@ -99,7 +99,9 @@ describe('accounts of payers', () => {
     const wallet = evmTestWallet();
     await open(wallet.address);
     expect(
-      await reasonOf(world.prove(wallet, 'recovery').then((proof) => world.bus.request(recover, proof, newCall()))),
+      await reasonOf(
+        world.prove(wallet, 'recovery').then((proof) => world.bus.request(recover, proof, newRequestContext())),
+      ),
     ).toBe('wallet_not_registered');
   });
 

@@ -9,7 +9,7 @@ import {
   updateWallet,
   type ChallengePurpose,
 } from '@market/contracts/identity';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { reasonOf, startIdentity, type IdentityWorld, type Known, type Proof } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
@@ -42,20 +42,28 @@ describe('wallet proofs', () => {
       {
         purpose: 'registration',
         wallet: newWallet(),
-        submit: (proof) => world.bus.request(register, proof, newCall()),
+        submit: (proof) => world.bus.request(register, proof, newRequestContext()),
       },
-      { purpose: 'recovery', wallet: agent.wallet, submit: (proof) => world.bus.request(recover, proof, newCall()) },
-      { purpose: 'session', wallet: newWallet(), submit: (proof) => world.bus.request(openSession, proof, newCall()) },
+      {
+        purpose: 'recovery',
+        wallet: agent.wallet,
+        submit: (proof) => world.bus.request(recover, proof, newRequestContext()),
+      },
+      {
+        purpose: 'session',
+        wallet: newWallet(),
+        submit: (proof) => world.bus.request(openSession, proof, newRequestContext()),
+      },
       {
         purpose: 'claim',
         wallet: agent.wallet,
         submit: ({ nonce, signature }) =>
-          world.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.call),
+          world.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.context),
       },
       {
         purpose: 'wallet_update',
         wallet: agent.wallet,
-        submit: (proof) => world.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.call),
+        submit: (proof) => world.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.context),
       },
       {
         purpose: 'wallet_link',
@@ -64,7 +72,7 @@ describe('wallet proofs', () => {
           world.bus.request(
             linkWallet,
             { existingWallet: proof, newWallet: await world.prove(added, 'wallet_link') },
-            agent.call,
+            agent.context,
           ),
       },
       {
@@ -74,7 +82,7 @@ describe('wallet proofs', () => {
           world.bus.request(
             linkWallet,
             { existingWallet: await world.prove(agent.wallet, 'wallet_link'), newWallet: proof },
-            agent.call,
+            agent.context,
           ),
       },
     ];
@@ -152,7 +160,7 @@ describe('wallet proofs', () => {
       .request(
         linkWallet,
         { existingWallet, newWallet: { ...newWallet, signature: existingWallet.signature } },
-        agent.call,
+        agent.context,
       )
       .catch((error: unknown) => error);
     expect(outcome).toMatchObject({ reason: 'signature_invalid', details: { wallet_address: added.address } });
@@ -164,7 +172,7 @@ describe('wallet proofs', () => {
       existingWallet: await world.prove(agent.wallet, 'wallet_link', { by: agent }),
       newWallet: await world.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }),
     };
-    expect(await reasonOf(world.bus.request(linkWallet, named, agent.call))).toBe('challenge_invalid');
+    expect(await reasonOf(world.bus.request(linkWallet, named, agent.context))).toBe('challenge_invalid');
   });
 
   it('do not signal anything when they fail', async () => {
@@ -172,9 +180,11 @@ describe('wallet proofs', () => {
     await world.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
     const proof = await world.prove(agent.wallet, 'recovery');
     expect(
-      await reasonOf(world.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newCall())),
+      await reasonOf(
+        world.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newRequestContext()),
+      ),
     ).toBe('signature_invalid');
     expect(heard).toEqual([]);
-    expect((await world.callWith(agent.credential)).principal?.accountId).toBe(agent.id);
+    expect((await world.contextWith(agent.credential)).principal?.accountId).toBe(agent.id);
   });
 });

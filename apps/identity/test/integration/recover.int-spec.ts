@@ -10,7 +10,7 @@ import {
   walletCapability,
   walletStatus,
 } from '@market/contracts/identity';
-import { newCall, type Call } from '@market/messaging';
+import { newRequestContext, type RequestContext } from '@market/messaging';
 import { eventually } from '@market/testing';
 import { reasonOf, startIdentity, type IdentityWorld, type Known } from '../support/identity-world.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
@@ -31,21 +31,21 @@ describe('recover', () => {
   });
 
   const recoverBy = async (wallet: TestWallet, revokeExisting?: boolean) =>
-    world.bus.request(recover, { ...(await world.prove(wallet, 'recovery')), revokeExisting }, newCall());
+    world.bus.request(recover, { ...(await world.prove(wallet, 'recovery')), revokeExisting }, newRequestContext());
   const works = (key: string): Promise<boolean> =>
-    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()).then(
+    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
       () => true,
       () => false,
     );
-  const newKey = async (call: Call, name = 'more'): Promise<string> =>
-    (await world.bus.request(createApiKey, { name, scopes: ['read'] }, call)).key;
+  const newKey = async (context: RequestContext, name = 'more'): Promise<string> =>
+    (await world.bus.request(createApiKey, { name, scopes: ['read'] }, context)).key;
 
   it.each([
     ['EVM', evmTestWallet],
     ['Solana', solanaTestWallet],
   ])('gives an %s wallet a fresh key for everything, and leaves the others alone', async (_chain, newWallet) => {
     agent = await world.agent(newWallet());
-    const more = await newKey(agent.call);
+    const more = await newKey(agent.context);
     const recovery = await recoverBy(agent.wallet);
     expect(recovery).toEqual({
       user_id: agent.id,
@@ -55,7 +55,7 @@ describe('recover', () => {
       authorization_header: `Bearer ${recovery.api_key}`,
       revoked_keys: 0,
     });
-    expect((await world.callWith(recovery.api_key)).principal).toMatchObject({
+    expect((await world.contextWith(recovery.api_key)).principal).toMatchObject({
       accountId: agent.id,
       scopes: ['read', 'write', 'subscribe'],
     });
@@ -63,7 +63,11 @@ describe('recover', () => {
   });
 
   it('ends every other key when it is told to, counts those that worked, and tells at once', async () => {
-    const [live, dead, expired] = [await newKey(agent.call), await newKey(agent.call), await newKey(agent.call)];
+    const [live, dead, expired] = [
+      await newKey(agent.context),
+      await newKey(agent.context),
+      await newKey(agent.context),
+    ];
     await world.db.inspect('UPDATE identity.api_keys SET revoked_at = now() WHERE key_hash = $1', [
       Buffer.from(hashApiKey(dead)!, 'hex'),
     ]);
@@ -85,7 +89,7 @@ describe('recover', () => {
     await eventually(() => expect(revoked).toEqual(expect.arrayContaining([agent.credential, live].map(hashApiKey))));
     expect(revoked).not.toContain(hashApiKey(fresh));
     expect(
-      (await world.bus.request(listApiKeys, {}, await world.callWith(fresh))).keys.filter((key) => key.is_active),
+      (await world.bus.request(listApiKeys, {}, await world.contextWith(fresh))).keys.filter((key) => key.is_active),
     ).toHaveLength(1);
   });
 
@@ -93,15 +97,15 @@ describe('recover', () => {
     for (let round = 0; round < 10; round += 1) {
       const victim = await world.agent();
       const heirs: string[] = [];
-      const breed = async (call: Call): Promise<void> => {
+      const breed = async (context: RequestContext): Promise<void> => {
         for (;;) {
-          const { key } = await world.bus.request(createApiKey, { name: 'heir', scopes: ['read', 'write'] }, call);
+          const { key } = await world.bus.request(createApiKey, { name: 'heir', scopes: ['read', 'write'] }, context);
           heirs.push(key);
-          call = await world.callWith(key);
+          context = await world.contextWith(key);
         }
       };
       const breeding = Array.from({ length: 6 }, () =>
-        breed(victim.call).catch((error: unknown) => (error as { reason: string }).reason),
+        breed(victim.context).catch((error: unknown) => (error as { reason: string }).reason),
       );
       await eventually(() => expect(heirs.length).toBeGreaterThan(6));
       const { api_key: fresh } = await recoverBy(victim.wallet, true);
@@ -123,7 +127,7 @@ describe('recover', () => {
         existingWallet: await world.prove(agent.wallet, 'wallet_link'),
         newWallet: await world.prove(linked, 'wallet_link'),
       },
-      agent.call,
+      agent.context,
     );
     expect(await reasonOf(recoverBy(linked))).toBe('wallet_cannot_recover');
     for (const status of walletStatus.options) {
@@ -131,7 +135,7 @@ describe('recover', () => {
         await world.bus.request(
           updateWallet,
           { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), status, capabilities: [capability] },
-          agent.call,
+          agent.context,
         );
         if (status === 'active' && capability === 'recovery') expect((await recoverBy(linked)).user_id).toBe(agent.id);
         else

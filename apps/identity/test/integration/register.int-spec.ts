@@ -10,7 +10,7 @@ import {
   walletLinked,
 } from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { eventually } from '@market/testing';
 import bs58 from 'bs58';
 import { plusGroupOrder, smallOrderEncodings } from '../support/edwards25519.js';
@@ -48,8 +48,8 @@ describe('register', () => {
         api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/) as string,
         authorization_header: `Bearer ${registration.api_key}`,
       });
-      const call = await world.callWith(registration.api_key);
-      expect(call.principal).toEqual({
+      const context = await world.contextWith(registration.api_key);
+      expect(context.principal).toEqual({
         accountId: registration.user_id,
         accountType: 'agent',
         role: 'both',
@@ -57,7 +57,7 @@ describe('register', () => {
         keyId: expect.any(String) as string,
         scopes: ['read', 'write', 'subscribe'],
       });
-      const profile = await world.bus.request(getProfile, {}, call);
+      const profile = await world.bus.request(getProfile, {}, context);
       expect(profile).toEqual({
         id: registration.user_id,
         display_name: 'Ada 🦉',
@@ -110,7 +110,9 @@ describe('register', () => {
       }),
     );
     const unknown = '018f6d1e-0000-7000-8000-000000000001';
-    expect(await world.bus.request(getAgents, { ids: [unknown, id] }, newCall())).toEqual({ agents: [agent] });
+    expect(await world.bus.request(getAgents, { ids: [unknown, id] }, newRequestContext())).toEqual({
+      agents: [agent],
+    });
   });
 
   it('consumes a nonce once, whoever of 64 at the same time comes first, and never again', async () => {
@@ -124,13 +126,13 @@ describe('register', () => {
     };
     const before = await countAccounts();
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 64 }, () => world.bus.request(register, answer, newCall())),
+      Array.from({ length: 64 }, () => world.bus.request(register, answer, newRequestContext())),
     );
     const refused = outcomes
       .filter((outcome) => outcome.status === 'rejected')
       .map((outcome) => (outcome.reason as { reason: string }).reason);
     expect(refused).toEqual(Array.from({ length: 63 }, () => 'challenge_invalid'));
-    expect(await reasonOf(world.bus.request(register, answer, newCall()))).toBe('challenge_invalid');
+    expect(await reasonOf(world.bus.request(register, answer, newRequestContext()))).toBe('challenge_invalid');
     expect(await countAccounts()).toBe(before + 1);
   });
 
@@ -144,7 +146,9 @@ describe('register', () => {
         return { walletAddress, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
       }),
     );
-    const outcomes = await Promise.allSettled(answers.map((answer) => world.bus.request(register, answer, newCall())));
+    const outcomes = await Promise.allSettled(
+      answers.map((answer) => world.bus.request(register, answer, newRequestContext())),
+    );
     const registered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
     const refused = outcomes
       .filter((outcome) => outcome.status === 'rejected')
@@ -281,7 +285,7 @@ describe('register', () => {
     )!;
     for (const powNonce of [unsolved, '', '\0', '!', ' ']) {
       const error: unknown = await world.bus
-        .request(register, { walletAddress: wallet.address, signature, nonce, powNonce }, newCall())
+        .request(register, { walletAddress: wallet.address, signature, nonce, powNonce }, newRequestContext())
         .catch((reason: unknown) => reason);
       expect(error).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: pow.difficulty } });
     }
@@ -341,8 +345,10 @@ describe('register', () => {
     ])
       expect(await reasonOf(world.register(wallet, { ...answer, displayName }))).toBe('display_name_invalid');
     const { api_key } = await world.register(wallet, { ...answer, displayName: '🦉'.repeat(100) });
-    expect(await world.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newCall())).toMatchObject({
-      displayName: '🦉'.repeat(100),
-    });
+    expect(await world.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newRequestContext())).toMatchObject(
+      {
+        displayName: '🦉'.repeat(100),
+      },
+    );
   });
 });

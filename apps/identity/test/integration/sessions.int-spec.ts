@@ -8,7 +8,7 @@ import {
   sessionEnded,
   walletLinked,
 } from '@market/contracts/identity';
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { SweepSessions } from '../../src/sessions/sweep-sessions.job.js';
@@ -23,9 +23,9 @@ describe('sessions', () => {
   afterAll(() => world.stop());
 
   const signIn = async (wallet: TestWallet) =>
-    world.bus.request(openSession, await world.prove(wallet, 'session'), newCall());
+    world.bus.request(openSession, await world.prove(wallet, 'session'), newRequestContext());
   const whoIs = (token: string) =>
-    world.bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newCall());
+    world.bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newRequestContext());
   const expireIn = (token: string, interval: string) =>
     world.db.inspect(
       'UPDATE identity.sessions SET expires_at = now() + $2::interval WHERE token_hash = $1 RETURNING id',
@@ -61,13 +61,13 @@ describe('sessions', () => {
         keyId: expect.any(String) as string,
         scopes: [],
       });
-      const call = newCall({ principal });
-      expect(await world.bus.request(getProfile, {}, call)).toMatchObject({
+      const context = newRequestContext({ principal });
+      expect(await world.bus.request(getProfile, {}, context)).toMatchObject({
         id: session.account.id,
         account_type: 'human',
         wallet_address: wallet.address,
       });
-      expect((await world.bus.request(listWallets, {}, call)).wallets).toHaveLength(1);
+      expect((await world.bus.request(listWallets, {}, context)).wallets).toHaveLength(1);
 
       const again = await signIn({ ...wallet, address: wallet.address });
       expect(again.account).toEqual(session.account);
@@ -120,9 +120,9 @@ describe('sessions', () => {
     await world.link.onSignal(sessionEnded.subject, (payload) => heard.push(payload));
     const wallet = evmTestWallet();
     const [one, other] = [await signIn(wallet), await signIn(wallet)];
-    const call = newCall({ principal: await whoIs(one.session_token) });
+    const context = newRequestContext({ principal: await whoIs(one.session_token) });
     for (let times = 0; times < 2; times += 1)
-      expect(await world.bus.request(closeSession, {}, call)).toEqual({ ended: true });
+      expect(await world.bus.request(closeSession, {}, context)).toEqual({ ended: true });
     expect(await reasonOf(whoIs(one.session_token))).toBe('key_invalid');
     expect((await whoIs(other.session_token)).accountId).toBe(one.account.id);
     await eventually(() => expect(heard).toEqual([{ keyHash: hashSessionToken(one.session_token) }]));
@@ -130,16 +130,16 @@ describe('sessions', () => {
 
   it('are not keys, nor keys sessions, whatever they are called', async () => {
     const [agent, { session_token: token }] = [await world.agent(), await signIn(evmTestWallet())];
-    expect(await reasonOf(world.bus.request(authenticate, { keyHash: hashSessionToken(token)! }, newCall()))).toBe(
-      'key_invalid',
-    );
+    expect(
+      await reasonOf(world.bus.request(authenticate, { keyHash: hashSessionToken(token)! }, newRequestContext())),
+    ).toBe('key_invalid');
     const keyHash = (
       await world.db.inspect<{ hash: string }>(
         "SELECT encode(key_hash, 'hex') AS hash FROM identity.api_keys WHERE account_id = $1",
         [agent.id],
       )
     )[0]!.hash;
-    expect(await reasonOf(world.bus.request(authenticate, { keyHash, kind: 'session' }, newCall()))).toBe(
+    expect(await reasonOf(world.bus.request(authenticate, { keyHash, kind: 'session' }, newRequestContext()))).toBe(
       'key_invalid',
     );
   });

@@ -35,15 +35,15 @@ describe('wallets', () => {
         newWallet: await world.prove(added, 'wallet_link', { by: to }),
         ...more,
       },
-      to.call,
+      to.context,
     );
   const update = async (walletId: string, changes: Partial<RequestOf<typeof updateWallet>>, prover = agent.wallet) =>
     world.bus.request(
       updateWallet,
       { walletId, proof: await world.prove(prover, 'wallet_update'), ...changes },
-      agent.call,
+      agent.context,
     );
-  const list = async (of = agent) => (await world.bus.request(listWallets, {}, of.call)).wallets;
+  const list = async (of = agent) => (await world.bus.request(listWallets, {}, of.context)).wallets;
   const firstId = async (): Promise<string> => (await list())[0]!.id;
   const everything = ['login', 'recovery', 'payer', 'payout'] as const;
 
@@ -64,8 +64,8 @@ describe('wallets', () => {
         created_at: expect.stringMatching(/Z$/) as string,
       },
     ]);
-    expect(await world.bus.request(getWallet, { walletId: wallets[0]!.id }, agent.call)).toEqual(wallets[0]);
-    expect((await world.bus.request(getProfile, {}, agent.call)).wallets).toEqual(
+    expect(await world.bus.request(getWallet, { walletId: wallets[0]!.id }, agent.context)).toEqual(wallets[0]);
+    expect((await world.bus.request(getProfile, {}, agent.context)).wallets).toEqual(
       wallets.map((wallet) => walletSummary.parse(wallet)),
     );
   });
@@ -181,7 +181,7 @@ describe('wallets', () => {
     );
     expect(seen).toEqual(Array.from({ length: 24 }, () => ({ primary: 1, payer: 1, payout: 1 })));
     await update(b, { isPrimary: true });
-    expect((await world.bus.request(getProfile, {}, agent.call)).wallet_address).not.toBe(agent.wallet.address);
+    expect((await world.bus.request(getProfile, {}, agent.context)).wallet_address).not.toBe(agent.wallet.address);
     expect((await list()).map(({ id }) => id)).toEqual([b, a]);
   });
 
@@ -233,7 +233,7 @@ describe('wallets', () => {
     const other = await world.agent();
     const [theirs] = await list(other);
     for (const walletId of [theirs!.id, newId()]) {
-      expect(await reasonOf(world.bus.request(getWallet, { walletId }, agent.call))).toBe('wallet_not_found');
+      expect(await reasonOf(world.bus.request(getWallet, { walletId }, agent.context))).toBe('wallet_not_found');
       expect(await reasonOf(update(walletId, { label: 'mine' }))).toBe('wallet_not_found');
       expect(await reasonOf(update(walletId, { label: 'mine' }, other.wallet))).toBe('wallet_not_found');
     }
@@ -250,7 +250,7 @@ describe('wallets', () => {
   });
 
   it('pay for calls when they are active, may pay and are of the caller', async () => {
-    const find = (walletId: string) => world.gatewayBus.request(findPayerWallet, { walletId }, agent.call);
+    const find = (walletId: string) => world.gatewayBus.request(findPayerWallet, { walletId }, agent.context);
     const [a, b] = [await firstId(), (await link(solanaTestWallet())).id];
     expect(await find(a)).toEqual({ id: a, address: agent.wallet.address, chainType: 'evm' });
     expect(await find(b)).toMatchObject({ id: b, chainType: 'solana' });
@@ -267,7 +267,7 @@ describe('wallets', () => {
       world.ledgerBus.request(
         findSettlementWallets,
         { payerChainType, payerWalletId, sellerId: seller.id, payoutChainType },
-        agent.call,
+        agent.context,
       );
     const first = agent.wallet.address;
     expect(await find('evm', 'evm')).toEqual({ payer: first, payout: seller.wallet.address });

@@ -12,9 +12,9 @@ import { solvesProofOfWork } from '@market/kernel';
 import {
   inProcessTransport,
   MessageBus,
-  newCall,
+  newRequestContext,
   Refusal,
-  type Call,
+  type RequestContext,
   type Link,
   type Transport,
 } from '@market/messaging';
@@ -41,7 +41,7 @@ export interface Known {
   id: string;
   wallet: TestWallet;
   /** A new call each time. */
-  readonly call: Call;
+  readonly context: RequestContext;
   /** The key or the session token. */
   credential: string;
 }
@@ -70,7 +70,7 @@ export interface IdentityWorld {
   /** The whole of a registration; `changes` replaces parts of what is sent. */
   register(wallet: TestWallet, changes?: Partial<RequestOf<typeof register>>): Promise<Registration>;
   /** A call as the edge makes it for this key. */
-  callWith(key: string, values?: Partial<Call>): Promise<Call>;
+  contextWith(key: string, values?: Partial<RequestContext>): Promise<RequestContext>;
   stop(): Promise<void>;
 }
 
@@ -98,16 +98,19 @@ export async function startIdentity(
     bus.request(
       createChallenge,
       { walletAddress: address, purpose, ...more },
-      newCall({ principal: by?.call.principal }),
+      newRequestContext({ principal: by?.context.principal }),
     );
   const prove: IdentityWorld['prove'] = async (wallet, purpose, more) => {
     const { message, nonce, pow } = await challenge(wallet, purpose, more);
     return { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
   };
   const registerWallet: IdentityWorld['register'] = async (wallet, changes = {}) =>
-    bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newCall());
-  const callWith: IdentityWorld['callWith'] = async (key, values) =>
-    newCall({ principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newCall()), ...values });
+    bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newRequestContext());
+  const contextWith: IdentityWorld['contextWith'] = async (key, values) =>
+    newRequestContext({
+      principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()),
+      ...values,
+    });
   return {
     bus,
     gatewayBus,
@@ -118,18 +121,22 @@ export async function startIdentity(
     challenge,
     prove,
     register: registerWallet,
-    callWith,
+    contextWith,
     async agent(wallet = evmTestWallet()) {
       const registration = await registerWallet(wallet);
-      const { principal } = await callWith(registration.api_key);
+      const { principal } = await contextWith(registration.api_key);
       return knownBy(principal!, wallet, registration.api_key);
     },
     async human(wallet = evmTestWallet()) {
-      const { session_token: token } = await bus.request(openSession, await prove(wallet, 'session'), newCall());
+      const { session_token: token } = await bus.request(
+        openSession,
+        await prove(wallet, 'session'),
+        newRequestContext(),
+      );
       const principal = await bus.request(
         authenticate,
         { keyHash: hashSessionToken(token)!, kind: 'session' },
-        newCall(),
+        newRequestContext(),
       );
       return knownBy(principal, wallet, token);
     },
@@ -144,8 +151,8 @@ const knownBy = (principal: Principal, wallet: TestWallet, credential: string): 
   id: principal.accountId,
   wallet,
   credential,
-  get call() {
-    return newCall({ principal });
+  get context() {
+    return newRequestContext({ principal });
   },
 });
 

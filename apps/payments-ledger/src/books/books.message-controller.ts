@@ -7,7 +7,7 @@ import {
   listSigningKeys,
 } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { LedgerQuery } from './ledger.query.js';
 import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
@@ -25,23 +25,26 @@ export class BooksMessageController {
   ) {}
 
   @HandleRequest(listReceipts)
-  listReceipts(input: InputOf<typeof listReceipts>, call: Call): Promise<OutputOf<typeof listReceipts>> {
-    return this.receipts.list(input, call);
+  listReceipts(input: InputOf<typeof listReceipts>, context: RequestContext): Promise<OutputOf<typeof listReceipts>> {
+    return this.receipts.list(input, context);
   }
 
   @HandleRequest(getReceipt)
-  getReceipt(input: InputOf<typeof getReceipt>, call: Call): Promise<OutputOf<typeof getReceipt>> {
-    return this.receipts.get(input, call);
+  getReceipt(input: InputOf<typeof getReceipt>, context: RequestContext): Promise<OutputOf<typeof getReceipt>> {
+    return this.receipts.get(input, context);
   }
 
   @HandleRequest(listLedger)
-  listLedger(input: InputOf<typeof listLedger>, call: Call): Promise<OutputOf<typeof listLedger>> {
-    return this.ledger.list(input, call);
+  listLedger(input: InputOf<typeof listLedger>, context: RequestContext): Promise<OutputOf<typeof listLedger>> {
+    return this.ledger.list(input, context);
   }
 
   @HandleRequest(getReceiptProof)
-  getReceiptProof(input: InputOf<typeof getReceiptProof>, call: Call): Promise<OutputOf<typeof getReceiptProof>> {
-    return this.receipts.prove(input, call);
+  getReceiptProof(
+    input: InputOf<typeof getReceiptProof>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getReceiptProof>> {
+    return this.receipts.prove(input, context);
   }
 
   /** No statement: the keys are the configuration's. */

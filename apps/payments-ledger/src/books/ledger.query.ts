@@ -1,7 +1,7 @@
 import type { listLedger } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { centsNumber } from '@market/kernel';
-import { principalOf, type Call } from '@market/messaging';
+import { principalOf, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
@@ -45,9 +45,9 @@ const count = sql('ledger.count', `SELECT count(*)::int AS total ${matching}`);
 export class LedgerQuery {
   constructor(private readonly database: Database) {}
 
-  async list(input: InputOf<typeof listLedger>, call: Call): Promise<OutputOf<typeof listLedger>> {
+  async list(input: InputOf<typeof listLedger>, context: RequestContext): Promise<OutputOf<typeof listLedger>> {
     const filter = [
-      principalOf(call).accountId,
+      principalOf(context).accountId,
       input.type ?? null,
       input.direction ?? null,
       input.listingId ?? null,

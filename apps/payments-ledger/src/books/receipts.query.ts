@@ -1,7 +1,7 @@
 import { getReceipt, getReceiptProof, listReceipts } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { feeRateNumber, usdNumber } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, pageOfRows, sql } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable, Logger } from '@nestjs/common';
@@ -69,9 +69,9 @@ export class ReceiptsQuery {
 
   async list(
     { role, page, limit, cursor }: InputOf<typeof listReceipts>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof listReceipts>> {
-    const { accountId } = principalOf(call);
+    const { accountId } = principalOf(context);
     const [found, [counted]] = await Promise.all([
       this.database.query<ReceiptRow>(list, [
         accountId,
@@ -86,14 +86,17 @@ export class ReceiptsQuery {
     return { items: rows.map(toView), total: counted!.total, nextCursor };
   }
 
-  async get({ receiptId }: InputOf<typeof getReceipt>, call: Call): Promise<OutputOf<typeof getReceipt>> {
-    const row = await this.find(receiptId, call);
+  async get({ receiptId }: InputOf<typeof getReceipt>, context: RequestContext): Promise<OutputOf<typeof getReceipt>> {
+    const row = await this.find(receiptId, context);
     return { ...toView(row), relay_request_id: row.relay_request_id, payer_id: row.buyer_id, seller_id: row.seller_id };
   }
 
   /** What is signed is read from the books each time: none of it ever changes, and where it did nothing is signed. */
-  async prove({ receiptId }: InputOf<typeof getReceiptProof>, call: Call): Promise<OutputOf<typeof getReceiptProof>> {
-    const receipt = await this.find(receiptId, call);
+  async prove(
+    { receiptId }: InputOf<typeof getReceiptProof>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getReceiptProof>> {
+    const receipt = await this.find(receiptId, context);
     const changed = await verifySale(this.database, receipt.payment_id);
     if (changed !== null) {
       this.logger.error(`receipt ${receiptId} is not signed: ${changed}`);
@@ -103,8 +106,8 @@ export class ReceiptsQuery {
     return { jws: await this.signer.sign(claims), claims };
   }
 
-  private async find(receiptId: string, call: Call): Promise<ReceiptDetailRow> {
-    const [row] = await this.database.query<ReceiptDetailRow>(find, [receiptId, principalOf(call).accountId]);
+  private async find(receiptId: string, context: RequestContext): Promise<ReceiptDetailRow> {
+    const [row] = await this.database.query<ReceiptDetailRow>(find, [receiptId, principalOf(context).accountId]);
     if (!row) throw refuse(getReceipt, 'receipt_not_found', {});
     return row;
   }

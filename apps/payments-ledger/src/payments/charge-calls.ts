@@ -1,6 +1,6 @@
 import { paymentCompleted, type settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf } from '@market/contracts';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Outbox, sql, type OutgoingEvent, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
@@ -11,7 +11,7 @@ import { receiptsOf } from './receipt.js';
 /** One that is charged now; its row is locked. */
 export interface Due {
   input: InputOf<typeof settlePayment>;
-  call: Pick<Call, 'requestId' | 'traceparent'>;
+  context: Pick<RequestContext, 'requestId' | 'traceparent'>;
   payment: CallPaymentRow;
   /** The wallet that signed for it, where one did. */
   payer?: string;
@@ -78,10 +78,10 @@ export class ChargeCalls {
   }
 }
 
-function toEvent({ input, call, payment }: Due, at: Date): OutgoingEvent<typeof paymentCompleted> {
+function toEvent({ input, context, payment }: Due, at: Date): OutgoingEvent<typeof paymentCompleted> {
   return {
     contract: paymentCompleted,
-    call,
+    context,
     payload: {
       paymentId: payment.id,
       relayRequestId: payment.relay_request_id,

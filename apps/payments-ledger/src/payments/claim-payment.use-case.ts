@@ -1,7 +1,7 @@
 import { claimPayment, settlePayment, type PendingReason } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
-import { isRefusal, principalOf, refuse, type Call } from '@market/messaging';
+import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Authorizations } from './authorizations.js';
@@ -67,14 +67,14 @@ export class ClaimPayment {
     private readonly holders: ClaimHolders,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Output> {
-    const request = { ...input, buyerId: principalOf(call).accountId };
+  async execute(input: Input, context: RequestContext): Promise<Output> {
+    const request = { ...input, buyerId: principalOf(context).accountId };
     const claimed = await this.claims.submit(request);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
     const outcome = this.holders.isAbandoned(current)
       ? await this.database.query(release, [current.id, current.fence]).then(() => undefined)
-      : await this.awaitMoney(current, input, call);
+      : await this.awaitMoney(current, input, context);
     if (outcome) return outcome;
     const found = await this.findOwn(request);
     const signed =
@@ -105,11 +105,11 @@ export class ClaimPayment {
   private async awaitMoney(
     current: CallPaymentRow & { as_of: Date },
     input: Input,
-    call: Call,
+    context: RequestContext,
   ): Promise<Output | undefined> {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
-    const { payment: observed, missing } = await this.observePayment.look(current.id, call);
+    const { payment: observed, missing } = await this.observePayment.look(current.id, context);
     if (observed.state === 'pending' && input.authorization !== undefined) {
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
       return reason === undefined

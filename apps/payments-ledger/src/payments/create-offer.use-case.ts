@@ -1,7 +1,7 @@
 import { createOffer } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
-import { principalOf, type Call } from '@market/messaging';
+import { principalOf, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { Authorizations } from './authorizations.js';
 import { Offers } from './offers.js';
@@ -15,10 +15,10 @@ export class CreateOffer {
     private readonly authorizations: Authorizations,
   ) {}
 
-  async execute(input: InputOf<typeof createOffer>, call: Call): Promise<OutputOf<typeof createOffer>> {
+  async execute(input: InputOf<typeof createOffer>, context: RequestContext): Promise<OutputOf<typeof createOffer>> {
     const row = await this.offers.make(
       {
-        buyerId: principalOf(call).accountId,
+        buyerId: principalOf(context).accountId,
         listing: input.listing,
         priceMicros: BigInt(input.priceMicros),
         originCurrency: input.originCurrency,
@@ -31,7 +31,7 @@ export class CreateOffer {
           pricing_model: null,
         },
       },
-      call,
+      context,
     );
     invariant(isForCall(row), 'the offer of a call is for a call');
     return {

@@ -1,4 +1,4 @@
-import { newCall } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { Database, sql, type Statement } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
@@ -75,7 +75,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {
     const queue = (of: Pick<Queue, 'due' | 'rail' | 'end'>, days = 0): Queue => ({ ...of, days, after: FIRST });
-    const look = (id: string): Promise<unknown> => this.observePayment.execute(id, newCall());
+    const look = (id: string): Promise<unknown> => this.observePayment.execute(id, newRequestContext());
     this.queues = [
       queue({ due: undelivered, rail: null, end: (id) => this.oweBack(id) }),
       ...rails.flatMap(({ id: rail, forgets }) => [
@@ -120,7 +120,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
   private async lookAgain(paymentId: string): Promise<void> {
     let isClosed = false;
     try {
-      isClosed = (await this.observePayment.look(paymentId, newCall())).observation?.isClosed === true;
+      isClosed = (await this.observePayment.look(paymentId, newRequestContext())).observation?.isClosed === true;
     } finally {
       await this.database.query(planLook, [paymentId, isClosed]);
     }
@@ -128,7 +128,8 @@ export class ExpirePayments implements OnApplicationBootstrap {
 
   /** Money that came late is recorded and owed back, and its payment is kept for good. */
   private async forget(paymentId: string): Promise<void> {
-    if (await this.observePayment.cameToNothing(paymentId, newCall())) await this.database.query(forget, [paymentId]);
+    if (await this.observePayment.cameToNothing(paymentId, newRequestContext()))
+      await this.database.query(forget, [paymentId]);
   }
 
   private async oweBack(paymentId: string): Promise<void> {
@@ -146,7 +147,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
         received,
         'not_delivered',
         BigInt(payment.gross_micros),
-        newCall(),
+        newRequestContext(),
       );
     });
   }

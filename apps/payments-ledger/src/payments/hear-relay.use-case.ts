@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { hearRelay } from '@market/contracts/payments-ledger';
 import { UnavailableError } from '@market/kernel';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -26,7 +26,7 @@ export class HearRelay {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  async execute(webhook: InputOf<typeof hearRelay>, call: Call): Promise<OutputOf<typeof hearRelay>> {
+  async execute(webhook: InputOf<typeof hearRelay>, context: RequestContext): Promise<OutputOf<typeof hearRelay>> {
     const { relayUrl, relayApiKey } = this.config;
     if (!relayUrl || !relayApiKey) throw refuse(hearRelay, 'relay_not_configured', {});
     if (!isSignedByRelay(webhook, relayApiKey, Date.now())) throw refuse(hearRelay, 'webhook_not_genuine', {});
@@ -34,7 +34,7 @@ export class HearRelay {
     const [payment] =
       requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
     // Relay tells again of what was not heard.
-    if (payment && mayGetMoney(payment.state) && !(await this.observePayment.look(payment.id, call)).observation)
+    if (payment && mayGetMoney(payment.state) && !(await this.observePayment.look(payment.id, context)).observation)
       throw new UnavailableError('Relay');
     return { received: true };
   }

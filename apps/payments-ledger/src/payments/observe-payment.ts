@@ -1,6 +1,6 @@
 import { paymentRefundDue, type PendingReason } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -39,13 +39,13 @@ export class ObservePayment {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  async execute(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    return (await this.look(paymentId, call)).payment;
+  async execute(paymentId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
+    return (await this.look(paymentId, context)).payment;
   }
 
   /** Whether the rail is sure that nothing came for an offer that is over; what did come is owed back. */
-  async cameToNothing(paymentId: string, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<boolean> {
-    const { payment, observation } = await this.look(paymentId, call);
+  async cameToNothing(paymentId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<boolean> {
+    const { payment, observation } = await this.look(paymentId, context);
     return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
@@ -59,7 +59,7 @@ export class ObservePayment {
     tx: Tx,
     payment: LockedPayment,
     observation: Observation,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<PaymentRow> {
     const verdict = judge(
       { state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired },
@@ -74,7 +74,14 @@ export class ObservePayment {
     );
     if (verdict.state === 'refund_due') {
       const reason = UNPAID_STATES.includes(payment.state) ? 'paid_late' : 'not_delivered';
-      return this.oweBack(tx, payment, observation, reason, worthMicros(payment, observation.receivedBaseUnits), call);
+      return this.oweBack(
+        tx,
+        payment,
+        observation,
+        reason,
+        worthMicros(payment, observation.receivedBaseUnits),
+        context,
+      );
     }
     const [moved] = await tx.query<PaymentRow>(move, [
       payment.id,
@@ -84,7 +91,7 @@ export class ObservePayment {
       this.config.retryWindowSeconds,
     ]);
     const surplus = worthMicros(payment, verdict.surplusBaseUnits);
-    if (surplus > 0n) await this.recordOwed(tx, moved!, payment.as_of, 'overpaid', surplus, call);
+    if (surplus > 0n) await this.recordOwed(tx, moved!, payment.as_of, 'overpaid', surplus, context);
     return moved!;
   }
 
@@ -95,7 +102,7 @@ export class ObservePayment {
     observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>,
     reason: 'not_delivered' | 'paid_late',
     amountMicros: bigint,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<PaymentRow> {
     const [moved] = await tx.query<PaymentRow>(move, [
       payment.id,
@@ -104,7 +111,7 @@ export class ObservePayment {
       observation.transactionHash,
       0,
     ]);
-    if (amountMicros > 0n) await this.recordOwed(tx, moved!, payment.as_of, reason, amountMicros, call);
+    if (amountMicros > 0n) await this.recordOwed(tx, moved!, payment.as_of, reason, amountMicros, context);
     return moved!;
   }
 
@@ -114,7 +121,7 @@ export class ObservePayment {
    */
   async look(
     paymentId: string,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
     const [payment] = await this.database.query<PaymentRow>(find, [paymentId]);
     const rail = this.rails.find(({ id }) => id === payment?.rail);
@@ -122,7 +129,7 @@ export class ObservePayment {
     const observation = await this.ask(rail, payment);
     if (!observation) return { payment, observation, missing: 'payment_unknown' };
     const moved = await this.database.transaction(async (tx) =>
-      this.apply(tx, await this.lock(tx, paymentId), observation, call),
+      this.apply(tx, await this.lock(tx, paymentId), observation, context),
     );
     const missing = observation.arriving ? 'payment_not_final' : rail.seesAll ? 'unpaid' : 'payment_not_seen';
     return { payment: moved, observation, missing };
@@ -143,7 +150,7 @@ export class ObservePayment {
     at: Date,
     reason: RefundReason,
     amountMicros: bigint,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<void> {
     await this.journal.record(
       tx,
@@ -173,7 +180,7 @@ export class ObservePayment {
         reason,
         at: at.toISOString(),
       },
-      call,
+      context,
     );
   }
 }

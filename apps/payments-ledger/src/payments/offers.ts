@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
-import { isRefusal, refuse, type Call, type Refusal } from '@market/messaging';
+import { isRefusal, refuse, type RequestContext, type Refusal } from '@market/messaging';
 import { batchSql, Database, GroupCommit, isUniqueViolation, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
@@ -129,14 +129,14 @@ export class Offers {
   ) {}
 
   /** Where the rail of the best route cannot be asked, the next one's is offered. @throws Refusal of `createOffer`. */
-  async make(order: Order, call: Call, rails = this.rails): Promise<PaymentRow> {
+  async make(order: Order, context: RequestContext, rails = this.rails): Promise<PaymentRow> {
     const choice = this.choose(rails, order);
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
     if (choice.kind === 'below_minimum') throw minimumNotMet();
     try {
       return await (choice.rail.opensElsewhere
-        ? this.openOnce(order, choice, call)
-        : this.place(await this.draft(order, choice, call), call));
+        ? this.openOnce(order, choice, context)
+        : this.place(await this.draft(order, choice, context), context));
     } catch (error) {
       const others = rails.filter((rail) => rail !== choice.rail);
       if (
@@ -144,7 +144,7 @@ export class Offers {
         this.choose(others, order).kind !== 'chosen'
       )
         throw error;
-      return this.make(order, call, others);
+      return this.make(order, context, others);
     }
   }
 
@@ -181,30 +181,30 @@ export class Offers {
     return inserted;
   }
 
-  private async place(draft: NewOffer, call: Call): Promise<PaymentRow> {
+  private async place(draft: NewOffer, context: RequestContext): Promise<PaymentRow> {
     const found = await this.offers.submit(draft);
     if (!found.is_over) return found;
-    const ended = await this.end(found, call);
+    const ended = await this.end(found, context);
     return isLive(ended.state) ? ended : this.offers.submit(draft);
   }
 
   /** Another party is asked once for all who want the same offer. Where two processes ask, one offer stands and the other is never told. */
-  private openOnce(order: Order, option: RailRoute, call: Call): Promise<PaymentRow> {
+  private openOnce(order: Order, option: RailRoute, context: RequestContext): Promise<PaymentRow> {
     const key = offerKey(order, option).toString('hex');
     const opening =
-      this.openings.get(key) ?? this.openUnlessLive(order, option, call).finally(() => this.openings.delete(key));
+      this.openings.get(key) ?? this.openUnlessLive(order, option, context).finally(() => this.openings.delete(key));
     this.openings.set(key, opening);
     return opening;
   }
 
-  private async openUnlessLive(order: Order, option: RailRoute, call: Call): Promise<PaymentRow> {
+  private async openUnlessLive(order: Order, option: RailRoute, context: RequestContext): Promise<PaymentRow> {
     const [found] = await this.database.query<FoundOffer>(findLive, [offerKey(order, option)]);
-    const live = found?.is_over ? await this.end(found, call) : found;
+    const live = found?.is_over ? await this.end(found, context) : found;
     if (live && isLive(live.state)) return live;
     const refusal = (await this.refusalsOfFull([order.buyerId])).get(order.buyerId);
     if (refusal) throw refusal;
     try {
-      return await this.place(await this.draft(order, option, call), call);
+      return await this.place(await this.draft(order, option, context), context);
     } catch (error) {
       if (isUniqueViolation(error, 'payments_relay_request_id'))
         throw new UnavailableError(`${option.rail.id}, which gave the id of an earlier offer,`, { cause: error });
@@ -213,8 +213,8 @@ export class Offers {
   }
 
   /** Money may have come in time and not been seen: an old offer gets a last look before a new one takes its place. */
-  private async end(offer: PaymentRow, call: Call): Promise<PaymentRow> {
-    const { payment, observation } = await this.observePayment.look(offer.id, call);
+  private async end(offer: PaymentRow, context: RequestContext): Promise<PaymentRow> {
+    const { payment, observation } = await this.observePayment.look(offer.id, context);
     if (!observation)
       throw refuse(createOffer, 'payment_provider_unavailable', {
         provider: offer.rail,
@@ -223,7 +223,7 @@ export class Offers {
     return payment;
   }
 
-  private async draft(order: Order, option: RailRoute, call: Call): Promise<NewOffer> {
+  private async draft(order: Order, option: RailRoute, context: RequestContext): Promise<NewOffer> {
     const { buyerId, listing, priceMicros, originWalletId } = order;
     const { rail, route } = option;
     const { feeBps } = this.config;
@@ -240,7 +240,7 @@ export class Offers {
         sellerId: listing.sellerId,
         originWalletId,
       },
-      call,
+      context,
     );
     const expiresAt = new Date(Date.now() + this.config.offerTtlSeconds * 1000);
     return this.toRow(order, option, { feeBps, relayRequestId, expiresAt, ...opening });

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { openPayerAccount } from '@market/contracts/identity';
 import { openKeylessPayment } from '@market/contracts/payments-ledger';
-import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { invariant } from '@market/kernel';
@@ -46,8 +46,8 @@ const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 @Injectable()
 export class OpenKeylessPayment {
   /** Accounts by address: a wallet never leaves its account, but it may be disabled. */
-  private readonly accounts = lookupCache<Payer, Call>(10_000, (walletAddress, call) =>
-    this.openAccount(walletAddress, call),
+  private readonly accounts = lookupCache<Payer, RequestContext>(10_000, (walletAddress, context) =>
+    this.openAccount(walletAddress, context),
   );
 
   constructor(
@@ -59,7 +59,7 @@ export class OpenKeylessPayment {
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Output> {
+  async execute(input: Input, context: RequestContext): Promise<Output> {
     const payload = parsePayload(input.authorization);
     if (!payload) return rejected('invalid_payload');
     const offered = this.read(payload.accepted.extra);
@@ -77,7 +77,7 @@ export class OpenKeylessPayment {
           input.leaseMs,
         );
     if (judged && !judged.valid) return rejected(judged.reason);
-    const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context: call });
+    const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
     // What it paid before it was disabled is still its own to ask for.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
@@ -122,9 +122,9 @@ export class OpenKeylessPayment {
       : this.authorizations.judge(signed, payer, leaseMs);
   }
 
-  private async openAccount(walletAddress: string, call: Call): Promise<Payer> {
+  private async openAccount(walletAddress: string, context: RequestContext): Promise<Payer> {
     try {
-      return await this.bus.request(openPayerAccount, { walletAddress }, call);
+      return await this.bus.request(openPayerAccount, { walletAddress }, context);
     } catch (error) {
       if (isRefusal(error, openPayerAccount, 'wallet_is_a_humans'))
         throw refuse(openKeylessPayment, 'wallet_is_a_humans', {});

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { paySandbox } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
@@ -48,11 +48,11 @@ export class PaySandbox {
     return this.rail.id;
   }
 
-  async execute({ relayRequestId, outcome }: Input, call: Call): Promise<Output> {
+  async execute({ relayRequestId, outcome }: Input, context: RequestContext): Promise<Output> {
     if (this.platform.paymentsMode !== 'sandbox') throw refuse(paySandbox, 'sandbox_only', {});
-    const [own] = await this.database.query<{ id: string }>(findOwn, [relayRequestId, principalOf(call).accountId]);
+    const [own] = await this.database.query<{ id: string }>(findOwn, [relayRequestId, principalOf(context).accountId]);
     if (!own) throw refuse(paySandbox, 'payment_not_found', {});
-    const { payment, sentBaseUnits, transactionHash, isPayable } = await this.pay(own.id, outcome, call);
+    const { payment, sentBaseUnits, transactionHash, isPayable } = await this.pay(own.id, outcome, context);
     if (!isPayable) throw refuse(paySandbox, 'offer_not_payable', { status: payment.state });
     return {
       payment_id: payment.id,
@@ -66,7 +66,7 @@ export class PaySandbox {
   }
 
   /** Paying again what is paid changes nothing, since an agent that lost the answer may repeat itself; nor does paying what is over. */
-  pay(paymentId: string, outcome: Input['outcome'], call: Call): Promise<Paid> {
+  pay(paymentId: string, outcome: Input['outcome'], context: RequestContext): Promise<Paid> {
     return this.database.transaction(async (tx) => {
       const payment = await this.observePayment.lock(tx, paymentId);
       const before = await this.rail.look(tx, payment.id);
@@ -77,12 +77,12 @@ export class PaySandbox {
       const transactionHash = hash ?? after.transactionHash;
       const moved =
         outcome === 'late'
-          ? await this.arriveLate(tx, payment, sentBaseUnits, hash, call)
+          ? await this.arriveLate(tx, payment, sentBaseUnits, hash, context)
           : await this.observePayment.apply(
               tx,
               payment,
               { ...after, transactionHash, failed: outcome === 'failed' },
-              call,
+              context,
             );
       return { payment: moved, sentBaseUnits, transactionHash, isPayable: true };
     });
@@ -114,7 +114,7 @@ export class PaySandbox {
     payment: LockedPayment,
     sent: bigint,
     transactionHash: string | null,
-    call: Call,
+    context: RequestContext,
   ): Promise<PaymentRow> {
     if (payment.state === 'pending') await tx.query(expireNow, [payment.id]);
     return this.observePayment.oweBack(
@@ -123,7 +123,7 @@ export class PaySandbox {
       { receivedBaseUnits: sent, transactionHash },
       'paid_late',
       worthMicros(payment, sent),
-      call,
+      context,
     );
   }
 }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getPayment } from '@market/contracts/payments-ledger';
 import { formatDecimal, usdNumber } from '@market/kernel';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { feesOf, owedMicros, paymentColumns, requirementsOf, type PaymentRow } from './payment.js';
@@ -13,8 +13,8 @@ const find = sql('payments.find-own', `SELECT ${paymentColumns('p')} FROM paymen
 export class PaymentQuery {
   constructor(private readonly database: Database) {}
 
-  async get({ paymentId }: InputOf<typeof getPayment>, call: Call): Promise<OutputOf<typeof getPayment>> {
-    const [row] = await this.database.query<PaymentRow>(find, [paymentId, principalOf(call).accountId]);
+  async get({ paymentId }: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
+    const [row] = await this.database.query<PaymentRow>(find, [paymentId, principalOf(context).accountId]);
     if (!row) throw refuse(getPayment, 'payment_not_found', {});
     return {
       payment_id: row.id,

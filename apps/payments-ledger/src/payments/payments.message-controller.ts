@@ -11,7 +11,7 @@ import {
   settlePayment,
 } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
@@ -41,8 +41,8 @@ export class PaymentsMessageController {
 
   /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
   @HandleRequest(createOffer)
-  createOffer(input: InputOf<typeof createOffer>, call: Call): Promise<OutputOf<typeof createOffer>> {
-    return this.createOfferUseCase.execute(input, call);
+  createOffer(input: InputOf<typeof createOffer>, context: RequestContext): Promise<OutputOf<typeof createOffer>> {
+    return this.createOfferUseCase.execute(input, context);
   }
 
   /** No statement. */
@@ -61,9 +61,9 @@ export class PaymentsMessageController {
   @HandleRequest(openKeylessPayment)
   openKeylessPayment(
     input: InputOf<typeof openKeylessPayment>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof openKeylessPayment>> {
-    return this.openKeylessPaymentUseCase.execute(input, call);
+    return this.openKeylessPaymentUseCase.execute(input, context);
   }
 
   /** No statement. */
@@ -74,14 +74,17 @@ export class PaymentsMessageController {
 
   /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified. */
   @HandleRequest(claimPayment)
-  claimPayment(input: InputOf<typeof claimPayment>, call: Call): Promise<OutputOf<typeof claimPayment>> {
-    return this.claimPaymentUseCase.execute(input, call);
+  claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext): Promise<OutputOf<typeof claimPayment>> {
+    return this.claimPaymentUseCase.execute(input, context);
   }
 
   /** Six statements, one shared commit. */
   @HandleRequest(settlePayment)
-  settlePayment(input: InputOf<typeof settlePayment>, call: Call): Promise<OutputOf<typeof settlePayment>> {
-    return this.settlePaymentUseCase.execute(input, call);
+  settlePayment(
+    input: InputOf<typeof settlePayment>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof settlePayment>> {
+    return this.settlePaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(releasePayment)
@@ -90,12 +93,12 @@ export class PaymentsMessageController {
   }
 
   @HandleRequest(paySandbox)
-  paySandbox(input: InputOf<typeof paySandbox>, call: Call): Promise<OutputOf<typeof paySandbox>> {
-    return this.paySandboxUseCase.execute(input, call);
+  paySandbox(input: InputOf<typeof paySandbox>, context: RequestContext): Promise<OutputOf<typeof paySandbox>> {
+    return this.paySandboxUseCase.execute(input, context);
   }
 
   @HandleRequest(hearRelay)
-  hearRelay(input: InputOf<typeof hearRelay>, call: Call): Promise<OutputOf<typeof hearRelay>> {
-    return this.hearRelayUseCase.execute(input, call);
+  hearRelay(input: InputOf<typeof hearRelay>, context: RequestContext): Promise<OutputOf<typeof hearRelay>> {
+    return this.hearRelayUseCase.execute(input, context);
   }
 }

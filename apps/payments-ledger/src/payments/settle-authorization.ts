@@ -1,7 +1,7 @@
 import { settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
-import { newCall, Refusal, refuse, type Call } from '@market/messaging';
+import { newRequestContext, Refusal, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
@@ -118,10 +118,10 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   }
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */
-  async execute(input: Input, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
-    const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input, call));
+  async execute(input: Input, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<Output> {
+    const { completed, begun } = await this.database.transaction((tx) => this.begin(tx, input, context));
     return begun
-      ? this.finish(begun, call)
+      ? this.finish(begun, context)
       : {
           paymentId: completed.id,
           completedAt: completed.completed_at!.toISOString(),
@@ -134,7 +134,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     const rows = await this.database.query<AuthorizationRow>(takeAgain);
     await Promise.all(
       rows.map((row) =>
-        (row.settlement ? this.finish(row, newCall()) : this.settleFirst(row)).catch((error: unknown) => {
+        (row.settlement ? this.finish(row, newRequestContext()) : this.settleFirst(row)).catch((error: unknown) => {
           if (!(error instanceof Refusal)) this.logger.warn(`authorization ${row.id} stays open: ${messageOf(error)}`);
         }),
       ),
@@ -183,7 +183,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   private async begin(
     tx: Tx,
     input: Input,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
     const payment = await this.observePayment.lock(tx, input.paymentId);
     if (payment.state === 'completed') return { completed: payment };
@@ -192,7 +192,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
       throw refuse(settlePayment, 'claim_lost', {});
     if (payment.transaction_hash !== null && isForCall(payment)) {
       const [{ payer } = { payer: undefined }] = await tx.query<AuthorizationRow>(find, [payment.authorization_id]);
-      await this.charge.execute(tx, [{ input, call, payment, payer }], payment.as_of);
+      await this.charge.execute(tx, [{ input, context, payment, payer }], payment.as_of);
       return { completed: { ...payment, completed_at: payment.as_of } };
     }
     const [row] = await tx.query<AuthorizationRow>(begin, [
@@ -204,10 +204,13 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return { begun: row };
   }
 
-  private async finish(row: AuthorizationRow, call: Pick<Call, 'requestId' | 'traceparent'>): Promise<Output> {
+  private async finish(
+    row: AuthorizationRow,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+  ): Promise<Output> {
     const transactionHash = await this.learn(row);
     const { payment: completed, completedAt } = await this.database.transaction((tx) =>
-      this.complete(tx, row, transactionHash, call),
+      this.complete(tx, row, transactionHash, context),
     );
     return {
       paymentId: completed.id,
@@ -269,7 +272,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     tx: Tx,
     row: AuthorizationRow,
     transactionHash: Hash,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ payment: PaymentRow; completedAt: Date }> {
     const payment = await this.observePayment.lock(tx, row.payment_id);
     if (payment.state === 'completed') return { payment, completedAt: payment.completed_at! };
@@ -280,7 +283,14 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     await tx.query(settled, [payment.id, row.id, transactionHash]);
     await this.charge.execute(
       tx,
-      [{ input: row.settlement, call, payment: { ...payment, transaction_hash: transactionHash }, payer: row.payer }],
+      [
+        {
+          input: row.settlement,
+          context,
+          payment: { ...payment, transaction_hash: transactionHash },
+          payer: row.payer,
+        },
+      ],
       payment.as_of,
     );
     return { payment, completedAt: payment.as_of };

@@ -1,6 +1,6 @@
 import { settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
-import { refuse, type Call } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, GroupCommit, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { ChargeCalls, type Due } from './charge-calls.js';
@@ -9,7 +9,7 @@ import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
-type Settlement = Pick<Due, 'input' | 'call'>;
+type Settlement = Pick<Due, 'input' | 'context'>;
 
 const lockAll = sql(
   'payments.lock-all',
@@ -36,12 +36,12 @@ export class SettlePayment {
     private readonly settleAuthorization: SettleAuthorization,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Output> {
+  async execute(input: Input, context: RequestContext): Promise<Output> {
     const settled = await this.settlements.submit({
       input,
-      call: { requestId: call.requestId, traceparent: call.traceparent },
+      context: { requestId: context.requestId, traceparent: context.traceparent },
     });
-    return settled === NOT_MOVED_YET ? this.settleAuthorization.execute(input, call) : settled;
+    return settled === NOT_MOVED_YET ? this.settleAuthorization.execute(input, context) : settled;
   }
 
   private settleAll(items: Settlement[]): Promise<(Output | typeof NOT_MOVED_YET | Error)[]> {

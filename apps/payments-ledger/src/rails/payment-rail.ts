@@ -1,6 +1,6 @@
 import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import type { Address } from 'viem';
 import type { Observation } from '../payments/payment-state.js';
 import type { ExactRequirements } from './x402/exact-payment.js';
@@ -73,7 +73,7 @@ export interface PaymentRail {
   readonly opensElsewhere?: true;
   routes(): Route[];
   /** Called for every quote, unless the rail opens elsewhere: then nothing but arithmetic. @throws Refusal of `createOffer` where another party opens none. */
-  open(draft: DraftOffer, call: Call): Opening | Promise<Opening>;
+  open(draft: DraftOffer, context: RequestContext): Opening | Promise<Opening>;
   observe(offer: WatchedOffer): Promise<Observation>;
   /** Where another party holds money on its way: what became of what it took and did not deliver for an offer; null where it took none. */
   fate?(offer: WatchedOffer): Promise<{ explained: boolean; why: string } | null>;

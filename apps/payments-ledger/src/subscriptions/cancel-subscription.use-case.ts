@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { cancelSubscription } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { STATUS_NOW, type SubscriptionRow } from './subscription.js';
@@ -21,9 +21,9 @@ export class CancelSubscription {
 
   async execute(
     { subscriptionId }: InputOf<typeof cancelSubscription>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof cancelSubscription>> {
-    const { accountId } = principalOf(call);
+    const { accountId } = principalOf(context);
     const [cancelled] = await this.database.query(cancel, [subscriptionId, accountId]);
     if (!cancelled) await this.assertCancelled(subscriptionId, accountId);
     return { id: subscriptionId, status: 'cancelled' };

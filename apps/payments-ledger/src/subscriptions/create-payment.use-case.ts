@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createPayment } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Idempotency } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { OfferedListing } from './offered-listing.js';
@@ -23,16 +23,16 @@ export class CreatePayment {
     private readonly offers: SubscriptionOffers,
   ) {}
 
-  async execute({ listingId }: InputOf<typeof createPayment>, call: Call): Promise<Output> {
-    const kept = await this.idempotency.replay(createPayment, call);
+  async execute({ listingId }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
+    const kept = await this.idempotency.replay(createPayment, context);
     // An offer is no last word: the key stays bound to its request, and what is to be paid now is told anew.
-    delete call.reply.idempotencyReplayed;
-    const { accountId } = principalOf(call);
-    const listing = await this.listings.find(listingId, accountId, call);
+    delete context.reply.idempotencyReplayed;
+    const { accountId } = principalOf(context);
+    const listing = await this.listings.find(listingId, accountId, context);
     if (BigInt(listing.priceMicros) === 0n) throw refuse(createPayment, 'listing_free', {});
     const subscriptionId = await this.subscriptions.activeId(this.database, accountId, listing.listingId);
     if (subscriptionId) throw refuse(createPayment, 'already_subscribed', { subscription_id: subscriptionId });
-    const offer = (await this.offers.live(listing, call)) ?? (await this.offers.make(listing, undefined, call));
-    return call.idempotency && !kept ? this.idempotency.run(createPayment, call, async () => offer) : offer;
+    const offer = (await this.offers.live(listing, context)) ?? (await this.offers.make(listing, undefined, context));
+    return context.idempotency && !kept ? this.idempotency.run(createPayment, context, async () => offer) : offer;
   }
 }

@@ -1,6 +1,6 @@
 import { getOffering, type Offering } from '@market/contracts/catalog';
 import { subscribe } from '@market/contracts/payments-ledger';
-import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { PaidModel } from '../payments/payment.js';
 
@@ -15,8 +15,8 @@ export class OfferedListing {
   constructor(private readonly bus: MessageBus) {}
 
   /** @throws Refusal `listing_not_found`, `own_listing`, `listing_per_call`. */
-  async find(listingId: string, buyerId: string, call: Call): Promise<SubscribableListing> {
-    const offering = await this.ask(listingId, call);
+  async find(listingId: string, buyerId: string, context: RequestContext): Promise<SubscribableListing> {
+    const offering = await this.ask(listingId, context);
     if (offering?.sellerId === buyerId) throw refuse(subscribe, 'own_listing', {});
     if (offering?.status !== 'active') throw refuse(subscribe, 'listing_not_found', {});
     const { pricingModel } = offering;
@@ -25,13 +25,13 @@ export class OfferedListing {
     return { ...offering, pricingModel };
   }
 
-  async isActive(listingId: string, call: Call): Promise<boolean> {
-    return (await this.ask(listingId, call))?.status === 'active';
+  async isActive(listingId: string, context: RequestContext): Promise<boolean> {
+    return (await this.ask(listingId, context))?.status === 'active';
   }
 
-  private async ask(listingId: string, call: Call): Promise<Offering | undefined> {
+  private async ask(listingId: string, context: RequestContext): Promise<Offering | undefined> {
     try {
-      return await this.bus.request(getOffering, { ref: listingId }, call);
+      return await this.bus.request(getOffering, { ref: listingId }, context);
     } catch (error) {
       if (isRefusal(error, getOffering, 'listing_not_found')) return undefined;
       throw error;

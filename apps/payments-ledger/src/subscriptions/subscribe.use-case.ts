@@ -1,6 +1,6 @@
 import type { Currency, InputOf, OutputOf } from '@market/contracts';
 import { subscribe } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Idempotency, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { OfferedListing, type SubscribableListing } from './offered-listing.js';
@@ -24,41 +24,41 @@ export class Subscribe {
     private readonly offers: SubscriptionOffers,
   ) {}
 
-  async execute({ listingId, originCurrency }: InputOf<typeof subscribe>, call: Call): Promise<Output> {
-    const kept = await this.idempotency.replay(subscribe, call);
+  async execute({ listingId, originCurrency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
+    const kept = await this.idempotency.replay(subscribe, context);
     if (kept?.outcome === 'subscribed') return kept;
     // That a payment was asked for is no last word: the key stays bound to its request, and where it stands is told anew.
-    delete call.reply.idempotencyReplayed;
-    const listing = await this.listings.find(listingId, principalOf(call).accountId, call);
+    delete context.reply.idempotencyReplayed;
+    const listing = await this.listings.find(listingId, principalOf(context).accountId, context);
     if (BigInt(listing.priceMicros) > 0n) {
-      const required = await this.askFor(listing, originCurrency, call);
-      return call.idempotency && !kept ? this.idempotency.run(subscribe, call, async () => required) : required;
+      const required = await this.askFor(listing, originCurrency, context);
+      return context.idempotency && !kept ? this.idempotency.run(subscribe, context, async () => required) : required;
     }
-    const start = (tx: Tx): Promise<Output> => this.start(tx, listing, call);
-    return kept ? this.database.transaction(start) : this.idempotency.run(subscribe, call, start);
+    const start = (tx: Tx): Promise<Output> => this.start(tx, listing, context);
+    return kept ? this.database.transaction(start) : this.idempotency.run(subscribe, context, start);
   }
 
   private async askFor(
     listing: SubscribableListing,
     originCurrency: Currency | undefined,
-    call: Call,
+    context: RequestContext,
   ): Promise<Output> {
     const subscriptionId = await this.subscriptions.activeId(
       this.database,
-      principalOf(call).accountId,
+      principalOf(context).accountId,
       listing.listingId,
     );
     if (subscriptionId) throw refuse(subscribe, 'already_subscribed', { subscription_id: subscriptionId });
-    return { outcome: 'payment_required', payment: await this.offers.make(listing, originCurrency, call) };
+    return { outcome: 'payment_required', payment: await this.offers.make(listing, originCurrency, context) };
   }
 
-  private async start(tx: Tx, listing: SubscribableListing, call: Call): Promise<Output> {
-    const consumerId = principalOf(call).accountId;
+  private async start(tx: Tx, listing: SubscribableListing, context: RequestContext): Promise<Output> {
+    const consumerId = principalOf(context).accountId;
     const { listingId, name, slug, sellerId, pricingModel } = listing;
     const started = await this.subscriptions.start(
       tx,
       { consumerId, sellerId, listing: { id: listingId, name, slug }, pricingModel, priceMicros: 0n, paymentId: null },
-      call,
+      context,
     );
     if (started) return { outcome: 'subscribed', subscription: toSubscriptionView(started) };
     throw refuse(subscribe, 'already_subscribed', {

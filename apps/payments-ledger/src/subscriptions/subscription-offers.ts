@@ -1,7 +1,7 @@
 import type { Currency, OutputOf } from '@market/contracts';
 import type { createPayment } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
-import { principalOf, type Call } from '@market/messaging';
+import { principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Offers } from '../payments/offers.js';
@@ -31,7 +31,7 @@ export class SubscriptionOffers {
   async make(
     listing: SubscribableListing,
     originCurrency: Currency | undefined,
-    call: Call,
+    context: RequestContext,
   ): Promise<SubscriptionOffer> {
     invariant(listing.pricingModel !== 'free', 'what is free is not offered for money');
     const thing = {
@@ -43,21 +43,24 @@ export class SubscriptionOffers {
     return this.toView(
       await this.offers.make(
         {
-          buyerId: principalOf(call).accountId,
+          buyerId: principalOf(context).accountId,
           listing,
           priceMicros: BigInt(listing.priceMicros),
           originCurrency,
           thing,
         },
-        call,
+        context,
       ),
     );
   }
 
   /** The buyer's latest one that can still be paid, on whatever route. */
-  async live({ listingId, pricingModel }: SubscribableListing, call: Call): Promise<SubscriptionOffer | undefined> {
+  async live(
+    { listingId, pricingModel }: SubscribableListing,
+    context: RequestContext,
+  ): Promise<SubscriptionOffer | undefined> {
     const [row] = await this.database.query<PaymentRow>(findLive, [
-      principalOf(call).accountId,
+      principalOf(context).accountId,
       listingId,
       pricingModel,
     ]);

@@ -8,7 +8,7 @@ import {
   subscribe,
   verifyPayment,
 } from '@market/contracts/payments-ledger';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { PaymentQuery } from '../payments/payment.query.js';
 import { CancelSubscription } from './cancel-subscription.use-case.js';
@@ -30,40 +30,52 @@ export class SubscriptionsMessageController {
   ) {}
 
   @HandleRequest(subscribe)
-  subscribe(input: InputOf<typeof subscribe>, call: Call): Promise<OutputOf<typeof subscribe>> {
-    return this.subscribeUseCase.execute(input, call);
+  subscribe(input: InputOf<typeof subscribe>, context: RequestContext): Promise<OutputOf<typeof subscribe>> {
+    return this.subscribeUseCase.execute(input, context);
   }
 
   @HandleRequest(createPayment)
-  createPayment(input: InputOf<typeof createPayment>, call: Call): Promise<OutputOf<typeof createPayment>> {
-    return this.createPaymentUseCase.execute(input, call);
+  createPayment(
+    input: InputOf<typeof createPayment>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof createPayment>> {
+    return this.createPaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(getPayment)
-  getPayment(input: InputOf<typeof getPayment>, call: Call): Promise<OutputOf<typeof getPayment>> {
-    return this.payments.get(input, call);
+  getPayment(input: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
+    return this.payments.get(input, context);
   }
 
   @HandleRequest(verifyPayment)
-  verifyPayment(input: InputOf<typeof verifyPayment>, call: Call): Promise<OutputOf<typeof verifyPayment>> {
-    return this.verifyPaymentUseCase.execute(input, call);
+  verifyPayment(
+    input: InputOf<typeof verifyPayment>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof verifyPayment>> {
+    return this.verifyPaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(listSubscriptions)
-  listSubscriptions(input: InputOf<typeof listSubscriptions>, call: Call): Promise<OutputOf<typeof listSubscriptions>> {
-    return this.subscriptions.list(input, call);
+  listSubscriptions(
+    input: InputOf<typeof listSubscriptions>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof listSubscriptions>> {
+    return this.subscriptions.list(input, context);
   }
 
   @HandleRequest(getSubscription)
-  getSubscription(input: InputOf<typeof getSubscription>, call: Call): Promise<OutputOf<typeof getSubscription>> {
-    return this.subscriptions.get(input, call);
+  getSubscription(
+    input: InputOf<typeof getSubscription>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof getSubscription>> {
+    return this.subscriptions.get(input, context);
   }
 
   @HandleRequest(cancelSubscription)
   cancelSubscription(
     input: InputOf<typeof cancelSubscription>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof cancelSubscription>> {
-    return this.cancelSubscriptionUseCase.execute(input, call);
+    return this.cancelSubscriptionUseCase.execute(input, context);
   }
 }

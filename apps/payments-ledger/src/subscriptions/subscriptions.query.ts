@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getSubscription, listSubscriptions } from '@market/contracts/payments-ledger';
-import { principalOf, refuse, type Call } from '@market/messaging';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { STATUS_NOW, subscriptionColumns, toSubscriptionRecord, type SubscriptionRow } from './subscription.js';
@@ -23,9 +23,9 @@ export class SubscriptionsQuery {
 
   async list(
     { status, page, limit }: InputOf<typeof listSubscriptions>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof listSubscriptions>> {
-    const { accountId } = principalOf(call);
+    const { accountId } = principalOf(context);
     const [rows, [counted]] = await Promise.all([
       this.database.query<SubscriptionRow>(list, [accountId, status, limit, (page - 1) * limit]),
       this.database.query<{ total: number }>(count, [accountId, status]),
@@ -35,9 +35,9 @@ export class SubscriptionsQuery {
 
   async get(
     { subscriptionId }: InputOf<typeof getSubscription>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof getSubscription>> {
-    const [row] = await this.database.query<SubscriptionRow>(find, [subscriptionId, principalOf(call).accountId]);
+    const [row] = await this.database.query<SubscriptionRow>(find, [subscriptionId, principalOf(context).accountId]);
     if (!row) throw refuse(getSubscription, 'subscription_not_found', {});
     return toSubscriptionRecord(row);
   }

@@ -1,7 +1,7 @@
 import type { PricingModel } from '@market/contracts';
 import { subscriptionStarted } from '@market/contracts/payments-ledger';
 import { newId, type Micros } from '@market/kernel';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { subscriptionColumns, type SubscriptionRow } from './subscription.js';
@@ -43,7 +43,7 @@ export class Subscriptions {
   async start(
     tx: Tx,
     wanted: NewSubscription,
-    call: Pick<Call, 'requestId' | 'traceparent'>,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<SubscriptionRow | undefined> {
     const { consumerId, sellerId, listing, pricingModel, priceMicros, paymentId } = wanted;
     await tx.query(makeRoom, [consumerId, listing.id]);
@@ -69,7 +69,7 @@ export class Subscriptions {
       grossMicros: priceMicros.toString(),
       startedAt: started.created_at.toISOString(),
     };
-    await this.outbox.add(tx, subscriptionStarted, payload, call);
+    await this.outbox.add(tx, subscriptionStarted, payload, context);
     return started;
   }
 

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { verifyPayment, type PendingReason } from '@market/contracts/payments-ledger';
 import { formatDecimal, invariant, usdNumber } from '@market/kernel';
-import { principalOf, refuse, type Call, type Refusal } from '@market/messaging';
+import { principalOf, refuse, type RequestContext, type Refusal } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
@@ -63,9 +63,9 @@ export class VerifyPayment {
     private readonly subscriptions: Subscriptions,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Output> {
-    const payment = await this.findOwn(input, call);
-    const { payment: looked, missing } = await this.look(payment, input, call);
+  async execute(input: Input, context: RequestContext): Promise<Output> {
+    const payment = await this.findOwn(input, context);
+    const { payment: looked, missing } = await this.look(payment, input, context);
     if (
       looked.transaction_hash !== null &&
       input.transactionHash !== undefined &&
@@ -74,9 +74,9 @@ export class VerifyPayment {
       throw mismatch('transactionHash', 'is not the transaction that paid; leave it out or correct it');
     }
     if (looked.state !== 'verified') return this.explain(looked, missing);
-    if (!(await this.listings.isActive(looked.listing_id, call)))
+    if (!(await this.listings.isActive(looked.listing_id, context)))
       throw refuse(verifyPayment, 'listing_unavailable', { retry_until: looked.retry_until!.toISOString() });
-    const refused = await this.database.transaction((tx) => this.start(tx, looked.id, call));
+    const refused = await this.database.transaction((tx) => this.start(tx, looked.id, context));
     if (refused) throw refused;
     return this.explain(await this.find(looked.id));
   }
@@ -84,10 +84,10 @@ export class VerifyPayment {
   /** @throws Refusal where it is not the caller's, not a subscription's, or what was sent speaks of another. */
   private async findOwn(
     { paymentId, relayRequestId, scheme, network }: Input,
-    call: Call,
+    context: RequestContext,
   ): Promise<SubscriptionPaymentRow> {
     const [row] = await this.database.query<PaymentRow>(find, [paymentId]);
-    if (row?.buyer_id !== principalOf(call).accountId) throw refuse(verifyPayment, 'payment_not_found', {});
+    if (row?.buyer_id !== principalOf(context).accountId) throw refuse(verifyPayment, 'payment_not_found', {});
     if (!isForSubscription(row))
       throw refuse(verifyPayment, 'payment_of_call', { relay_request_id: row.relay_request_id });
     if (relayRequestId !== undefined && relayRequestId !== row.relay_request_id)
@@ -97,23 +97,23 @@ export class VerifyPayment {
     return row;
   }
 
-  private async look(payment: SubscriptionPaymentRow, { payload }: Input, call: Call): Promise<Looked> {
+  private async look(payment: SubscriptionPaymentRow, { payload }: Input, context: RequestContext): Promise<Looked> {
     if (payload !== undefined) {
       if (payment.rail !== this.paySandbox.railId)
         throw mismatch('payload', `is not taken by payments of ${payment.rail}; send relay_request_id`);
       const read = readSandboxPayload(payment, payload);
       if ('problem' in read) throw mismatch('payload', read.problem);
-      if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, call);
+      if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, context);
     }
-    return mayGetMoney(payment.state) ? this.observePayment.look(payment.id, call) : { payment };
+    return mayGetMoney(payment.state) ? this.observePayment.look(payment.id, context) : { payment };
   }
 
   /** Payment, journal, receipts, subscription and event are one commit. @returns why not, where the money is owed back instead. */
-  private async start(tx: Tx, paymentId: string, call: Call): Promise<Refusal | undefined> {
+  private async start(tx: Tx, paymentId: string, context: RequestContext): Promise<Refusal | undefined> {
     const payment = await this.observePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !isForSubscription(payment)) return undefined;
     const { buyer_id: consumerId, seller_id: sellerId } = payment;
-    if (payment.retry_until! <= payment.as_of) return this.oweBack(tx, payment, call);
+    if (payment.retry_until! <= payment.as_of) return this.oweBack(tx, payment, context);
     const listing = { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug };
     const started = await this.subscriptions.start(
       tx,
@@ -125,9 +125,9 @@ export class VerifyPayment {
         priceMicros: BigInt(payment.gross_micros),
         paymentId,
       },
-      call,
+      context,
     );
-    if (!started) return this.oweBack(tx, payment, call);
+    if (!started) return this.oweBack(tx, payment, context);
     const at = payment.as_of;
     const { buyer, seller } = receiptsOf(payment, at);
     await this.journal.record(
@@ -145,12 +145,12 @@ export class VerifyPayment {
     return undefined;
   }
 
-  private async oweBack(tx: Tx, payment: LockedPayment, call: Call): Promise<Refusal | undefined> {
+  private async oweBack(tx: Tx, payment: LockedPayment, context: RequestContext): Promise<Refusal | undefined> {
     const received = {
       receivedBaseUnits: BigInt(payment.received_base_units),
       transactionHash: payment.transaction_hash,
     };
-    await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), call);
+    await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), context);
     const active = await this.subscriptions.activeId(tx, payment.buyer_id, payment.listing_id);
     return active === undefined ? undefined : refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
   }

@@ -1,6 +1,6 @@
 import { hearRelay, openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { newCall, type Refusal } from '@market/messaging';
+import { newRequestContext, type Refusal } from '@market/messaging';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { newOrder, startLedger, type Offered } from '../support/ledger-world.js';
 import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
@@ -49,7 +49,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       const { listing, priceMicros, bodyDigest } = order;
       const offered = await world.quote(order, ON_CHAIN);
       await isOutage(world.claim(order, offered, { authorization: await signed(offered, payer) }));
-      const { offers } = await world.gateway.request(quoteKeyless, { listing, priceMicros }, newCall());
+      const { offers } = await world.gateway.request(quoteKeyless, { listing, priceMicros }, newRequestContext());
       const authorization = await signed(
         { offer: offers.find(({ provider }) => provider === 'x402')! } as unknown as Offered,
         payer,
@@ -58,7 +58,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
         world.gateway.request(
           openKeylessPayment,
           { gatewayRequestId: newId(), listing, bodyDigest, leaseMs: 60_000, authorization },
-          newCall(),
+          newRequestContext(),
         ),
       );
       expect(
@@ -90,7 +90,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       world.ledger.edge.request(
         hearRelay,
         world.relay.webhook({ requestId: `0x${'ab'.repeat(32)}`, status: 'success' } as never),
-        newCall(),
+        newRequestContext(),
       ),
     );
     expect(await world.ledger.db.inspect('SELECT DISTINCT state FROM payments_ledger.payments')).toEqual([

@@ -1,7 +1,7 @@
 import { hearRelay, type createOffer } from '@market/contracts/payments-ledger';
 import type { RequestOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { newCall, Refusal } from '@market/messaging';
+import { newRequestContext, Refusal } from '@market/messaging';
 import { runCommand } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { randomBytes } from 'node:crypto';
@@ -309,7 +309,8 @@ describe('the Relay rail', () => {
   });
 
   describe('webhooks', () => {
-    const hear = (webhook: RequestOf<typeof hearRelay>) => world.ledger.edge.request(hearRelay, webhook, newCall());
+    const hear = (webhook: RequestOf<typeof hearRelay>) =>
+      world.ledger.edge.request(hearRelay, webhook, newRequestContext());
 
     it('that are genuine make the ledger ask Relay at once, and believe Relay and not the webhook', async () => {
       const [, offered] = await quoted();

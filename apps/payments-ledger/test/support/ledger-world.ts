@@ -18,7 +18,14 @@ import {
   settlePayment,
 } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { inProcessTransport, MessageBus, newCall, Refusal, type Call, type Transport } from '@market/messaging';
+import {
+  inProcessTransport,
+  MessageBus,
+  newRequestContext,
+  Refusal,
+  type RequestContext,
+  type Transport,
+} from '@market/messaging';
 import { sql } from '@market/persistence';
 import { runProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
@@ -148,9 +155,9 @@ export async function startLedger({
           responseDigest: digestOf('response'),
           ...changes,
         },
-        newCall(),
+        newRequestContext(),
       ),
-    release: ({ paymentId, fence }) => gateway.request(releasePayment, { paymentId, fence }, newCall()),
+    release: ({ paymentId, fence }) => gateway.request(releasePayment, { paymentId, fence }, newRequestContext()),
     async stateOf(paymentId) {
       return (await db.database.query<{ state: string }>(stateById, [paymentId]))[0]!.state;
     },
@@ -208,7 +215,7 @@ export function newListing(changes: Partial<Offering> = {}): Offering {
   };
 }
 
-export function as(accountId: string, values: Partial<Call> = {}): Call {
+export function as(accountId: string, values: Partial<RequestContext> = {}): RequestContext {
   const principal: Principal = {
     accountId,
     accountType: 'agent',
@@ -217,7 +224,7 @@ export function as(accountId: string, values: Partial<Call> = {}): Call {
     keyId: accountId,
     scopes: ['read', 'write', 'subscribe'],
   };
-  return newCall({ principal, budgetMs: 30_000, ...values });
+  return newRequestContext({ principal, budgetMs: 30_000, ...values });
 }
 
 export function asClaimed(claim: Claim): Claimed {

@@ -11,7 +11,7 @@ import {
   verifyPayment,
 } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import { as, newListing, type LedgerWorld, type Outcome } from './ledger-world.js';
 
 export type SubscribeOutcome = OutputOf<typeof subscribe>;
@@ -25,11 +25,11 @@ export interface Subscriber {
   subscribe(
     listing: Offering,
     wish?: Partial<InputOf<typeof subscribe>>,
-    call?: Partial<Call>,
+    context?: Partial<RequestContext>,
   ): Promise<SubscribeOutcome>;
   /** The payment of a paid listing. */
   offerOf(listing: Offering, wish?: Partial<InputOf<typeof subscribe>>): Promise<SubscriptionOffer>;
-  createPayment(listing: Offering, call?: Partial<Call>): Promise<SubscriptionOffer>;
+  createPayment(listing: Offering, context?: Partial<RequestContext>): Promise<SubscriptionOffer>;
   payment(paymentId: string): Promise<OutputOf<typeof getPayment>>;
   pay(offer: SubscriptionOffer, outcome?: Outcome): Promise<OutputOf<typeof paySandbox>>;
   /** With the relay request id, unless told otherwise. */
@@ -47,14 +47,14 @@ export interface Subscriber {
 export function subscriberOf({ edge }: Pick<LedgerWorld, 'edge'>, id = newId()): Subscriber {
   const subscriber: Subscriber = {
     id,
-    subscribe: ({ listingId }, wish, call) => edge.request(subscribe, { listingId, ...wish }, as(id, call)),
+    subscribe: ({ listingId }, wish, context) => edge.request(subscribe, { listingId, ...wish }, as(id, context)),
     async offerOf(listing, wish) {
       const outcome = await subscriber.subscribe(listing, wish);
       if (outcome.outcome !== 'payment_required')
         throw new Error(`expected a payment and got ${JSON.stringify(outcome)}`);
       return outcome.payment;
     },
-    createPayment: ({ listingId }, call) => edge.request(createPayment, { listingId }, as(id, call)),
+    createPayment: ({ listingId }, context) => edge.request(createPayment, { listingId }, as(id, context)),
     payment: (paymentId) => edge.request(getPayment, { paymentId }, as(id)),
     pay: ({ requirements: { relayRequestId } }, outcome = 'paid') =>
       edge.request(paySandbox, { relayRequestId, outcome }, as(id)),

@@ -3,7 +3,7 @@ import { getOffering, type Offering } from '@market/contracts/catalog';
 import { getPurchaseEvidence } from '@market/contracts/payments-ledger';
 import { createReview, listingRated } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
-import { isRefusal, MessageBus, principalOf, refuse, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Parties } from '../facts/parties.js';
@@ -45,23 +45,23 @@ export class CreateReview {
     private readonly parties: Parties,
   ) {}
 
-  async execute(input: Input, call: Call): Promise<Review> {
-    const { accountId: reviewerId, accountType } = principalOf(call);
+  async execute(input: Input, context: RequestContext): Promise<Review> {
+    const { accountId: reviewerId, accountType } = principalOf(context);
     if (accountType !== 'agent') throw refuse(createReview, 'agent_required', {});
     const problem = textProblem(input);
     if (problem) throw refuse(createReview, 'text_invalid', problem);
-    const { listingId, sellerId } = await this.reviewable(input.listingRef, call);
+    const { listingId, sellerId } = await this.reviewable(input.listingRef, context);
     if (sellerId === reviewerId) throw refuse(createReview, 'own_listing', {});
     if (await this.parties.areOne(this.database, [reviewerId, sellerId]))
       throw refuse(createReview, 'related_to_seller', {});
     if ((await this.database.query(exists, [listingId, reviewerId])).length > 0)
       throw refuse(createReview, 'already_reviewed', {});
-    await this.assertBoughtLately(reviewerId, listingId, call);
-    return this.database.transaction((tx) => this.store(tx, input, { listingId, sellerId, reviewerId }, call));
+    await this.assertBoughtLately(reviewerId, listingId, context);
+    return this.database.transaction((tx) => this.store(tx, input, { listingId, sellerId, reviewerId }, context));
   }
 
-  private async reviewable(ref: string, call: Call): Promise<Offering> {
-    const offering = await this.bus.request(getOffering, { ref }, call).catch((error: unknown) => {
+  private async reviewable(ref: string, context: RequestContext): Promise<Offering> {
+    const offering = await this.bus.request(getOffering, { ref }, context).catch((error: unknown) => {
       if (isRefusal(error, getOffering, 'listing_not_found')) throw refuse(createReview, 'listing_not_found', {});
       throw error;
     });
@@ -69,11 +69,11 @@ export class CreateReview {
     return offering;
   }
 
-  private async assertBoughtLately(buyerId: string, listingId: string, call: Call): Promise<void> {
+  private async assertBoughtLately(buyerId: string, listingId: string, context: RequestContext): Promise<void> {
     const { lastBillableCallAt, subscriptionStartedAt } = await this.bus.request(
       getPurchaseEvidence,
       { buyerId, listingId },
-      call,
+      context,
     );
     if (lastBillableCallAt === null && subscriptionStartedAt === null)
       throw refuse(createReview, 'purchase_required', {});
@@ -88,7 +88,7 @@ export class CreateReview {
     tx: Tx,
     input: Input,
     { listingId, sellerId, reviewerId }: { listingId: string; sellerId: string; reviewerId: string },
-    call: Call,
+    context: RequestContext,
   ): Promise<Review> {
     const {
       accuracyRating: accuracy,
@@ -142,7 +142,7 @@ export class CreateReview {
         averageValue: value_sum / reviews,
         ratedAt: review.created_at,
       },
-      call,
+      context,
     );
     return review;
   }

@@ -1,7 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getOffering } from '@market/contracts/catalog';
 import { listReviews } from '@market/contracts/reputation';
-import { isRefusal, MessageBus, refuse, type Call } from '@market/messaging';
+import { isRefusal, MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { REVIEW_COLUMNS, toReview, type ReviewRow } from './review-row.js';
@@ -22,9 +22,9 @@ export class ListReviews {
 
   async execute(
     { listingRef, page, limit }: InputOf<typeof listReviews>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<typeof listReviews>> {
-    const listing = await this.bus.request(getOffering, { ref: listingRef }, call).catch((error: unknown) => {
+    const listing = await this.bus.request(getOffering, { ref: listingRef }, context).catch((error: unknown) => {
       if (isRefusal(error, getOffering, 'listing_not_found')) throw refuse(listReviews, 'listing_not_found', {});
       throw error;
     });

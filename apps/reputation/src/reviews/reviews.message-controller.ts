@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { createReview, listReviews } from '@market/contracts/reputation';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { CreateReview } from './create-review.use-case.js';
 import { ListReviews } from './list-reviews.query.js';
@@ -13,12 +13,12 @@ export class ReviewsMessageController {
   ) {}
 
   @HandleRequest(createReview)
-  createReview(input: InputOf<typeof createReview>, call: Call): Promise<OutputOf<typeof createReview>> {
-    return this.createReviewUseCase.execute(input, call);
+  createReview(input: InputOf<typeof createReview>, context: RequestContext): Promise<OutputOf<typeof createReview>> {
+    return this.createReviewUseCase.execute(input, context);
   }
 
   @HandleRequest(listReviews)
-  listReviews(input: InputOf<typeof listReviews>, call: Call): Promise<OutputOf<typeof listReviews>> {
-    return this.listReviewsQuery.execute(input, call);
+  listReviews(input: InputOf<typeof listReviews>, context: RequestContext): Promise<OutputOf<typeof listReviews>> {
+    return this.listReviewsQuery.execute(input, context);
   }
 }

@@ -1,7 +1,7 @@
 import type { InputOf } from '@market/contracts';
 import { getAgents } from '@market/contracts/identity';
 import { getScore } from '@market/contracts/reputation';
-import { MessageBus, refuse, type Call } from '@market/messaging';
+import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { agentScoreOf, NO_EVIDENCE, type AgentScore } from './agent-score.js';
 import { ScoreEvidence } from './score-evidence.js';
@@ -17,10 +17,10 @@ export class GetScore {
     private readonly bus: MessageBus,
   ) {}
 
-  async execute({ agentId }: InputOf<typeof getScore>, call: Call): Promise<AgentScore> {
+  async execute({ agentId }: InputOf<typeof getScore>, context: RequestContext): Promise<AgentScore> {
     const found = await this.evidence.of(agentId);
     if (found) return agentScoreOf(agentId, found.evidence, found.now);
-    const { agents } = await this.bus.request(getAgents, { ids: [agentId] }, call);
+    const { agents } = await this.bus.request(getAgents, { ids: [agentId] }, context);
     if (!agents.some(({ account_type }) => account_type === 'agent')) throw refuse(getScore, 'agent_not_found', {});
     return agentScoreOf(agentId, NO_EVIDENCE, new Date());
   }

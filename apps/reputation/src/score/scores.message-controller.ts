@@ -1,6 +1,6 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { getScore } from '@market/contracts/reputation';
-import { HandleRequest, type Call } from '@market/messaging';
+import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { GetScore } from './get-score.query.js';
 
@@ -9,7 +9,7 @@ export class ScoresMessageController {
   constructor(private readonly getScoreQuery: GetScore) {}
 
   @HandleRequest(getScore)
-  getScore(input: InputOf<typeof getScore>, call: Call): Promise<OutputOf<typeof getScore>> {
-    return this.getScoreQuery.execute(input, call);
+  getScore(input: InputOf<typeof getScore>, context: RequestContext): Promise<OutputOf<typeof getScore>> {
+    return this.getScoreQuery.execute(input, context);
   }
 }

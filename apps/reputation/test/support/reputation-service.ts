@@ -18,9 +18,9 @@ import {
   HandleRequest,
   inProcessTransport,
   MessageBus,
-  newCall,
+  newRequestContext,
   refuse,
-  type Call,
+  type RequestContext,
   type EventRecord,
   type Link,
   type Transport,
@@ -46,7 +46,7 @@ export interface Neighbours {
 export interface ReputationService {
   readonly neighbours: Neighbours;
   /** Asks over the bus, as the edge does. */
-  ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<Call>): Promise<OutputOf<C>>;
+  ask<C extends RequestContract>(contract: C, input: RequestOf<C>, as?: Partial<RequestContext>): Promise<OutputOf<C>>;
   /** Delivers events as their emitters' outboxes would. */
   deliver(events: EventRecord[], batch?: number): Promise<void>;
   readonly rated: PayloadOf<typeof listingRated>[];
@@ -104,7 +104,7 @@ export async function startReputation(): Promise<ReputationService> {
   };
   return {
     neighbours,
-    ask: (contract, input, as = {}) => bus.request(contract, input, newCall({ budgetMs: 60_000, ...as })),
+    ask: (contract, input, as = {}) => bus.request(contract, input, newRequestContext({ budgetMs: 60_000, ...as })),
     async deliver(events, batch = 500) {
       for (let from = 0; from < events.length; from += batch) await publish(events.slice(from, from + batch));
     },
@@ -126,7 +126,7 @@ export async function startReputation(): Promise<ReputationService> {
 
 interface Neighbour {
   readonly answers: RequestContract;
-  answer(input: never, call: Call): Promise<unknown>;
+  answer(input: never, context: RequestContext): Promise<unknown>;
 }
 
 /** Puts one handler on the bus without a container: its decorator has made it answer envelopes. */

@@ -5,7 +5,7 @@ import { Logger } from '@nestjs/common';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';
 import { echo, happened, testTopology, wait, type TestService } from '../../test/fixtures/contracts.js';
 import { natsWorld, type NatsWorld } from '../../test/fixtures/worlds.js';
-import { newCall } from '../call.js';
+import { newRequestContext } from '../request-context.js';
 import type { EventRecord } from '../envelope.js';
 import { MessageBus } from '../message-bus.js';
 
@@ -44,12 +44,16 @@ describeNeeding('nats-server')('a broker', () => {
     await emitter.publishEvents([event(1)]);
 
     await world.server.kill();
-    const refused = await bus.request(echo, { text: 'x' }, newCall({ budgetMs: 500 })).catch((error: unknown) => error);
+    const refused = await bus
+      .request(echo, { text: 'x' }, newRequestContext({ budgetMs: 500 }))
+      .catch((error: unknown) => error);
     expect(['dependency_unavailable', 'deadline_exceeded']).toContain((refused as { reason: string }).reason);
     await expect(emitter.publishEvents([event(2)])).rejects.toThrow();
 
     await world.server.restart();
-    await eventually(() => bus.request(echo, { text: 'x' }, newCall({ budgetMs: 500 })), { withinMs: 20_000 });
+    await eventually(() => bus.request(echo, { text: 'x' }, newRequestContext({ budgetMs: 500 })), {
+      withinMs: 20_000,
+    });
     await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
     await eventually(() => expect(new Set(heard)).toEqual(new Set([1, 2])), { withinMs: 20_000 });
     await replica.close();
@@ -58,7 +62,7 @@ describeNeeding('nats-server')('a broker', () => {
   it("that is killed takes nobody's time: who waits for an answer is told at once that there will be none", async () => {
     const replica = await startReplica('only', await world.connect('catalog'));
     const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
-    const waiting = bus.request(wait, { ticket: 'lost' }, newCall()).catch((error: unknown) => error);
+    const waiting = bus.request(wait, { ticket: 'lost' }, newRequestContext()).catch((error: unknown) => error);
     await eventually(() => expect(replica.log.held.has('lost')).toBe(true));
     await world.server.kill();
     const killedAt = Date.now();
@@ -74,7 +78,9 @@ describeNeeding('nats-server')('a broker', () => {
     const replicas = [await startReplica('gone', gone), await startReplica('other', other)];
     const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
     const tickets = Array.from({ length: 20 }, (_, n) => `${n}`);
-    const answers = tickets.map((ticket) => bus.request(wait, { ticket }, newCall()).catch((error: unknown) => error));
+    const answers = tickets.map((ticket) =>
+      bus.request(wait, { ticket }, newRequestContext()).catch((error: unknown) => error),
+    );
     await eventually(() => expect(replicas.reduce((sum, { log }) => sum + log.held.size, 0)).toBe(20));
     await (gone.server as unknown as { unwrap(): NatsConnection }).unwrap().close();
     const goneAt = performance.now();
@@ -119,7 +125,7 @@ describeNeeding('nats-server')('a broker', () => {
     }
     await Promise.all([asker.flush(), emitter.flush()]);
 
-    expect((await bus.request(echo, { text: 'still here' }, newCall())).text).toBe('still here');
+    expect((await bus.request(echo, { text: 'still here' }, newRequestContext())).text).toBe('still here');
     await (await world.connect('catalog')).publishEvents([event(9)]);
     await eventually(() => expect(heard).toEqual([9]));
     await Promise.all([asker.close(), emitter.close(), replica.close()]);

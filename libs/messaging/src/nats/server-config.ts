@@ -31,7 +31,7 @@ export interface NatsPermissions {
 
 /** A host that starts everything at once may leave a service without a core for longer than the server's own two seconds. */
 const AUTHENTICATED_WITHIN_SECONDS = 10;
-/** Longer than any deadline a call can have. */
+/** Longer than any deadline that a request can have. */
 const RESPONSE_WITHIN = '5m';
 
 /** A service's allow-lists, made from what it declares. */

@@ -1,6 +1,6 @@
 import { declareRefusal, defineRequest } from '@market/contracts';
 import { newId, UnavailableError } from '@market/kernel';
-import { newCall, refuse, type Call } from '@market/messaging';
+import { newRequestContext, refuse, type RequestContext } from '@market/messaging';
 import { freshDatabase, type FreshDatabase } from '../testing/index.js';
 import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
@@ -31,8 +31,8 @@ describe('Idempotency', () => {
   });
   afterAll(() => fresh.drop());
 
-  const callWith = (key: string, { body = 'a body', account = accountId } = {}): Call =>
-    newCall({
+  const contextWith = (key: string, { body = 'a body', account = accountId } = {}): RequestContext =>
+    newRequestContext({
       principal: {
         accountId: account,
         accountType: 'agent',
@@ -51,58 +51,62 @@ describe('Idempotency', () => {
     (await fresh.inspect('SELECT 1 FROM shop.journal WHERE note = $1', [secret])).length;
 
   it('runs a command once when 32 requests with the same key come at once, and gives all others the answer or a "still running"', async () => {
-    const calls = Array.from({ length: 32 }, () => callWith('parallel'));
-    const results = await Promise.allSettled(calls.map((call) => idempotent.run(order, call, ordering('parallel'))));
+    const calls = Array.from({ length: 32 }, () => contextWith('parallel'));
+    const results = await Promise.allSettled(
+      calls.map((context) => idempotent.run(order, context, ordering('parallel'))),
+    );
     expect(await ordersOf('parallel')).toBe(1);
     const answers = results.filter((result) => result.status === 'fulfilled').map((result) => result.value);
     expect(answers.length).toBeGreaterThanOrEqual(1);
     expect(new Set(answers.map((answer) => answer.orderNumber)).size).toBe(1);
-    expect(calls.filter((call) => call.reply.idempotencyReplayed).length).toBe(answers.length - 1);
+    expect(calls.filter((context) => context.reply.idempotencyReplayed).length).toBe(answers.length - 1);
     for (const result of results)
       if (result.status === 'rejected')
         expect(result.reason).toMatchObject({ reason: 'idempotency_in_progress', details: { retry_after_seconds: 1 } });
-    expect(await idempotent.run(order, callWith('parallel'), ordering('parallel'))).toEqual(answers[0]);
+    expect(await idempotent.run(order, contextWith('parallel'), ordering('parallel'))).toEqual(answers[0]);
   });
 
   it('answers a repetition with the kept answer and says so', async () => {
-    const first = await idempotent.run(order, callWith('again'), ordering('again'));
-    const call = callWith('again');
-    expect(await idempotent.run(order, call, ordering('never'))).toEqual(first);
-    expect(call.reply.idempotencyReplayed).toBe(true);
-    expect(await idempotent.replay(order, callWith('again'))).toEqual(first);
-    expect(await idempotent.replay(order, callWith('never used'))).toBeUndefined();
+    const first = await idempotent.run(order, contextWith('again'), ordering('again'));
+    const context = contextWith('again');
+    expect(await idempotent.run(order, context, ordering('never'))).toEqual(first);
+    expect(context.reply.idempotencyReplayed).toBe(true);
+    expect(await idempotent.replay(order, contextWith('again'))).toEqual(first);
+    expect(await idempotent.replay(order, contextWith('never used'))).toBeUndefined();
     expect(await ordersOf('never')).toBe(0);
   });
 
   it('refuses the same key for another request, and leaves the first answer as it was', async () => {
-    const first = await idempotent.run(order, callWith('reused'), ordering('reused'));
-    const other = callWith('reused', { body: 'another body' });
+    const first = await idempotent.run(order, contextWith('reused'), ordering('reused'));
+    const other = contextWith('reused', { body: 'another body' });
     await expect(idempotent.run(order, other, ordering('other'))).rejects.toMatchObject({
       reason: 'idempotency_key_reused',
     });
     await expect(idempotent.replay(order, other)).rejects.toMatchObject({ reason: 'idempotency_key_reused' });
     expect(await ordersOf('other')).toBe(0);
-    expect(await idempotent.run(order, callWith('reused'), ordering('never'))).toEqual(first);
+    expect(await idempotent.run(order, contextWith('reused'), ordering('never'))).toEqual(first);
   });
 
   it('keeps the keys of two accounts apart', async () => {
     const account = newId();
-    const mine = await idempotent.run(order, callWith('shared'), ordering('mine'));
-    const theirs = await idempotent.run(order, callWith('shared', { account }), ordering('theirs'));
+    const mine = await idempotent.run(order, contextWith('shared'), ordering('mine'));
+    const theirs = await idempotent.run(order, contextWith('shared', { account }), ordering('theirs'));
     expect(theirs.secret).toBe('theirs');
-    expect(await idempotent.run(order, callWith('shared'), ordering('never'))).toEqual(mine);
+    expect(await idempotent.run(order, contextWith('shared'), ordering('never'))).toEqual(mine);
   });
 
   it('keeps nothing of a command that refuses, so that it may be tried again', async () => {
     const refusing = async (): Promise<never> => {
       throw refuse(order, 'sold_out', {});
     };
-    await expect(idempotent.run(order, callWith('sold out'), refusing)).rejects.toMatchObject({ reason: 'sold_out' });
-    expect((await idempotent.run(order, callWith('sold out'), ordering('restocked'))).secret).toBe('restocked');
+    await expect(idempotent.run(order, contextWith('sold out'), refusing)).rejects.toMatchObject({
+      reason: 'sold_out',
+    });
+    expect((await idempotent.run(order, contextWith('sold out'), ordering('restocked'))).secret).toBe('restocked');
   });
 
   it('leaves nothing behind when its process is gone in the middle: no change, no answer, no lock', async () => {
-    const crashed = idempotent.run(order, callWith('crash'), async (tx) => {
+    const crashed = idempotent.run(order, contextWith('crash'), async (tx) => {
       const answer = await ordering('crash')(tx);
       const [self] = await tx.query<{ pid: number }>(sql('test.self', 'SELECT pg_backend_pid() AS pid'));
       await fresh.inspect('SELECT pg_terminate_backend($1)', [self!.pid]);
@@ -110,13 +114,13 @@ describe('Idempotency', () => {
     });
     await expect(crashed).rejects.toThrow(UnavailableError);
     expect(await ordersOf('crash')).toBe(0);
-    expect((await idempotent.run(order, callWith('crash'), ordering('crash'))).secret).toBe('crash');
+    expect((await idempotent.run(order, contextWith('crash'), ordering('crash'))).secret).toBe('crash');
     expect(await ordersOf('crash')).toBe(1);
   });
 
   it('keeps answers unreadable, each bound to its account and key', async () => {
-    await idempotent.run(order, callWith('sealed'), ordering('am_k_a key that is shown once'));
-    await idempotent.run(order, callWith('victim'), ordering('of the victim'));
+    await idempotent.run(order, contextWith('sealed'), ordering('am_k_a key that is shown once'));
+    await idempotent.run(order, contextWith('victim'), ordering('of the victim'));
     const [kept] = await fresh.inspect<{ answer: Buffer }>(
       "SELECT answer FROM shop.idempotency_keys WHERE key = 'sealed'",
     );
@@ -124,23 +128,23 @@ describe('Idempotency', () => {
     await fresh.inspect(
       "UPDATE shop.idempotency_keys SET answer = (SELECT answer FROM shop.idempotency_keys WHERE key = 'sealed') WHERE key = 'victim'",
     );
-    await expect(idempotent.run(order, callWith('victim'), ordering('never'))).rejects.toThrow();
+    await expect(idempotent.run(order, contextWith('victim'), ordering('never'))).rejects.toThrow();
   });
 
   it('forgets a key after 24 hours', async () => {
-    await idempotent.run(order, callWith('old'), ordering('old'));
+    await idempotent.run(order, contextWith('old'), ordering('old'));
     await fresh.inspect(
       "UPDATE shop.idempotency_keys SET created_at = now() - interval '24 hours 1 second' WHERE key = 'old'",
     );
-    const call = callWith('old', { body: 'another body' });
-    expect((await idempotent.run(order, call, ordering('new'))).secret).toBe('new');
-    expect(call.reply.idempotencyReplayed).toBeUndefined();
+    const context = contextWith('old', { body: 'another body' });
+    expect((await idempotent.run(order, context, ordering('new'))).secret).toBe('new');
+    expect(context.reply.idempotencyReplayed).toBeUndefined();
   });
 
   it('runs a command without a key each time', async () => {
-    const call = newCall();
-    await idempotent.run(order, call, ordering('keyless'));
-    await idempotent.run(order, call, ordering('keyless'));
+    const context = newRequestContext();
+    await idempotent.run(order, context, ordering('keyless'));
+    await idempotent.run(order, context, ordering('keyless'));
     expect(await ordersOf('keyless')).toBe(2);
   });
 });

@@ -1,5 +1,10 @@
 import type { OutputOf, RequestContract } from '@market/contracts';
-import { principalOf, refusePlatform, type Call, type Idempotency as IdempotencyKey } from '@market/messaging';
+import {
+  principalOf,
+  refusePlatform,
+  type RequestContext,
+  type Idempotency as IdempotencyKey,
+} from '@market/messaging';
 import type { Database, Tx } from '../database.js';
 import type { SealedBox } from '../sealed-box.js';
 import { sql } from '../statement.js';
@@ -31,27 +36,27 @@ export class Idempotency {
    * The kept answer of this key, for commands that must do something elsewhere before their own transaction.
    * @throws Refusal `idempotency_key_reused`.
    */
-  async replay<C extends RequestContract>(contract: C, call: Call): Promise<OutputOf<C> | undefined> {
-    return call.idempotency ? this.find(this.database, contract, call, call.idempotency) : undefined;
+  async replay<C extends RequestContract>(contract: C, context: RequestContext): Promise<OutputOf<C> | undefined> {
+    return context.idempotency ? this.find(this.database, contract, context, context.idempotency) : undefined;
   }
 
   /** @throws Refusal `idempotency_key_reused`, `idempotency_in_progress`, or what `command` refuses (which is not kept). */
   async run<C extends RequestContract>(
     contract: C,
-    call: Call,
+    context: RequestContext,
     command: (tx: Tx) => Promise<OutputOf<C>>,
   ): Promise<OutputOf<C>> {
-    const { idempotency } = call;
+    const { idempotency } = context;
     if (!idempotency) return this.database.transaction(command);
-    const { accountId } = principalOf(call);
+    const { accountId } = principalOf(context);
     return this.database.transaction(async (tx) => {
       const [lock] = await tx.query<{ locked: boolean }>(tryLock, [this.boundTo(accountId, idempotency)]);
       if (!lock!.locked) throw refusePlatform('idempotency_in_progress', { retry_after_seconds: 1 });
-      const kept = await this.find(tx, contract, call, idempotency);
+      const kept = await this.find(tx, contract, context, idempotency);
       if (kept !== undefined) return kept;
       const output = await command(tx);
       const answer = this.box.seal(JSON.stringify(output), this.boundTo(accountId, idempotency));
-      await tx.query(keep, [accountId, idempotency.key, fingerprintOf(contract, call, idempotency), answer]);
+      await tx.query(keep, [accountId, idempotency.key, fingerprintOf(contract, context, idempotency), answer]);
       return output;
     });
   }
@@ -59,14 +64,15 @@ export class Idempotency {
   private async find<C extends RequestContract>(
     from: Pick<Tx, 'query'>,
     contract: C,
-    call: Call,
+    context: RequestContext,
     idempotency: IdempotencyKey,
   ): Promise<OutputOf<C> | undefined> {
-    const { accountId } = principalOf(call);
+    const { accountId } = principalOf(context);
     const [kept] = await from.query<{ fingerprint: string; answer: Buffer }>(find, [accountId, idempotency.key]);
     if (!kept) return undefined;
-    if (kept.fingerprint !== fingerprintOf(contract, call, idempotency)) throw refusePlatform('idempotency_key_reused');
-    call.reply.idempotencyReplayed = true;
+    if (kept.fingerprint !== fingerprintOf(contract, context, idempotency))
+      throw refusePlatform('idempotency_key_reused');
+    context.reply.idempotencyReplayed = true;
     return JSON.parse(this.box.open(kept.answer, this.boundTo(accountId, idempotency))) as OutputOf<C>;
   }
 
@@ -75,5 +81,8 @@ export class Idempotency {
   }
 }
 
-const fingerprintOf = ({ answersSecret }: RequestContract, call: Call, { fingerprint }: IdempotencyKey): string =>
-  answersSecret ? `${fingerprint}:${principalOf(call).keyId}` : fingerprint;
+const fingerprintOf = (
+  { answersSecret }: RequestContract,
+  context: RequestContext,
+  { fingerprint }: IdempotencyKey,
+): string => (answersSecret ? `${fingerprint}:${principalOf(context).keyId}` : fingerprint);

@@ -1,6 +1,6 @@
 import { defineEvent } from '@market/contracts';
 import { newId, UnavailableError } from '@market/kernel';
-import { newCall, type EventRecord, type Link, type ReceivedEvent } from '@market/messaging';
+import { newRequestContext, type EventRecord, type Link, type ReceivedEvent } from '@market/messaging';
 import { eventually } from '@market/test-servers';
 import { freshDatabase, type FreshDatabase } from '../testing/index.js';
 import { Logger } from '@nestjs/common';
@@ -42,7 +42,7 @@ describe('events', () => {
   const sell = (item: string, then?: () => Promise<void>): Promise<void> =>
     fresh.database.transaction(async (tx) => {
       await tx.query(append, [item]);
-      await outbox.add(tx, sold, { item }, newCall({ requestId: `request-${item}` }));
+      await outbox.add(tx, sold, { item }, newRequestContext({ requestId: `request-${item}` }));
       await then?.();
     });
   const startRelay = (publishEvents: Link['publishEvents'], from = new Outbox()): OutboxRelay => {

@@ -1,6 +1,6 @@
 import type { EventContract, PayloadOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import type { Call } from '@market/messaging';
+import type { RequestContext } from '@market/messaging';
 import type { Tx } from '../database.js';
 import { sql } from '../statement.js';
 
@@ -13,7 +13,7 @@ const insert = sql(
 export interface OutgoingEvent<C extends EventContract = EventContract> {
   contract: C;
   payload: PayloadOf<C>;
-  call: Pick<Call, 'requestId' | 'traceparent'>;
+  context: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
 /** Events leave with the change they tell of: same transaction, or not at all. */
@@ -24,9 +24,9 @@ export class Outbox {
     tx: Tx,
     contract: C,
     payload: PayloadOf<C>,
-    call: OutgoingEvent['call'],
+    context: OutgoingEvent['context'],
   ): Promise<void> {
-    await this.addAll(tx, [{ contract, payload, call }]);
+    await this.addAll(tx, [{ contract, payload, context }]);
   }
 
   async addAll(tx: Tx, events: OutgoingEvent[]): Promise<void> {
@@ -35,8 +35,8 @@ export class Outbox {
       events.map(() => newId()),
       events.map((event) => event.contract.subject),
       events.map((event) => JSON.stringify(event.payload)),
-      events.map((event) => event.call.requestId),
-      events.map((event) => event.call.traceparent ?? null),
+      events.map((event) => event.context.requestId),
+      events.map((event) => event.context.traceparent ?? null),
     ]);
     tx.afterCommit(() => this.wake());
   }

@@ -2,7 +2,7 @@ import type { Currency } from '@market/contracts';
 import { findSettlementWallets } from '@market/contracts/identity';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
-import { refuse, type Call, type MessageBus } from '@market/messaging';
+import { refuse, type RequestContext, type MessageBus } from '@market/messaging';
 import { Logger } from '@nestjs/common';
 import type { Observation } from '../../payments/payment-state.js';
 import { minimumNotMet } from '../minimum-not-met.js';
@@ -69,9 +69,9 @@ export class RelayRail implements PaymentRail {
   }
 
   /** One bus request, and one of Relay. The offer ends with Relay's own time or a moment later, so that none is paid that is over here. */
-  async open(draft: DraftOffer, call: Call): Promise<Opening> {
+  async open(draft: DraftOffer, context: RequestContext): Promise<Opening> {
     if (draft.netMicros === 0n) throw minimumNotMet();
-    const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, call));
+    const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context));
     const endsAt = Date.now() + this.ttlSeconds * 1000;
     return { ...quoted, payTo, expiresAt: new Date(endsAt), lookAgainAt: new Date(endsAt + SETTLED_AFTER_MS) };
   }
@@ -85,7 +85,7 @@ export class RelayRail implements PaymentRail {
     return fateOf(await this.ask(offer));
   }
 
-  private async termsOf(draft: DraftOffer, call: Call): Promise<QuoteTerms> {
+  private async termsOf(draft: DraftOffer, context: RequestContext): Promise<QuoteTerms> {
     const { destination: to, feeRecipient, referrer, mostCostMicros } = this.settings;
     const from = knownPlace(draft.route);
     const { payer, payout } = await this.bus.request(
@@ -96,7 +96,7 @@ export class RelayRail implements PaymentRail {
         sellerId: draft.sellerId,
         payoutChainType: to.chainType,
       },
-      call,
+      context,
     );
     if (payout === null) throw refuse(createOffer, 'payment_route_unavailable', {});
     if (payer === null)

@@ -1,8 +1,8 @@
 import type { Principal } from '@market/contracts';
 import { newId } from '@market/kernel';
 
-/** What travels beside every request: for whom, under which request id, and how long it may still take. */
-export interface Call {
+/** Sent with every request: its id, its principal, its trace and the time that remains for it. */
+export interface RequestContext {
   readonly requestId: string;
   /** Epoch milliseconds of this process's clock; on the wire only what remains is sent. */
   readonly deadlineAt: number;
@@ -27,14 +27,14 @@ export interface Idempotency {
 
 export const DEFAULT_BUDGET_MS = 10_000;
 
-/** A call that starts here: jobs and event handlers use it, and the edge for each HTTP request. */
-export function newCall(values: Partial<Call> & { budgetMs?: number } = {}): Call {
+/** A context that starts here: used by jobs, by event handlers and by the edge for each HTTP request. */
+export function newRequestContext(values: Partial<RequestContext> & { budgetMs?: number } = {}): RequestContext {
   const { budgetMs = DEFAULT_BUDGET_MS, requestId = newId(), ...given } = values;
   return { requestId, deadlineAt: Date.now() + budgetMs, reply: {}, ...given };
 }
 
 /** The caller's account; a handler that needs it is reached only through routes that authenticate. */
-export function principalOf(call: Call): Principal {
-  if (!call.principal) throw new Error('this request needs a principal and came without one');
-  return call.principal;
+export function principalOf(context: RequestContext): Principal {
+  if (!context.principal) throw new Error('this request needs a principal and came without one');
+  return context.principal;
 }
