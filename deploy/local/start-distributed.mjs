@@ -17,7 +17,7 @@ import { startLocalNats, startLocalPostgres, startLocalRedis } from './local-ser
 import { RunDirectory } from './run-directory.mjs';
 import { Supervised } from './supervised.mjs';
 
-const READY_WITHIN_MS = 120_000;
+const START_TIMEOUT_MS = 120_000;
 /** A service gives itself 30 s to finish what it began. */
 const SERVICE_STOPS_WITHIN_MS = 35_000;
 const SERVER_STOPS_WITHIN_MS = 15_000;
@@ -153,7 +153,7 @@ async function startServers(data, supervise) {
 }
 
 async function untilReady(supervised, url) {
-  for (const deadline = Date.now() + READY_WITHIN_MS; Date.now() < deadline; await delay(100)) {
+  for (const deadline = Date.now() + START_TIMEOUT_MS; Date.now() < deadline; await delay(100)) {
     if (stopping) return;
     if (!supervised.isRunning())
       throw new Error(`${supervised.name} ended before it was ready; its last words are above.`);
@@ -163,7 +163,7 @@ async function untilReady(supervised, url) {
     );
     if (isReady) return;
   }
-  throw new Error(`${supervised.name} was not ready within ${READY_WITHIN_MS / 1000} s (${url}).`);
+  throw new Error(`${supervised.name} was not ready within ${START_TIMEOUT_MS / 1000} s (${url}).`);
 }
 
 function tell(rows) {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 
 const FIRST_DELAY_MS = 500;
-const LONGEST_DELAY_MS = 15_000;
+const MAX_DELAY_MS = 15_000;
 /** A process that lived this long has earned a prompt restart again. */
 const STEADY_AFTER_MS = 30_000;
 
@@ -90,6 +90,6 @@ export class Supervised {
     if (this.#stopping) return;
     this.#settings.log(this.name, `starts again in ${this.#delayMs / 1000} s`);
     this.#restart = setTimeout(() => this.#start(), this.#delayMs);
-    this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+    this.#delayMs = Math.min(this.#delayMs * 2, MAX_DELAY_MS);
   }
 }

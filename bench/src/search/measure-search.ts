@@ -30,10 +30,10 @@ interface Row {
 
 /** Until what was just started runs as fast as it will. */
 const WARM_UP_SECONDS = 10;
-const CHANGES_A_SECOND = 50;
+const CHANGES_PER_SECOND = 50;
 /** The sizes take turns within each kind, so that a machine that is slower for a while is so for all of them. */
-const TURNS = 4;
-const LOOKED_AT = 20;
+const ROUNDS = 4;
+const SAMPLE_SIZE = 20;
 
 /** Every kind of search over a small and a large catalog, each in a marketplace of its own. */
 export async function measureSearch({ connections, seconds, sizes }: SearchOptions): Promise<void> {
@@ -53,8 +53,8 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
       );
     const inTurns = async (kind: number): Promise<Cell[]> => {
       const tallies = shelves.map(() => new Tally());
-      for (let turn = 0; turn < TURNS; turn += 1)
-        for (const [place, shelf] of shelves.entries()) await load(shelf, kind, seconds / TURNS, tallies[place]);
+      for (let turn = 0; turn < ROUNDS; turn += 1)
+        for (const [place, shelf] of shelves.entries()) await load(shelf, kind, seconds / ROUNDS, tallies[place]);
       return Promise.all(
         shelves.map(async (shelf, place) => ({ ...tallies[place]!.measured(), shown: await shownBy(shelf, kind) })),
       );
@@ -64,9 +64,9 @@ export async function measureSearch({ connections, seconds, sizes }: SearchOptio
       for (const kind of kinds.keys()) await load(shelf, kind, WARM_UP_SECONDS / kinds.length);
     const rows: Row[] = [];
     for (const [kind, { name }] of kinds.entries()) rows.push({ name, cells: await inTurns(kind) });
-    const changing = shelves.map(({ market }) => changeListings(market.databaseUrl, CHANGES_A_SECOND));
+    const changing = shelves.map(({ market }) => changeListings(market.databaseUrl, CHANGES_PER_SECOND));
     const cells = await inTurns(kinds.length - 2).finally(() => Promise.all(changing.map((stop) => stop())));
-    rows.push({ name: `the last but one, while ${CHANGES_A_SECOND} listings a second change`, cells });
+    rows.push({ name: `the last but one, while ${CHANGES_PER_SECOND} listings a second change`, cells });
     print(rows, { connections, seconds, sizes });
     for (const { size, market } of shelves)
       console.log(
@@ -93,13 +93,13 @@ const pathOf = (kind: SearchKind): string => `/api/v1/listings?${kind.next()}`;
 
 async function shownBy({ market, kinds }: Shelf, kind: number): Promise<number> {
   let shown = 0;
-  for (let look = 0; look < LOOKED_AT; look += 1) {
+  for (let look = 0; look < SAMPLE_SIZE; look += 1) {
     const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`, {
       headers: { 'x-forwarded-for': addressOf(Math.floor(Math.random() * 2 ** 24)) },
     });
     shown += ((await response.json()) as { data: unknown[] }).data.length;
   }
-  return shown / LOOKED_AT;
+  return shown / SAMPLE_SIZE;
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

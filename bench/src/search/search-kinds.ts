@@ -11,7 +11,7 @@ export interface SearchKind {
 const SAMPLE = 5_000;
 const COMMON = 300;
 const WORDS_ASKED = 4_000;
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 const SORTS = ['newest', 'popular', 'price_low', 'price_high'];
 const PRICING = ['free', 'per_call', 'monthly', 'yearly', 'usage_tiered'];
 const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'];
@@ -101,9 +101,9 @@ async function wordsOf(
     (_, index) => words[COMMON + Math.floor((index / WORDS_ASKED) * (words.length - COMMON))]!,
   );
   const found = new Map<string, number>();
-  for (let start = 0; start < asked.length; start += AT_ONCE)
+  for (let start = 0; start < asked.length; start += CONCURRENCY)
     await Promise.all(
-      asked.slice(start, start + AT_ONCE).map(async (word) => found.set(word, await totalOf(baseUrl, word))),
+      asked.slice(start, start + CONCURRENCY).map(async (word) => found.set(word, await totalOf(baseUrl, word))),
     );
   const foundBy = (least: number, most: number): string[] =>
     [...found].filter(([, total]) => total >= least && total <= most).map(([word]) => word);

@@ -7,7 +7,7 @@ import { inspectProcess, waitUntilGone } from './process-info.js';
 /** PostgreSQL kills what does not end within five seconds of an immediate shutdown. */
 const SHUTDOWN_BOUND_MS = 20_000;
 /** How long a file that a server has just created may be empty, with much to spare. */
-const WRITTEN_WITHIN_MS = 20;
+const WRITE_TIMEOUT_MS = 20;
 
 const fileIn = (cluster: string): string => join(cluster, 'postmaster.pid');
 
@@ -54,6 +54,6 @@ export async function clearPostmasterFile(cluster: string): Promise<void> {
     if (await waitUntilGone(pid, server.startedAt, SHUTDOWN_BOUND_MS)) return;
     throw new Error(`A PostgreSQL left over from an earlier run (pid ${pid}) in ${cluster} cannot be stopped.`);
   }
-  await delay(WRITTEN_WITHIN_MS);
+  await delay(WRITE_TIMEOUT_MS);
   if (read() === found) rmSync(fileIn(cluster), { force: true });
 }

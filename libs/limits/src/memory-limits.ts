@@ -1,7 +1,7 @@
 import { bucketOf, verdictOf } from './token-bucket.js';
 import { Limits, type LimitRule, type LimitVerdict, type Permit } from './limits.js';
 
-const SWEEP_EVERY_MICROS = 10_000_000;
+const SWEEP_INTERVAL_MICROS = 10_000_000;
 /** Some 20 MB. Beyond it the bucket that was touched longest ago is forgotten, which is to say full. */
 const MAX_BUCKETS = 100_000;
 
@@ -80,7 +80,7 @@ export class MemoryLimits extends Limits {
   }
 
   private sweep(now: number): void {
-    this.sweepAt = now + SWEEP_EVERY_MICROS;
+    this.sweepAt = now + SWEEP_INTERVAL_MICROS;
     for (const [id, fullAt] of this.fullAt) if (fullAt <= now) this.fullAt.delete(id);
   }
 }

@@ -7,12 +7,12 @@ import { MemoryLimits } from './memory-limits.js';
 import { bucketOf, verdictOf } from './token-bucket.js';
 
 /** What a request waits for Redis at most. */
-const ANSWER_WITHIN_MS = 100;
-const CONNECT_WITHIN_MS = 1_000;
-const RECONNECT_EVERY_MS = 500;
+const COMMAND_TIMEOUT_MS = 100;
+const CONNECT_TIMEOUT_MS = 1_000;
+const RECONNECT_INTERVAL_MS = 500;
 /** The permits of a process that was killed come free after this time; one that lives renews its own. */
-const PERMIT_LIFE_MS = 3_000;
-const RENEW_EVERY_MS = 1_000;
+const PERMIT_TTL_MS = 3_000;
+const RENEW_INTERVAL_MS = 1_000;
 
 /**
  * `MemoryLimits.take` in Redis, by the clock of Redis. Whatever else is kept under the key is replaced, and an instant that
@@ -73,7 +73,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private readonly redis: Redis;
   /** The permits that this process holds. */
   private readonly held = new Map<string, Set<string>>();
-  private readonly renewal = setInterval(() => this.renew(), RENEW_EVERY_MS).unref();
+  private readonly renewal = setInterval(() => this.renew(), RENEW_INTERVAL_MS).unref();
   private isConnected = false;
   private isAway = false;
 
@@ -85,10 +85,10 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
-      commandTimeout: ANSWER_WITHIN_MS,
-      connectTimeout: CONNECT_WITHIN_MS,
-      disconnectTimeout: ANSWER_WITHIN_MS,
-      retryStrategy: () => RECONNECT_EVERY_MS,
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      disconnectTimeout: COMMAND_TIMEOUT_MS,
+      retryStrategy: () => RECONNECT_INTERVAL_MS,
       disableClientInfo: true,
     });
     this.redis.on('ready', () => (this.isConnected = true));
@@ -133,7 +133,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     const permit = this.hold(`permits:${name}:${key}`, own);
     if (!this.isConnected) return permit;
     try {
-      const taken = isTaken.parse(await this.redis.takePermits(permit.key, max, PERMIT_LIFE_MS, permit.id));
+      const taken = isTaken.parse(await this.redis.takePermits(permit.key, max, PERMIT_TTL_MS, permit.id));
       this.found();
       if (taken) return permit;
       permit.release();
@@ -166,7 +166,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     if (!this.isConnected) return;
     for (const [key, ids] of this.held)
       this.redis
-        .takePermits(key, Number.MAX_SAFE_INTEGER, PERMIT_LIFE_MS, ...ids)
+        .takePermits(key, Number.MAX_SAFE_INTEGER, PERMIT_TTL_MS, ...ids)
         .catch((error: Error) => this.failed(error));
   }
 

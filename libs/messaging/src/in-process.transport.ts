@@ -5,7 +5,7 @@ import type { EventRecord } from './envelope.js';
 import { InFlight } from './in-flight.js';
 import type { EventSink, Link, Transport } from './transport.js';
 
-const DRAIN_MS = 10_000;
+const DRAIN_TIMEOUT_MS = 10_000;
 
 /** Takes an encoded request and resolves with the encoded reply. */
 type RequestHandler = (message: string) => Promise<string>;
@@ -68,7 +68,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   /** Takes nothing new and finishes what it has. */
   async close(): Promise<void> {
     this.leave.forEach((leave) => leave());
-    await this.inFlight.finished(DRAIN_MS);
+    await this.inFlight.finished(DRAIN_TIMEOUT_MS);
   }
 
   on(): void {}

@@ -5,7 +5,7 @@ import type { INestApplicationContext } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { Jobs } from './jobs.js';
 
-const RETRY_EVERY_MS = 1_000;
+const RETRY_INTERVAL_MS = 1_000;
 
 type SignalHandler = (payload: unknown) => void;
 
@@ -31,7 +31,7 @@ export async function attachConsumers(
       if (!database) throw new Error(`${service} consumes ${contract.subject} but has no database for an inbox`);
       const consumer = new EventConsumer(database, contract, (methods[method] as EventHandler).bind(instance));
       await link.consumeEvents(contract.subject, (events) => consumer.deliver(events));
-      jobs.every(`retry ${contract.subject}`, RETRY_EVERY_MS, () => consumer.retryParked());
+      jobs.every(`retry ${contract.subject}`, RETRY_INTERVAL_MS, () => consumer.retryParked());
       consumed.push(contract);
     }
     for (const { contract, method } of signalHandlersOf(instance)) {

@@ -28,7 +28,7 @@ export function natsTransportFromEnv(env: Environment): Transport {
   }));
 }
 
-const STOP_WITHIN_MS = 30_000;
+const STOP_TIMEOUT_MS = 30_000;
 
 /** Runs a process until it is told to stop; a failed start exits with 1 and says why. */
 export async function runMain(start: () => Promise<RunningProcess>): Promise<void> {
@@ -38,7 +38,7 @@ export async function runMain(start: () => Promise<RunningProcess>): Promise<voi
     const stop = (signal: string): void => {
       if (stopping) return;
       stopping = true;
-      setTimeout(() => process.exit(1), STOP_WITHIN_MS).unref();
+      setTimeout(() => process.exit(1), STOP_TIMEOUT_MS).unref();
       void running.stop().then(
         () => process.exit(0),
         (error: unknown) => {

@@ -35,7 +35,7 @@ interface Started {
   app: INestMicroservice | NestFastifyApplication;
 }
 
-const FORGET_EVERY_MS = 10 * 60_000;
+const PRUNE_INTERVAL_MS = 10 * 60_000;
 
 const ping = sql('runtime.ping', 'SELECT 1 AS ok');
 
@@ -119,7 +119,7 @@ async function startService(
   const link = await transport.connect(definition.name, declared);
   const outbox = new Outbox();
   const jobs = new Jobs();
-  if (database) jobs.every('forget-outdated', FORGET_EVERY_MS, () => forgetOutdated(database));
+  if (database) jobs.every('forget-outdated', PRUNE_INTERVAL_MS, () => forgetOutdated(database));
   const root = PlatformModule.under(definition.module, {
     bus: new MessageBus(link, declared),
     database,

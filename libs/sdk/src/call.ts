@@ -62,8 +62,8 @@ export interface CallContext {
 const DEFAULT_CALL_TIMEOUT_MS = 300_000;
 /** What stock x402 clients pay at most unless told otherwise. */
 const DEFAULT_MAX_PRICE_USD = '1';
-const TRIES_BEFORE_PAYMENT = 3;
-const LONGEST_BACKOFF_SECONDS = 10;
+const MAX_ATTEMPTS_BEFORE_PAYMENT = 3;
+const MAX_BACKOFF_SECONDS = 10;
 
 /**
  * One logical call of a listing: one idempotency key, one body, one payment at most, however often the network, the
@@ -137,7 +137,7 @@ export class LogicalCall<T> {
         if (!(error instanceof MarketplaceError) || !error.isAmbiguous) throw error;
         failures += 1;
         // With a payment at stake the answer is worth all the time there is.
-        if (this.#relayRequestId === undefined && failures === TRIES_BEFORE_PAYMENT) throw error;
+        if (this.#relayRequestId === undefined && failures === MAX_ATTEMPTS_BEFORE_PAYMENT) throw error;
         await this.#pause(error.retryAfterSeconds ?? backoff(failures), error);
       }
     }
@@ -310,5 +310,5 @@ function marketHeaders(given: unknown): Record<string, string> {
 }
 
 function backoff(failures: number): number {
-  return Math.min(LONGEST_BACKOFF_SECONDS, 0.25 * 2 ** (failures - 1));
+  return Math.min(MAX_BACKOFF_SECONDS, 0.25 * 2 ** (failures - 1));
 }

@@ -23,7 +23,7 @@ export type OfferRefusal =
   | 'no_payer';
 
 /** With less time than this to the end of an offer, its payment may come too late. */
-const LEAST_MS_LEFT = 15_000;
+const MIN_MS_LEFT = 15_000;
 /** How far a coin's price may move between the offer and the look at it. */
 const PRICE_MOVEMENT = '1.05';
 
@@ -42,7 +42,7 @@ export async function checkOffer(
   const { currency, amount, amount_base_units: stated, expiresAt } = requirements;
   if (requirements.relayRequestId !== relayRequestId)
     throw refused(offer, 'relay_request_id_mismatch', 'The offer names two relay request ids');
-  if (!(Date.parse(expiresAt) >= now + LEAST_MS_LEFT))
+  if (!(Date.parse(expiresAt) >= now + MIN_MS_LEFT))
     throw refused(offer, 'offer_expired', `The offer ends at ${expiresAt}, too soon to pay it`);
   const baseUnits = baseUnitsOf(offer);
   if (baseUnits === undefined || baseUnits <= 0n || (stated !== undefined && stated !== String(baseUnits))) {

@@ -37,7 +37,7 @@ export interface PaymentStore {
   keep(payment: KeptPayment): Promise<KeptPayment>;
 }
 
-const KEPT_IN_MEMORY = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 /** The last payments of this process. */
 export class RecentPayments implements PaymentStore {
@@ -51,7 +51,7 @@ export class RecentPayments implements PaymentStore {
     const first = this.#payments.get(payment.relayRequestId);
     if (first) return first;
     this.#payments.set(payment.relayRequestId, payment);
-    if (this.#payments.size > KEPT_IN_MEMORY) this.#payments.delete(this.#payments.keys().next().value!);
+    if (this.#payments.size > MAX_REMEMBERED) this.#payments.delete(this.#payments.keys().next().value!);
     return payment;
   }
 }
@@ -87,7 +87,7 @@ interface Sandbox {
   };
 }
 
-const SANDBOX_TRIES = 3;
+const SANDBOX_ATTEMPTS = 3;
 
 /** Pays with the play money of a marketplace in sandbox mode, where paying again what is paid changes nothing. */
 export function sandboxPayer(marketplace: Sandbox, outcome: SandboxOutcome = 'paid'): Payer {
@@ -101,7 +101,7 @@ export function sandboxPayer(marketplace: Sandbox, outcome: SandboxOutcome = 'pa
           await marketplace.sandbox.pay(relayRequestId, { outcome, signal });
           return;
         } catch (error) {
-          if (!(error instanceof MarketplaceError) || !error.isAmbiguous || tries === SANDBOX_TRIES) throw error;
+          if (!(error instanceof MarketplaceError) || !error.isAmbiguous || tries === SANDBOX_ATTEMPTS) throw error;
         }
       }
     },

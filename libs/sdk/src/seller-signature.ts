@@ -29,7 +29,7 @@ export interface SellerCall {
 }
 
 const SECRET_PREFIX = 'whsec_';
-const SHORTEST_SECRET_BYTES = 24;
+const MIN_SECRET_BYTES = 24;
 const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
@@ -70,7 +70,7 @@ export function verifyRequest(request: SignedRequest): SellerCall {
 function sign(secret: string, requestId: string, timestamp: string, rawBody: string | Uint8Array): string {
   const key = secret.startsWith(SECRET_PREFIX) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : undefined;
   // An empty or short key would let anybody sign.
-  if (!key || key.length < SHORTEST_SECRET_BYTES)
+  if (!key || key.length < MIN_SECRET_BYTES)
     throw new TypeError('A signing secret is whsec_<base64 of 24 bytes or more>.');
   return `v1,${createHmac('sha256', key).update(`${requestId}.${timestamp}.`).update(rawBody).digest('base64')}`;
 }

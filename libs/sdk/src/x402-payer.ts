@@ -16,7 +16,7 @@ const AUTHORIZATION_TYPES = {
 } as const;
 
 /** A signature that stays good for longer than this is not given. */
-const LONGEST_AUTHORIZATION_SECONDS = 3600;
+const MAX_AUTHORIZATION_SECONDS = 3600;
 
 /**
  * Pays USDC by a signature: scheme `exact` of x402 version 2 on an EVM chain, an EIP-3009 authorization sent in
@@ -30,7 +30,7 @@ export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData
     async prepare(offer) {
       const accepted = requirementsFor(offer, chains);
       if (!accepted) throw new Error('The offer has no x402 requirements that this payer may sign.');
-      if (!(accepted.maxTimeoutSeconds > 0 && accepted.maxTimeoutSeconds <= LONGEST_AUTHORIZATION_SECONDS)) {
+      if (!(accepted.maxTimeoutSeconds > 0 && accepted.maxTimeoutSeconds <= MAX_AUTHORIZATION_SECONDS)) {
         throw new Error(`The signature would have to be good for ${accepted.maxTimeoutSeconds} seconds.`);
       }
       const authorization = {

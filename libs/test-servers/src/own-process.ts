@@ -20,7 +20,7 @@ export interface OwnProcessOptions {
   cwd?: string;
 }
 
-const LONGEST_STOP_MS = 20_000;
+const STOP_TIMEOUT_MS = 20_000;
 /** Debian keeps servers where a plain user's PATH does not look. */
 const SERVER_DIRECTORIES = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
@@ -56,7 +56,7 @@ export function startOwnProcess(
     output: () => Buffer.concat(chunks).toString(),
     ended,
     isRunning: () => isRunning,
-    async stop(signal = 'SIGTERM', withinMs = LONGEST_STOP_MS) {
+    async stop(signal = 'SIGTERM', withinMs = STOP_TIMEOUT_MS) {
       if (isRunning) child.kill(signal);
       const lastResort = setTimeout(() => child.kill('SIGKILL'), withinMs);
       const code = await ended;

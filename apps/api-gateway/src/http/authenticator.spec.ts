@@ -3,7 +3,7 @@ import { authenticate } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { newRequestContext } from '@market/messaging';
 import { FakeBus } from '@market/testing';
-import { Authenticator, KEY_MEMORY_MS } from './authenticator.js';
+import { Authenticator, KEY_CACHE_TTL_MS } from './authenticator.js';
 import type { Credential } from './bearer-key.js';
 
 const keyHash = 'a'.repeat(64);
@@ -41,7 +41,7 @@ describe('Authenticator', () => {
     });
     const authenticator = new Authenticator(bus);
     await authenticator.ask(key, newRequestContext());
-    nowMs = 1_000 + KEY_MEMORY_MS;
+    nowMs = 1_000 + KEY_CACHE_TTL_MS;
     expect(authenticator.known(key)).toBeDefined();
     nowMs += 0.001;
     expect(authenticator.known(key)).toBeUndefined();

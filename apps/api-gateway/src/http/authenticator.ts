@@ -6,13 +6,13 @@ import { Injectable } from '@nestjs/common';
 import type { Credential } from './bearer-key.js';
 
 /** A revoked key, like an ended session, works nowhere after this time, whatever signals got lost. */
-export const KEY_MEMORY_MS = 1_000;
+export const KEY_CACHE_TTL_MS = 1_000;
 
 /** Knows who a key or a session is. Asks identity at most once per credential and second, however many requests carry it. */
 @Injectable()
 export class Authenticator {
   private readonly principals = lookupCache<Principal, { kind: Credential['kind']; context: RequestContext }>(
-    KEY_MEMORY_MS,
+    KEY_CACHE_TTL_MS,
     (keyHash, { kind, context }) => this.bus.request(authenticate, { keyHash, kind }, context),
   );
 

@@ -1,6 +1,6 @@
 import { isIP, isIPv4 } from 'node:net';
 
-const GROUPS_OF_A_SITE = 4;
+const SITE_PREFIX_GROUPS = 4;
 
 /**
  * What a client's address is counted by: an IPv4 address itself, of an IPv6 address its /64, since one site has all of
@@ -23,7 +23,7 @@ export function siteOf(address: string | undefined): string {
       .flatMap((group) => [group >> 8, group & 0xff])
       .join('.');
   return `${groups
-    .slice(0, GROUPS_OF_A_SITE)
+    .slice(0, SITE_PREFIX_GROUPS)
     .map((group) => group.toString(16))
     .join(':')}::/64`;
 }

@@ -40,7 +40,7 @@ export class RateLimits {
       LimitRule
     >;
     const inFlight = entries.get(IN_FLIGHT)!;
-    if (!isCount(inFlight)) throw new Error(`${IN_FLIGHT} must be a number from 1 to ${MOST}`);
+    if (!isCount(inFlight)) throw new Error(`${IN_FLIGHT} must be a number from 1 to ${MAX_RATE}`);
     return new RateLimits(rules, Number(inFlight));
   }
 }
@@ -49,9 +49,9 @@ export class RateLimits {
 export const SHIPPED =
   'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60';
 
-const MOST = 1_000_000;
+const MAX_RATE = 1_000_000;
 const isCount = (text: string | undefined): boolean =>
-  text !== undefined && /^\d{1,7}$/.test(text) && Number(text) >= 1 && Number(text) <= MOST;
+  text !== undefined && /^\d{1,7}$/.test(text) && Number(text) >= 1 && Number(text) <= MAX_RATE;
 
 function ruleOf(name: RateName, text: string): LimitRule {
   const [rate = '', burst, ...more] = text.split(':');
@@ -62,7 +62,9 @@ function ruleOf(name: RateName, text: string): LimitRule {
     (burst !== undefined && !isCount(burst)) ||
     more.length + rest.length > 0
   )
-    throw new Error(`${name} must be <requests>/<seconds> or <requests>/<seconds>:<at once>, each from 1 to ${MOST}`);
+    throw new Error(
+      `${name} must be <requests>/<seconds> or <requests>/<seconds>:<at once>, each from 1 to ${MAX_RATE}`,
+    );
   return {
     name: `edge.${name}`,
     points: Number(points),

@@ -3,9 +3,9 @@ import { MessageBus, type RequestContext } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 
-const MEMORY_MS = 60_000;
-const REMEMBERED = 10_000;
-const ASKED_AT_ONCE = 100;
+const CACHE_TTL_MS = 60_000;
+const MAX_CACHED = 10_000;
+const BATCH_SIZE = 100;
 
 /** How a party to a call or a receipt is named. */
 export interface Party {
@@ -21,8 +21,8 @@ export interface PartyWithPicture extends Party {
 @Injectable()
 export class Parties {
   private readonly remembered = new LRUCache<string, PublicProfile>({
-    max: REMEMBERED,
-    ttl: MEMORY_MS,
+    max: MAX_CACHED,
+    ttl: CACHE_TTL_MS,
     ttlResolution: 0,
   });
 
@@ -37,8 +37,8 @@ export class Parties {
       if (profile) found.set(id, profile);
       else unknown.push(id);
     }
-    for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
-      const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + ASKED_AT_ONCE) }, context);
+    for (let from = 0; from < unknown.length; from += BATCH_SIZE) {
+      const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + BATCH_SIZE) }, context);
       for (const profile of agents) {
         found.set(profile.id, profile);
         this.remembered.set(profile.id, profile);

@@ -8,7 +8,7 @@ import { sendCacheable } from '../http/public-cache.js';
 import { envelopeSchema, objectSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 
-const MEANINGS: Record<NextAction, string> = {
+const DESCRIPTIONS: Record<NextAction, string> = {
   pay_and_retry:
     'Pay as the requirements in data say, then repeat the same request with data.payment.retry_headers; for a subscription, POST /payments/verify instead.',
   retry_after_delay: 'Wait as long as Retry-After says, then repeat the same request.',
@@ -36,7 +36,7 @@ const MEANINGS: Record<NextAction, string> = {
   do_not_retry: 'Nothing you can send changes the answer.',
 };
 
-const actions = NEXT_ACTIONS.map((next_action) => ({ next_action, meaning: MEANINGS[next_action] }));
+const actions = NEXT_ACTIONS.map((next_action) => ({ next_action, meaning: DESCRIPTIONS[next_action] }));
 
 const schema = envelopeSchema({
   type: 'array',

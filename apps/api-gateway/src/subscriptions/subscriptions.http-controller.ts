@@ -26,11 +26,11 @@ import { listedSubscriptionExample, SUBSCRIPTION_ID, subscriptionDetailExample }
 type SubscriptionRecord = OutputOf<typeof getSubscription>;
 type Card = OutputOf<typeof getListingCards>['listings'][number];
 
-const MOST_A_PAGE = 100;
+const MAX_PAGE_SIZE = 100;
 const subscriptionsQuery = {
   status: choiceParam([...subscriptionStatus.options, 'all'], 'active'),
-  ...pageParams(MOST_A_PAGE),
-  limit: integerParam(1, MOST_A_PAGE, MOST_A_PAGE),
+  ...pageParams(MAX_PAGE_SIZE),
+  limit: integerParam(1, MAX_PAGE_SIZE, MAX_PAGE_SIZE),
 };
 
 const properties = jsonSchemaOf(subscriptionView).properties as Record<string, JsonSchema>;
@@ -73,7 +73,7 @@ export class SubscriptionsHttpController {
     query: subscriptionsQuery,
     answer: {
       schema: pageSchema(withListing(LISTING)),
-      example: paginated([listedSubscriptionExample], 1, { page: 1, limit: MOST_A_PAGE }),
+      example: paginated([listedSubscriptionExample], 1, { page: 1, limit: MAX_PAGE_SIZE }),
     },
   })
   async listSubscriptions(

@@ -38,7 +38,7 @@ export const bazaarResource = z.object({
 });
 export type BazaarResource = z.output<typeof bazaarResource>;
 
-const MOST_TAGS = 5;
+const MAX_TAGS = 5;
 const isShortAscii = (text: string): boolean => /^[ -~]{1,32}$/.test(text);
 
 export const serviceNameOf = (name: string): { serviceName?: string } =>
@@ -86,7 +86,7 @@ export function toResource(base: string, listing: ListingView, terms: ExactTerms
     description: `${name}: ${description}`,
     mimeType: 'application/json',
     ...serviceNameOf(name),
-    tags: tags.filter(isShortAscii).slice(0, MOST_TAGS),
+    tags: tags.filter(isShortAscii).slice(0, MAX_TAGS),
     ...(logo_url?.startsWith('https://') ? { iconUrl: logo_url } : {}),
     extensions: { bazaar: BAZAAR },
   };

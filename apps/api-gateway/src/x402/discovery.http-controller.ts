@@ -22,7 +22,7 @@ import {
 } from './bazaar-resource.js';
 import { resourceExample } from './discovery.examples.js';
 
-const FURTHEST = 1_000_000_000;
+const MAX_OFFSET = 1_000_000_000;
 const WELL_KNOWN = 100;
 
 const filters = {
@@ -33,12 +33,12 @@ const filters = {
   extensions: textParam(256, 'Names that a resource must have, comma separated.'),
 };
 const limit = cutParam(1, 100, 20);
-const resourcesQuery = { ...filters, limit, offset: integerParam(0, FURTHEST, 0) };
+const resourcesQuery = { ...filters, limit, offset: integerParam(0, MAX_OFFSET, 0) };
 const searchQuery = {
   query: textParam(200, 'As q of GET /listings; all where it is left out.'),
   ...filters,
   limit,
-  cursor: { ...integerParam(0, FURTHEST, 0), description: 'pagination.cursor of the page before.' },
+  cursor: { ...integerParam(0, MAX_OFFSET, 0), description: 'pagination.cursor of the page before.' },
 };
 type Filters = QueryOf<typeof filters>;
 
@@ -134,7 +134,7 @@ export class DiscoveryHttpController {
       x402Version: 2,
       resources: items,
       partialResults: false,
-      pagination: { limit, cursor: next < Math.min(total, FURTHEST) ? String(next) : null },
+      pagination: { limit, cursor: next < Math.min(total, MAX_OFFSET) ? String(next) : null },
     });
   }
 
@@ -192,7 +192,7 @@ export class DiscoveryHttpController {
     if (type !== undefined && type !== RESOURCE_TYPE) return undefined;
     if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return undefined;
     if (payTo === undefined && scheme === undefined && network === undefined) return PAID_PER_CALL.minPriceMicros;
-    const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [DEAREST_MICROS] }, context);
+    const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [MAX_PRICE_MICROS] }, context);
     const isTaken = terms[0]!.some(
       (taken) =>
         (payTo ?? taken.payTo).toLowerCase() === taken.payTo.toLowerCase() &&
@@ -206,7 +206,7 @@ export class DiscoveryHttpController {
 /** A call that costs nothing is no matter of payment. */
 const PAID_PER_CALL = { pricingModel: 'per_call', minPriceMicros: '1' } as const;
 /** More than a listing may cost. */
-const DEAREST_MICROS = '1000000000000';
+const MAX_PRICE_MICROS = '1000000000000';
 
 /** @param usd as the catalog shows it: at most 6 decimals, which a number of this size holds exactly. */
 const microsOf = (usd: number): string => parseDecimal(usd.toFixed(6), 6)!.toString();

@@ -5,7 +5,7 @@ import { EdgeWorld } from '../support/edge-world.js';
 import { expectEnvelope, send, type Answer, type Sent } from '../support/http.js';
 
 const RUNS = 2_000;
-const AT_ONCE = 32;
+const CONCURRENCY = 32;
 /** Another seed is another test: FUZZ_SEED repeats a run that failed. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
 
@@ -182,7 +182,7 @@ describe('the edge under fuzz', () => {
         }
       }
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    await Promise.all(Array.from({ length: CONCURRENCY }, work));
 
     // Odd in every way, or the test would prove little.
     for (const status of [200, 201, 400, 401, 403, 404, 415])

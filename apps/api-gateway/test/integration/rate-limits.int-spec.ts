@@ -10,7 +10,7 @@ import { EdgeWorld } from '../support/edge-world.js';
 import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
 
 /** Small enough to reach, slow enough to come back to nothing within a test. */
-const TIGHT =
+const LOW_LIMITS =
   'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600';
 
 const DELIVERED = {
@@ -23,7 +23,7 @@ describe('rate limits', () => {
   let world: EdgeWorld;
 
   const start = async (environment: Record<string, string> = {}): Promise<void> => {
-    world = await EdgeWorld.start({ RATE_LIMITS: TIGHT, ...environment });
+    world = await EdgeWorld.start({ RATE_LIMITS: LOW_LIMITS, ...environment });
     answerEverything(world.bus);
   };
   afterEach(() => world.stop());
@@ -138,7 +138,7 @@ describe('rate limits', () => {
   });
 
   it('count no paid call that is delivered, and every retry that is not', async () => {
-    await start({ RATE_LIMITS: `${TIGHT},retries=2/400` });
+    await start({ RATE_LIMITS: `${LOW_LIMITS},retries=2/400` });
     const { key } = world.agent();
     const answer = (output: object) => world.bus.answers(executeCall, () => output as never);
     const retry = (proof: Record<string, string>) =>
@@ -161,7 +161,7 @@ describe('rate limits', () => {
 
   describe('on calls under way', () => {
     it('hold for one account, and end with each call', async () => {
-      await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });
+      await start({ RATE_LIMITS: `${LOW_LIMITS},calls=1000/1` });
       const { key } = world.agent();
       const answers: (() => void)[] = [];
       world.bus.answers(executeCall, () => new Promise((resolve) => answers.push(() => resolve(DELIVERED))));
@@ -187,7 +187,7 @@ describe('rate limits', () => {
     describeNeeding('redis-server')('of one account', () => {
       it('hold over two edges together, and for each by itself while Redis is away', async () => {
         const redis = await startRedisServer();
-        const env = { RATE_LIMITS: `${TIGHT},calls=1000/1`, REDIS_URL: redis.url };
+        const env = { RATE_LIMITS: `${LOW_LIMITS},calls=1000/1`, REDIS_URL: redis.url };
         await start(env);
         const second = await EdgeWorld.start(env);
         try {
@@ -221,7 +221,7 @@ describe('rate limits', () => {
     });
 
     it('hold for one wallet that signs without a key, and for one address', async () => {
-      await start({ RATE_LIMITS: `${TIGHT},calls=1000/1`, API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' });
+      await start({ RATE_LIMITS: `${LOW_LIMITS},calls=1000/1`, API_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' });
       const held: (() => void)[] = [];
       world.bus.answers(executeKeylessCall, () => new Promise((resolve) => held.push(() => resolve(DELIVERED))));
       const call = (from: string, address: string) => {
@@ -247,7 +247,7 @@ describe('rate limits', () => {
     });
 
     it('end also for requests that were refused, malformed, or cut off', async () => {
-      await start({ RATE_LIMITS: `${TIGHT},calls=1000/1` });
+      await start({ RATE_LIMITS: `${LOW_LIMITS},calls=1000/1` });
       const { key } = world.agent();
       for (let n = 0; n < 5; n += 1) {
         expect(

@@ -8,7 +8,7 @@ const all = sql(
   'SELECT id, name, slug, description, sort_order FROM categories ORDER BY sort_order, id',
 );
 
-const FRESH_FOR_MS = 60_000;
+const CACHE_TTL_MS = 60_000;
 
 type CategoryView = OutputOf<typeof listCategories>['categories'][number];
 
@@ -23,7 +23,7 @@ export class Categories {
   async list(): Promise<CategoryView[]> {
     if (Date.now() >= this.freshUntil) {
       this.known = await this.database.query<CategoryView>(all);
-      this.freshUntil = Date.now() + FRESH_FOR_MS;
+      this.freshUntil = Date.now() + CACHE_TTL_MS;
     }
     return this.known;
   }

@@ -2,23 +2,23 @@ import { Database } from '@market/persistence';
 import { CommandFailure, platformConfig, type CommandDefinition, type ConfigOf } from '@market/runtime';
 import { writeSamples } from './samples.js';
 
-const MOST = 10_000_000;
-const TELL_EVERY = 100_000;
+const MAX_SAMPLES = 10_000_000;
+const PROGRESS_INTERVAL = 100_000;
 
 const seed: CommandDefinition = {
   name: 'listings seed',
   help: 'writes sample listings, tagged "sample", with sellers of their own; they can be found and shown, not called. For trying things out: never with PAYMENTS_MODE=live',
-  options: { listings: { help: `how many, 1 to ${MOST}`, required: true } },
+  options: { listings: { help: `how many, 1 to ${MAX_SAMPLES}`, required: true } },
   async run(container, { options }) {
     const { paymentsMode } = container.get<ConfigOf<typeof platformConfig>>(platformConfig.token);
     if (paymentsMode === 'live')
       throw new CommandFailure('sample listings have no place where payments are real (PAYMENTS_MODE=live)');
     const count = Number(options.listings);
-    if (!Number.isInteger(count) || count < 1 || count > MOST)
-      throw new CommandFailure(`--listings must be a number from 1 to ${MOST}`);
+    if (!Number.isInteger(count) || count < 1 || count > MAX_SAMPLES)
+      throw new CommandFailure(`--listings must be a number from 1 to ${MAX_SAMPLES}`);
     const startedAt = performance.now();
     await writeSamples(container.get(Database), count, (written) => {
-      if (written % TELL_EVERY === 0) process.stderr.write(`${written} listings\n`);
+      if (written % PROGRESS_INTERVAL === 0) process.stderr.write(`${written} listings\n`);
     });
     return `wrote ${count} listings in ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`;
   },

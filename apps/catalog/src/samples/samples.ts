@@ -26,7 +26,7 @@ const PRICING = ['per_call', 'free', 'monthly', 'usage_tiered', 'yearly'];
 const DELIVERY = ['api', 'webhook', 'streaming', 'batch', 'file'];
 
 const YEAR_MS = 365 * 86_400_000;
-const LISTINGS_A_SELLER = 100;
+const LISTINGS_PER_SELLER = 100;
 const BATCH_SIZE = 2_000;
 /** Words are as common as Zipf's law has it, with Mandelbrot's shift: the first few about equally. */
 const SHIFT = 6;
@@ -116,7 +116,7 @@ export async function writeSamples(
   onWritten: (count: number) => void,
 ): Promise<void> {
   const categoryIds = (await database.query<{ id: string }>(categories)).map(({ id }) => id);
-  const providerIds = Array.from({ length: Math.ceil(count / LISTINGS_A_SELLER) }, () => newId());
+  const providerIds = Array.from({ length: Math.ceil(count / LISTINGS_PER_SELLER) }, () => newId());
   await database.query(providers, [providerIds, providerIds.map(() => many(2).map(capital).join(' '))]);
   let [begun, written] = [0, 0];
   const lane = async (): Promise<void> => {

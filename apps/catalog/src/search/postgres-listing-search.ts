@@ -42,7 +42,7 @@ export const BOUNDS: SearchBounds = {
 };
 /** What looking at a listing along an order costs, where one of many that are sorted costs 1. */
 const FOLLOWED_FOR_SORTED = 1.5;
-const REMEMBERED_MS = 60_000;
+const COUNT_CACHE_TTL_MS = 60_000;
 
 /** Connections for searches alone: however many there are, the rest of the catalog has its own. */
 const CONNECTIONS = {
@@ -69,7 +69,7 @@ const sumUp = sql(
   `WITH former AS (DELETE FROM active_listings WHERE (SELECT count(*) FROM active_listings) > 1 RETURNING change)
    INSERT INTO active_listings (change) SELECT sum(change) FROM former HAVING count(*) > 0`,
 );
-const SUM_UP_EVERY_MS = 60_000;
+const SUMMARY_INTERVAL_MS = 60_000;
 /** As many as CATALOG_LISTINGS_PER_SELLER_MAX may be. */
 const MAX_OF_SELLER = 1_000_000;
 
@@ -96,9 +96,9 @@ const NOTHING: PageRow = { itemsJson: '[]', shown: 0, key: null, id: null };
  */
 export class PostgresListingSearch extends ListingSearch implements OnModuleInit, OnModuleDestroy {
   private connections: Database | undefined;
-  private readonly totals = new LRUCache<string, Total>({ max: 5_000, ttl: REMEMBERED_MS });
+  private readonly totals = new LRUCache<string, Total>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
   /** By filters, order and offset, where the page before it ended. */
-  private readonly ends = new LRUCache<string, Place>({ max: 5_000, ttl: REMEMBERED_MS });
+  private readonly ends = new LRUCache<string, Place>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
 
   constructor(
     private readonly database: Database,
@@ -110,7 +110,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   onModuleInit(): void {
     this.jobs.beforeReady(async () => void (this.connections = await this.database.openPool(CONNECTIONS)));
-    this.jobs.every('sum up active listings', SUM_UP_EVERY_MS, () => this.sumUp());
+    this.jobs.every('sum up active listings', SUMMARY_INTERVAL_MS, () => this.sumUp());
   }
 
   async onModuleDestroy(): Promise<void> {

@@ -1,5 +1,5 @@
-const MOST_MINUSES = 16;
-const MOST_WORDS = 32;
+const MAX_EXCLUSIONS = 16;
+const MAX_WORDS = 32;
 
 /**
  * What is searched for; undefined when that is nothing. What many words find is dear to find out, so that only the first 32
@@ -7,11 +7,11 @@ const MOST_WORDS = 32;
  * small"), so that later minuses are taken for blanks.
  */
 export function searchText(q = ''): string | undefined {
-  const tooMany = [...q.matchAll(/[\p{L}\p{N}]+/gu)][MOST_WORDS];
+  const tooMany = [...q.matchAll(/[\p{L}\p{N}]+/gu)][MAX_WORDS];
   let minuses = 0;
   const text = q
     .slice(0, tooMany?.index)
-    .replaceAll('-', () => ((minuses += 1) <= MOST_MINUSES ? '-' : ' '))
+    .replaceAll('-', () => ((minuses += 1) <= MAX_EXCLUSIONS ? '-' : ' '))
     .trim();
   return text || undefined;
 }

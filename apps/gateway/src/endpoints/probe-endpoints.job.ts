@@ -5,8 +5,8 @@ import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { TestEndpoint } from './test-endpoint.use-case.js';
 
-const LOOK_EVERY_MS = 1_000;
-const MAX_AT_ONCE = 50;
+const POLL_INTERVAL_MS = 1_000;
+const BATCH_SIZE = 50;
 /** More than any endpoint's timeout. */
 const PROBE_BUDGET_MS = 130_000;
 
@@ -25,7 +25,7 @@ export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.jobs.every('probe-endpoints', Math.min(LOOK_EVERY_MS, this.config.probeIntervalMs), () => this.run());
+    this.jobs.every('probe-endpoints', Math.min(POLL_INTERVAL_MS, this.config.probeIntervalMs), () => this.run());
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -34,7 +34,7 @@ export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async run(): Promise<void> {
-    for (const endpoint of await this.health.takeDue(MAX_AT_ONCE - this.running.size)) {
+    for (const endpoint of await this.health.takeDue(BATCH_SIZE - this.running.size)) {
       const probe = this.testEndpoint
         .test(endpoint, newRequestContext({ budgetMs: PROBE_BUDGET_MS }), this.leaving.signal)
         .catch((error: unknown) =>

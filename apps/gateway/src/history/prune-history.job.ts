@@ -3,15 +3,15 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 
-const BITE = 1_000;
-const BITES_A_RUN = 50;
+const BATCH_SIZE = 1_000;
+const MAX_BATCHES = 50;
 
 const forgetResults = sql(
   'gateway-requests.forget-results',
   `WITH forgotten AS (
      UPDATE gateway_requests SET result_json = NULL WHERE id IN (
        SELECT id FROM gateway_requests WHERE result_json IS NOT NULL AND (settled_at IS NOT NULL OR NOT billable) AND completed_at < now() - $1 * interval '1 day'
-       ORDER BY completed_at LIMIT ${BITE} FOR UPDATE SKIP LOCKED)
+       ORDER BY completed_at LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
    SELECT count(*)::int AS count FROM forgotten`,
 );
@@ -22,7 +22,7 @@ const forgetCalls = sql(
      DELETE FROM gateway_requests WHERE id IN (
        SELECT id FROM gateway_requests
        WHERE id < (lpad(to_hex((extract(epoch FROM now() - $1 * interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid AND result_json IS NULL
-       ORDER BY id LIMIT ${BITE} FOR UPDATE SKIP LOCKED)
+       ORDER BY id LIMIT ${BATCH_SIZE} FOR UPDATE SKIP LOCKED)
      RETURNING 1)
    SELECT count(*)::int AS count FROM forgotten`,
 );
@@ -50,9 +50,9 @@ export class PruneHistory implements OnApplicationBootstrap {
   }
 
   private async inBites(forget: typeof forgetCalls, days: number): Promise<void> {
-    for (let bites = 1; bites <= BITES_A_RUN; bites += 1) {
+    for (let bites = 1; bites <= MAX_BATCHES; bites += 1) {
       const [forgotten] = await this.database.query<{ count: number }>(forget, [days]);
-      if (forgotten!.count < BITE) return;
+      if (forgotten!.count < BATCH_SIZE) return;
     }
   }
 }

@@ -2,7 +2,7 @@ import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 
-const EVERY_MS = 10_000;
+const INTERVAL_MS = 10_000;
 
 // A row another process is just writing is written for us as well.
 const touch = sql(
@@ -22,7 +22,7 @@ export class RecordKeyUse implements OnModuleInit, OnModuleDestroy {
   ) {}
 
   onModuleInit(): void {
-    this.jobs.every('record key use', EVERY_MS, () => this.run());
+    this.jobs.every('record key use', INTERVAL_MS, () => this.run());
   }
 
   async onModuleDestroy(): Promise<void> {

@@ -3,7 +3,7 @@ import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { identityConfig, type IdentityConfig } from '../config.js';
 import { ChallengesRepository } from './infra/challenges.repository.js';
 
-const EVERY_MS = 10_000;
+const INTERVAL_MS = 10_000;
 const BATCH = 5_000;
 
 /** Expired challenges are of no use to anyone; and since asking for one needs no credential, there are only so many in all. */
@@ -16,7 +16,7 @@ export class SweepChallenges implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.jobs.every('sweep challenges', EVERY_MS, () => this.run());
+    this.jobs.every('sweep challenges', INTERVAL_MS, () => this.run());
   }
 
   async run(): Promise<void> {

@@ -2,7 +2,7 @@ import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 
-const EVERY_MS = 60_000;
+const INTERVAL_MS = 60_000;
 const BATCH = 5_000;
 
 const deleteExpired = sql(
@@ -19,7 +19,7 @@ export class SweepSessions implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.jobs.every('sweep sessions', EVERY_MS, () => this.run());
+    this.jobs.every('sweep sessions', INTERVAL_MS, () => this.run());
   }
 
   async run(): Promise<void> {

@@ -20,7 +20,7 @@ import {
 } from 'viem';
 import { identityConfig, type IdentityConfig } from '../config.js';
 
-const WITHIN_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 
 const EIP_1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)']);
 /** The selector of `isValidSignature`, as a whole ABI word; the identity precompile, which echoes its input, cannot answer so. */
@@ -28,7 +28,7 @@ const VALID: Hex = `0x1626ba7e${'0'.repeat(56)}`;
 const VALID_BEFORE_DEPLOYMENT: Hex = '0x01';
 
 /** What a node that has no answer says in its words, as opposed to a contract that says no by reverting. */
-const NODE_TROUBLE = [InternalRpcError, LimitExceededRpcError];
+const NODE_ERRORS = [InternalRpcError, LimitExceededRpcError];
 
 /** The chain cannot be asked now, so nothing is known of the signature. */
 export class ChainUnreachableError extends Error {
@@ -54,8 +54,8 @@ export class ContractWallets {
     // One deadline for all that is asked, whatever viem allows each single request.
     const transport = http(url, {
       retryCount: 0,
-      timeout: WITHIN_MS,
-      fetchOptions: { signal: AbortSignal.timeout(WITHIN_MS) },
+      timeout: TIMEOUT_MS,
+      fetchOptions: { signal: AbortSignal.timeout(TIMEOUT_MS) },
     });
     try {
       return await isSignatureOf(createPublicClient({ transport }), address, hashMessage(message), parts);
@@ -111,5 +111,5 @@ async function isSignatureOf(
 /** Whether the node answered, and the answer was that the contract failed. */
 function isNo(error: unknown): boolean {
   if (!(error instanceof BaseError) || !error.walk((cause) => cause instanceof RpcRequestError)) return false;
-  return !error.walk((cause) => NODE_TROUBLE.some((trouble) => cause instanceof trouble));
+  return !error.walk((cause) => NODE_ERRORS.some((trouble) => cause instanceof trouble));
 }

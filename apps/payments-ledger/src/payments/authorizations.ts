@@ -40,7 +40,7 @@ const lapse = sql(
 );
 
 /** Far more than a chain takes to include a transaction; the facilitator's own limit comes first. */
-const LARGEST_TIMESTAMP = 253_402_300_799n;
+const MAX_TIMESTAMP = 253_402_300_799n;
 
 export interface SignedPayment {
   payload: ExactPayload;
@@ -156,7 +156,7 @@ export class Authorizations {
     // Another authorization, or money, came first: the claim goes on from there.
     if (payment.state !== 'pending') return undefined;
     if (payment.is_expired) return 'offer_expired';
-    const until = validBefore < LARGEST_TIMESTAMP ? validBefore : LARGEST_TIMESTAMP;
+    const until = validBefore < MAX_TIMESTAMP ? validBefore : MAX_TIMESTAMP;
     const [held] = await tx.query<{ id: string }>(insert, [
       newId(),
       paymentId,

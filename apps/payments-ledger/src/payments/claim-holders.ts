@@ -5,11 +5,11 @@ import { Injectable } from '@nestjs/common';
 import type { PaymentRow } from './payment.js';
 
 /** A holder that was not heard for so many beats, two seconds, is gone: a busy event loop is late by less. */
-const LIFE_BEATS = 5;
+const MISSED_HEARTBEATS = 5;
 /** Beats of several holders within this time count as one. */
-const BEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
+const HEARTBEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
 /** So soon its holder need not have said anything of a claim. */
-const UNSAID_MS = 2_000;
+const HOLDER_TIMEOUT_MS = 2_000;
 
 /**
  * Knows which claims are held by a living process of the gateway: each names all it holds every 400 ms to every process of the ledger.
@@ -28,7 +28,7 @@ export class ClaimHolders {
   @HandleSignal(claimsHeld)
   onClaimsHeld({ holderId, paymentIds }: PayloadOf<typeof claimsHeld>): void {
     const now = performance.now();
-    if (now - this.beatAt >= BEAT_MS) this.nextBeat(now);
+    if (now - this.beatAt >= HEARTBEAT_MS) this.nextBeat(now);
     this.holders.set(holderId, { heardAt: this.beat, paymentIds: new Set(paymentIds) });
   }
 
@@ -45,14 +45,14 @@ export class ClaimHolders {
     if (state !== 'in_flight' || !holder_id || !claimed_at || !lease_until || !retry_until || retry_until <= as_of)
       return false;
     if (lease_until < as_of) return true;
-    if (as_of.getTime() - claimed_at.getTime() < UNSAID_MS) return false;
+    if (as_of.getTime() - claimed_at.getTime() < HOLDER_TIMEOUT_MS) return false;
     const holder = this.holders.get(holder_id);
-    return holder ? !holder.paymentIds.has(id) : this.beat >= LIFE_BEATS;
+    return holder ? !holder.paymentIds.has(id) : this.beat >= MISSED_HEARTBEATS;
   }
 
   private nextBeat(now: number): void {
     this.beat += 1;
     this.beatAt = now;
-    for (const [id, { heardAt }] of this.holders) if (this.beat - heardAt >= LIFE_BEATS) this.holders.delete(id);
+    for (const [id, { heardAt }] of this.holders) if (this.beat - heardAt >= MISSED_HEARTBEATS) this.holders.delete(id);
   }
 }

@@ -11,7 +11,7 @@ import { UNPAID_STATES } from './payment-state.js';
 import { paysBySignature } from './payment.js';
 
 /** So many of one queue are worked on side by side: a rail is asked for no more at once, and the other queues keep connections to PostgreSQL. */
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 /** A backlog is worked off over several runs, so that a stopping process does not wait for all of it. */
 const RUN_MS = 4_000;
 const FIRST = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
@@ -21,7 +21,7 @@ const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join('
 const due = (name: string, column: string, condition: string): Statement =>
   sql(
     `payments.${name}`,
-    `SELECT id, ${column}::text AS due FROM payments WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid) ORDER BY ${column}, id LIMIT ${AT_ONCE}`,
+    `SELECT id, ${column}::text AS due FROM payments WHERE ${condition} AND ${column} <= now() - $4 * interval '1 day' AND (${column}, id) > ($1::timestamptz, $2::uuid) ORDER BY ${column}, id LIMIT ${CONCURRENCY}`,
   );
 
 const undelivered = due('undelivered-past-window', 'retry_until', `state = 'verified' AND $3::text IS NULL`);
@@ -112,7 +112,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
           queue.end(id).catch((error: unknown) => this.logger.warn(`payment ${id} waits: ${messageOf(error)}`)),
         ),
       );
-      queue.after = batch.length < AT_ONCE ? FIRST : batch.at(-1)!;
+      queue.after = batch.length < CONCURRENCY ? FIRST : batch.at(-1)!;
       if (queue.after === FIRST) return;
     }
   }

@@ -39,7 +39,7 @@ const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a
 const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
 /** A settlement that its process renews no more is free for others so soon. */
 const LEASE = `interval '2500 milliseconds'`;
-const RENEW_EVERY_MS = 500;
+const RENEW_INTERVAL_MS = 500;
 
 /** What is charged for is written down before anyone is asked to move money, so that any process can finish it. */
 const begin = sql(
@@ -114,7 +114,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.jobs.every('settle-authorizations', this.config.resumeIntervalMs, () => this.run());
-    this.jobs.every('renew-settlements', RENEW_EVERY_MS, () => this.renew());
+    this.jobs.every('renew-settlements', RENEW_INTERVAL_MS, () => this.renew());
   }
 
   /** @throws Refusal `claim_lost`, `settlement_refused`, `settlement_unknown`. */

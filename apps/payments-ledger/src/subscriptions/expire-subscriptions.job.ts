@@ -4,7 +4,7 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 
 const PAGE = 1_000;
-const PAGES_A_RUN = 10;
+const MAX_BATCHES = 10;
 
 const expire = sql(
   'subscriptions.expire',
@@ -26,7 +26,7 @@ export class ExpireSubscriptions implements OnApplicationBootstrap {
   }
 
   async run(): Promise<void> {
-    for (let pages = 1; pages <= PAGES_A_RUN; pages += 1) {
+    for (let pages = 1; pages <= MAX_BATCHES; pages += 1) {
       if ((await this.database.query(expire)).length < PAGE) return;
     }
   }

@@ -79,7 +79,7 @@ const SOLANA_CHAINS = [792_703_809, 1_936_682_084];
 const SOLANA_USDC = ['EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU'];
 /** In micros: $0.02 whatever the price, and the gas. */
 const FLAT_FEE = 23_000n;
-const LEAST_OUTPUT = 5_000n;
+const MIN_OUTPUT = 5_000n;
 
 const currencyAt = (chainId: number, address: string): Currency => {
   if (SOLANA_CHAINS.includes(chainId)) return SOLANA_USDC.includes(address) ? USDC : SOL;
@@ -139,7 +139,7 @@ export async function startRelayServer(): Promise<RelayServer> {
     ];
     if (to !== USDC) throw new Refusal(400, 'INVALID_OUTPUT_CURRENCY');
     const output = BigInt(body.amount);
-    if (output < LEAST_OUTPUT) throw new Refusal(400, 'AMOUNT_TOO_LOW');
+    if (output < MIN_OUTPUT) throw new Refusal(400, 'AMOUNT_TOO_LOW');
     const feeBps = BigInt(body.appFees?.[0]?.fee ?? '0');
     const input = ((output + FLAT_FEE) * 10_000n) / (10_000n - feeBps) + 1n;
     const amountIn = (input * 10n ** BigInt(from.decimals) + from.price - 1n) / from.price;

@@ -2,7 +2,7 @@ import { CommandFailure, type CommandInput } from '@market/runtime';
 import { parseArgs } from 'node:util';
 import type { AdminCommand } from './commands.js';
 
-const LONGEST_NAME = 200;
+const MAX_NAME_LENGTH = 200;
 
 export interface CommandLine {
   command: AdminCommand;
@@ -31,7 +31,8 @@ export function readCommandLine(
   for (const [name, { required }] of Object.entries(command.options ?? {})) {
     if (required && !options[name]?.trim()) throw wrong(`--${name} is required`);
   }
-  if (!operator.trim() || operator.length > LONGEST_NAME) throw wrong(`--as must be 1 to ${LONGEST_NAME} characters`);
+  if (!operator.trim() || operator.length > MAX_NAME_LENGTH)
+    throw wrong(`--as must be 1 to ${MAX_NAME_LENGTH} characters`);
   return { command, input: { operator, arguments: positionals, options } };
 }
 

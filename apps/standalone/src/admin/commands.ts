@@ -16,14 +16,14 @@ export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
 
 type Entry = OperatorAction & { doneAt: Date; service: string };
 
-const LATEST = 100;
+const MAX_ROWS = 100;
 
 const audit: AdminCommand = {
   name: 'audit',
-  help: `prints what operators did, the latest ${LATEST} of each service unless --last says otherwise, oldest first`,
+  help: `prints what operators did, the latest ${MAX_ROWS} of each service unless --last says otherwise, oldest first`,
   options: { last: { help: 'how many, 1 to 100000' } },
   async run({ options }, env) {
-    const limit = options.last === undefined ? LATEST : Number(options.last);
+    const limit = options.last === undefined ? MAX_ROWS : Number(options.last);
     if (!Number.isInteger(limit) || limit < 1 || limit > 100_000)
       throw new CommandFailure('--last must be a number from 1 to 100000');
     const entries: Entry[] = [];

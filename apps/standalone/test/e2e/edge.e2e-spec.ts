@@ -6,7 +6,7 @@ import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
-const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
+const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
 const RETIRED = [
   '/payments/setup',
   '/payments/setup-intents',
@@ -142,7 +142,7 @@ inEachMode('the edge', (world) => {
         await anyone('GET', '/nope'),
         await anyone('GET', '/me'),
         await anyone('DELETE', '/health'),
-        await anyone('GET', `/listings/${NOBODY}`),
+        await anyone('GET', `/listings/${UNKNOWN_ID}`),
         await anyone('GET', '/listings?limit=x'),
         await callOnce(agent, shop.listing, '[]'),
         await seller.market.send('POST', `/gateway/${shop.listing.id}`, { body: {} }),
@@ -314,10 +314,10 @@ inEachMode('the edge', (world) => {
     });
 
     it('what is not there, be it a resource or a path [spec: error.404 NOT_FOUND]', async () => {
-      expectError(await anyone('GET', `/listings/${NOBODY}`), 404, 'NOT_FOUND', 'listing_not_found');
-      expectError(await agent.market.send('GET', `/receipts/${NOBODY}`), 404, 'NOT_FOUND', 'receipt_not_found');
-      expectError(await agent.market.send('DELETE', `/api-keys/${NOBODY}`), 404, 'NOT_FOUND', 'api_key_not_found');
-      expectError(await callOnce(agent, NOBODY, {}), 404, 'NOT_FOUND', 'listing_not_found');
+      expectError(await anyone('GET', `/listings/${UNKNOWN_ID}`), 404, 'NOT_FOUND', 'listing_not_found');
+      expectError(await agent.market.send('GET', `/receipts/${UNKNOWN_ID}`), 404, 'NOT_FOUND', 'receipt_not_found');
+      expectError(await agent.market.send('DELETE', `/api-keys/${UNKNOWN_ID}`), 404, 'NOT_FOUND', 'api_key_not_found');
+      expectError(await callOnce(agent, UNKNOWN_ID, {}), 404, 'NOT_FOUND', 'listing_not_found');
       for (const path of ['/nope', '/listings/a/b/c', '/', '/me/nothing'])
         expectError(await anyone('GET', path), 404, 'NOT_FOUND', 'route_not_found');
     });
@@ -641,7 +641,7 @@ inEachMode('the edge', (world) => {
       '/ledger',
       '/gateway-requests',
       `/listings/${shop.listing.id}/endpoint`,
-      `/receipts/${NOBODY}`,
+      `/receipts/${UNKNOWN_ID}`,
     ];
     const spellings = (path: string): string[] => {
       const [, first = '', ...rest] = path.split('/');

@@ -17,7 +17,7 @@ const SETTINGS = {
 };
 
 /** The promise is 3 s; this machine may be busy. */
-const HEALED_WITHIN_MS = 6_000;
+const RECOVERY_TIMEOUT_MS = 6_000;
 
 interface PaidCall {
   agent: Agent;
@@ -155,11 +155,11 @@ inEachMode('under pressure', ({ mode }) => {
       const statuses = await Promise.all(waiting);
       // 0 is a connection that died with its process.
       expect(statuses.filter((status) => ![0, 200, 202, 503].includes(status))).toEqual([]);
-      expect(performance.now() - killedAt).toBeLessThan(HEALED_WITHIN_MS);
+      expect(performance.now() - killedAt).toBeLessThan(RECOVERY_TIMEOUT_MS);
       await marketplace.restart(victim);
       const backAt = performance.now();
       await Promise.all(calls.map((call) => delivered(call)));
-      expect(performance.now() - backAt).toBeLessThan(HEALED_WITHIN_MS);
+      expect(performance.now() - backAt).toBeLessThan(RECOVERY_TIMEOUT_MS);
       await expectBooksInOrder(marketplace, [shop]);
     },
     90_000,

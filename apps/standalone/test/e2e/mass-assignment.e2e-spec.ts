@@ -25,7 +25,7 @@ const BEYOND_TABLES = [
   'then',
 ];
 /** A refusal names a hundred fields at most. */
-const AT_ONCE = 90;
+const CONCURRENCY = 90;
 
 const camelCase = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
@@ -100,10 +100,10 @@ inEachMode('mass assignment', (world) => {
       const attempts = operations.flatMap((operation) =>
         objectsIn(operation.body!.schema).flatMap(({ path, fields }) => {
           const foreign = columns.filter((column) => !fields.includes(column));
-          return Array.from({ length: Math.ceil(foreign.length / AT_ONCE) }, (_, n) => ({
+          return Array.from({ length: Math.ceil(foreign.length / CONCURRENCY) }, (_, n) => ({
             operation,
             path,
-            names: foreign.slice(n * AT_ONCE, (n + 1) * AT_ONCE),
+            names: foreign.slice(n * CONCURRENCY, (n + 1) * CONCURRENCY),
           }));
         }),
       );

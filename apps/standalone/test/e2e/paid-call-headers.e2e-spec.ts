@@ -3,7 +3,7 @@ import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/world.js';
 
-const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
+const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
 
 inEachMode('the headers of a paid call', (world) => {
   let seller: Agent;
@@ -93,7 +93,7 @@ inEachMode('the headers of a paid call', (world) => {
         (await quote(solana, shop.listing, { wallet: 'own' }, { 'X-Market-Origin-Wallet-Id': other! })).requirements,
       ).toMatchObject({ currency: 'SOL', network: expect.stringMatching(/^solana:/) });
 
-      for (const wallet of [other!, NOBODY]) {
+      for (const wallet of [other!, UNKNOWN_ID]) {
         const answer = await call({ 'X-Market-Origin-Wallet-Id': wallet });
         expect(answer.status).toBe(400);
         expect(bodyOf(answer).error).toMatchObject({
@@ -119,7 +119,7 @@ inEachMode('the headers of a paid call', (world) => {
     it('is asked for with the offer, and no hindrance to a call that is paid', async () => {
       const relayRequestId = await payFor(buyer, shop.listing, { wallet: 'paid' });
       const answer = await call(
-        { ...withRelayId(relayRequestId), 'X-Market-Origin-Wallet-Id': NOBODY },
+        { ...withRelayId(relayRequestId), 'X-Market-Origin-Wallet-Id': UNKNOWN_ID },
         { wallet: 'paid' },
       );
       expect([answer.status, resultOf(answer).billable]).toEqual([200, true]);

@@ -12,7 +12,7 @@ const SETTINGS = {
   PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100',
   GATEWAY_RESUME_INTERVAL_MS: '100',
 };
-const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
+const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
 
 inEachMode('the history of calls', ({ mode }) => {
   let marketplace: RunningMarketplace;
@@ -223,7 +223,7 @@ inEachMode('the history of calls', ({ mode }) => {
     expect(await totalOf({ status: 'refunded' })).toBe(1);
     expect(await totalOf({ status: 'expired', role: 'seller' })).toBe(0);
     expect(await totalOf({ listing_id: broken.listing.id, to })).toBe(1);
-    expect(await totalOf({ listing_id: NOBODY })).toBe(0);
+    expect(await totalOf({ listing_id: UNKNOWN_ID })).toBe(0);
     expect(await totalOf({ to: began.toISOString() })).toBe(0);
     // `to` is exclusive, `from` inclusive.
     const all = await totalOf({});
@@ -258,7 +258,7 @@ inEachMode('the history of calls', ({ mode }) => {
     expect((await seller.market.gatewayRequests.get(own)).role).toBe('seller');
     for (const [agent, id] of [
       [stranger, own.id],
-      [buyer, NOBODY],
+      [buyer, UNKNOWN_ID],
       [buyer, 'nothing'],
     ] as const) {
       await expect(agent.market.gatewayRequests.get({ id })).rejects.toMatchObject({

@@ -8,7 +8,7 @@ import { inEachMode, registerAgent, stranger, type Agent } from '../support/worl
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const NOBODY = '01995bad-5c00-7000-8000-00000000dead';
+const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
 const GOOD: CreateReview = { accuracy_rating: 5, reliability_rating: 4, value_rating: 3 };
 
 inEachMode('reviews', (world) => {
@@ -218,7 +218,7 @@ inEachMode('reviews', (world) => {
     const gone = await listFeed(seller, freeFeed);
     await buyer.market.subscribe(gone);
     await seller.market.listings.remove(gone);
-    for (const ref of [NOBODY, 'no-such-listing', '%00', draft.id, draft.slug, gone.id]) {
+    for (const ref of [UNKNOWN_ID, 'no-such-listing', '%00', draft.id, draft.slug, gone.id]) {
       expect([ref, (await anyone.send('GET', `/reviews/${ref}`)).status]).toEqual([ref, 404]);
       expect([ref, await refusal(buyer, GOOD, ref)]).toEqual([ref, [404, 'NOT_FOUND', 'listing_not_found']]);
     }
@@ -243,7 +243,7 @@ inEachMode('the score of an agent', (world) => {
 
   it('is refused for who is no agent [spec: GET /agents/{agentId}/score]', async () => {
     const { session } = await anyone.signIn(evmWallet());
-    for (const id of [NOBODY, 'nobody', session.account.id]) {
+    for (const id of [UNKNOWN_ID, 'nobody', session.account.id]) {
       const error: unknown = await anyone.score(id).catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(MarketplaceError);
       expect(error).toMatchObject({ status: 404, code: 'NOT_FOUND', details: { reason: 'agent_not_found' } });

@@ -13,7 +13,7 @@ export interface Purchase {
 
 const PAUSE_MS = 100;
 /** The seller of these tests answers within a moment; who waits longer waits for a process that is gone. */
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /**
  * A buyer that wants its answer, whatever happens to the marketplace: it repeats what got lost or was put off, always on
@@ -41,7 +41,7 @@ export class TirelessBuyer {
     purchase.relayRequestId = relayRequestId;
     await this.until(
       'the payment',
-      () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`, { timeoutMs: PATIENCE_MS }),
+      () => this.agent.market.send('POST', `/sandbox/payments/${relayRequestId}/pay`, { timeoutMs: TIMEOUT_MS }),
       (answer) => answer.status === 200,
     );
     await this.ask(purchase);
@@ -68,7 +68,7 @@ export class TirelessBuyer {
     return this.agent.market.send('POST', `/gateway/${this.listing.id}`, {
       rawBody: JSON.stringify(body),
       headers,
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: TIMEOUT_MS,
     });
   }
 

@@ -10,8 +10,8 @@ import { z } from 'zod';
 const MAX_PRICE_USD = 1_000_000;
 const MAX_URL_LENGTH = 2_048;
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
-const EARLIEST_MS = Date.UTC(1970, 0, 1);
-const LATEST_MS = Date.UTC(9999, 11, 31);
+const MIN_TIME_MS = Date.UTC(1970, 0, 1);
+const MAX_TIME_MS = Date.UTC(9999, 11, 31);
 
 const textThat = (error: string, holds: (text: string) => boolean) => z.string({ error }).refine(holds, { error });
 
@@ -65,7 +65,7 @@ export function lengthOf(value: string): number {
 /** ISO 8601 as the services write it (milliseconds, UTC); a date alone is its midnight in UTC. Undefined when it is no instant from 1970 to 9999. */
 export function parseTimestamp(value: string): string | undefined {
   const ms = TIMESTAMP.test(value) ? Date.parse(value) : NaN;
-  return ms >= EARLIEST_MS && ms <= LATEST_MS ? new Date(ms).toISOString() : undefined;
+  return ms >= MIN_TIME_MS && ms <= MAX_TIME_MS ? new Date(ms).toISOString() : undefined;
 }
 
 /** Absolute, without credentials, and without what a parser would silently leave out. */

@@ -23,7 +23,7 @@ const BATCH = 256;
 const RETRY_DELAY_MS = 1_000;
 /** How long a pull waits at the server; also how soon a consumer looks again after a broker came back. */
 const PULL_EXPIRES_MS = 5_000;
-const CLOSE_WITHIN_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 10_000;
 const NANOS_PER_SECOND = 1_000_000_000;
 const WEEK_NANOS = 7 * 24 * 3600 * NANOS_PER_SECOND;
 
@@ -92,7 +92,7 @@ export class EventStream {
   async close(): Promise<void> {
     this.closing = true;
     await Promise.all([...this.running.values()].map((messages) => messages.close()));
-    await this.inFlight.finished(CLOSE_WITHIN_MS);
+    await this.inFlight.finished(CLOSE_TIMEOUT_MS);
   }
 
   private async consumeAgain(subject: string, sink: EventSink): Promise<void> {

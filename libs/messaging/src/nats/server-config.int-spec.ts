@@ -12,7 +12,7 @@ const subjectsOf = (contracts: readonly { subject: string }[]): string[] =>
 const consumersOf = (service: ServiceName) =>
   topology[service].consumes.map(({ subject }) => ({ name: consumerName(service, subject), filter: subject }));
 
-const EVERYONES = {
+const COMMON_SUBJECTS = {
   rpc: SERVICE_NAMES.flatMap((service) => subjectsOf(Object.values(topology[service].serves))),
   evt: SERVICE_NAMES.flatMap((service) => subjectsOf(topology[service].emits)),
   sig: SERVICE_NAMES.flatMap((service) => [...subjectsOf(topology[service].signals), underWaySubject(service)]),
@@ -20,7 +20,7 @@ const EVERYONES = {
   inboxes: SERVICE_NAMES.map((service) => `${inboxPrefixOf(service)}.${'x'.repeat(22)}`),
 };
 
-const STREAM_POWERS = [
+const STREAM_ADMIN_SUBJECTS = [
   'INFO',
   'CREATE',
   'UPDATE',
@@ -41,12 +41,12 @@ const consumerPowers = ({ name, filter }: { name: string; filter: string }): str
 ];
 
 const PUBLISHED = [
-  ...EVERYONES.rpc,
-  ...EVERYONES.evt,
-  ...EVERYONES.sig,
-  ...EVERYONES.inboxes,
-  ...STREAM_POWERS,
-  ...EVERYONES.consumers.flatMap(consumerPowers),
+  ...COMMON_SUBJECTS.rpc,
+  ...COMMON_SUBJECTS.evt,
+  ...COMMON_SUBJECTS.sig,
+  ...COMMON_SUBJECTS.inboxes,
+  ...STREAM_ADMIN_SUBJECTS,
+  ...COMMON_SUBJECTS.consumers.flatMap(consumerPowers),
   `$JS.API.STREAM.CREATE.OTHER`,
   `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}`,
   `$JS.API.CONSUMER.CREATE.${EVENT_STREAM}.stranger`,
@@ -59,8 +59,11 @@ const PUBLISHED = [
 ];
 const QUEUES = [undefined, ...SERVICE_NAMES];
 const SUBSCRIBED = [
-  ...EVERYONES.rpc.flatMap((subject) => QUEUES.map((queue) => ({ subject, queue }))),
-  ...[...EVERYONES.evt, ...EVERYONES.sig, ...EVERYONES.inboxes].map((subject) => ({ subject, queue: undefined })),
+  ...COMMON_SUBJECTS.rpc.flatMap((subject) => QUEUES.map((queue) => ({ subject, queue }))),
+  ...[...COMMON_SUBJECTS.evt, ...COMMON_SUBJECTS.sig, ...COMMON_SUBJECTS.inboxes].map((subject) => ({
+    subject,
+    queue: undefined,
+  })),
   ...SERVICE_NAMES.map((service) => ({ subject: `${inboxPrefixOf(service)}.>`, queue: undefined })),
   ...[
     '>',
@@ -84,7 +87,7 @@ function mayPublish(service: ServiceName): string[] {
   return [
     ...subjectsOf([...calls, ...emits, ...signals]),
     ...(Object.keys(serves).length > 0 ? [underWaySubject(service)] : []),
-    ...(usesStream ? STREAM_POWERS.slice(0, 2) : []),
+    ...(usesStream ? STREAM_ADMIN_SUBJECTS.slice(0, 2) : []),
     ...consumersOf(service).flatMap((consumer) => {
       const [create, info, next] = consumerPowers(consumer);
       return [create!, info!, next!, consumerPowers(consumer).at(-1)!];
@@ -99,7 +102,7 @@ function maySubscribe(service: ServiceName): string[] {
     ...subjectsOf(hears),
     ...servicesAsked(topology[service]).map(underWaySubject),
     `${inboxPrefixOf(service)}.>`,
-    EVERYONES.inboxes[SERVICE_NAMES.indexOf(service)]!,
+    COMMON_SUBJECTS.inboxes[SERVICE_NAMES.indexOf(service)]!,
   ].sort();
 }
 

@@ -19,7 +19,7 @@ interface OutboxRow {
 }
 
 const BATCH = 256;
-const LOOK_EVERY_MS = 1_000;
+const POLL_INTERVAL_MS = 1_000;
 
 /**
  * Hands committed events to the bus, at least once, in batches. It is woken by each commit of this process and looks
@@ -41,7 +41,7 @@ export class OutboxRelay {
 
   start(): void {
     this.outbox.onCommit(() => this.wake());
-    this.timer = setInterval(() => this.wake(), LOOK_EVERY_MS);
+    this.timer = setInterval(() => this.wake(), POLL_INTERVAL_MS);
     this.wake();
   }
 

@@ -4,8 +4,8 @@ import { eventually, type OwnProcess, startOwnProcess } from '@market/test-serve
 
 const REPOSITORY = fileURLToPath(new URL('../../../..', import.meta.url));
 /** A catalog of a million listings reads its index first. */
-const READY_WITHIN_MS = 180_000;
-const STOPPED_WITHIN_MS = 40_000;
+const START_TIMEOUT_MS = 180_000;
+const STOP_TIMEOUT_MS = 40_000;
 
 export interface AppProcessOptions {
   /** The folder below apps/. */
@@ -38,7 +38,7 @@ export class AppProcess {
   /** @returns its exit code; null where a signal ended it, or nothing ran. */
   async stop(signal?: NodeJS.Signals): Promise<number | null> {
     if (!this.current) return null;
-    const code = await this.current.stop(signal, STOPPED_WITHIN_MS);
+    const code = await this.current.stop(signal, STOP_TIMEOUT_MS);
     this.past.push(this.current.output());
     this.current = undefined;
     return code;
@@ -60,7 +60,7 @@ export class AppProcess {
       });
       if (!response.ok) throw new Error(`${this.options.app} is not ready: ${await response.text()}`);
     };
-    await eventually(ready, { withinMs: READY_WITHIN_MS, everyMs: 50 }).catch((cause: unknown) => {
+    await eventually(ready, { withinMs: START_TIMEOUT_MS, everyMs: 50 }).catch((cause: unknown) => {
       throw new Error(`${this.options.app} was not ready in time and wrote:\n${running.output()}`, { cause });
     });
     if (!running.isRunning())

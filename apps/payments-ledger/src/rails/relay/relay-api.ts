@@ -29,12 +29,12 @@ export class RelaySilent extends Error {
   }
 }
 
-const MOST_BYTES = 262_144;
+const MAX_RESPONSE_BYTES = 262_144;
 /** How long Relay is left alone after it failed: it may be down, and everything would wait for it. */
-const REST_SECONDS = 2;
+const BACKOFF_SECONDS = 2;
 /** Where Relay does not say how long. */
 const LIMITED_SECONDS = 10;
-const MOST_REST_SECONDS = 600;
+const MAX_BACKOFF_SECONDS = 600;
 const ERROR_CODE = /^[A-Z][A-Z0-9_]{1,63}$/;
 
 /** The two requests of Relay's HTTP interface that a payment needs, within the rates that Relay publishes. Source: docs.relay.link. */
@@ -77,7 +77,7 @@ export class RelayApi {
       signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => undefined);
     if (!response || response.status === 429 || response.status >= 500) {
-      const seconds = response?.status === 429 ? restOf(response.headers.get('retry-after')) : REST_SECONDS;
+      const seconds = response?.status === 429 ? restOf(response.headers.get('retry-after')) : BACKOFF_SECONDS;
       await response?.body?.cancel();
       budget.rest(seconds);
       throw new RelaySilent(response ? `Relay answers ${response.status}` : 'Relay does not answer', seconds);
@@ -86,7 +86,7 @@ export class RelayApi {
     if (response.ok) return answer;
     const errorCode = (answer as { errorCode?: unknown } | null)?.errorCode;
     if (typeof errorCode === 'string' && ERROR_CODE.test(errorCode)) throw new RelayRefused(errorCode);
-    throw new RelaySilent(`Relay answers ${response.status}`, REST_SECONDS);
+    throw new RelaySilent(`Relay answers ${response.status}`, BACKOFF_SECONDS);
   }
 }
 
@@ -95,16 +95,16 @@ function restOf(header: string | null): number {
   const seconds = /^\d{1,15}$/.test(header ?? '')
     ? Number(header)
     : Math.ceil((Date.parse(header ?? '') - Date.now()) / 1000);
-  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), MOST_REST_SECONDS) : LIMITED_SECONDS;
+  return Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), MAX_BACKOFF_SECONDS) : LIMITED_SECONDS;
 }
 
 async function readJson(response: Response): Promise<unknown> {
-  const text = await textOf(response, MOST_BYTES).catch((error: unknown) => {
-    throw new RelaySilent(`an answer of Relay ${(error as Error).message}`, REST_SECONDS);
+  const text = await textOf(response, MAX_RESPONSE_BYTES).catch((error: unknown) => {
+    throw new RelaySilent(`an answer of Relay ${(error as Error).message}`, BACKOFF_SECONDS);
   });
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new RelaySilent(`Relay answers ${response.status} and no JSON`, REST_SECONDS);
+    throw new RelaySilent(`Relay answers ${response.status} and no JSON`, BACKOFF_SECONDS);
   }
 }

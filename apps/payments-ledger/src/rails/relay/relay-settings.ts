@@ -30,7 +30,7 @@ const SOLANA_CHAINS: Record<string, number> = {
 const SOLANA_COIN = '11111111111111111111111111111111';
 
 /** Relay takes $0.02 and the gas of its transactions whatever the price. */
-const LEAST_PRICE: Record<RelayPlace['chainType'], Micros> = { evm: 100_000n, solana: 10_000n };
+const MIN_PRICE: Record<RelayPlace['chainType'], Micros> = { evm: 100_000n, solana: 10_000n };
 
 const PLACE = /^((?:eip155|solana):[0-9A-Za-z]{1,32}):(USDC|ETH|SOL)(?:=([\d.]+))?$/;
 
@@ -38,7 +38,7 @@ const PLACE = /^((?:eip155|solana):[0-9A-Za-z]{1,32}):(USDC|ETH|SOL)(?:=([\d.]+)
 export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[] =>
   text.split(',').flatMap((entry) => {
     const { place, least } = read(entry.trim());
-    const minimumMicros = least === undefined ? place && LEAST_PRICE[place.chainType] : parseDecimal(least, 6);
+    const minimumMicros = least === undefined ? place && MIN_PRICE[place.chainType] : parseDecimal(least, 6);
     if (place && minimumMicros) return [{ ...place, minimumMicros }];
     context.addIssue(
       'it is a list of chain:currency with CAIP-2 ids, each with a least price in US dollars if need be, as in eip155:8453:ETH=0.25',

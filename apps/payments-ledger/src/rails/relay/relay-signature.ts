@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-const MOST_AGE_MS = 300_000;
+const MAX_AGE_MS = 300_000;
 
 /** A webhook as it arrived: headers `X-Signature-Timestamp` and `X-Signature-SHA256`, and the body to the byte. */
 export interface SignedWebhook {
@@ -13,7 +13,7 @@ export interface SignedWebhook {
 export function isSignedByRelay({ timestamp, signature, body }: SignedWebhook, apiKey: string, now: number): boolean {
   if (!/^[0-9a-f]{64}$/i.test(signature)) return false;
   const expected = createHmac('sha256', apiKey).update(`${timestamp}.${body}`).digest();
-  return timingSafeEqual(Buffer.from(signature, 'hex'), expected) && Math.abs(now - timeOf(timestamp)) <= MOST_AGE_MS;
+  return timingSafeEqual(Buffer.from(signature, 'hex'), expected) && Math.abs(now - timeOf(timestamp)) <= MAX_AGE_MS;
 }
 
 /** Unix time in seconds or in milliseconds: the documentation shows both. */

@@ -32,7 +32,7 @@ export interface RelayRailSettings extends RelayApiSettings {
 }
 
 /** Relay takes no shorter time. */
-const SHORTEST_TTL_SECONDS = 600;
+const MIN_TTL_SECONDS = 600;
 /** By then what was on its way when the time was over has arrived or was sent back. */
 const SETTLED_AFTER_MS = 3_600_000;
 
@@ -54,7 +54,7 @@ export class RelayRail implements PaymentRail {
     private readonly bus: Pick<MessageBus, 'request'>,
   ) {
     this.api = new RelayApi(settings);
-    this.ttlSeconds = Math.max(settings.ttlSeconds, SHORTEST_TTL_SECONDS);
+    this.ttlSeconds = Math.max(settings.ttlSeconds, MIN_TTL_SECONDS);
   }
 
   routes(): Route[] {

@@ -22,7 +22,7 @@ const abi = parseAbi([
 ]);
 const SPENT_ELSEWHERE: Settlement = { settled: false, reason: 'invalid_exact_evm_nonce_already_used' };
 /** What public RPC servers allow in one request for logs. */
-const BLOCKS_A_LOG_REQUEST = 1_000n;
+const BLOCKS_PER_LOG_REQUEST = 1_000n;
 /** Two weeks of two-second blocks. */
 const MAX_LOG_REQUESTS = 600;
 
@@ -91,7 +91,7 @@ export class AuthorizationsOnChain {
   ): Promise<Settlement> {
     let last = await server.getBlockNumber({ cacheTime: 0 });
     for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
-      const first = last < BLOCKS_A_LOG_REQUEST ? 0n : last - BLOCKS_A_LOG_REQUEST + 1n;
+      const first = last < BLOCKS_PER_LOG_REQUEST ? 0n : last - BLOCKS_PER_LOG_REQUEST + 1n;
       const range = {
         address: asset,
         args: { authorizer: payer, nonce },

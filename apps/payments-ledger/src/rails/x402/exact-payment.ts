@@ -96,10 +96,10 @@ export interface Authorization {
 export type Judgement = { valid: true; authorization: Authorization } | { valid: false; reason: RejectionReason };
 
 /** A signature that ends sooner than this cannot be settled in time. Source: the reference facilitator. */
-const LEAST_SECONDS_LEFT = 6n;
+const MIN_SECONDS_LEFT = 6n;
 
 /** One that is good for much longer than was asked could keep its payment open for as long; a client's clock may be wrong by so much. */
-const MOST_SECONDS_BEYOND = 3_600n;
+const MAX_SECONDS_AFTER_OFFER = 3_600n;
 
 /** How long clients are asked to sign for: a slow seller's time, the settlement after it, and room for another try. */
 const AUTHORIZATION_SECONDS = 600;
@@ -154,17 +154,14 @@ export function judgeSigned(
   payer: Address,
   asked: ExactRequirements,
   nowSeconds: bigint,
-  secondsNeeded = LEAST_SECONDS_LEFT,
+  secondsNeeded = MIN_SECONDS_LEFT,
 ): Judgement {
   if (authorization.value !== BigInt(asked.amount))
     return refused('invalid_exact_evm_payload_authorization_value_mismatch');
   if (authorization.validAfter >= nowSeconds) return refused('invalid_exact_evm_payload_authorization_valid_after');
-  if (
-    authorization.validBefore <
-    nowSeconds + (secondsNeeded > LEAST_SECONDS_LEFT ? secondsNeeded : LEAST_SECONDS_LEFT)
-  )
+  if (authorization.validBefore < nowSeconds + (secondsNeeded > MIN_SECONDS_LEFT ? secondsNeeded : MIN_SECONDS_LEFT))
     return refused('invalid_exact_evm_payload_authorization_valid_before');
-  if (authorization.validBefore > nowSeconds + BigInt(asked.maxTimeoutSeconds) + MOST_SECONDS_BEYOND)
+  if (authorization.validBefore > nowSeconds + BigInt(asked.maxTimeoutSeconds) + MAX_SECONDS_AFTER_OFFER)
     return refused('invalid_exact_evm_payload_authorization_valid_before');
   return {
     valid: true,

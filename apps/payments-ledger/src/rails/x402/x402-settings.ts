@@ -12,7 +12,7 @@ export interface X402Chain {
   rpcUrls: string[];
 }
 
-const MOST_SERVERS = 2;
+const MAX_RPC_SERVERS = 2;
 
 /** `eip155:8453=https://a|https://b,eip155:84532`: chains by CAIP-2 id, each with none, one or two RPC servers. */
 export const x402Chains = z.string().transform((text, context) => {
@@ -24,7 +24,7 @@ export const x402Chains = z.string().transform((text, context) => {
       context.addIssue(
         'it is a list of CAIP-2 ids, each with its RPC servers if there are any, as in eip155:8453=https://…',
       );
-    else if (urls.length > MOST_SERVERS || !urls.every((url) => URL.canParse(url) && /^https?:/.test(url)))
+    else if (urls.length > MAX_RPC_SERVERS || !urls.every((url) => URL.canParse(url) && /^https?:/.test(url)))
       context.addIssue(`${network} takes one or two http(s) URLs, separated by "|"`);
     else chains.set(network, urls);
   }

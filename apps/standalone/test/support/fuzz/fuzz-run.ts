@@ -14,8 +14,8 @@ const CHUNK = 500;
 /** Then come new people: the others have lost by now what operations remove and change. */
 const REQUESTS_A_CAST = 1_500;
 /** So many refused writes are repeated between two looks at the database. */
-const REPEATED_AT_ONCE = 1_000;
-const MOST_REPORTED = 30;
+const REPEAT_BATCH_SIZE = 1_000;
+const MAX_REPORTED = 30;
 /** No text, however strange, keeps the marketplace busy; a busy machine may. */
 const SLOW_MS = 5_000;
 /** Endpoint tests and gateway calls take as long as a seller does. */
@@ -58,7 +58,7 @@ export class FuzzRun {
   async run({ seed, requests }: FuzzSettings): Promise<void> {
     let plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
     let refusedWrites: Sent[] = [];
-    for (let first = 0; first < requests && this.problems.length < MOST_REPORTED; first += CHUNK) {
+    for (let first = 0; first < requests && this.problems.length < MAX_REPORTED; first += CHUNK) {
       if (first > 0 && first % REQUESTS_A_CAST === 0) {
         await this.recast();
         plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
@@ -67,7 +67,7 @@ export class FuzzRun {
       const sent = await inParallel(chunk, (plan, index) => this.send(plan, first + index));
       refusedWrites.push(...sent.filter(isRefusedWrite));
       const isLast = first + CHUNK >= requests;
-      if (refusedWrites.length >= REPEATED_AT_ONCE || isLast) {
+      if (refusedWrites.length >= REPEAT_BATCH_SIZE || isLast) {
         for (const culprit of await this.changersAmong(refusedWrites)) this.problems.push(culprit);
         this.repeatedWrites += refusedWrites.length;
         refusedWrites = [];

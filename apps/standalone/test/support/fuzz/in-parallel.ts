@@ -1,10 +1,10 @@
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 
 /** Does the work on each item, several at a time. @returns the results in the order of the items. */
 export async function inParallel<T, R>(
   items: readonly T[],
   work: (item: T, index: number) => Promise<R>,
-  atOnce = AT_ONCE,
+  atOnce = CONCURRENCY,
 ): Promise<R[]> {
   const results: R[] = [];
   let next = 0;

@@ -19,7 +19,7 @@ export interface RawAnswer {
   tookMs: number;
 }
 
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 /** Sends requests as they are, over connections that are kept. */
 export class RawClient {
@@ -52,7 +52,7 @@ export class RawClient {
     return new Promise((resolve, reject) => {
       let isAnswered = false;
       const outgoing = httpRequest(
-        { ...this.address, agent, method, path: target, headers: { ...length, ...headers }, timeout: PATIENCE_MS },
+        { ...this.address, agent, method, path: target, headers: { ...length, ...headers }, timeout: TIMEOUT_MS },
         (response) => {
           isAnswered = true;
           textOf(response).then(
@@ -68,7 +68,7 @@ export class RawClient {
           );
         },
       );
-      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${PATIENCE_MS} ms`)));
+      outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
       // Who refuses a large body answers before it has read it, and then hangs up.
       outgoing.on('error', (error) => isAnswered || reject(error));
       outgoing.end(body);
