@@ -15,7 +15,7 @@ import { ClaimPayment } from './payments/claim-payment.use-case.js';
 import { ClaimSignedPayment } from './payments/claim-signed-payment.js';
 import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
-import { HearRelay } from './payments/hear-relay.use-case.js';
+import { HandleRelayWebhook } from './payments/handle-relay-webhook.use-case.js';
 import { KeylessTermsSeal } from './payments/keyless-terms.js';
 import { ObservePayment } from './payments/observe-payment.js';
 import { Offers } from './payments/offers.js';
@@ -67,7 +67,7 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     ReleasePayment,
     PaySandbox,
     ExpirePayments,
-    HearRelay,
+    HandleRelayWebhook,
     PaymentQuery,
     OfferedListing,
     Subscriptions,

@@ -28,14 +28,14 @@ export const SERVICE_NAMES = [
 ] as const;
 export type ServiceName = (typeof SERVICE_NAMES)[number];
 
-/** What a service may say and hear. The broker's permissions are made from it, and a service is held to it at boot. */
+/** The messages that a service may send and receive. The broker's permissions are generated from it, and each service is checked against it when it starts. */
 export interface ServiceTopology {
   serves: ServiceContract;
   calls: readonly RequestContract[];
   emits: readonly EventContract[];
   consumes: readonly EventContract[];
   signals: readonly SignalContract[];
-  hears: readonly SignalContract[];
+  subscribes: readonly SignalContract[];
 }
 
 const { openPayerAccount, findPayerWallet, findSettlementWallets, ...publicIdentity } = identityContract;
@@ -59,7 +59,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [agentRegistered, agentClaimed, walletLinked, registrationWorkSolved],
     consumes: [],
     signals: [apiKeyRevoked, sessionEnded],
-    hears: [],
+    subscribes: [],
   },
   catalog: {
     serves: catalogContract,
@@ -67,7 +67,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [listingChanged, listingRemoved, listingWorkSolved],
     consumes: [agentRegistered, endpointChanged, paymentCompleted, subscriptionStarted, listingRated],
     signals: [listingTouched],
-    hears: [],
+    subscribes: [],
   },
   'payments-ledger': {
     serves: paymentsLedgerContract,
@@ -75,7 +75,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
     consumes: [],
     signals: [],
-    hears: [claimsHeld],
+    subscribes: [claimsHeld],
   },
   gateway: {
     serves: gatewayContract,
@@ -92,7 +92,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [callFailed, endpointChanged],
     consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
     signals: [endpointTouched, claimsHeld],
-    hears: [listingTouched, endpointTouched],
+    subscribes: [listingTouched, endpointTouched],
   },
   reputation: {
     serves: reputationContract,
@@ -110,7 +110,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       listingChanged,
     ],
     signals: [],
-    hears: [],
+    subscribes: [],
   },
   'api-gateway': {
     serves: {},
@@ -124,6 +124,6 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [],
     consumes: [],
     signals: [],
-    hears: [apiKeyRevoked, sessionEnded],
+    subscribes: [apiKeyRevoked, sessionEnded],
   },
 };

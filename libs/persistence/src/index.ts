@@ -8,5 +8,5 @@ export * from './migrate.js';
 export * from './operator-actions.js';
 export * from './outbox/outbox.js';
 export * from './outbox/outbox-relay.js';
-export * from './sealed-box.js';
+export * from './field-cipher.js';
 export * from './statement.js';

@@ -24,7 +24,7 @@ export async function attachConsumers(
       .filter((instance): instance is object => typeof instance === 'object' && instance !== null),
   );
   const consumed: EventContract[] = [];
-  const heard: SignalContract[] = [];
+  const subscribed: SignalContract[] = [];
   for (const instance of instances) {
     const methods = instance as Record<string | symbol, unknown>;
     for (const { contract, method } of eventHandlersOf(instance)) {
@@ -36,11 +36,11 @@ export async function attachConsumers(
     }
     for (const { contract, method } of signalHandlersOf(instance)) {
       await link.onSignal(contract.subject, (payload) => (methods[method] as SignalHandler).call(instance, payload));
-      heard.push(contract);
+      subscribed.push(contract);
     }
   }
   assertSame(service, 'consumes', topology[service].consumes, consumed);
-  assertSame(service, 'hears', topology[service].hears, heard);
+  assertSame(service, 'subscribes', topology[service].subscribes, subscribed);
 }
 
 function assertSame(

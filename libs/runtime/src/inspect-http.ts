@@ -1,6 +1,6 @@
 import { topology } from '@market/contracts';
 import { inProcessTransport, MessageBus } from '@market/messaging';
-import { Outbox, SealedBox } from '@market/persistence';
+import { Outbox, FieldCipher } from '@market/persistence';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Environment } from './define-config.js';
@@ -32,7 +32,7 @@ export async function inspectHttp<T>(
   const root = PlatformModule.under(definition.module, {
     bus: new MessageBus(await transport.connect(definition.name, declared), declared),
     database: undefined,
-    box: new SealedBox(platform.encryptionKeys),
+    cipher: new FieldCipher(platform.encryptionKeys),
     outbox: new Outbox(),
     jobs,
     config: { definition: definition.config, value: config },

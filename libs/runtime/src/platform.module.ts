@@ -1,5 +1,5 @@
 import { MessageBus } from '@market/messaging';
-import { Database, Idempotency, Outbox, SealedBox } from '@market/persistence';
+import { Database, Idempotency, Outbox, FieldCipher } from '@market/persistence';
 import { Global, Module, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Jobs } from './jobs.js';
@@ -9,7 +9,7 @@ import type { ConfigDefinition, ConfigOf } from './define-config.js';
 export interface Platform {
   bus: MessageBus;
   database: Database | undefined;
-  box: SealedBox;
+  cipher: FieldCipher;
   outbox: Outbox;
   jobs: Jobs;
   config: { definition: ConfigDefinition; value: unknown };
@@ -32,13 +32,13 @@ export class PlatformModule {
       { provide: MessageBus, useValue: platform.bus },
       { provide: Outbox, useValue: platform.outbox },
       { provide: Jobs, useValue: platform.jobs },
-      { provide: SealedBox, useValue: platform.box },
+      { provide: FieldCipher, useValue: platform.cipher },
       { provide: platformConfig.token, useValue: platform.platformConfig },
       { provide: platform.config.definition.token, useValue: platform.config.value },
     ];
     if (platform.database) {
       providers.push({ provide: Database, useValue: platform.database });
-      providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, platform.box) });
+      providers.push({ provide: Idempotency, useValue: new Idempotency(platform.database, platform.cipher) });
     }
     return {
       module: PlatformModule,

@@ -1,6 +1,6 @@
 import { topology } from '@market/contracts';
 import { inProcessTransport, MessageBus } from '@market/messaging';
-import { Database, migrate, Outbox, SealedBox } from '@market/persistence';
+import { Database, migrate, Outbox, FieldCipher } from '@market/persistence';
 import { NestFactory } from '@nestjs/core';
 import type { CommandDefinition, CommandInput } from './define-command.js';
 import type { Environment } from './define-config.js';
@@ -40,7 +40,7 @@ export async function runCommand(
     const root = PlatformModule.under(definition.module, {
       bus: new MessageBus(await transport.connect(definition.name, declared), declared),
       database,
-      box: new SealedBox(platform.encryptionKeys),
+      cipher: new FieldCipher(platform.encryptionKeys),
       outbox: new Outbox(),
       jobs,
       config: { definition: definition.config, value: configs.get(definition.name) },

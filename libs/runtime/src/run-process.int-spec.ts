@@ -120,7 +120,7 @@ const completed = (n: number): EventRecord => ({
 });
 
 describe('runProcess', () => {
-  it('migrates, starts, hears events, tries failed ones again, and stops so that it can start again', async () => {
+  it('migrates, starts, handles events, tries failed ones again, and stops so that it can start again', async () => {
     const env = { ...settings, DATABASE_URL: await createDatabase() };
     const heard = () =>
       withClient(env.DATABASE_URL, async (client) =>
@@ -152,7 +152,7 @@ describe('runProcess', () => {
     );
   });
 
-  it('does not start while it hears other events than its topology says', async () => {
+  it('does not start while it handles other events than its topology says', async () => {
     const deaf = defineService({ name: 'reputation', module: DeafModule, config });
     await expect(runProcess([deaf], inProcessTransport(), settings)).rejects.toThrow(
       /reputation consumes nothing, its topology says evt\./,

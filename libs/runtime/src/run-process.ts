@@ -1,6 +1,6 @@
 import { topology, type ServiceName } from '@market/contracts';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
-import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, SealedBox, sql } from '@market/persistence';
+import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, FieldCipher, sql } from '@market/persistence';
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions, NestMicroservice } from '@nestjs/microservices';
@@ -123,7 +123,7 @@ async function startService(
   const root = PlatformModule.under(definition.module, {
     bus: new MessageBus(link, declared),
     database,
-    box: new SealedBox(platform.encryptionKeys),
+    cipher: new FieldCipher(platform.encryptionKeys),
     outbox,
     jobs,
     config: { definition: definition.config, value: config },

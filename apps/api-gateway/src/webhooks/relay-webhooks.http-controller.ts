@@ -1,4 +1,4 @@
-import { hearRelay } from '@market/contracts/payments-ledger';
+import { handleRelayWebhook } from '@market/contracts/payments-ledger';
 import { MessageBus } from '@market/messaging';
 import { Controller, Post, Req } from '@nestjs/common';
 import { ApiHeader, ApiTags } from '@nestjs/swagger';
@@ -25,7 +25,7 @@ export class RelayWebhooksHttpController {
     summary: 'Hear Relay of a payment it carries',
     description:
       'For Relay alone, which signs what it sends with the API key of this marketplace. It moves nothing by itself: Relay is asked at once where the payment stands.',
-    asks: [hearRelay],
+    asks: [handleRelayWebhook],
     body: {
       examples: {
         pending: {
@@ -35,17 +35,17 @@ export class RelayWebhooksHttpController {
         },
       },
     },
-    answer: { schema: envelopeSchema(jsonSchemaOf(hearRelay.output)), example: success({ received: true }) },
+    answer: { schema: envelopeSchema(jsonSchemaOf(handleRelayWebhook.output)), example: success({ received: true }) },
   })
   @ApiHeader({ name: TIMESTAMP, required: false, description: 'Unix time of sending.' })
   @ApiHeader({ name: SIGNATURE, required: false, description: 'HMAC-SHA256 of the time, a dot and the body, in hex.' })
-  async hearRelay(@Req() request: FastifyRequest) {
+  async handleRelayWebhook(@Req() request: FastifyRequest) {
     const webhook = {
       timestamp: headerOf(request, TIMESTAMP, 16),
       signature: headerOf(request, SIGNATURE, 64),
       body: (request.body as string | undefined) ?? '',
     };
-    return success(await this.bus.request(hearRelay, webhook, request.context));
+    return success(await this.bus.request(handleRelayWebhook, webhook, request.context));
   }
 }
 

@@ -44,7 +44,7 @@ import {
   getReceipt,
   getReceiptProof,
   getSubscription,
-  hearRelay,
+  handleRelayWebhook,
   listLedger,
   listPaymentRoutes,
   listReceipts,
@@ -160,5 +160,5 @@ export function answerEverything(bus: FakeBus): void {
     .answers(createReview, () => reviewRecordExample)
     .answers(getScore, () => scoreExample)
     .answers(paySandbox, () => sandboxPaymentExample)
-    .answers(hearRelay, () => ({ received: true as const }));
+    .answers(handleRelayWebhook, () => ({ received: true as const }));
 }

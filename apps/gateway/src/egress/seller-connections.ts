@@ -61,7 +61,7 @@ export class SellerConnections {
     this.dialer = new SellerDialer({ allowPrivate, lookup, connectTimeoutMs, ca });
   }
 
-  /** Starts an exchange. The handler hears of every error, and ends the lease. */
+  /** Starts an exchange. Every error reaches the handler, which ends the lease. */
   dispatch(target: SellerTarget, request: Dispatcher.DispatchOptions, handler: SellerHandler): Lease {
     if (this.closed) {
       queueMicrotask(() => handler.onResponseError(null, new errors.ClientClosedError()));

@@ -1,6 +1,6 @@
 import { endpointTouched } from '@market/contracts/gateway';
 import { HandleSignal } from '@market/messaging';
-import { Database, SealedBox } from '@market/persistence';
+import { Database, FieldCipher } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 import { IsNull, MoreThan } from 'typeorm';
@@ -26,7 +26,7 @@ export class CallableEndpoints {
 
   constructor(
     private readonly database: Database,
-    private readonly box: SealedBox,
+    private readonly cipher: FieldCipher,
   ) {}
 
   async find(listingId: string): Promise<CallableEndpoint | null> {
@@ -54,16 +54,16 @@ export class CallableEndpoints {
     ]);
     const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({
       keyId,
-      secret: this.box.open(secretSealed, sealedFor.secret(keyId)),
+      secret: this.cipher.decrypt(secretSealed, sealedFor.secret(keyId)),
     }));
     if (!endpoint || !current) return false;
     const authHeader = endpoint.authHeaderSealed && {
       name: endpoint.authHeaderName!,
-      value: this.box.open(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)),
+      value: this.cipher.decrypt(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)),
     };
     return {
       endpoint,
-      url: this.box.open(endpoint.urlSealed, sealedFor.url(listingId)),
+      url: this.cipher.decrypt(endpoint.urlSealed, sealedFor.url(listingId)),
       authHeader,
       secrets: [current, ...previous],
     };

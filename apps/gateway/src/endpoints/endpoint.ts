@@ -4,7 +4,7 @@ import type { getEndpoint } from '@market/contracts/gateway';
 import type { EndpointSecretEntity } from './endpoint-secret.entity.js';
 import type { EndpointEntity } from './endpoint.entity.js';
 import type { gatewayLimits } from '@market/contracts/gateway';
-import type { SealedBox } from '@market/persistence';
+import type { FieldCipher } from '@market/persistence';
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 
@@ -26,16 +26,16 @@ export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean 
 export const urlColumns = (
   listingId: string,
   url: string,
-  box: SealedBox,
+  cipher: FieldCipher,
 ): Pick<EndpointEntity, 'urlSealed' | 'urlDigest' | 'urlHost'> => ({
-  urlSealed: box.seal(url, sealedFor.url(listingId)),
+  urlSealed: cipher.encrypt(url, sealedFor.url(listingId)),
   urlDigest: createHash('sha256').update(`${listingId} ${url}`).digest(),
   urlHost: new URL(url).host,
 });
 
 /** Another URL has to prove itself anew, by a call or by the marketplace's own test at `probeAt`; the one it has already changes nothing. */
-export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, box: SealedBox): void {
-  const columns = urlColumns(endpoint.listingId, url, box);
+export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, cipher: FieldCipher): void {
+  const columns = urlColumns(endpoint.listingId, url, cipher);
   if (endpoint.urlDigest.equals(columns.urlDigest)) return;
   Object.assign(endpoint, {
     ...columns,

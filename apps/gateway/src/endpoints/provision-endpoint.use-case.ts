@@ -2,7 +2,7 @@ import { provisionEndpoint } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
-import { Database, SealedBox, type Tx } from '@market/persistence';
+import { Database, FieldCipher, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
@@ -17,7 +17,7 @@ import { OwnedEndpoint } from './owned-endpoint.js';
 export class ProvisionEndpoint {
   constructor(
     private readonly database: Database,
-    private readonly box: SealedBox,
+    private readonly cipher: FieldCipher,
     private readonly policy: EndpointUrlPolicy,
     private readonly owned: OwnedEndpoint,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
@@ -36,7 +36,7 @@ export class ProvisionEndpoint {
         lock: { mode: 'pessimistic_write' },
       });
       invariant(endpoint.sellerId === sellerId, `the endpoint of ${listingId} belongs to the seller of the listing`);
-      moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.box);
+      moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.cipher);
       const saved = await this.owned.save(tx, endpoint, context);
       return {
         signingSecret: isNew ? await this.addSecret(tx, listingId) : undefined,
@@ -52,7 +52,7 @@ export class ProvisionEndpoint {
       ...DEFAULT_LIMITS,
       listingId,
       sellerId,
-      ...urlColumns(listingId, url, this.box),
+      ...urlColumns(listingId, url, this.cipher),
       timeoutMs: this.config.sellerTimeoutMs,
       probeAt: firstProbeAt(this.config.probeIntervalMs),
       version: 0,
@@ -73,7 +73,7 @@ export class ProvisionEndpoint {
     await tx.manager.insert(EndpointSecretEntity, {
       keyId,
       listingId,
-      secretSealed: this.box.seal(secret, sealedFor.secret(keyId)),
+      secretSealed: this.cipher.encrypt(secret, sealedFor.secret(keyId)),
       expiresAt: null,
     });
     return secret;

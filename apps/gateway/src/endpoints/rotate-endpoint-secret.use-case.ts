@@ -1,7 +1,7 @@
 import { endpointTouched, type rotateEndpointSecret } from '@market/contracts/gateway';
 import type { InputOf, OutputOf } from '@market/contracts';
 import { MessageBus, type RequestContext } from '@market/messaging';
-import { Database, SealedBox } from '@market/persistence';
+import { Database, FieldCipher } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { IsNull, Not } from 'typeorm';
 import { newSigningSecret } from '../egress/signing-secret.js';
@@ -14,7 +14,7 @@ import { OwnedEndpoint } from './owned-endpoint.js';
 export class RotateEndpointSecret {
   constructor(
     private readonly database: Database,
-    private readonly box: SealedBox,
+    private readonly cipher: FieldCipher,
     private readonly owned: OwnedEndpoint,
     private readonly bus: MessageBus,
   ) {}
@@ -34,7 +34,7 @@ export class RotateEndpointSecret {
       await tx.manager.insert(EndpointSecretEntity, {
         keyId: secret.keyId,
         listingId,
-        secretSealed: this.box.seal(secret.secret, sealedFor.secret(secret.keyId)),
+        secretSealed: this.cipher.encrypt(secret.secret, sealedFor.secret(secret.keyId)),
         expiresAt: null,
       });
       tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId }));

@@ -1,7 +1,7 @@
 import { updateEndpoint } from '@market/contracts/gateway';
 import type { InputOf } from '@market/contracts';
 import { refuse, type RequestContext } from '@market/messaging';
-import { Database, SealedBox } from '@market/persistence';
+import { Database, FieldCipher } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
@@ -17,7 +17,7 @@ type Input = InputOf<typeof updateEndpoint>;
 export class UpdateEndpoint {
   constructor(
     private readonly database: Database,
-    private readonly box: SealedBox,
+    private readonly cipher: FieldCipher,
     private readonly policy: EndpointUrlPolicy,
     private readonly owned: OwnedEndpoint,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
@@ -43,13 +43,13 @@ export class UpdateEndpoint {
   private changeUrl(endpoint: EndpointEntity, url: string): void {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(updateEndpoint, 'endpoint_url_refused', { problem: checked.reason });
-    moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.box);
+    moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.cipher);
   }
 
   private changeAuthHeader(endpoint: EndpointEntity, header: NonNullable<Input['authHeader']> | null): void {
     const problem = header && refuseSellerAuthHeader(header);
     if (problem) throw refuse(updateEndpoint, 'auth_header_refused', { problem });
     endpoint.authHeaderName = header?.name ?? null;
-    endpoint.authHeaderSealed = header && this.box.seal(header.value, sealedFor.authHeader(endpoint.listingId));
+    endpoint.authHeaderSealed = header && this.cipher.encrypt(header.value, sealedFor.authHeader(endpoint.listingId));
   }
 }

@@ -1,7 +1,7 @@
 import {
   claimPayment,
   createOffer,
-  hearRelay,
+  handleRelayWebhook,
   listPaymentRoutes,
   paySandbox,
   openKeylessPayment,
@@ -15,7 +15,7 @@ import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
-import { HearRelay } from './hear-relay.use-case.js';
+import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
@@ -36,7 +36,7 @@ export class PaymentsMessageController {
     private readonly settlePaymentUseCase: SettlePayment,
     private readonly releasePaymentUseCase: ReleasePayment,
     private readonly paySandboxUseCase: PaySandbox,
-    private readonly hearRelayUseCase: HearRelay,
+    private readonly handleRelayWebhookUseCase: HandleRelayWebhook,
   ) {}
 
   /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
@@ -97,8 +97,11 @@ export class PaymentsMessageController {
     return this.paySandboxUseCase.execute(input, context);
   }
 
-  @HandleRequest(hearRelay)
-  hearRelay(input: InputOf<typeof hearRelay>, context: RequestContext): Promise<OutputOf<typeof hearRelay>> {
-    return this.hearRelayUseCase.execute(input, context);
+  @HandleRequest(handleRelayWebhook)
+  handleRelayWebhook(
+    input: InputOf<typeof handleRelayWebhook>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof handleRelayWebhook>> {
+    return this.handleRelayWebhookUseCase.execute(input, context);
   }
 }

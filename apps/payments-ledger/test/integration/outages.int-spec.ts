@@ -1,4 +1,4 @@
-import { hearRelay, openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
+import { handleRelayWebhook, openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { newRequestContext, type Refusal } from '@market/messaging';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -88,7 +88,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
     );
     await isOutage(
       world.ledger.edge.request(
-        hearRelay,
+        handleRelayWebhook,
         world.relay.webhook({ requestId: `0x${'ab'.repeat(32)}`, status: 'success' } as never),
         newRequestContext(),
       ),

@@ -1,4 +1,4 @@
-import { hearRelay, type createOffer } from '@market/contracts/payments-ledger';
+import { handleRelayWebhook, type createOffer } from '@market/contracts/payments-ledger';
 import type { RequestOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { newRequestContext, Refusal } from '@market/messaging';
@@ -309,8 +309,8 @@ describe('the Relay rail', () => {
   });
 
   describe('webhooks', () => {
-    const hear = (webhook: RequestOf<typeof hearRelay>) =>
-      world.ledger.edge.request(hearRelay, webhook, newRequestContext());
+    const hear = (webhook: RequestOf<typeof handleRelayWebhook>) =>
+      world.ledger.edge.request(handleRelayWebhook, webhook, newRequestContext());
 
     it('that are genuine make the ledger ask Relay at once, and believe Relay and not the webhook', async () => {
       const [, offered] = await quoted();
@@ -338,7 +338,7 @@ describe('the Relay rail', () => {
       const genuine = world.relay.webhook(request);
       const flipped = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === '0' ? '1' : '0') + text.slice(at + 1);
-      const forgeries: ((n: number) => RequestOf<typeof hearRelay>)[] = [
+      const forgeries: ((n: number) => RequestOf<typeof handleRelayWebhook>)[] = [
         () => world.relay.webhook(request, { apiKey: randomBytes(16).toString('hex') }),
         () => world.relay.webhook(request, { at: Date.now() - 301_000 }),
         () => world.relay.webhook(request, { at: Date.now() + 310_000 }),
@@ -453,7 +453,11 @@ describe('the Relay rail', () => {
     try {
       expect(
         await reasonOf(
-          off.ledger.edge.request(hearRelay, off.relay.webhook({ requestId: '0x', status: 'success' }), as(newId())),
+          off.ledger.edge.request(
+            handleRelayWebhook,
+            off.relay.webhook({ requestId: '0x', status: 'success' }),
+            as(newId()),
+          ),
         ),
       ).toBe('relay_not_configured');
     } finally {

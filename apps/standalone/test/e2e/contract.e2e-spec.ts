@@ -101,7 +101,7 @@ const LIVE: Record<string, LiveCase> = {
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
   /** Off here: no example can be signed as Relay would. */
-  hearRelay: () => ({ status: 404 }),
+  handleRelayWebhook: () => ({ status: 404 }),
 };
 
 inEachMode('the OpenAPI document', (world) => {

@@ -231,7 +231,7 @@ inEachMode('secrets', ({ mode }) => {
     const messages = messagesIn(marketplace.logs('nats'));
     expect(messages.filter(({ subject }) => subject.startsWith('evt.')).length).toBeGreaterThan(10);
     expect(messages.filter(({ isAnswer }) => isAnswer).length).toBeGreaterThan(100);
-    // What must be carried is seen: the tap hears requests and answers.
+    // What must be carried is seen: the tap records requests and answers.
     for (const kind of SHOWN_ONCE)
       expect([
         kind,

@@ -16,7 +16,7 @@ import {
   releasePayment,
   settlePayment,
 } from './offers.js';
-import { hearRelay } from './relay.js';
+import { handleRelayWebhook } from './relay.js';
 import { listPaymentRoutes } from './routes.js';
 import {
   cancelSubscription,
@@ -40,7 +40,7 @@ export const paymentsLedgerContract = {
   quoteKeyless,
   openKeylessPayment,
   listPaymentRoutes,
-  hearRelay,
+  handleRelayWebhook,
   claimPayment,
   settlePayment,
   releasePayment,

@@ -5,8 +5,8 @@ import { declareRefusal, defineRequest } from '../define.js';
  * A webhook of Relay as it arrived: `timestamp` and `signature` are its headers, `body` its text to the byte. It moves nothing
  * by itself: of a payment that waits for money, Relay is asked now and not later.
  */
-export const hearRelay = defineRequest({
-  subject: 'rpc.payments-ledger.hear-relay.v1',
+export const handleRelayWebhook = defineRequest({
+  subject: 'rpc.payments-ledger.handle-relay-webhook.v1',
   input: z.object({ timestamp: z.string().max(16), signature: z.string().max(64), body: z.string() }),
   output: z.object({ received: z.literal(true) }),
   refusals: {

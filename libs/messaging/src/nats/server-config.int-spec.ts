@@ -96,10 +96,10 @@ function mayPublish(service: ServiceName): string[] {
 }
 
 function maySubscribe(service: ServiceName): string[] {
-  const { serves, hears } = topology[service];
+  const { serves, subscribes } = topology[service];
   return [
     ...subjectsOf(Object.values(serves)).map((subject) => `${subject} in ${service}`),
-    ...subjectsOf(hears),
+    ...subjectsOf(subscribes),
     ...servicesAsked(topology[service]).map(underWaySubject),
     `${inboxPrefixOf(service)}.>`,
     COMMON_SUBJECTS.inboxes[SERVICE_NAMES.indexOf(service)]!,

@@ -17,7 +17,7 @@ export interface NatsServerPlace {
   monitorPort?: number;
   /** Every acknowledged event is on disk. Needs nats-server 2.10; 2.9 does not start with this setting. */
   syncAlways?: boolean;
-  /** Who says and hears what; the marketplace's own when absent. */
+  /** Which service sends and receives which subjects; the marketplace's own topology when absent. */
   topology?: Partial<Record<ServiceName, ServiceTopology>>;
 }
 
@@ -37,7 +37,7 @@ const RESPONSE_WITHIN = '5m';
 /** A service's allow-lists, made from what it declares. */
 export function natsPermissionsOf(
   service: ServiceName,
-  { serves, calls, emits, consumes, signals, hears }: ServiceTopology,
+  { serves, calls, emits, consumes, signals, subscribes }: ServiceTopology,
 ): NatsPermissions {
   const served = Object.values(serves) as RequestContract[];
   return {
@@ -53,7 +53,7 @@ export function natsPermissionsOf(
     ],
     subscribe: [
       ...subjects(served).map((subject) => `${subject} ${service}`),
-      ...subjects(hears),
+      ...subjects(subscribes),
       ...servicesAsked({ calls }).map(underWaySubject),
       `${inboxPrefixOf(service)}.>`,
     ],

@@ -6,7 +6,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { shop } from '../../test/fixtures/shop.js';
 import type { Tx } from '../database.js';
-import { SealedBox } from '../sealed-box.js';
+import { FieldCipher } from '../field-cipher.js';
 import { sql } from '../statement.js';
 import { Idempotency } from './idempotency.js';
 
@@ -27,7 +27,7 @@ describe('Idempotency', () => {
 
   beforeAll(async () => {
     fresh = await freshDatabase(shop, { poolSize: 20 });
-    idempotent = new Idempotency(fresh.database, new SealedBox(`k1:${randomBytes(32).toString('base64')}`));
+    idempotent = new Idempotency(fresh.database, new FieldCipher(`k1:${randomBytes(32).toString('base64')}`));
   });
   afterAll(() => fresh.drop());
 

@@ -6,7 +6,7 @@ import {
   type Idempotency as IdempotencyKey,
 } from '@market/messaging';
 import type { Database, Tx } from '../database.js';
-import type { SealedBox } from '../sealed-box.js';
+import type { FieldCipher } from '../field-cipher.js';
 import { sql } from '../statement.js';
 
 const tryLock = sql('idempotency.lock', 'SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS locked');
@@ -29,7 +29,7 @@ const keep = sql(
 export class Idempotency {
   constructor(
     private readonly database: Database,
-    private readonly box: SealedBox,
+    private readonly cipher: FieldCipher,
   ) {}
 
   /**
@@ -50,12 +50,12 @@ export class Idempotency {
     if (!idempotency) return this.database.transaction(command);
     const { accountId } = principalOf(context);
     return this.database.transaction(async (tx) => {
-      const [lock] = await tx.query<{ locked: boolean }>(tryLock, [this.boundTo(accountId, idempotency)]);
+      const [lock] = await tx.query<{ locked: boolean }>(tryLock, [this.aad(accountId, idempotency)]);
       if (!lock!.locked) throw refusePlatform('idempotency_in_progress', { retry_after_seconds: 1 });
       const kept = await this.find(tx, contract, context, idempotency);
       if (kept !== undefined) return kept;
       const output = await command(tx);
-      const answer = this.box.seal(JSON.stringify(output), this.boundTo(accountId, idempotency));
+      const answer = this.cipher.encrypt(JSON.stringify(output), this.aad(accountId, idempotency));
       await tx.query(keep, [accountId, idempotency.key, fingerprintOf(contract, context, idempotency), answer]);
       return output;
     });
@@ -73,10 +73,10 @@ export class Idempotency {
     if (kept.fingerprint !== fingerprintOf(contract, context, idempotency))
       throw refusePlatform('idempotency_key_reused');
     context.reply.idempotencyReplayed = true;
-    return JSON.parse(this.box.open(kept.answer, this.boundTo(accountId, idempotency))) as OutputOf<C>;
+    return JSON.parse(this.cipher.decrypt(kept.answer, this.aad(accountId, idempotency))) as OutputOf<C>;
   }
 
-  private boundTo(accountId: string, { key }: IdempotencyKey): string {
+  private aad(accountId: string, { key }: IdempotencyKey): string {
     return `idempotency_keys|answer|${accountId}|${key}`;
   }
 }

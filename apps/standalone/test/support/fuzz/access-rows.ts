@@ -227,7 +227,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
     id: { parameter: 'agentId', own: ({ owner }) => owner.id, unknown: 'agent_not_found', strangers: [200] },
   },
 
-  hearRelay: { granted: [404, 'NOT_FOUND', 'relay_not_configured'] },
+  handleRelayWebhook: { granted: [404, 'NOT_FOUND', 'relay_not_configured'] },
   paySandbox: {
     id: {
       parameter: 'relayRequestId',

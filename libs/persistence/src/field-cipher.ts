@@ -4,42 +4,42 @@ const IV_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * Encryption at rest: AES-256-GCM with a fresh IV a record. `boundTo` (table, column, row id) is authenticated too,
- * so that a sealed value copied to another row does not open. The first key seals; every key opens what it sealed.
+ * Encrypts fields at rest with AES-256-GCM and a fresh IV for each value. `aad` (table, column, row id) is authenticated too,
+ * so that a value copied to another row is not decrypted. The first key encrypts; every key decrypts what it encrypted.
  * Layout: key id length (1), key id, IV (12), tag (16), ciphertext.
  */
-export class SealedBox {
+export class FieldCipher {
   private readonly keys: Map<string, Buffer>;
   private readonly current: string | undefined;
 
-  /** @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current one first; without any, nothing is sealed or opened. */
+  /** @param keys `<id>:<base64 of 32 bytes>`, comma separated, the current one first; without any key, both methods throw. */
   constructor(keys?: string) {
     this.keys = keys === undefined ? new Map() : parseEncryptionKeys(keys);
     this.current = this.keys.keys().next().value;
   }
 
   /** @throws where there are no keys. */
-  seal(plaintext: string, boundTo: string): Buffer {
+  encrypt(plaintext: string, aad: string): Buffer {
     if (this.current === undefined) throw new Error('this needs ENCRYPTION_KEYS');
     const iv = randomBytes(IV_BYTES);
     const cipher = createCipheriv('aes-256-gcm', this.keys.get(this.current)!, iv);
-    cipher.setAAD(Buffer.from(`${boundTo}|${this.current}`));
+    cipher.setAAD(Buffer.from(`${aad}|${this.current}`));
     const ciphertext = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final()]);
     const keyId = Buffer.from(this.current);
     return Buffer.concat([Buffer.from([keyId.length]), keyId, iv, cipher.getAuthTag(), ciphertext]);
   }
 
-  /** @throws when the value was altered, is bound to another row, or its key is gone. */
-  open(sealed: Buffer, boundTo: string): string {
+  /** @throws when the value was altered, belongs to another row, or its key is missing. */
+  decrypt(sealed: Buffer, aad: string): string {
     const start = 1 + sealed[0]!;
     const keyId = sealed.subarray(1, start).toString();
     const key = this.keys.get(keyId);
     if (!key) throw new Error(`encryption key ${keyId} is not among ENCRYPTION_KEYS`);
-    // The length is said, because a shorter tag, which is easier to forge, would be taken otherwise.
+    // Without an explicit length Node would accept a shorter tag, which is easier to forge.
     const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(start, start + IV_BYTES), {
       authTagLength: TAG_BYTES,
     });
-    decipher.setAAD(Buffer.from(`${boundTo}|${keyId}`));
+    decipher.setAAD(Buffer.from(`${aad}|${keyId}`));
     decipher.setAuthTag(sealed.subarray(start + IV_BYTES, start + IV_BYTES + TAG_BYTES));
     return Buffer.concat([decipher.update(sealed.subarray(start + IV_BYTES + TAG_BYTES)), decipher.final()]).toString(
       'utf8',

@@ -1,5 +1,5 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { hearRelay } from '@market/contracts/payments-ledger';
+import { handleRelayWebhook } from '@market/contracts/payments-ledger';
 import { UnavailableError } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
@@ -19,17 +19,20 @@ const find = sql(
  * of a webhook that is not genuine. One statement, and a look at the rail where the payment waits for money.
  */
 @Injectable()
-export class HearRelay {
+export class HandleRelayWebhook {
   constructor(
     private readonly database: Database,
     private readonly observePayment: ObservePayment,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  async execute(webhook: InputOf<typeof hearRelay>, context: RequestContext): Promise<OutputOf<typeof hearRelay>> {
+  async execute(
+    webhook: InputOf<typeof handleRelayWebhook>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof handleRelayWebhook>> {
     const { relayUrl, relayApiKey } = this.config;
-    if (!relayUrl || !relayApiKey) throw refuse(hearRelay, 'relay_not_configured', {});
-    if (!isSignedByRelay(webhook, relayApiKey, Date.now())) throw refuse(hearRelay, 'webhook_not_genuine', {});
+    if (!relayUrl || !relayApiKey) throw refuse(handleRelayWebhook, 'relay_not_configured', {});
+    if (!isSignedByRelay(webhook, relayApiKey, Date.now())) throw refuse(handleRelayWebhook, 'webhook_not_genuine', {});
     const requestId = requestIdOf(webhook.body);
     const [payment] =
       requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
