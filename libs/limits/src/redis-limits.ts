@@ -73,6 +73,8 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private readonly redis: Redis;
   /** The permits that this process holds. */
   private readonly held = new Map<string, Set<string>>();
+  /** Those that it held when a connection was lost. Redis may learn of them late, from a question that nobody waited for any more. */
+  private uncertain: { key: string; id: string }[] = [];
   private readonly renewal = setInterval(() => this.renew(), RENEW_INTERVAL_MS).unref();
   private isConnected = false;
   private isAway = false;
@@ -91,8 +93,8 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
       retryStrategy: () => RECONNECT_INTERVAL_MS,
       disableClientInfo: true,
     });
-    this.redis.on('ready', () => (this.isConnected = true));
-    this.redis.on('close', () => (this.isConnected = false));
+    this.redis.on('ready', () => this.connected());
+    this.redis.on('close', () => this.disconnected());
     this.redis.on('error', (error: Error) => this.lost(error));
     this.redis.on('reconnecting', () => this.lost(new Error('the connection was closed')));
   }
@@ -157,9 +159,26 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
       own.release();
       if (!ids.delete(id)) return;
       if (ids.size === 0) this.held.delete(key);
-      if (this.isConnected) this.redis.zrem(key, id).catch((error: Error) => this.failed(error));
+      this.giveBack(key, id);
     };
     return { key, id, release };
+  }
+
+  private giveBack(key: string, id: string): void {
+    if (this.isConnected) this.redis.zrem(key, id).catch((error: Error) => this.failed(error));
+  }
+
+  /** What was released while there was no connection is given back now, since what Redis had to read before is read. */
+  private connected(): void {
+    this.isConnected = true;
+    for (const { key, id } of this.uncertain) if (!this.held.get(key)?.has(id)) this.giveBack(key, id);
+    this.uncertain = [];
+  }
+
+  private disconnected(): void {
+    if (!this.isConnected) return;
+    this.isConnected = false;
+    this.uncertain = [...this.held].flatMap(([key, ids]) => [...ids].map((id) => ({ key, id })));
   }
 
   private renew(): void {
@@ -173,7 +192,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
   private failed(error: Error): void {
     this.lost(error);
     if (!this.isConnected) return;
-    this.isConnected = false;
+    this.disconnected();
     this.redis.disconnect(true);
   }
 

@@ -284,6 +284,22 @@ describeNeeding('redis-server')('RedisLimits', () => {
       expect(await acquire(key)).toEqual([]);
     });
 
+    it('are given back by a process that did not wait for the late answer that it has them', async () => {
+      const key = newKey();
+      await processes[0]!.acquire('calls', `${key} held`, MAX);
+      const pid = Number(/process_id:(\d+)/.exec(await admin.info('server'))![1]);
+      process.kill(pid, 'SIGSTOP');
+      try {
+        for (const permit of await acquire(key, MAX)) permit.release();
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+      // Redis keeps the permits of a process that says nothing more for three seconds.
+      await eventually(async () => expect(await keptOf(key)).toBe(MAX), { withinMs: 400 });
+      await eventually(async () => expect(await keptOf(key)).toBe(0), { withinMs: 1_500 });
+      expect(await keptOf(`${key} held`)).toBe(1);
+    });
+
     it('are counted where something else, or a time that no permit can have, is kept under their key', async () => {
       const [text, late] = [newKey(), newKey()];
       await admin.set(`limits:permits:calls:${text}`, 'soon');
