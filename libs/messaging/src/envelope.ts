@@ -13,17 +13,17 @@ export type ReplyEnvelope =
   | { failed: 'internal' | 'invalid_message' };
 
 export function toRequestEnvelope(
-  { requestId, traceparent, principal, idempotency }: RequestContext,
+  { requestId, traceparent, hops, principal, idempotency }: RequestContext,
   remainingMs: number,
   data: unknown,
 ): RequestEnvelope {
-  return { meta: { requestId, remainingMs, traceparent, principal, idempotency }, data };
+  return { meta: { requestId, remainingMs, traceparent, hops, principal, idempotency }, data };
 }
 
 export function toCall({
-  meta: { requestId, remainingMs, traceparent, principal, idempotency },
+  meta: { requestId, remainingMs, traceparent, hops, principal, idempotency },
 }: RequestEnvelope): RequestContext {
-  return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, principal, idempotency, reply: {} };
+  return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, hops, principal, idempotency, reply: {} };
 }
 
 /** An event as it lies in an outbox and travels to consumers. */

@@ -8,6 +8,8 @@ export interface RequestContext {
   readonly deadlineAt: number;
   /** W3C Trace Context. */
   readonly traceparent?: string;
+  /** The marketplaces that the request has passed through before this one. */
+  readonly hops?: readonly string[];
   readonly principal?: Principal;
   readonly idempotency?: Idempotency;
   /** Filled on the way back. */

@@ -1,5 +1,4 @@
 import type { Principal } from '@market/contracts';
-import { HOP_HEADER } from '@market/contracts/gateway';
 import { newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { callsSellers, type RouteRules } from './route-rules.js';
@@ -15,6 +14,7 @@ import {
   wrongAccountType,
 } from './edge-refusals.js';
 import { pathOf } from './edge-request.js';
+import { hopsOf, isLoop } from './hops.js';
 import type { RateLimiter } from './rate-limiter.js';
 import { RouteTable } from './route-table.js';
 import type { SessionCookie } from './session-cookie.js';
@@ -27,7 +27,7 @@ export interface DoorSettings {
   sandbox: boolean;
   requestBudgetMs: number;
   callBudgetMs: number;
-  /** See `hopOf`. */
+  /** The name of this marketplace; see `hopOf`. */
   hop: string;
 }
 
@@ -103,15 +103,16 @@ function doorOf(
   // A page that anyone may see does not depend on what a browser happens to send along.
   const readsCookie = access !== 'optional-key';
 
-  const refusesHops = callsSellers(rules);
+  const carriesHops = callsSellers(rules);
 
   return (request, reply, done) => {
     request.rules = rules;
-    if (refusesHops && isHopOf(hop, request)) return done(callLoops());
+    const hops = carriesHops ? hopsOf(request) : undefined;
+    if (hops && isLoop(hops, hop)) return done(callLoops());
     const traceparent = traceparentFor(request.headers.traceparent, request.id);
     reply.header('traceparent', traceparent);
     const contextFor = (principal?: Principal): RequestContext =>
-      newRequestContext({ requestId: request.id, traceparent, principal, budgetMs });
+      newRequestContext({ requestId: request.id, traceparent, hops, principal, budgetMs });
     const open = (principal?: Principal): void => {
       request.context = contextFor(principal);
       // What needs no account is counted by address also for those who have one.
@@ -147,12 +148,6 @@ function doorOf(
     limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);
   };
 }
-
-/** Each marketplace on the way adds its own. */
-const isHopOf = (hop: string, { headers }: FastifyRequest): boolean =>
-  String(headers[HOP_HEADER.toLowerCase()] ?? '')
-    .split(',')
-    .some((passed) => passed.trim().toLowerCase() === hop);
 
 const isUnauthenticated = (error: Error): boolean =>
   error instanceof Refusal && error.declaration.kind === 'unauthenticated';

@@ -80,7 +80,7 @@ export const edgeRefusals = {
   ),
   call_loops: declareRefusal(
     'forbidden',
-    'This request has passed through this marketplace already: the endpoint of the listing that was called leads back to it',
+    'This request has passed through this marketplace already, or through too many others: the endpoint of the listing that was called leads back',
     z.object({}),
     { nextAction: 'choose_another_listing' },
   ),

@@ -14,7 +14,7 @@ const request: RequestToSign = {
   listingId: '0198c0de-7a11-7000-8000-000000000002',
   buyerId: '0198c0de-7a11-7000-8000-000000000003',
   attempt: 2,
-  hop: 'market.example',
+  hops: ['other.example', 'market.example'],
   traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
   authHeader: { name: 'Authorization', value: 'Bearer seller-secret' },
 };
@@ -45,7 +45,7 @@ describe('signRequest', () => {
       'X-Market-Listing-Id': request.listingId,
       'X-Market-Buyer-Id': request.buyerId,
       'X-Market-Attempt': '2',
-      'X-Market-Hop': 'market.example',
+      'X-Market-Hop': 'other.example, market.example',
       'webhook-id': request.requestId,
       'webhook-timestamp': timestamp,
       'webhook-signature': signature,

@@ -16,8 +16,8 @@ export interface RequestToSign {
   buyerId: string;
   /** 1 for the first. */
   attempt: number;
-  /** See `hopOf`. */
-  hop: string;
+  /** See `HOP_HEADER`; this marketplace is the last. */
+  hops: readonly string[];
   /** W3C trace context; left out when it is not in its form. */
   traceparent?: string | undefined;
   /** The seller's own, already admitted by `refuseSellerAuthHeader`. */
@@ -28,7 +28,7 @@ const traceparentForm = /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
 /**
  * All headers of a forwarded request: HMAC-SHA256 over `{id}.{timestamp}.{body}`, under our names and, for stock libraries, under
- * those of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec v1.0.0). Nothing of the buyer's request is among them.
+ * those of Standard Webhooks (github.com/standard-webhooks/standard-webhooks, spec v1.0.0). Of the buyer's request there is nothing among them but the marketplaces it has passed through.
  */
 export function signRequest(request: RequestToSign): Record<string, string> {
   const { requestId, authHeader, traceparent } = request;
@@ -50,7 +50,7 @@ export function signRequest(request: RequestToSign): Record<string, string> {
     'X-Market-Listing-Id': request.listingId,
     'X-Market-Buyer-Id': request.buyerId,
     'X-Market-Attempt': String(request.attempt),
-    [HOP_HEADER]: request.hop,
+    [HOP_HEADER]: request.hops.join(', '),
     'webhook-id': requestId,
     'webhook-timestamp': timestamp,
     'webhook-signature': signature,

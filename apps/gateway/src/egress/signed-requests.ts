@@ -27,7 +27,7 @@ export class SignedRequests {
   send(
     { endpoint, url, secrets, authHeader }: CallableEndpoint,
     { timeoutMs, signal, ...request }: SignedRequest,
-    { traceparent }: RequestContext,
+    { traceparent, hops = [] }: RequestContext,
   ): Promise<SellerOutcome> {
     const { listingId, maxResponseBytes } = endpoint;
     const headers = signRequest({
@@ -36,7 +36,7 @@ export class SignedRequests {
       authHeader,
       listingId,
       traceparent,
-      hop: this.hop,
+      hops: [...hops, this.hop],
       timestampSeconds: Math.floor(Date.now() / 1_000),
     });
     return this.sellers.call({

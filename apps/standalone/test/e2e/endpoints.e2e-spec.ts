@@ -1,5 +1,5 @@
 import { sandboxPayer, type CreatedListing } from '@market/sdk';
-import { eventually } from '@market/testing';
+import { eventually, startMarketplace } from '@market/testing';
 import type { IncomingHttpHeaders } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { expectBooksInOrder } from '../support/books.js';
@@ -189,6 +189,53 @@ inEachMode('a private endpoint', (world) => {
       );
       await mirror.close();
     });
+
+    it('is told which marketplaces a call or a test has passed through, unless they are more than a few', async () => {
+      const own = String(new URL((await seller.market.listings.get(listing)).gateway_url!).host);
+      const gift = await listServer(seller, server.url, { pricing_amount: 0 });
+      const ways: [Agent, string][] = [
+        [buyer, `/gateway/${gift.id}`],
+        [seller, `/listings/${gift.id}/endpoint/test`],
+      ];
+      for (const [{ market }, path] of ways) {
+        const passed = (names: string) => market.send('POST', path, { body: {}, headers: { 'x-market-hop': names } });
+        expect((await passed('A.example,b.example, no name! ,c.example, d.example:8080')).status).toBe(200);
+        expect(seen.at(-1)!.headers['x-market-hop']).toBe(`a.example, b.example, c.example, d.example:8080, ${own}`);
+        expect((await passed('a.example,b.example,c.example,d.example,e.example')).status).toBe(403);
+      }
+      expect(seen).toHaveLength(ways.length);
+    });
+
+    it('is called once also by way of another marketplace, which calls no further', async () => {
+      const elsewhere = await startMarketplace({ mode: 'standalone' });
+      try {
+        const [theirSeller, theirBuyer] = [await registerAgent(elsewhere), await registerAgent(elsewhere)];
+        const theirs = await listServer(theirSeller, server.url, { pricing_amount: 0 });
+        const ours = await listServer(seller, server.url, { pricing_amount: 0 });
+        const lead = (from: Agent, listed: CreatedListing, to: Agent, onward: string) =>
+          from.market.endpoint.update(listed, {
+            private_endpoint_url: onward,
+            auth_header: { name: 'Authorization', value: `Bearer ${to.registration.api_key}` },
+          });
+        await lead(seller, ours, theirBuyer, `${elsewhere.baseUrl}/api/v1/gateway/${theirs.id}`);
+        await lead(theirSeller, theirs, buyer, `${world.baseUrl}/api/v1/gateway/${ours.id}`);
+        const { json } = await callOnce(buyer, ours, {});
+        expect(json).toMatchObject({
+          data: {
+            seller_response: {
+              data: { seller_status_code: 403, seller_response: { error: { details: { reason: 'call_loops' } } } },
+            },
+          },
+        });
+        for (const [{ market }, listed] of [
+          [seller, ours],
+          [theirSeller, theirs],
+        ] as const)
+          expect((await market.gatewayRequests.list({ role: 'seller', listing_id: listed.id })).data).toHaveLength(1);
+      } finally {
+        await elsewhere.stop();
+      }
+    }, 120_000);
   });
 
   describe('as its owner sees it', () => {

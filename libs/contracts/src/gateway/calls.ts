@@ -12,9 +12,12 @@ import {
 } from '../payments-ledger/offers.js';
 import { currency, cursorPageOf, cursorRequest, id, relayRequestId, timestamp } from '../shared/index.js';
 
-/** By this header of what it sends to sellers, a marketplace knows a request again that comes back to it. */
+/**
+ * Names the marketplaces that a request to a seller has passed through, comma separated, the latest last. Each adds its own name to those that
+ * came with the call, as CDN-Loop (RFC 8586) has it, and refuses a call that names it already.
+ */
 export const HOP_HEADER = 'X-Market-Hop';
-/** What the header says: which marketplace the request has passed through. */
+/** By which name this marketplace is in the header. */
 export const hopOf = (publicUrl: string): string => new URL(publicUrl).host;
 
 /**
