@@ -2,6 +2,7 @@ import { limitsVariables } from '@market/limits';
 import { defineConfig, integer, optional, text, variable, type ConfigDefinition, type ConfigOf } from '@market/runtime';
 import { z } from 'zod';
 import { isCidr } from './http/client-address.js';
+import { MAX_CONNECTIONS } from './http/connection-limit.js';
 import { RateLimits, SHIPPED } from './http/rate-limits.js';
 
 const rateLimits = text(SHIPPED).transform((given, context) => {
@@ -44,6 +45,11 @@ const variables = defineConfig('api-gateway', {
     'API_GATEWAY_TRUSTED_PROXIES',
     cidrs,
     'proxies in front of the edge whose X-Forwarded-For says where a request comes from: addresses or CIDRs, comma separated; from anyone else the header is ignored',
+  ),
+  connectionsPerAddress: variable(
+    'API_GATEWAY_CONNECTIONS_PER_ADDRESS',
+    integer(1, MAX_CONNECTIONS, 1_000),
+    'connections that one address, of IPv6 one /64, may have open to one process at a time; one more is closed at once. Trusted proxies are not limited',
   ),
   securityContact: variable(
     'API_GATEWAY_SECURITY_CONTACT',

@@ -4,8 +4,9 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { ApiGatewayConfig } from './config.js';
 import { Authenticator } from './http/authenticator.js';
+import { limitConnections } from './http/connection-limit.js';
 import { installDoors } from './http/doors.js';
-import { MAX_CONNECTIONS, type EdgeAdapter } from './http/edge-adapter.js';
+import type { EdgeAdapter } from './http/edge-adapter.js';
 import { guidanceLinks } from './http/error-body.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { RateLimiter } from './http/rate-limiter.js';
@@ -16,7 +17,7 @@ import { OpenApi } from './openapi/openapi.js';
 /** Everything that must stand before the first route is registered. */
 export async function configureEdge(
   app: NestFastifyApplication,
-  { requestBudgetMs, callBudgetMs }: ApiGatewayConfig,
+  { requestBudgetMs, callBudgetMs, connectionsPerAddress, trustedProxies }: ApiGatewayConfig,
 ): Promise<void> {
   const { publicUrl, paymentsMode } = app.get<ConfigOf<typeof platformConfig>>(platformConfig.token);
   const sandbox = paymentsMode === 'sandbox';
@@ -37,7 +38,7 @@ export async function configureEdge(
   app.useGlobalFilters(errors);
 
   const server = app.getHttpServer();
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, connectionsPerAddress, trustedProxies);
   answerSocketErrors(server, links);
 
   const openApi = app.get(OpenApi);

@@ -23,8 +23,6 @@ const SERVER_LIMITS = {
   },
 } satisfies FastifyHttpOptions<Server>;
 
-export const MAX_CONNECTIONS = 20_000;
-
 /** Nest's Fastify adapter with the limits of a public port, and with bodies read by our rules instead of Nest's. */
 export class EdgeAdapter extends FastifyAdapter {
   /** Set before the first request; what fails before routing is answered by it too. */

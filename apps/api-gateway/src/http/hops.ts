@@ -2,7 +2,7 @@ import { HOP_HEADER } from '@market/contracts/gateway';
 import type { FastifyRequest } from 'fastify';
 
 /** A chain that is longer serves nobody, and may be a loop among marketplaces that do not look for their names. */
-const MOST_HOPS = 4;
+const MAX_HOPS = 4;
 const HOP = /^[a-z0-9.:[\]-]{1,255}$/;
 
 /** The marketplaces that a request has passed through, as its header names them; undefined where it comes from none. */
@@ -15,4 +15,4 @@ export function hopsOf({ headers }: FastifyRequest): string[] | undefined {
     .filter((name) => HOP.test(name));
 }
 
-export const isLoop = (hops: string[], own: string): boolean => hops.includes(own) || hops.length > MOST_HOPS;
+export const isLoop = (hops: string[], own: string): boolean => hops.includes(own) || hops.length > MAX_HOPS;

@@ -10,6 +10,7 @@ export const RATE_NAMES = [
   'challenges',
   'registrations',
   'refusals',
+  'health',
 ] as const;
 export type RateName = (typeof RATE_NAMES)[number];
 
@@ -47,7 +48,7 @@ export class RateLimits {
 
 /** As the variable RATE_LIMITS writes them. */
 export const SHIPPED =
-  'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60';
+  'reads=600/60,writes=60/60,calls=3000/60:300,retries=3000/60:300,calls-in-flight=100,catalog=300/60,challenges=20/60,registrations=10/3600,refusals=60/60,health=3000/60:300';
 
 const MAX_RATE = 1_000_000;
 const isCount = (text: string | undefined): boolean =>

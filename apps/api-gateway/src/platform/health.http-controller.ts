@@ -23,7 +23,7 @@ export class HealthHttpController {
   constructor(@Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>) {}
 
   @Get()
-  @Public({ rate: 'none' })
+  @Public({ rate: 'health' })
   @Operation({
     summary: 'Is the marketplace there, in which version and mode',
     answer: {

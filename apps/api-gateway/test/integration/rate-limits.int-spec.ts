@@ -2,7 +2,7 @@ import { executeCall, executeKeylessCall } from '@market/contracts/gateway';
 import { apiKeyOf, authenticate, createChallenge, getProfile } from '@market/contracts/identity';
 import { describeNeeding, eventually, startRedisServer } from '@market/testing';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { LISTING_ID, RELAY_REQUEST_ID, WALLET } from '../../src/openapi/example-values.js';
 import { gatewayResultExample } from '../../src/gateway/gateway.examples.js';
 import { answerEverything } from '../support/answers.js';
@@ -11,7 +11,7 @@ import { expectRefused, send, sendRaw, type Answer } from '../support/http.js';
 
 /** Small enough to reach, slow enough to come back to nothing within a test. */
 const LOW_LIMITS =
-  'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600';
+  'reads=3/600,writes=2/600,calls=30/600:3,calls-in-flight=2,catalog=3/600,challenges=2/600,registrations=2/7200,refusals=3/600,health=5/600';
 
 const DELIVERED = {
   outcome: 'answered' as const,
@@ -81,7 +81,7 @@ describe('rate limits', () => {
     });
   });
 
-  it('count strangers by their address, each kind of request apart, and health not at all', async () => {
+  it('count strangers by their address, each kind of request apart', async () => {
     await start();
     const challenge = () => send(world, 'POST', '/auth/challenge', { body: { wallet_address: WALLET } });
     const registration = () =>
@@ -94,8 +94,8 @@ describe('rate limits', () => {
     expect(await times(3, registration)).toEqual([201, 201, 429]);
     expect((await registration()).headers).toMatchObject({ 'ratelimit-policy': '"registrations";q=2;w=7200' });
     expect(world.bus.asked(createChallenge)).toHaveLength(2);
-    expect(new Set(await times(10, () => send(world, 'GET', '/health')))).toEqual(new Set([200]));
-    expect((await send(world, 'GET', '/health')).headers.ratelimit).toBeUndefined();
+    expect(await times(6, () => send(world, 'GET', '/health'))).toEqual([200, 200, 200, 200, 200, 429]);
+    expect((await send(world, 'GET', '/health')).headers['ratelimit-policy']).toBe('"health";q=5;w=600');
     expect(new Set(await times(10, () => send(world, 'POST', '/payment-methods')))).toEqual(new Set([410]));
   });
 
@@ -305,9 +305,47 @@ describe('rate limits', () => {
     });
   });
 
+  describe('on connections', () => {
+    const MAX = 4;
+    /** A connection from this address, and whether it was closed again before it was used. */
+    const dial = async (localAddress: string): Promise<{ socket: Socket; refused: boolean }> => {
+      const socket = connect({ port: world.port, host: '127.0.0.1', localAddress }).on('error', () => undefined);
+      socket.write('GET /api/v1/health HTTP/1.1\r\nHost: x\r\n\r\n');
+      const refused = await new Promise<boolean>((resolve) =>
+        socket.once('close', () => resolve(true)).once('data', () => resolve(false)),
+      );
+      return { socket, refused };
+    };
+    const refusedOf = (dialled: { refused: boolean }[]): number => dialled.filter(({ refused }) => refused).length;
+
+    it('hold for one address, which gets one more for each that it closes, and for no other', async () => {
+      await start({ RATE_LIMITS: 'off', API_GATEWAY_CONNECTIONS_PER_ADDRESS: `${MAX}` });
+      for (const address of ['127.0.0.1', '127.0.0.2']) {
+        const dialled = await Promise.all(Array.from({ length: 10 * MAX }, () => dial(address)));
+        expect(refusedOf(dialled)).toBe(9 * MAX);
+        const [one] = dialled.filter(({ refused }) => !refused);
+        one!.socket.destroy();
+        await eventually(async () => expect((await dial(address)).refused).toBe(false));
+        expect((await dial(address)).refused).toBe(true);
+      }
+      expect((await dial('127.0.0.3')).refused).toBe(false);
+    });
+
+    it('do not hold for trusted proxies', async () => {
+      await start({
+        RATE_LIMITS: 'off',
+        API_GATEWAY_CONNECTIONS_PER_ADDRESS: `${MAX}`,
+        API_GATEWAY_TRUSTED_PROXIES: '127.0.0.2/31, ::1',
+      });
+      const dialled = (address: string) => Promise.all(Array.from({ length: 3 * MAX }, () => dial(address)));
+      expect([refusedOf(await dialled('127.0.0.3')), refusedOf(await dialled('127.0.0.1'))]).toEqual([0, 2 * MAX]);
+    });
+  });
+
   it.each([
     [{ RATE_LIMITS: 'reads=fast' }, 'RATE_LIMITS'],
     [{ RATE_LIMITS: 'off', PAYMENTS_MODE: 'live' }, 'RATE_LIMITS'],
+    [{ API_GATEWAY_CONNECTIONS_PER_ADDRESS: '0' }, 'API_GATEWAY_CONNECTIONS_PER_ADDRESS'],
     [{ API_GATEWAY_TRUSTED_PROXIES: '10.0.0.0/99' }, 'API_GATEWAY_TRUSTED_PROXIES'],
     [{ REDIS_URL: 'http://redis' }, 'REDIS_URL'],
   ])('do not start with %p', async (environment, name) => {

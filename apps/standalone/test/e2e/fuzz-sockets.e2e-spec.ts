@@ -1,17 +1,21 @@
+import { eventually } from '@market/testing';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inAllModesAtOnce, type World } from '../support/world.js';
 
 const HALF_OPEN = 500;
+/** As shipped. */
+const MAX_PER_ADDRESS = 1_000;
 /** Ten seconds for the headers, looked after every five, and a moment. */
 const CLOSE_TIMEOUT_MS = 17_000;
 /** As slow as an honest request may get beside them on a busy machine. */
 const MAX_LATENCY_MS = 2_000;
 
-async function dial({ baseUrl }: World): Promise<Socket> {
+async function dial({ baseUrl }: World, localAddress = '127.0.0.1'): Promise<Socket> {
   const { hostname, port } = new URL(baseUrl);
-  const socket = connect(Number(port), hostname);
+  const socket = connect({ port: Number(port), host: hostname, localAddress });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   return socket;
@@ -53,6 +57,23 @@ describe('connections that never bring a request', () => {
       await honest;
       expect(performance.now() - startedAt).toBeLessThan(CLOSE_TIMEOUT_MS);
       expect(slowest).toBeLessThan(MAX_LATENCY_MS);
+    },
+    60_000,
+  );
+
+  inAllModesAtOnce(
+    'are so many from one address and no more, and other addresses are served meanwhile',
+    async (world) => {
+      const sockets = await Promise.all(Array.from({ length: MAX_PER_ADDRESS + 50 }, () => dial(world, '127.0.0.9')));
+      const refused = () => sockets.filter(({ readyState }) => readyState === 'closed').length;
+      await eventually(() => expect(refused()).toBe(50));
+      expect((await fetch(`${world.baseUrl}/api/v1/health`)).status).toBe(200);
+      sockets.forEach((socket) => socket.destroy());
+      await eventually(async () => {
+        const again = await dial(world, '127.0.0.9');
+        again.write('GET /api/v1/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
+        expect((await text(again)).split('\r\n')[0]).toBe('HTTP/1.1 200 OK');
+      });
     },
     60_000,
   );
