@@ -1,5 +1,5 @@
 export * from './answers-on.js';
-export * from './compile-solidity.js';
+export * from './compiled-contracts.js';
 export * from './describe-needing.js';
 export * from './eventually.js';
 export * from './evm-node.js';

@@ -2,7 +2,7 @@ import type { AccountType, Scope } from '@market/contracts';
 import type { RateName } from './rate-limits.js';
 
 /** What opens a route: nothing, nothing but better with a key, any valid credential, or a key that holds the scope. */
-export type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
+type Access = 'public' | 'optional-key' | 'any-credential' | Scope;
 
 /** What a route says of itself before its handler is asked. */
 export interface RouteRules {

@@ -15,7 +15,7 @@ export interface AnswerDocs {
   alsoAs?: Record<string, unknown>;
 }
 
-export interface BodyDocs {
+interface BodyDocs {
   /** Any JSON object where it is absent. */
   schema?: ZodType;
   examples: Record<string, unknown>;

@@ -48,7 +48,7 @@ export const serviceNameOf = (name: string): { serviceName?: string } =>
 export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
 
 /** How the call is made: a POST of whatever JSON object its seller accepts. */
-export const BAZAAR: z.output<typeof bazaar> = {
+const BAZAAR: z.output<typeof bazaar> = {
   info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: {} } },
 };
 

@@ -11,7 +11,7 @@ export interface Answer {
 }
 
 /** Loose on purpose: tests look into whatever came back. */
-export interface AnswerBody {
+interface AnswerBody {
   success?: boolean;
   data?: never;
   pagination?: object;

@@ -20,11 +20,11 @@ export const WORDS = [
   'bishop',
 ];
 
-export const wordsOf = ({ name, tags, description, docs }: SeededListing): string[] =>
+const wordsOf = ({ name, tags, description, docs }: SeededListing): string[] =>
   [name, ...tags, description, docs ?? ''].join(' ').split(/\s+/).filter(Boolean);
 
 /** What a person who types `text` means: words ANDed, "phrases", OR between neighbours, a minus for not. */
-export function matches(text: string, listing: SeededListing): boolean {
+function matches(text: string, listing: SeededListing): boolean {
   const words = wordsOf(listing);
   const holds = (term: string): boolean => {
     if (term.startsWith('-')) return !holds(term.slice(1));

@@ -2,7 +2,7 @@ import type { RequestContract, ServiceName, ServiceTopology, SignalContract } fr
 import type { Link, Transport } from '@market/messaging';
 
 /** Where on its way a request is lost: before the other side got it, or its answer after. */
-export type Loss = 'request' | 'answer';
+type Loss = 'request' | 'answer';
 
 /** A transport that loses what a test tells it to lose. */
 export interface FaultyTransport extends Transport {

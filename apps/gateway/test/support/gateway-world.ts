@@ -24,7 +24,7 @@ import { startSeller, type Behaviour, type TestSeller } from './test-seller.js';
 
 export type Outcome = OutputOf<typeof executeCall>;
 export type Answered = Extract<Outcome, { outcome: 'answered' }>;
-export type PaymentRequired = Extract<Outcome, { outcome: 'payment_required' }>;
+type PaymentRequired = Extract<Outcome, { outcome: 'payment_required' }>;
 export type HistoryEntry = OutputOf<typeof getGatewayRequest>;
 export type CallOptions = Partial<Omit<InputOf<typeof executeCall>, 'listingRef' | 'body'>> & {
   ref?: string;

@@ -26,7 +26,7 @@ import { identity } from '../../src/service.js';
 import { evmTestWallet, type TestWallet } from './test-wallets.js';
 
 export type Challenge = OutputOf<typeof createChallenge>;
-export type Registration = OutputOf<typeof register>;
+type Registration = OutputOf<typeof register>;
 
 /** The answer to a challenge of any purpose. */
 export interface Proof {

@@ -1,4 +1,4 @@
-import { compileSolidity, startEvmNode, type EvmNode } from '@market/testing';
+import { compiledContracts, startEvmNode, type EvmNode } from '@market/testing';
 import {
   createWalletClient,
   encodeFunctionData,
@@ -46,7 +46,7 @@ export async function startSmartAccounts(chainId: number): Promise<SmartAccounts
   const client = createWalletClient({ account: rich, chain, transport: http(node.url), pollingInterval: 20 }).extend(
     publicActions,
   );
-  const contracts = compileSolidity<Abi>(new URL('./contracts/wallets.sol', import.meta.url));
+  const contracts = compiledContracts<Abi>(new URL('./contracts/wallets.sol', import.meta.url));
   const deploy = async (name: string, args: readonly unknown[] = []): Promise<Address> => {
     const contract = contracts[name]!;
     const hash = await client.deployContract({ ...contract, args });

@@ -1,6 +1,6 @@
 import { invariant, type FeeSplit, type Micros } from '@market/kernel';
 
-export type PostingType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
+type PostingType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
 
 /** An account is an address; the owner, if any, sees its postings in GET /ledger. A balance is credits − debits. */
 export interface Account {
@@ -30,7 +30,7 @@ export interface Posting {
 
 /** What money was earned by. */
 export const SALE_REASONS = ['call_completed', 'subscription_started'] as const;
-export type SaleReason = (typeof SALE_REASONS)[number];
+type SaleReason = (typeof SALE_REASONS)[number];
 
 export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 

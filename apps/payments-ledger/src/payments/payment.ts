@@ -71,7 +71,7 @@ export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authoriz
   row.authorization_id !== null && row.transaction_hash === null;
 export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
 
-export const PAYMENT_COLUMNS = [
+const PAYMENT_COLUMNS = [
   'id',
   'relay_request_id',
   'purpose',

@@ -1,8 +1,8 @@
-import { compileSolidity, startEvmNode, type EvmNode } from '@market/testing';
+import { compiledContracts, startEvmNode, type EvmNode } from '@market/testing';
 import { createWalletClient, http, parseAbi, publicActions, type Address, type Hash, type Hex } from 'viem';
 import { mnemonicToAccount, type HDAccount } from 'viem/accounts';
 
-export type TestContract = 'SignedToken' | 'Batch';
+type TestContract = 'SignedToken' | 'Batch';
 
 /** Of both contracts, as far as tests call them. */
 export const testAbi = parseAbi([
@@ -37,7 +37,7 @@ export interface EvmWorld {
   stop(): Promise<void>;
 }
 
-let contracts: ReturnType<typeof compileSolidity<[]>> | undefined;
+let contracts: ReturnType<typeof compiledContracts<[]>> | undefined;
 
 export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
   const node = await startEvmNode({ chainId });
@@ -52,7 +52,7 @@ export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
     publicActions,
   );
   const deploy = async (contract: TestContract): Promise<Address> => {
-    contracts ??= compileSolidity(new URL('./contracts/tokens.sol', import.meta.url));
+    contracts ??= compiledContracts(new URL('./contracts/tokens.sol', import.meta.url));
     const hash = await client.deployContract(contracts[contract]!);
     return (await client.waitForTransactionReceipt({ hash })).contractAddress!;
   };

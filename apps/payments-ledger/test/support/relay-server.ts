@@ -8,9 +8,9 @@ import { encodeFunctionData, erc20Abi, formatUnits, zeroAddress, type Address } 
 type QuoteV2 = paths['/quote/v2']['post'];
 type StatusV3 = paths['/intents/status/v3']['get']['responses']['200']['content']['application/json'];
 export type QuoteBody = QuoteV2['requestBody']['content']['application/json'];
-export type QuoteAnswer = QuoteV2['responses']['200']['content']['application/json'];
+type QuoteAnswer = QuoteV2['responses']['200']['content']['application/json'];
 /** As documented; the SDK leaves out one status and the two reasons. */
-export type StatusAnswer = Omit<StatusV3, 'status'> & {
+type StatusAnswer = Omit<StatusV3, 'status'> & {
   status: NonNullable<StatusV3['status']> | 'delayed' | 'unknown';
   failReason?: string;
   refundFailReason?: string;
@@ -36,7 +36,7 @@ export interface RelayRequest {
 }
 
 /** What a client gets instead of what is documented: a whole answer, no answer at all, or a line that goes dead. */
-export type Misbehaviour = { status: number; body: string; headers?: Record<string, string> } | 'silence' | 'hang-up';
+type Misbehaviour = { status: number; body: string; headers?: Record<string, string> } | 'silence' | 'hang-up';
 
 /**
  * Relay's HTTP interface as it is documented, over orders in memory: strict deposit addresses take the exact amount, fill

@@ -4,7 +4,7 @@ import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 
 /** What it does instead of answering, or before. */
-export type Fault = 'break-before' | 'break-after' | 'nonsense-after' | 'nameless' | 'late';
+type Fault = 'break-before' | 'break-after' | 'nonsense-after' | 'nameless' | 'late';
 
 export interface RemoteFacilitator {
   url: string;

@@ -14,9 +14,9 @@ import { newId } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import { as, newListing, type LedgerWorld, type Outcome } from './ledger-world.js';
 
-export type SubscribeOutcome = OutputOf<typeof subscribe>;
+type SubscribeOutcome = OutputOf<typeof subscribe>;
 export type SubscriptionOffer = OutputOf<typeof createPayment>;
-export type VerifyOutcome = OutputOf<typeof verifyPayment>;
+type VerifyOutcome = OutputOf<typeof verifyPayment>;
 type VerifyInput = InputOf<typeof verifyPayment>;
 
 /** One account, as the edge speaks for it. */

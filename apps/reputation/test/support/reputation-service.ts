@@ -34,7 +34,7 @@ import { reputation } from '../../src/service.js';
 type Evidence = OutputOf<typeof getPurchaseEvidence>;
 
 /** The services beside it, as a test wants them. */
-export interface Neighbours {
+interface Neighbours {
   /** By uuid and by slug. */
   readonly offerings: Map<string, Offering>;
   /** Everyone bought a moment ago unless said otherwise. */

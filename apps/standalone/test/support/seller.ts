@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Agent } from './world.js';
 
 /** Billable answers an honest seller gave, by the request id under which it was called. */
-export class Deliveries {
+class Deliveries {
   private readonly answers = new Map<string, number>();
 
   note(requestId: string): void {

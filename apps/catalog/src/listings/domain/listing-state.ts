@@ -1,8 +1,8 @@
-export type ListingStatus = 'draft' | 'active' | 'suspended';
-export type Suspender = 'owner' | 'operator' | 'system';
+type ListingStatus = 'draft' | 'active' | 'suspended';
+type Suspender = 'owner' | 'operator' | 'system';
 
 /** What a listing that an operator holds goes back to. */
-export type HeldAs = 'draft' | 'active' | 'withdrawn';
+type HeldAs = 'draft' | 'active' | 'withdrawn';
 
 export const LISTING_STATES = [
   'draft',
@@ -17,7 +17,7 @@ export const LISTING_STATES = [
 export type ListingState = (typeof LISTING_STATES)[number];
 
 /** `locked`: not the owner's to change. `draft_first`: an owner's own suspension ends in draft. */
-export type Denial = { denied: 'locked' | 'draft_first' };
+type Denial = { denied: 'locked' | 'draft_first' };
 
 /** Where each action leads from one state. The first four are the owner's, two are an operator's, the gateway reports the last two. */
 export interface Moves {

@@ -4,7 +4,7 @@ import type { Cast } from './cast.js';
 export type Expected = readonly [status: number, code?: string, reason?: string];
 
 /** What an id in a path or a body names, and what is answered to whom. */
-export interface OwnedId {
+interface OwnedId {
   /** Of the path, or else the field of the body. */
   parameter: string;
   /** One that the owner may use up. */

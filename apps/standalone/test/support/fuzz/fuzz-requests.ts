@@ -6,7 +6,7 @@ import type { ApiDescription, Operation, Parameter } from './operations.js';
 import type { RawRequest } from './raw-client.js';
 import { STRANGE_TEXTS, Values, type Known } from './values.js';
 
-export const ACTORS = ['anonymous', 'agent', 'human'] as const;
+const ACTORS = ['anonymous', 'agent', 'human'] as const;
 export type Actor = (typeof ACTORS)[number];
 
 /** A request as it is to be made; only what must be fresh is left open. */

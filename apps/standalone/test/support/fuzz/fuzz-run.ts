@@ -141,7 +141,7 @@ const isRefusedWrite = ({ request, answer }: Sent): boolean =>
   !['GET', 'HEAD', 'OPTIONS'].includes(request.method) && answer.status >= 400 && answer.status !== 402;
 
 /** Which operation a request is routed to, as far as that can be said of it. */
-export function operationAt(
+function operationAt(
   { operations }: ApiDescription,
   { method, target }: Pick<RawRequest, 'method' | 'target'>,
 ): Operation | undefined {

@@ -30,7 +30,7 @@ export interface Parameter {
 }
 
 /** Who may use an operation, as its `x-access` says. */
-export interface Access {
+interface Access {
   credential: 'none' | 'optional' | 'required';
   /** The scope a key must hold; any key will do where it is absent. */
   scope?: Scope;
