@@ -22,7 +22,7 @@ import { WalletsHttpController } from './identity/wallets.http-controller.js';
 import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
-import { Parties } from './parties/parties.js';
+import { DisplayNames } from './display-names/display-names.js';
 import { PaymentRoutesHttpController } from './payment-routes/payment-routes.http-controller.js';
 import { PaymentsHttpController } from './payments/payments.http-controller.js';
 import { DocumentsHttpController } from './platform/documents.http-controller.js';
@@ -73,6 +73,6 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     DocumentsHttpController,
     WellKnownHttpController,
   ],
-  providers: [Authenticator, RateLimiter, SessionCookie, Parties, OpenApi],
+  providers: [Authenticator, RateLimiter, SessionCookie, DisplayNames, OpenApi],
 })
 export class ApiGatewayModule {}

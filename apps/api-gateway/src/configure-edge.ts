@@ -5,7 +5,7 @@ import { SwaggerModule } from '@nestjs/swagger';
 import type { ApiGatewayConfig } from './config.js';
 import { Authenticator } from './http/authenticator.js';
 import { limitConnections } from './http/connection-limit.js';
-import { installDoors } from './http/doors.js';
+import { installAuthenticationHooks } from './http/authentication-hooks.js';
 import type { EdgeAdapter } from './http/edge-adapter.js';
 import { guidanceLinks } from './http/error-body.js';
 import { ErrorFilter } from './http/error-filter.js';
@@ -24,7 +24,7 @@ export async function configureEdge(
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
   app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document'] });
-  const routes = installDoors(adapter.getInstance(), {
+  const routes = installAuthenticationHooks(adapter.getInstance(), {
     authenticator: app.get(Authenticator),
     sessionCookie: app.get(SessionCookie),
     limiter: app.get(RateLimiter),

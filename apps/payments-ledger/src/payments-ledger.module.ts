@@ -17,7 +17,7 @@ import { CreateOffer } from './payments/create-offer.use-case.js';
 import { ExpirePayments } from './payments/expire-payments.job.js';
 import { HandleRelayWebhook } from './payments/handle-relay-webhook.use-case.js';
 import { KeylessTermsSeal } from './payments/keyless-terms.js';
-import { ObservePayment } from './payments/observe-payment.js';
+import { ReconcilePayment } from './payments/reconcile-payment.js';
 import { Offers } from './payments/offers.js';
 import { OpenKeylessPayment } from './payments/open-keyless-payment.use-case.js';
 import { PaySandbox } from './payments/pay-sandbox.use-case.js';
@@ -27,7 +27,7 @@ import { PaymentsMessageController } from './payments/payments.message-controlle
 import { QuoteExact } from './payments/quote-exact.query.js';
 import { QuoteKeyless } from './payments/quote-keyless.query.js';
 import { ReleasePayment } from './payments/release-payment.use-case.js';
-import { SignedWords } from './payments/signed-words.js';
+import { OfferReceiptSigner } from './payments/offer-receipt-signer.js';
 import { SettleAuthorization } from './payments/settle-authorization.js';
 import { SettlePayment } from './payments/settle-payment.use-case.js';
 import { PAYMENT_RAILS, type PaymentRail } from './rails/payment-rail.js';
@@ -52,14 +52,14 @@ import { VerifyPayment } from './subscriptions/verify-payment.use-case.js';
     Offers,
     CreateOffer,
     QuoteExact,
-    SignedWords,
+    OfferReceiptSigner,
     QuoteKeyless,
     OpenKeylessPayment,
     PaymentRoutes,
     Authorizations,
     SettleAuthorization,
     ChargeCalls,
-    ObservePayment,
+    ReconcilePayment,
     ClaimHolders,
     ClaimPayment,
     ClaimSignedPayment,

@@ -18,7 +18,7 @@ import { choiceParam, cursorParams, readQuery } from '../http/query.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { Parties } from '../parties/parties.js';
+import { DisplayNames } from '../display-names/display-names.js';
 import { proofExample, receiptDetailExample, receiptExample } from './books.examples.js';
 
 const receiptsQuery = { role: choiceParam(['buyer', 'seller']), ...cursorParams(50) };
@@ -40,7 +40,7 @@ const detailSchema = envelopeSchema(objectSchema({ ...detailProperties, payer: P
 export class ReceiptsHttpController {
   constructor(
     private readonly bus: MessageBus,
-    private readonly parties: Parties,
+    private readonly displayNames: DisplayNames,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
@@ -78,7 +78,7 @@ export class ReceiptsHttpController {
   async getReceipt(@Param('receiptId') receiptId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(receiptId, () => refuse(getReceipt, 'receipt_not_found', {}));
     const { payer_id, seller_id, ...receipt } = await this.bus.request(getReceipt, { receiptId: id }, context);
-    const partyOf = await this.parties.named([payer_id, seller_id], context);
+    const partyOf = await this.displayNames.named([payer_id, seller_id], context);
     return success({ ...receipt, payer: partyOf(payer_id), seller: partyOf(seller_id) });
   }
 

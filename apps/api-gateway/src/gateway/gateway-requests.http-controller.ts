@@ -18,7 +18,7 @@ import { choiceParam, cursorParams, readQuery, timestampParam, uuidParam } from 
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { Parties, withoutPicture, type PartyWithPicture } from '../parties/parties.js';
+import { DisplayNames, withoutPicture, type PartyWithPicture } from '../display-names/display-names.js';
 import { gatewayRequestExample } from './gateway.examples.js';
 
 const historyQuery = {
@@ -43,7 +43,7 @@ const recordSchema = objectSchema({ ...recordProperties, buyer: PARTY, seller: P
 export class GatewayRequestsHttpController {
   constructor(
     private readonly bus: MessageBus,
-    private readonly parties: Parties,
+    private readonly displayNames: DisplayNames,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
@@ -71,7 +71,7 @@ export class GatewayRequestsHttpController {
       { ...query, listingId },
       request.context,
     );
-    const partyOf = await this.parties.named(
+    const partyOf = await this.displayNames.named(
       items.flatMap(({ buyer_id, seller_id }) => [buyer_id, seller_id]),
       request.context,
     );
@@ -95,7 +95,7 @@ export class GatewayRequestsHttpController {
   async getGatewayRequest(@Param('requestId') requestId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(requestId, () => refuse(getGatewayRequest, 'gateway_request_not_found', {}));
     const record = await this.bus.request(getGatewayRequest, { requestId: id }, context);
-    return success(withParties(record, await this.parties.named([record.buyer_id, record.seller_id], context)));
+    return success(withParties(record, await this.displayNames.named([record.buyer_id, record.seller_id], context)));
   }
 }
 

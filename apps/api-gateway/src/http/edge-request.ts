@@ -4,7 +4,7 @@ import type { RouteRules } from './route-rules.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Made by the route's door: for whom, under which request id and for how long services are asked. */
+    /** Created by the route's authentication hook. Services are called under it. */
     context: RequestContext;
     /** What the matched route declares; undefined where no route matched. */
     rules: RouteRules | undefined;

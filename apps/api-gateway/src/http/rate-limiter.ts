@@ -91,7 +91,7 @@ export class RateLimiter {
   }
 
   /** Turns away a request without a good credential, and counts that against its address. */
-  turnAway(request: FastifyRequest, reply: FastifyReply, refusal: Error, done: Done): void {
+  reject(request: FastifyRequest, reply: FastifyReply, refusal: Error, done: Done): void {
     this.countRefusal(request, reply, 1, () => done(refusal), done);
   }
 

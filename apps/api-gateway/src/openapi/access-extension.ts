@@ -1,7 +1,7 @@
 import { ApiExtension } from '@nestjs/swagger';
 import type { RouteRules } from '../http/route-rules.js';
 
-/** Says in the document, as `x-access`, what the door before an operation asks for: `{credential: none | optional | required, scope?, account_types}`. */
+/** Says in the document, as `x-access`, which credential an operation requires: `{credential: none | optional | required, scope?, account_types}`. */
 export function ApiAccess({ access, accounts }: Pick<RouteRules, 'access' | 'accounts'>): MethodDecorator {
   const credential = access === 'public' ? 'none' : access === 'optional-key' ? 'optional' : 'required';
   const isScope = credential === 'required' && access !== 'any-credential';

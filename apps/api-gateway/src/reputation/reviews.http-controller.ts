@@ -16,7 +16,7 @@ import { pageParams, readQuery } from '../http/query.js';
 import { refOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { Parties } from '../parties/parties.js';
+import { DisplayNames } from '../display-names/display-names.js';
 import { createReviewBody, toCreateReview } from './reviews.http-schema.js';
 import { createReviewExample, reviewExample } from './reputation.examples.js';
 
@@ -40,7 +40,7 @@ const reviewSchema = objectSchema({ ...reviewProperties, reviewer: REVIEWER });
 export class ReviewsHttpController {
   constructor(
     private readonly bus: MessageBus,
-    private readonly parties: Parties,
+    private readonly displayNames: DisplayNames,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
@@ -64,7 +64,7 @@ export class ReviewsHttpController {
     const listingRef = refOr(listingId, () => refuse(listReviews, 'listing_not_found', {}));
     const query = readQuery(reviewsQuery, raw);
     const { items, total } = await this.bus.request(listReviews, { listingRef, ...query }, request.context);
-    const partyOf = await this.parties.named(
+    const partyOf = await this.displayNames.named(
       items.map((item) => item.reviewer_id),
       request.context,
     );

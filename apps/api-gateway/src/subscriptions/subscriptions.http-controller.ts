@@ -20,7 +20,7 @@ import { choiceParam, integerParam, pageParams, readQuery } from '../http/query.
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { Parties, withoutPicture } from '../parties/parties.js';
+import { DisplayNames, withoutPicture } from '../display-names/display-names.js';
 import { listedSubscriptionExample, SUBSCRIPTION_ID, subscriptionDetailExample } from './subscriptions.examples.js';
 
 type SubscriptionRecord = OutputOf<typeof getSubscription>;
@@ -59,7 +59,7 @@ const detailSchema = withListing({
 export class SubscriptionsHttpController {
   constructor(
     private readonly bus: MessageBus,
-    private readonly parties: Parties,
+    private readonly displayNames: DisplayNames,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
   ) {}
 
@@ -140,7 +140,7 @@ export class SubscriptionsHttpController {
     const ids = [...new Set(records.map(({ listing_id }) => listing_id))];
     const [{ listings }, partyOf] = await Promise.all([
       ids.length > 0 ? this.bus.request(getListingCards, { ids }, context) : { listings: [] as Card[] },
-      this.parties.named(
+      this.displayNames.named(
         records.map(({ seller_id }) => seller_id),
         context,
       ),

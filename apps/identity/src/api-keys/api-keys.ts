@@ -20,7 +20,7 @@ export interface IssuedApiKey {
   row: ApiKeyEntity;
 }
 
-/** The front door of API keys: all of them are made here. */
+/** Creates every API key. */
 @Injectable()
 export class ApiKeys {
   async issue(tx: Tx, { accountId, name, scopes, expiresAt }: NewApiKey): Promise<IssuedApiKey> {

@@ -22,7 +22,7 @@ export interface ChallengeAnswer {
 type ProvingContract = RequestContract<z.ZodType, z.ZodType, typeof walletProofRefusals>;
 type WorkProvingContract = RequestContract<z.ZodType, z.ZodType, typeof workProofRefusals>;
 /** Where the challenge says which wallet. */
-type JudgingContract = RequestContract<
+type VerifyingContract = RequestContract<
   z.ZodType,
   z.ZodType,
   Omit<typeof walletProofRefusals, 'wallet_address_invalid'>
@@ -36,7 +36,7 @@ export interface SolvedWork {
   solvedAt: string;
 }
 
-/** The front door of challenges: who passes holds the wallet. */
+/** Verifies answers to challenges. A valid answer proves that its sender holds the wallet. */
 @Injectable()
 export class WalletProofs {
   constructor(
@@ -48,11 +48,11 @@ export class WalletProofs {
   /** @throws Refusal of `walletProofRefusals`. */
   async prove(contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
     const challenge = await this.find(contract, purpose, answer);
-    await this.judge(contract, challenge, answer.signature);
+    await this.consumeAndVerify(contract, challenge, answer.signature);
     return challenge;
   }
 
-  /** The same for an account's own doings: a challenge that names an account is good for that one alone. */
+  /** The same for operations of an account: a challenge that names an account is valid for that account only. */
   async proveFor(
     accountId: string,
     contract: ProvingContract,
@@ -62,13 +62,13 @@ export class WalletProofs {
     const challenge = await this.find(contract, purpose, answer);
     if (challenge.agentId !== null && challenge.agentId !== accountId)
       throw refuse(contract, 'challenge_invalid', { wallet_address: challenge.wallet.address });
-    await this.judge(contract, challenge, answer.signature);
+    await this.consumeAndVerify(contract, challenge, answer.signature);
     return challenge;
   }
 
   /**
-   * The same for those who have nothing yet but their wallet: cheap checks come first, and the challenge is used up before
-   * the expensive one, so that each signature anyone wants checked costs them a proof of work.
+   * The same for callers without an account: cheap checks come first, and the challenge is consumed before the
+   * expensive one, so that every signature check costs the caller a proof of work.
    * @throws Refusal of `workProofRefusals`.
    */
   async proveWithWork(
@@ -80,19 +80,19 @@ export class WalletProofs {
     const { difficulty } = challenge.pow;
     if (!solvesProofOfWork(challenge.pow.challenge, answer.powNonce, difficulty))
       throw refuse(contract, 'proof_of_work_invalid', { difficulty });
-    const { solveMs, solvedAt } = await this.judge(contract, challenge, answer.signature);
+    const { solveMs, solvedAt } = await this.consumeAndVerify(contract, challenge, answer.signature);
     return { wallet: challenge.wallet, work: { difficulty, solveMs, solvedAt: solvedAt.toISOString() } };
   }
 
   /** The open claim challenge with this nonce. @throws Refusal `challenge_invalid`. */
-  async findClaim(contract: JudgingContract, nonce: string): Promise<Challenge> {
+  async findClaim(contract: VerifyingContract, nonce: string): Promise<Challenge> {
     const challenge = isNonce(nonce) ? await this.challenges.findOpenClaim(nonce) : null;
     if (!challenge) throw refuse(contract, 'challenge_invalid', {});
     return challenge;
   }
 
-  /** Uses the challenge up, then looks at the signature. @throws Refusal of `walletProofRefusals`. */
-  async judge(contract: JudgingContract, challenge: Challenge, signature: string): Promise<Consumed> {
+  /** Consumes the challenge, then verifies the signature. @throws Refusal of `walletProofRefusals`. */
+  async consumeAndVerify(contract: VerifyingContract, challenge: Challenge, signature: string): Promise<Consumed> {
     const { wallet } = challenge;
     const consumed = await this.challenges.consume(challenge);
     if (!consumed) throw refuse(contract, 'challenge_invalid', { wallet_address: wallet.address });
@@ -113,8 +113,8 @@ export class WalletProofs {
     return challenge;
   }
 
-  /** A private key of the wallet's own is looked for first, here: no chain takes part in that. */
-  private async isSigned(contract: JudgingContract, challenge: Challenge, signature: string): Promise<boolean> {
+  /** A signature by the wallet's own private key is verified locally first, without a chain. */
+  private async isSigned(contract: VerifyingContract, challenge: Challenge, signature: string): Promise<boolean> {
     const { wallet } = challenge;
     const message = signInMessage({ ...challenge, publicUrl: this.platform.publicUrl });
     if (await verifyWalletProof(wallet, message, signature)) return true;

@@ -40,7 +40,7 @@ export class ClaimAgent {
     if (challenge.agentId !== agentId) throw refuse(claimAgent, 'claim_of_another_agent', {});
     if (challenge.humanId !== humanId) throw refuse(claimAgent, 'claim_of_another_human', {});
     if (!agent.wallets.includes(challenge.wallet.address)) throw refuse(claimAgent, 'wallet_not_of_agent', {});
-    await this.proofs.judge(claimAgent, challenge, signature);
+    await this.proofs.consumeAndVerify(claimAgent, challenge, signature);
     return this.database.transaction(async (tx) => {
       const [claim] = await tx.query<{ claimedAt: Date }>(insert, [agentId, humanId]);
       if (!claim) throw refuse(claimAgent, 'agent_already_claimed', {});

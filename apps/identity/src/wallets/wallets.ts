@@ -41,7 +41,7 @@ const store = sql(
   'UPDATE wallets SET label = $2, is_primary = $3, is_default_payer = $4, is_default_payout = $5, capabilities = $6, status = $7 WHERE id = $1',
 );
 
-/** The front door of wallets. */
+/** Adds, links and finds wallets of accounts. */
 @Injectable()
 export class Wallets {
   /** Gives a new account its proven wallet for everything; false when the wallet belongs to an account already. */

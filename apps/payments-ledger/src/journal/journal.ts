@@ -31,7 +31,7 @@ export interface JournalRecord {
 }
 
 /**
- * The one door for money. Entries are balanced before they are sent and again by the database; each is chained to the
+ * Records every movement of money. Entries are balanced before they are sent and again by the database; each is chained to the
  * one before by its hash. The head row serialises all writers, so balances need no locks of their own: three
  * statements for any number of entries.
  */

@@ -63,7 +63,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       verified_at timestamptz,
       retry_until timestamptz,
       completed_at timestamptz,
-      look_again_at timestamptz,
+      recheck_at timestamptz,
       CONSTRAINT payments_purpose_whole CHECK (CASE purpose
         WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
         WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
@@ -88,7 +88,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
     `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`,
   );
   await runner.query(
-    `CREATE INDEX payments_look_again ON payments (rail, look_again_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
+    `CREATE INDEX payments_recheck ON payments (rail, recheck_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
   );
   await runner.query(`
     CREATE INDEX payments_live_subscription ON payments (buyer_id, listing_id)

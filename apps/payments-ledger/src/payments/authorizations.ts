@@ -15,7 +15,7 @@ import {
 } from '../rails/x402/exact-payment.js';
 import type { Verification } from '../rails/x402/facilitator.js';
 import { messageOf } from './message-of.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { watchedOffer, type PaymentRow } from './payment.js';
 
 const nowSeconds = sql('authorizations.now', 'SELECT extract(epoch FROM clock_timestamp())::bigint AS now');
@@ -56,7 +56,7 @@ export interface SignedPayment {
 export class Authorizations {
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: Pick<PaymentsLedgerConfig, 'x402RpcTimeoutMs'>,
   ) {}
@@ -91,23 +91,23 @@ export class Authorizations {
     const payload = parsePayload(text);
     if (!payload) return 'invalid_payload';
     const signed = await signedBy(payload, requirements);
-    const judged = signed.valid ? await this.judge({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
-    if (!judged.valid) return judged.reason;
+    const checked = signed.valid ? await this.check({ payload, requirements, exact }, signed.payer, leaseMs) : signed;
+    if (!checked.valid) return checked.reason;
     return this.database.transaction((tx) =>
-      this.store(tx, payment.id, requirements, judged.authorization, text, leaseMs),
+      this.store(tx, payment.id, requirements, checked.authorization, text, leaseMs),
     );
   }
 
   /** Whether what `payer` signed could be settled now and after `leaseMs`, by its own terms and by the facilitator's `verify`. Nothing moves. */
-  async judge(
+  async check(
     { payload, requirements, exact }: SignedPayment,
     payer: Address,
     leaseMs: number,
   ): Promise<{ valid: true; authorization: Authorization } | { valid: false; reason: string }> {
-    const judged = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
-    if (!judged.valid) return judged;
+    const checked = judgeSigned(payload, payer, requirements, await this.now(), BigInt(Math.ceil(leaseMs / 1000)));
+    if (!checked.valid) return checked;
     const verified = await this.verify({ payload, requirements, exact });
-    return verified.valid ? judged : verified;
+    return verified.valid ? checked : verified;
   }
 
   /** @throws UnavailableError where the facilitator does not answer in time, or nothing that can be relied on. */
@@ -152,7 +152,7 @@ export class Authorizations {
     text: string,
     leaseMs: number,
   ): Promise<string | undefined> {
-    const payment = await this.observePayment.lock(tx, paymentId);
+    const payment = await this.reconcilePayment.lock(tx, paymentId);
     // Another authorization, or money, came first: the claim goes on from there.
     if (payment.state !== 'pending') return undefined;
     if (payment.is_expired) return 'offer_expired';

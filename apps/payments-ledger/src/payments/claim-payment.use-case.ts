@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { Authorizations } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
 import { ClaimSignedPayment } from './claim-signed-payment.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { mayGetMoney } from './payment-state.js';
 import {
   isForCall,
@@ -60,7 +60,7 @@ export class ClaimPayment {
 
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly authorizations: Authorizations,
     private readonly settleAuthorization: SettleAuthorization,
     private readonly claimSigned: ClaimSignedPayment,
@@ -109,7 +109,7 @@ export class ClaimPayment {
   ): Promise<Output | undefined> {
     if (current.state === 'verified' && paysBySignature(current)) return undefined;
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
-    const { payment: observed, missing } = await this.observePayment.look(current.id, context);
+    const { payment: observed, missing } = await this.reconcilePayment.reconcile(current.id, context);
     if (observed.state === 'pending' && input.authorization !== undefined) {
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
       return reason === undefined

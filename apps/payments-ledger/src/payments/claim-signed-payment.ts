@@ -6,7 +6,7 @@ import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Authorizations } from './authorizations.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { isForCall, paymentColumns, paysBySignature, type CallPaymentRow, type PaymentRow } from './payment.js';
 import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
 
@@ -55,7 +55,7 @@ type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toS
 export class ClaimSignedPayment {
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly authorizations: Authorizations,
     private readonly settleAuthorization: SettleAuthorization,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -90,7 +90,7 @@ export class ClaimSignedPayment {
     { leaseMs, holderId }: InputOf<typeof claimPayment>,
     funds: Funds,
   ): Promise<Attempt> {
-    const payment = await this.observePayment.lock(tx, paymentId);
+    const payment = await this.reconcilePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of)
       return { claimed: null };
     const [payer] = await tx.query<PayerRow>(lockPayer, [payment.authorization_id]);

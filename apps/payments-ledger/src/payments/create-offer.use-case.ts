@@ -24,7 +24,7 @@ export class CreateOffer {
         originCurrency: input.originCurrency,
         originChainId: input.originChainId,
         originWalletId: input.originWalletId,
-        thing: {
+        purchasable: {
           purpose: 'call',
           gateway_request_id: input.gatewayRequestId,
           body_digest: Buffer.from(input.bodyDigest, 'hex'),

@@ -6,18 +6,18 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { Authorizations } from './authorizations.js';
 import { messageOf } from './message-of.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { UNPAID_STATES } from './payment-state.js';
 import { paysBySignature } from './payment.js';
 
-/** So many of one queue are worked on side by side: a rail is asked for no more at once, and the other queues keep connections to PostgreSQL. */
+/** The most payments of one queue that are processed at a time. It bounds the requests to a rail and leaves database connections to the other queues. */
 const CONCURRENCY = 8;
-/** A backlog is worked off over several runs, so that a stopping process does not wait for all of it. */
+/** A run ends after this time, so that a stopping process does not wait for a whole backlog. */
 const RUN_MS = 4_000;
 const FIRST = { due: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 const IS_UNPAID = `state IN (${UNPAID_STATES.map((state) => `'${state}'`).join(', ')})`;
 
-/** Payments whose time has come, of the rail $3 and for $4 days, after the place ($1, $2). */
+/** Payments of rail $3 that have been due for $4 days, from the cursor ($1, $2) on. */
 const due = (name: string, column: string, condition: string): Statement =>
   sql(
     `payments.${name}`,
@@ -27,18 +27,15 @@ const due = (name: string, column: string, condition: string): Statement =>
 const undelivered = due('undelivered-past-window', 'retry_until', `state = 'verified' AND $3::text IS NULL`);
 const underpaid = due('underpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'underpaid'`);
 const unpaid = due('unpaid-past-expiry', 'expires_at', `rail = $3 AND state = 'pending'`);
-/** Where another party carries the money, it may deliver after the offer's end; the waits grow with the time since. */
-const over = due('over-to-look-again', 'look_again_at', `rail = $3 AND ${IS_UNPAID}`);
+/** An external provider may deliver money after the offer expired; the intervals between checks grow with the time since. */
+const over = due('expired-to-recheck', 'recheck_at', `rail = $3 AND ${IS_UNPAID}`);
 const old = due('unpaid-since-long', 'expires_at', `rail = $3 AND ${IS_UNPAID}`);
 
-const planLook = sql(
-  'payments.plan-next-look',
-  `UPDATE payments SET look_again_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`,
+const planRecheck = sql(
+  'payments.plan-recheck',
+  `UPDATE payments SET recheck_at = CASE WHEN $2 THEN NULL ELSE now() + greatest(interval '1 minute', (now() - expires_at) / 2) END WHERE id = $1`,
 );
-const forget = sql(
-  'payments.forget',
-  `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`,
-);
+const prune = sql('payments.prune', `DELETE FROM payments WHERE id = $1 AND ${IS_UNPAID} AND received_base_units = 0`);
 const abandoned = sql(
   'payments.release-abandoned',
   `UPDATE payments SET state = 'verified', lease_until = NULL
@@ -47,19 +44,19 @@ const abandoned = sql(
 
 interface Queue {
   due: Statement;
-  /** Null where no rail is asked. */
+  /** Null if no rail is asked. */
   rail: string | null;
   days: number;
   end(paymentId: string): Promise<unknown>;
-  /** Where the next run goes on: those that cannot be ended yet hold up none of the others. */
+  /** The cursor of the next run, so that payments that cannot be ended yet do not block the others. */
   after: typeof FIRST;
 }
 
 /**
- * Unpaid offers expire after a last look at their rail, undelivered payments are owed back, once, or were only authorized and
- * lapse; a claim whose holder is long gone is given back, so that it too can be repeated or owed back. Offers that are over
- * are looked at again where their rail asked for it, and forgotten long after their time where it lets go of them and a last look
- * finds that nothing came. What needs no rail waits for none, and no rail for another.
+ * Ends what is due. Unpaid offers expire after a last check with their rail. Payments that were not delivered become due as
+ * refunds, or lapse if they were only authorized. Claims whose holder stopped long ago are released. Expired offers are checked
+ * again when their rail asked for it, and deleted after `keepUnpaidDays` if the rail is `prunable` and confirms that nothing was paid.
+ * Each rail has its own queues, so that a slow rail delays no other work.
  */
 @Injectable()
 export class ExpirePayments implements OnApplicationBootstrap {
@@ -68,21 +65,21 @@ export class ExpirePayments implements OnApplicationBootstrap {
 
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly authorizations: Authorizations,
     private readonly jobs: Jobs,
     @Inject(PAYMENT_RAILS) rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {
     const queue = (of: Pick<Queue, 'due' | 'rail' | 'end'>, days = 0): Queue => ({ ...of, days, after: FIRST });
-    const look = (id: string): Promise<unknown> => this.observePayment.execute(id, newRequestContext());
+    const reconcile = (id: string): Promise<unknown> => this.reconcilePayment.execute(id, newRequestContext());
     this.queues = [
-      queue({ due: undelivered, rail: null, end: (id) => this.oweBack(id) }),
-      ...rails.flatMap(({ id: rail, forgets }) => [
-        queue({ due: underpaid, rail, end: look }),
-        queue({ due: unpaid, rail, end: look }),
-        queue({ due: over, rail, end: (id) => this.lookAgain(id) }),
-        ...(forgets ? [queue({ due: old, rail, end: (id) => this.forget(id) }, config.keepUnpaidDays)] : []),
+      queue({ due: undelivered, rail: null, end: (id) => this.markRefundDue(id) }),
+      ...rails.flatMap(({ id: rail, prunable }) => [
+        queue({ due: underpaid, rail, end: reconcile }),
+        queue({ due: unpaid, rail, end: reconcile }),
+        queue({ due: over, rail, end: (id) => this.recheck(id) }),
+        ...(prunable ? [queue({ due: old, rail, end: (id) => this.prune(id) }, config.keepUnpaidDays)] : []),
       ]),
     ];
   }
@@ -93,7 +90,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
       this.jobs.every(`${queue.due.name} ${queue.rail ?? ''}`, this.config.sweepIntervalMs, () => this.work(queue));
   }
 
-  /** Every queue, once. */
+  /** Runs every queue once. */
   async run(): Promise<void> {
     await this.releaseAbandoned();
     await Promise.all(this.queues.map((queue) => this.work(queue)));
@@ -117,31 +114,31 @@ export class ExpirePayments implements OnApplicationBootstrap {
     }
   }
 
-  private async lookAgain(paymentId: string): Promise<void> {
+  private async recheck(paymentId: string): Promise<void> {
     let isClosed = false;
     try {
-      isClosed = (await this.observePayment.look(paymentId, newRequestContext())).observation?.isClosed === true;
+      isClosed = (await this.reconcilePayment.reconcile(paymentId, newRequestContext())).observation?.isClosed === true;
     } finally {
-      await this.database.query(planLook, [paymentId, isClosed]);
+      await this.database.query(planRecheck, [paymentId, isClosed]);
     }
   }
 
-  /** Money that came late is recorded and owed back, and its payment is kept for good. */
-  private async forget(paymentId: string): Promise<void> {
-    if (await this.observePayment.cameToNothing(paymentId, newRequestContext()))
-      await this.database.query(forget, [paymentId]);
+  /** A payment that did arrive is recorded as due for a refund, and kept. */
+  private async prune(paymentId: string): Promise<void> {
+    if (await this.reconcilePayment.isUnpaidForGood(paymentId, newRequestContext()))
+      await this.database.query(prune, [paymentId]);
   }
 
-  private async oweBack(paymentId: string): Promise<void> {
+  private async markRefundDue(paymentId: string): Promise<void> {
     await this.database.transaction(async (tx) => {
-      const payment = await this.observePayment.lock(tx, paymentId);
+      const payment = await this.reconcilePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
       if (paysBySignature(payment)) return this.authorizations.lapse(tx, paymentId);
       const received = {
         receivedBaseUnits: BigInt(payment.received_base_units),
         transactionHash: payment.transaction_hash,
       };
-      await this.observePayment.oweBack(
+      await this.reconcilePayment.markRefundDue(
         tx,
         payment,
         received,

@@ -6,7 +6,7 @@ import { Database, sql } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { isSignedByRelay } from '../rails/relay/relay-signature.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { mayGetMoney, type PaymentState } from './payment-state.js';
 
 const find = sql(
@@ -22,7 +22,7 @@ const find = sql(
 export class HandleRelayWebhook {
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
@@ -37,7 +37,11 @@ export class HandleRelayWebhook {
     const [payment] =
       requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
     // Relay tells again of what was not heard.
-    if (payment && mayGetMoney(payment.state) && !(await this.observePayment.look(payment.id, context)).observation)
+    if (
+      payment &&
+      mayGetMoney(payment.state) &&
+      !(await this.reconcilePayment.reconcile(payment.id, context)).observation
+    )
       throw new UnavailableError('Relay');
     return { received: true };
   }

@@ -9,11 +9,11 @@ import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute, type RailRoute, type RouteChoice } from '../rails/choose-route.js';
 import { minimumNotMet } from '../rails/minimum-not-met.js';
 import { PAYMENT_RAILS, type Opening, type PaymentRail } from '../rails/payment-rail.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { isLive, LIVE_STATES } from './payment-state.js';
 import { paymentColumns, type PaymentRow } from './payment.js';
 
-/** What is offered to whom, and at what price. */
+/** What a buyer wants to buy, and at what price. */
 export interface Order {
   buyerId: string;
   listing: { listingId: string; name: string; slug: string; sellerId: string; preferredCurrency: Currency };
@@ -21,11 +21,11 @@ export interface Order {
   originCurrency?: Currency;
   originChainId?: string;
   originWalletId?: string;
-  /** Offers for the same thing are one: the digest of a call's body, the model of a subscription. */
-  thing: Pick<PaymentRow, 'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model'>;
+  /** What the offer is for: the digest of a call's body, or the pricing model of a subscription. Equal purchasables share one offer. */
+  purchasable: Pick<PaymentRow, 'purpose' | 'gateway_request_id' | 'body_digest' | 'pricing_model'>;
 }
 
-/** An offer's own terms, all of them settled. */
+/** The complete terms of an offer. */
 export type Opened = Opening & Required<Pick<Opening, 'relayRequestId' | 'expiresAt'>> & { feeBps: number };
 type FoundOffer = PaymentRow & { is_over: boolean };
 type NewOffer = Omit<
@@ -41,7 +41,7 @@ type NewOffer = Omit<
   | 'created_at'
   | 'retry_until'
   | 'completed_at'
-> & { offer_key: Buffer; look_again_at: Date | null };
+> & { offer_key: Buffer; recheck_at: Date | null };
 
 const COLUMNS: Record<keyof NewOffer, string> = {
   id: 'uuid',
@@ -69,21 +69,21 @@ const COLUMNS: Record<keyof NewOffer, string> = {
   fee_bps: 'int',
   amount_base_units: 'numeric',
   expires_at: 'timestamptz',
-  look_again_at: 'timestamptz',
+  recheck_at: 'timestamptz',
   keyless_offer: 'text',
 };
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
 
 const RETRY_SECONDS = 2;
-/** When the first of a buyer's open offers runs out, where it has as many as it may. */
+/** For buyers that have reached the limit of open offers: the seconds until the first of them expires. */
 const full = sql(
   'payments.too-many-open',
   `SELECT buyer_id, ceil(extract(epoch FROM min(expires_at) - now()))::int AS seconds FROM payments
    WHERE buyer_id = ANY($1::uuid[]) AND state = 'pending' AND expires_at > now() GROUP BY buyer_id HAVING count(*) >= $2`,
 );
 
-/** Rows are inserted in one order, so that two processes that quote the same calls wait for each other instead of deadlocking. */
+/** Rows are inserted in the order of their keys, so that two processes that quote the same calls do not deadlock. */
 const insertOrFind = batchSql(
   `WITH wanted AS (
      SELECT * FROM unnest(${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}[]`).join(', ')}) AS w (${names.join(', ')})
@@ -112,29 +112,29 @@ const findLive = sql(
 );
 
 /**
- * One offer per buyer, listing, thing and route while it lives. One statement and one commit, shared by all quotes that
- * arrive while the previous group is being written; one statement more where another party opens the offer.
+ * Creates offers: at most one live offer for each buyer, listing, purchasable and route. Quotes that arrive while a group is
+ * being written share the next statement and commit.
  */
 @Injectable()
 export class Offers {
   private readonly offers = new GroupCommit<NewOffer, FoundOffer>((items) => this.write(items));
-  /** By offer key. */
+  /** Requests to external providers that are in flight, by offer key. */
   private readonly openings = new Map<string, Promise<PaymentRow>>();
 
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** Where the rail of the best route cannot be asked, the next one's is offered. @throws Refusal of `createOffer`. */
+  /** If the rail of the best route is unavailable, the next route is offered. @throws Refusal of `createOffer`. */
   async make(order: Order, context: RequestContext, rails = this.rails): Promise<PaymentRow> {
     const choice = this.choose(rails, order);
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
     if (choice.kind === 'below_minimum') throw minimumNotMet();
     try {
-      return await (choice.rail.opensElsewhere
+      return await (choice.rail.external
         ? this.openOnce(order, choice, context)
         : this.place(await this.draft(order, choice, context), context));
     } catch (error) {
@@ -156,11 +156,11 @@ export class Offers {
       priceMicros: order.priceMicros,
       mayFallBack: this.config.defaultRoute === 'supported',
       // An authorization is settled after a delivery, which a period of a subscription is not.
-      ...(order.thing.purpose === 'subscription' && { scheme: 'deposit' }),
+      ...(order.purchasable.purpose === 'subscription' && { scheme: 'deposit' }),
     });
   }
 
-  /** Writes down an offer that was made before and stored by nobody; undefined where another did so first. */
+  /** Stores an offer that was quoted without being stored; undefined if another request has stored it already. */
   async insertKeyless(
     tx: Tx,
     order: Order,
@@ -168,7 +168,7 @@ export class Offers {
     opened: Opened,
     sealed: string,
   ): Promise<PaymentRow | undefined> {
-    // It is never asked for again, only paid: no other offer stands in its way.
+    // A keyless offer is never quoted again, so its key only has to be unique.
     const row: NewOffer = {
       ...this.toRow(order, option, opened),
       offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(),
@@ -188,7 +188,7 @@ export class Offers {
     return isLive(ended.state) ? ended : this.offers.submit(draft);
   }
 
-  /** Another party is asked once for all who want the same offer. Where two processes ask, one offer stands and the other is never told. */
+  /** Concurrent quotes of the same offer share one request to the external provider. If two processes ask, one of the offers is discarded. */
   private openOnce(order: Order, option: RailRoute, context: RequestContext): Promise<PaymentRow> {
     const key = offerKey(order, option).toString('hex');
     const opening =
@@ -212,9 +212,9 @@ export class Offers {
     }
   }
 
-  /** Money may have come in time and not been seen: an old offer gets a last look before a new one takes its place. */
+  /** A payment may have arrived in time without being seen, so an expired offer is reconciled before a new one replaces it. */
   private async end(offer: PaymentRow, context: RequestContext): Promise<PaymentRow> {
-    const { payment, observation } = await this.observePayment.look(offer.id, context);
+    const { payment, observation } = await this.reconcilePayment.reconcile(offer.id, context);
     if (!observation)
       throw refuse(createOffer, 'payment_provider_unavailable', {
         provider: offer.rail,
@@ -249,15 +249,15 @@ export class Offers {
   private toRow(
     order: Order,
     option: RailRoute,
-    { feeBps, relayRequestId, payTo, amountBaseUnits, expiresAt, lookAgainAt }: Opened,
+    { feeBps, relayRequestId, payTo, amountBaseUnits, expiresAt, recheckAt }: Opened,
   ): NewOffer {
-    const { buyerId, listing, priceMicros, thing } = order;
+    const { buyerId, listing, priceMicros, purchasable } = order;
     const { rail, route } = option;
     const money = splitFee(priceMicros, feeBps);
     return {
       id: newId(),
       relay_request_id: relayRequestId,
-      ...thing,
+      ...purchasable,
       offer_key: offerKey(order, option),
       buyer_id: buyerId,
       seller_id: listing.sellerId,
@@ -277,15 +277,15 @@ export class Offers {
       fee_bps: feeBps,
       amount_base_units: amountBaseUnits.toString(),
       expires_at: expiresAt,
-      look_again_at: lookAgainAt ?? null,
+      recheck_at: recheckAt ?? null,
       keyless_offer: null,
     };
   }
 
-  /** An offer that another process made or ended this very moment shows on the second look; one of a buyer that has too many shows on none. */
+  /** An offer that another process created or ended concurrently is visible to the second attempt. A buyer with too many offers gets none. */
   private async write(items: NewOffer[]): Promise<(FoundOffer | Error)[]> {
     const found = new Map<string, FoundOffer>();
-    for (let look = 1; look <= 3; look += 1) {
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
       const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
       if (missing.length === 0) break;
       const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, [
@@ -303,7 +303,7 @@ export class Offers {
     );
   }
 
-  /** By the buyers that have as many open offers as they may. */
+  /** The refusals of buyers that have reached the limit of open offers. */
   private async refusalsOfFull(buyerIds: string[]): Promise<Map<string, Refusal>> {
     const limit = this.config.openOffersPerBuyer;
     const rows = await this.database.query<{ buyer_id: string; seconds: number }>(full, [buyerIds, limit]);
@@ -316,20 +316,20 @@ export class Offers {
   }
 }
 
-/** Where another party opens the offer, it sends money back to the wallet named: another wallet is another offer. */
-function offerKey({ buyerId, listing, thing, originWalletId }: Order, { rail, route }: RailRoute): Buffer {
+/** An external provider refunds to the wallet that the offer names, so each wallet has its own offer. */
+function offerKey({ buyerId, listing, purchasable, originWalletId }: Order, { rail, route }: RailRoute): Buffer {
   const parts = [
     buyerId,
     listing.listingId,
-    keyOf(thing),
+    keyOf(purchasable),
     rail.id,
     route.network,
     route.currency,
-    ...(rail.opensElsewhere && originWalletId ? [originWalletId] : []),
+    ...(rail.external && originWalletId ? [originWalletId] : []),
   ];
   return createHash('sha256').update(parts.join('|')).digest();
 }
 
-/** The hex digest of a body is never the name of a model. */
-const keyOf = ({ body_digest, pricing_model }: Order['thing']): string =>
+/** The two forms cannot collide: a hex digest never begins with "subscription". */
+const keyOf = ({ body_digest, pricing_model }: Order['purchasable']): string =>
   body_digest?.toString('hex') ?? `subscription ${pricing_model}`;

@@ -68,21 +68,21 @@ export class OpenKeylessPayment {
     const signed = await signedBy(payload, offered.requirements);
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
-    const judged = known
+    const checked = known
       ? null
-      : await this.judge(
+      : await this.check(
           offered,
           { payload, requirements: offered.requirements, exact: offered.route.exact },
           signed.payer,
           input.leaseMs,
         );
-    if (judged && !judged.valid) return rejected(judged.reason);
+    if (checked && !checked.valid) return rejected(checked.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
     // What it paid before it was disabled is still its own to ask for.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
-      const payment = known ?? (await this.open(buyerId, offered, judged!.authorization, input));
+      const payment = known ?? (await this.open(buyerId, offered, checked!.authorization, input));
       // Whoever signs an offer that another wallet has paid needs one of its own.
       return payment.buyer_id === buyerId ? opened(payment, offered.requirements) : rejected('accepted_mismatch');
     } catch (error) {
@@ -111,15 +111,15 @@ export class OpenKeylessPayment {
     return payment && isForCall(payment) ? payment : undefined;
   }
 
-  private judge(
+  private check(
     { terms }: Offered,
     signed: SignedPayment,
     payer: Address,
     leaseMs: number,
-  ): ReturnType<Authorizations['judge']> | { valid: false; reason: string } {
+  ): ReturnType<Authorizations['check']> | { valid: false; reason: string } {
     return terms.expiresAt.getTime() <= Date.now()
       ? { valid: false, reason: 'offer_expired' }
-      : this.authorizations.judge(signed, payer, leaseMs);
+      : this.authorizations.check(signed, payer, leaseMs);
   }
 
   private async openAccount(walletAddress: string, context: RequestContext): Promise<Payer> {
@@ -149,7 +149,7 @@ export class OpenKeylessPayment {
           buyerId,
           listing,
           priceMicros,
-          thing: {
+          purchasable: {
             purpose: 'call',
             gateway_request_id: gatewayRequestId,
             body_digest: Buffer.from(bodyDigest, 'hex'),

@@ -7,7 +7,7 @@ import { Database, sql, type Tx } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { ObservePayment, type LockedPayment } from './observe-payment.js';
+import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { SandboxRail } from '../rails/sandbox/sandbox.rail.js';
 import type { PaymentState } from './payment-state.js';
 import { worthMicros, type PaymentRow } from './payment.js';
@@ -37,7 +37,7 @@ interface Paid {
 export class PaySandbox {
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly rail: SandboxRail,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -68,17 +68,17 @@ export class PaySandbox {
   /** Paying again what is paid changes nothing, since an agent that lost the answer may repeat itself; nor does paying what is over. */
   pay(paymentId: string, outcome: Input['outcome'], context: RequestContext): Promise<Paid> {
     return this.database.transaction(async (tx) => {
-      const payment = await this.observePayment.lock(tx, paymentId);
-      const before = await this.rail.look(tx, payment.id);
+      const payment = await this.reconcilePayment.lock(tx, paymentId);
+      const before = await this.rail.readState(tx, payment.id);
       if (payment.state !== 'pending' && payment.state !== 'underpaid')
         return { ...before, payment, isPayable: PAID.includes(payment.state) };
       const hash = await this.transfer(tx, payment, outcome, before.sentBaseUnits);
-      const { sentBaseUnits, ...after } = await this.rail.look(tx, payment.id);
+      const { sentBaseUnits, ...after } = await this.rail.readState(tx, payment.id);
       const transactionHash = hash ?? after.transactionHash;
       const moved =
         outcome === 'late'
           ? await this.arriveLate(tx, payment, sentBaseUnits, hash, context)
-          : await this.observePayment.apply(
+          : await this.reconcilePayment.apply(
               tx,
               payment,
               { ...after, transactionHash, failed: outcome === 'failed' },
@@ -117,7 +117,7 @@ export class PaySandbox {
     context: RequestContext,
   ): Promise<PaymentRow> {
     if (payment.state === 'pending') await tx.query(expireNow, [payment.id]);
-    return this.observePayment.oweBack(
+    return this.reconcilePayment.markRefundDue(
       tx,
       payment,
       { receivedBaseUnits: sent, transactionHash },

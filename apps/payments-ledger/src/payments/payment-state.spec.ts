@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import {
   isLive,
-  judge,
+  nextState,
   LIVE_STATES,
   mayMove,
   PAYMENT_STATES,
@@ -48,7 +48,7 @@ describe('judge', () => {
   it('moves a payment only as the table says, whatever a rail reports', () => {
     fc.assert(
       fc.property(offers, observations, (offer, observation) => {
-        const { state } = judge(offer, observation);
+        const { state } = nextState(offer, observation);
         expect(state === offer.state || mayMove(offer.state, state)).toBe(true);
       }),
       { numRuns: 5_000 },
@@ -59,7 +59,7 @@ describe('judge', () => {
     fc.assert(
       fc.property(offers, observations, (offer, observation) => {
         fc.pre(['pending', 'underpaid', ...UNPAID_STATES].includes(offer.state) && observation.receivedBaseUnits > 0n);
-        const { state, surplusBaseUnits } = judge(offer, observation);
+        const { state, surplusBaseUnits } = nextState(offer, observation);
         const covered = observation.receivedBaseUnits >= offer.amountBaseUnits;
         expect(state).toBe(
           UNPAID_STATES.includes(offer.state)
@@ -83,7 +83,7 @@ describe('judge', () => {
       fc.property(offers, observations, (offer, observation) => {
         fc.pre(isLive(offer.state));
         expect(['expired', 'failed', 'refund_due', 'cancelled']).not.toContain(
-          judge(offer, { ...observation, arriving: true }).state,
+          nextState(offer, { ...observation, arriving: true }).state,
         );
       }),
       { numRuns: 2_000 },
@@ -94,7 +94,7 @@ describe('judge', () => {
     for (const state of ['verified', 'in_flight', 'completed', 'refund_due', 'refunded'] as const) {
       fc.assert(
         fc.property(observations, (observation) =>
-          expect(judge({ state, amountBaseUnits: 5n, expired: true }, observation)).toEqual({
+          expect(nextState({ state, amountBaseUnits: 5n, expired: true }, observation)).toEqual({
             state,
             surplusBaseUnits: 0n,
           }),

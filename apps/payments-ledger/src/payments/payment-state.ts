@@ -1,6 +1,6 @@
 /**
- * The states of a payment and every move between them. The prepared statements of this
- * folder name the states they start from; this table is what they are tested against.
+ * The states of a payment and every transition between them. The prepared statements of this
+ * folder name the states they start from; the tests compare them with this table.
  */
 export const PAYMENT_STATES = [
   'pending',
@@ -18,25 +18,25 @@ export const PAYMENT_STATES = [
 export type PaymentState = (typeof PAYMENT_STATES)[number];
 
 export const TRANSITIONS: Record<PaymentState, readonly PaymentState[]> = {
-  /** Straight to refund_due where a part payment is first seen after the offer's time. */
+  /** Moves to refund_due directly when a partial payment is first seen after the offer has expired. */
   pending: ['underpaid', 'verified', 'expired', 'failed', 'cancelled', 'indeterminate', 'refund_due'],
   underpaid: ['verified', 'refund_due'],
-  /** A call is claimed first; a subscription starts at once. A signed authorization that ran out unused is cancelled: nothing was paid. One is settled before the call where its payer had no money for the last. */
+  /** A call is claimed first; a subscription starts at once. An authorization that expired unused is cancelled, because nothing was paid. An authorization is settled before the call if its payer could not cover the previous one. */
   verified: ['in_flight', 'completed', 'refund_due', 'cancelled', 'indeterminate'],
-  /** A signed authorization is handed in before it is charged for: until its rail has answered the outcome is unknown. */
+  /** A signed authorization is submitted to its facilitator before the charge is recorded; until the rail answers, the outcome is unknown. */
   in_flight: ['completed', 'verified', 'in_flight', 'indeterminate'],
   completed: [],
-  /** Money that arrives late is owed back. */
+  /** Money that arrives late is refunded. */
   expired: ['refund_due'],
   failed: ['refund_due'],
   cancelled: ['refund_due'],
   refund_due: ['refunded'],
   refunded: [],
-  /** A rail's answer is unknown; only its reconciler decides. */
+  /** The rail's answer is unknown; only reconciliation decides. */
   indeterminate: ['verified', 'failed', 'expired', 'completed', 'pending'],
 };
 
-/** An offer in one of these is the only one of its buyer, listing, thing and route; the index `payments_live_offer` holds them to it. */
+/** At most one offer for each buyer, listing, purchasable and route is in one of these states; the index `payments_live_offer` enforces it. */
 export const LIVE_STATES = [
   'pending',
   'underpaid',
@@ -45,26 +45,26 @@ export const LIVE_STATES = [
   'indeterminate',
 ] as const satisfies readonly PaymentState[];
 
-/** An offer in one of these is over and brought nothing, as far as is known. */
+/** Final states of an offer for which no payment is known. */
 export const UNPAID_STATES: readonly PaymentState[] = ['expired', 'failed', 'cancelled'];
 
 export const isLive = (state: PaymentState): boolean => (LIVE_STATES as readonly PaymentState[]).includes(state);
 
 export const mayMove = (from: PaymentState, to: PaymentState): boolean => TRANSITIONS[from].includes(to);
 
-/** Also to an expired offer money may have come: then it is owed back. */
+/** Money may also arrive for an expired offer; it is then refunded. */
 export const mayGetMoney = (state: PaymentState): boolean =>
   state === 'pending' || state === 'underpaid' || state === 'indeterminate' || state === 'expired';
 
-/** What a rail knows of the money for one offer. */
+/** What a rail reports about the money for one offer. */
 export interface Observation {
   /** Final on the rail. */
   receivedBaseUnits: bigint;
-  /** More is on its way and not final yet; an offer does not expire meanwhile. */
+  /** A transfer was seen and is not final yet; the offer does not expire until it is. */
   arriving: boolean;
   transactionHash: string | null;
   failed?: boolean;
-  /** Nothing can come any more. */
+  /** Nothing can arrive any more. */
   isClosed?: boolean;
 }
 
@@ -74,15 +74,15 @@ export interface ObservedOffer {
   expired: boolean;
 }
 
-export interface Verdict {
+export interface Transition {
   state: PaymentState;
   /** Base units beyond what was asked for. */
   surplusBaseUnits: bigint;
 }
 
-/** Where an observation moves a payment; the same state when it tells nothing new. */
-export function judge(offer: ObservedOffer, observation: Observation): Verdict {
-  const to = (state: PaymentState): Verdict => ({ state, surplusBaseUnits: 0n });
+/** The state that an observation moves a payment to; the current one if the observation changes nothing. */
+export function nextState(offer: ObservedOffer, observation: Observation): Transition {
+  const to = (state: PaymentState): Transition => ({ state, surplusBaseUnits: 0n });
   const { receivedBaseUnits: received, arriving } = observation;
   if (UNPAID_STATES.includes(offer.state)) return to(received > 0n ? 'refund_due' : offer.state);
   if (offer.state !== 'pending' && offer.state !== 'underpaid' && offer.state !== 'indeterminate')

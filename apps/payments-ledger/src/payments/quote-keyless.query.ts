@@ -7,14 +7,14 @@ import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
 import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import type { ExactRequirements } from '../rails/x402/exact-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
-import { SignedWords } from './signed-words.js';
+import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 /** What a call costs whoever asks, on every chain that a signed authorization can pay on. No statement: see `KeylessTermsSeal`. */
 @Injectable()
 export class QuoteKeyless {
   constructor(
     private readonly seal: KeylessTermsSeal,
-    private readonly words: SignedWords,
+    private readonly offerReceiptSigner: OfferReceiptSigner,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
@@ -38,7 +38,7 @@ export class QuoteKeyless {
     return {
       offers: made,
       signatures: await Promise.all(
-        made.map(({ x402 }) => this.words.offer(listing.slug, x402 as ExactRequirements, expiresAt)),
+        made.map(({ x402 }) => this.offerReceiptSigner.offer(listing.slug, x402 as ExactRequirements, expiresAt)),
       ),
     };
   }

@@ -113,24 +113,24 @@ async function explainUnpaid(payment: PaymentRow, rail: PaymentRail): Promise<Ex
 /** One after the other: whoever is asked counts. */
 async function carried(database: Database, rails: PaymentRail[]): Promise<{ explained: boolean; line: string[] }[]> {
   const lines: { explained: boolean; line: string[] }[] = [];
-  const carriers = rails.filter((rail) => rail.fate);
+  const carriers = rails.filter((rail) => rail.disposition);
   for (let after = FIRST; ;) {
     const page = await database.query<PaymentRow>(undelivered, [carriers.map(({ id }) => id), after]);
     for (const payment of page) {
-      const fate = await fateOf(
+      const disposition = await dispositionOf(
         payment,
         carriers.find(({ id }) => id === payment.rail)!,
       );
-      if (fate)
+      if (disposition)
         lines.push({
-          explained: fate.explained,
+          explained: disposition.explained,
           line: [
-            fate.explained ? 'carried' : 'unexplained',
+            disposition.explained ? 'carried' : 'unexplained',
             payment.id,
             payment.rail,
             payment.state,
             payment.created_at.toISOString(),
-            fate.why,
+            disposition.why,
           ],
         });
     }
@@ -139,9 +139,9 @@ async function carried(database: Database, rails: PaymentRail[]): Promise<{ expl
   }
 }
 
-async function fateOf(payment: PaymentRow, rail: PaymentRail): Promise<Explanation | null> {
+async function dispositionOf(payment: PaymentRow, rail: PaymentRail): Promise<Explanation | null> {
   try {
-    return await rail.fate!(watchedOffer(payment));
+    return await rail.disposition!(watchedOffer(payment));
   } catch (error) {
     return { explained: true, why: `its rail does not know what came: ${messageOf(error)}` };
   }

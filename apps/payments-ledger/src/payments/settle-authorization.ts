@@ -12,9 +12,9 @@ import type { Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
-import { ObservePayment } from './observe-payment.js';
+import { ReconcilePayment } from './reconcile-payment.js';
 import { isForCall, paymentColumns, type PaymentRow } from './payment.js';
-import { SignedWords } from './signed-words.js';
+import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 type Input = InputOf<typeof settlePayment>;
 type Output = OutputOf<typeof settlePayment>;
@@ -105,9 +105,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   constructor(
     private readonly database: Database,
     private readonly authorizations: Authorizations,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly charge: ChargeCalls,
-    private readonly words: SignedWords,
+    private readonly offerReceiptSigner: OfferReceiptSigner,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
@@ -159,7 +159,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     completedAt: Date,
   ): Promise<NonNullable<Output['transfer']>> {
     const transfer = { transaction, network: payment.network, payer };
-    return { ...transfer, receipt: await this.words.receipt(payment, transfer, completedAt) };
+    return { ...transfer, receipt: await this.offerReceiptSigner.receipt(payment, transfer, completedAt) };
   }
 
   /** Writes down that a held authorization is settled now, before its seller is called. Its payment is locked. */
@@ -173,7 +173,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   async settleFirst(row: AuthorizationRow): Promise<void> {
     const transactionHash = await this.learn(row);
     await this.database.transaction(async (tx) => {
-      const payment = await this.observePayment.lock(tx, row.payment_id);
+      const payment = await this.reconcilePayment.lock(tx, row.payment_id);
       if (payment.state !== 'indeterminate') return;
       await tx.query(settled, [payment.id, row.id, transactionHash]);
       await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
@@ -185,7 +185,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     input: Input,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ completed: PaymentRow; begun?: never } | { begun: AuthorizationRow; completed?: never }> {
-    const payment = await this.observePayment.lock(tx, input.paymentId);
+    const payment = await this.reconcilePayment.lock(tx, input.paymentId);
     if (payment.state === 'completed') return { completed: payment };
     if (payment.state === 'indeterminate') throw unknown();
     if (payment.state !== 'in_flight' || payment.fence !== input.fence || payment.authorization_id === null)
@@ -274,7 +274,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     transactionHash: Hash,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ payment: PaymentRow; completedAt: Date }> {
-    const payment = await this.observePayment.lock(tx, row.payment_id);
+    const payment = await this.reconcilePayment.lock(tx, row.payment_id);
     if (payment.state === 'completed') return { payment, completedAt: payment.completed_at! };
     invariant(
       payment.state === 'indeterminate' && isForCall(payment) && row.settlement,

@@ -6,7 +6,7 @@ import type { Observation } from '../payments/payment-state.js';
 import type { ExactRequirements } from './x402/exact-payment.js';
 import type { Facilitator, HeldAuthorization, Settlement } from './x402/facilitator.js';
 
-/** One way money can take: a currency on a chain. */
+/** A currency on a chain, and how it is paid there. */
 export interface Route {
   currency: Currency;
   /** CAIP-2 chain id. */
@@ -14,9 +14,9 @@ export interface Route {
   decimals: number;
   /** `deposit`: a transfer to an address; `exact`: a signed authorization of x402. */
   scheme: 'deposit' | 'exact';
-  /** Least price in micros that this route carries. */
+  /** The lowest price, in micros, that can be paid over this route. */
   minimumMicros: Micros;
-  /** What one whole unit costs, in USD micros; null where the rail learns the amount of each offer from another party. */
+  /** The price of one whole unit in USD micros; null if the rail gets the amount of each offer from its provider. */
   unitPriceMicros: Micros | null;
 }
 
@@ -34,18 +34,18 @@ export interface DraftOffer {
   originWalletId?: string;
 }
 
-/** Where and what an offer is paid; what is left out stays as drafted. */
+/** Where an offer is paid and how much; fields that are left out stay as drafted. */
 export interface Opening {
   /** A deposit address, or the recipient that a signed authorization names. */
   payTo: string;
   amountBaseUnits: bigint;
   relayRequestId?: string;
   expiresAt?: Date;
-  /** When the rail is asked again about an offer that nothing had come for at its end; not at all where nothing is said. */
-  lookAgainAt?: Date;
+  /** When the rail is asked again about an offer that was unpaid when it expired. Without it the rail is not asked again. */
+  recheckAt?: Date;
 }
 
-/** What a rail must know of an offer to watch for its money. */
+/** What a rail needs to find the money for an offer. */
 export interface WatchedOffer {
   paymentId: string;
   relayRequestId: string;
@@ -55,43 +55,43 @@ export interface WatchedOffer {
   createdAt: Date;
 }
 
-/** What a signed authorization of an offer is made from. */
+/** The parts of an offer that a signed authorization contains. */
 export type PricedOffer = Pick<WatchedOffer, 'relayRequestId' | 'route' | 'amountBaseUnits' | 'payTo'>;
 
 /**
- * A payment rail. It says where an offer is to be paid and what has arrived there, and decides nothing else: states,
- * journal and receipts are the same for every rail. `observe` must be safe to repeat, and throws when it does not
- * know; not knowing is never "not paid".
+ * A payment rail says where an offer is to be paid and what has arrived there. It decides nothing else: states,
+ * journal and receipts are the same for every rail. `observe` must be safe to repeat. It throws when it does not
+ * know; an unknown outcome is never reported as unpaid.
  */
 export interface PaymentRail {
   readonly id: string;
-  /** Nothing can come any more for an offer long over, so that it need not be kept. */
-  readonly forgets?: true;
-  /** A payment that `observe` does not see was not made: none is on its way unseen. */
-  readonly seesAll?: true;
-  /** Offers are another party's to open: it is asked as rarely as can be, and not while there is one. */
-  readonly opensElsewhere?: true;
+  /** Nothing can arrive for an offer that expired long ago, so such offers are deleted. */
+  readonly prunable?: true;
+  /** A payment that `observe` does not find was not made: none can be under way unseen. */
+  readonly authoritative?: true;
+  /** An external provider opens the offers: it is asked as rarely as possible, and never while a live offer exists. */
+  readonly external?: true;
   routes(): Route[];
-  /** Called for every quote, unless the rail opens elsewhere: then nothing but arithmetic. @throws Refusal of `createOffer` where another party opens none. */
+  /** Called for every quote, so it does no I/O unless the rail is `external`. @throws Refusal of `createOffer` if the provider opens no offer. */
   open(draft: DraftOffer, context: RequestContext): Opening | Promise<Opening>;
   observe(offer: WatchedOffer): Promise<Observation>;
-  /** Where another party holds money on its way: what became of what it took and did not deliver for an offer; null where it took none. */
-  fate?(offer: WatchedOffer): Promise<{ explained: boolean; why: string } | null>;
-  /** Offers that can be paid by a signed authorization (x402 `exact`). */
+  /** For a provider that holds money in transit: what it did with money that it received for an offer and did not deliver; null if it received none. */
+  disposition?(offer: WatchedOffer): Promise<{ explained: boolean; why: string } | null>;
+  /** Present if offers can be paid by a signed authorization (x402 `exact`). */
   readonly exact?: {
-    /** The recipient of every authorization, which tells no offer from another: that is what its nonce is for. */
+    /** The recipient of every authorization. Authorizations of different offers differ by their nonce. */
     readonly payTo: Address;
-    /** What is signed for an offer; null where its route takes no authorization. */
+    /** What the buyer signs for an offer; null if its route takes no authorization. */
     requirements(offer: PricedOffer): ExactRequirements | null;
     readonly facilitator: Facilitator;
-    /** Of the requirements' asset. @throws Error where it is not known. */
+    /** The payer's balance of the required asset. @throws Error if it is not known. */
     balanceOf?(payer: Address, requirements: ExactRequirements): Promise<bigint>;
-    /** What became of an authorization that the facilitator was given; null while it may still be settled. @throws Error when that is not known. */
+    /** The outcome of an authorization that was submitted to the facilitator; null while it may still be settled. @throws Error if that is not known. */
     settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null>;
   };
 }
 
-/** A USD price in a route's base units, rounded up so that what arrives always covers the price. */
+/** Converts a USD price into a route's base units, rounded up so that the payment always covers the price. */
 export function baseUnitsOf(
   price: Micros,
   { decimals, unitPriceMicros }: { decimals: number; unitPriceMicros: Micros },
@@ -99,7 +99,7 @@ export function baseUnitsOf(
   return (price * 10n ** BigInt(decimals) + unitPriceMicros - 1n) / unitPriceMicros;
 }
 
-/** USDC is a dollar. */
+/** One USDC counts as one dollar. */
 export const USDC_TERMS = { currency: 'USDC', decimals: 6, unitPriceMicros: 1_000_000n } as const;
 
 export const PAYMENT_RAILS = Symbol('payment rails');

@@ -34,7 +34,7 @@ export class SubscriptionOffers {
     context: RequestContext,
   ): Promise<SubscriptionOffer> {
     invariant(listing.pricingModel !== 'free', 'what is free is not offered for money');
-    const thing = {
+    const purchasable = {
       purpose: 'subscription',
       gateway_request_id: null,
       body_digest: null,
@@ -47,7 +47,7 @@ export class SubscriptionOffers {
           listing,
           priceMicros: BigInt(listing.priceMicros),
           originCurrency,
-          thing,
+          purchasable,
         },
         context,
       ),

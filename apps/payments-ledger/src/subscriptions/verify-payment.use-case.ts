@@ -6,7 +6,7 @@ import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { subscriptionStarted } from '../journal/posting.js';
-import { ObservePayment, type LockedPayment } from '../payments/observe-payment.js';
+import { ReconcilePayment, type LockedPayment } from '../payments/reconcile-payment.js';
 import { mayGetMoney } from '../payments/payment-state.js';
 import { PaySandbox } from '../payments/pay-sandbox.use-case.js';
 import { receiptsOf } from '../payments/receipt.js';
@@ -56,7 +56,7 @@ interface Looked {
 export class VerifyPayment {
   constructor(
     private readonly database: Database,
-    private readonly observePayment: ObservePayment,
+    private readonly reconcilePayment: ReconcilePayment,
     private readonly paySandbox: PaySandbox,
     private readonly listings: OfferedListing,
     private readonly journal: Journal,
@@ -65,20 +65,20 @@ export class VerifyPayment {
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const payment = await this.findOwn(input, context);
-    const { payment: looked, missing } = await this.look(payment, input, context);
+    const { payment: reconciled, missing } = await this.reconcile(payment, input, context);
     if (
-      looked.transaction_hash !== null &&
+      reconciled.transaction_hash !== null &&
       input.transactionHash !== undefined &&
-      !isSame(input.transactionHash, looked.transaction_hash)
+      !isSame(input.transactionHash, reconciled.transaction_hash)
     ) {
       throw mismatch('transactionHash', 'is not the transaction that paid; leave it out or correct it');
     }
-    if (looked.state !== 'verified') return this.explain(looked, missing);
-    if (!(await this.listings.isActive(looked.listing_id, context)))
-      throw refuse(verifyPayment, 'listing_unavailable', { retry_until: looked.retry_until!.toISOString() });
-    const refused = await this.database.transaction((tx) => this.start(tx, looked.id, context));
+    if (reconciled.state !== 'verified') return this.explain(reconciled, missing);
+    if (!(await this.listings.isActive(reconciled.listing_id, context)))
+      throw refuse(verifyPayment, 'listing_unavailable', { retry_until: reconciled.retry_until!.toISOString() });
+    const refused = await this.database.transaction((tx) => this.start(tx, reconciled.id, context));
     if (refused) throw refused;
-    return this.explain(await this.find(looked.id));
+    return this.explain(await this.find(reconciled.id));
   }
 
   /** @throws Refusal where it is not the caller's, not a subscription's, or what was sent speaks of another. */
@@ -97,7 +97,11 @@ export class VerifyPayment {
     return row;
   }
 
-  private async look(payment: SubscriptionPaymentRow, { payload }: Input, context: RequestContext): Promise<Looked> {
+  private async reconcile(
+    payment: SubscriptionPaymentRow,
+    { payload }: Input,
+    context: RequestContext,
+  ): Promise<Looked> {
     if (payload !== undefined) {
       if (payment.rail !== this.paySandbox.railId)
         throw mismatch('payload', `is not taken by payments of ${payment.rail}; send relay_request_id`);
@@ -105,15 +109,15 @@ export class VerifyPayment {
       if ('problem' in read) throw mismatch('payload', read.problem);
       if (mayGetMoney(payment.state)) await this.paySandbox.pay(payment.id, read.outcome, context);
     }
-    return mayGetMoney(payment.state) ? this.observePayment.look(payment.id, context) : { payment };
+    return mayGetMoney(payment.state) ? this.reconcilePayment.reconcile(payment.id, context) : { payment };
   }
 
   /** Payment, journal, receipts, subscription and event are one commit. @returns why not, where the money is owed back instead. */
   private async start(tx: Tx, paymentId: string, context: RequestContext): Promise<Refusal | undefined> {
-    const payment = await this.observePayment.lock(tx, paymentId);
+    const payment = await this.reconcilePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !isForSubscription(payment)) return undefined;
     const { buyer_id: consumerId, seller_id: sellerId } = payment;
-    if (payment.retry_until! <= payment.as_of) return this.oweBack(tx, payment, context);
+    if (payment.retry_until! <= payment.as_of) return this.markRefundDue(tx, payment, context);
     const listing = { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug };
     const started = await this.subscriptions.start(
       tx,
@@ -127,7 +131,7 @@ export class VerifyPayment {
       },
       context,
     );
-    if (!started) return this.oweBack(tx, payment, context);
+    if (!started) return this.markRefundDue(tx, payment, context);
     const at = payment.as_of;
     const { buyer, seller } = receiptsOf(payment, at);
     await this.journal.record(
@@ -145,12 +149,19 @@ export class VerifyPayment {
     return undefined;
   }
 
-  private async oweBack(tx: Tx, payment: LockedPayment, context: RequestContext): Promise<Refusal | undefined> {
+  private async markRefundDue(tx: Tx, payment: LockedPayment, context: RequestContext): Promise<Refusal | undefined> {
     const received = {
       receivedBaseUnits: BigInt(payment.received_base_units),
       transactionHash: payment.transaction_hash,
     };
-    await this.observePayment.oweBack(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), context);
+    await this.reconcilePayment.markRefundDue(
+      tx,
+      payment,
+      received,
+      'not_delivered',
+      BigInt(payment.gross_micros),
+      context,
+    );
     const active = await this.subscriptions.activeId(tx, payment.buyer_id, payment.listing_id);
     return active === undefined ? undefined : refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
   }

@@ -238,7 +238,7 @@ describe('a rail that does not know', () => {
     await world.db.inspect(
       "UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'",
     );
-    await ledgerParts(database, [{ ...silent, forgets: true }]).expirePayments.run();
+    await ledgerParts(database, [{ ...silent, prunable: true }]).expirePayments.run();
     expect(await world.stateOf(offered.offer.payment_id)).toBe('expired');
     await world.stop();
   });

@@ -286,25 +286,25 @@ describe('the Relay rail', () => {
       const [order, offered] = await quoted();
       await world.end(offered);
       world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
-      await world.lookAgain(offered);
+      await world.recheck(offered);
       expect([await stateOf(offered), await world.owed(offered)]).toEqual(['refund_due', [['paid_late', '250000']]]);
-      expect(await column('look_again_at', offered)).toBeNull();
+      expect(await column('recheck_at', offered)).toBeNull();
       expect(await claim(order, offered)).toMatchObject({ outcome: 'not_payable', reason: 'refund_due' });
     });
 
     it('looks once more at what nobody paid, an hour later, and no more after that', async () => {
       const [, offered] = await quoted();
-      const first = (await column('look_again_at', offered)) as Date;
+      const first = (await column('recheck_at', offered)) as Date;
       expect(first.getTime() - new Date(offered.offer.requirements.expiresAt).getTime()).toBe(3_600_000);
       await world.end(offered);
-      await world.lookAgain(offered);
-      expect(await column('look_again_at', offered)).not.toBeNull();
+      await world.recheck(offered);
+      expect(await column('recheck_at', offered)).not.toBeNull();
       await world.ledger.db.inspect(
         "UPDATE payments_ledger.payments SET created_at = now() - interval '2 hours' WHERE id = $1",
         [offered.offer.payment_id],
       );
-      await world.lookAgain(offered);
-      expect([await stateOf(offered), await column('look_again_at', offered)]).toEqual(['expired', null]);
+      await world.recheck(offered);
+      expect([await stateOf(offered), await column('recheck_at', offered)]).toEqual(['expired', null]);
     });
   });
 
@@ -405,7 +405,7 @@ describe('the Relay rail', () => {
       expect((await claim(order, offered)).outcome).toBe('not_payable');
     await world.end(late);
     world.relay.fill(world.relay.deposit(late.offer.requirements.depositAddress!));
-    await world.lookAgain(late);
+    await world.recheck(late);
     const outcome: unknown = await runCommand(
       paymentsLedger,
       reportPayments,

@@ -10,14 +10,14 @@ import { ClaimHolders } from '../../src/payments/claim-holders.js';
 import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
 import { ClaimSignedPayment } from '../../src/payments/claim-signed-payment.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
-import { ObservePayment } from '../../src/payments/observe-payment.js';
-import { SignedWords } from '../../src/payments/signed-words.js';
+import { ReconcilePayment } from '../../src/payments/reconcile-payment.js';
+import { OfferReceiptSigner } from '../../src/payments/offer-receipt-signer.js';
 import { SettleAuthorization } from '../../src/payments/settle-authorization.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
 
-const words = new SignedWords(
+const offerReceiptSigner = new OfferReceiptSigner(
   await ReceiptSigner.load(Buffer.alloc(32, 7).toString('base64')),
   platformConfig.parse({ PUBLIC_URL: 'http://market.test' }, []),
 );
@@ -29,14 +29,14 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const journal = new Journal();
   const outbox = new Outbox();
   const jobs = new Jobs();
-  const observe = new ObservePayment(database, journal, outbox, used, config);
+  const observe = new ReconcilePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used, config);
   const settleAuthorization = new SettleAuthorization(
     database,
     authorizations,
     observe,
     new ChargeCalls(journal, outbox),
-    words,
+    offerReceiptSigner,
     jobs,
     config,
   );

@@ -33,7 +33,7 @@ export interface RelayLedger {
   /** Makes the time of an offer be over, and waits until the ledger has ended it. */
   end(offered: Offered): Promise<void>;
   /** Has Relay asked again about an offer that is over, and waits until it was. */
-  lookAgain(offered: Offered): Promise<void>;
+  recheck(offered: Offered): Promise<void>;
   /** Micros that the books owe back for a payment, each adjustment with its reason. */
   owed(offered: Offered): Promise<[reason: string, micros: string][]>;
   /** What Relay knows of an offer. */
@@ -99,9 +99,9 @@ export async function startRelayLedger({
         withinMs: 20_000,
       });
     },
-    async lookAgain(offered) {
-      await change(offered, 'look_again_at = now()');
-      await eventually(async () => expect(await holds(offered, 'look_again_at <= now()')).toBe(false), {
+    async recheck(offered) {
+      await change(offered, 'recheck_at = now()');
+      await eventually(async () => expect(await holds(offered, 'recheck_at <= now()')).toBe(false), {
         withinMs: 20_000,
       });
     },

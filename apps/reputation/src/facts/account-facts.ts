@@ -3,7 +3,7 @@ import { agentClaimed, agentRegistered, registrationWorkSolved, walletLinked } f
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { Parties, type Kinship } from './parties.js';
+import { AccountClusters, type AccountLink } from './account-clusters.js';
 
 const recordRegistrations = sql(
   'registration-facts.record',
@@ -41,7 +41,7 @@ const seen = sql(
 /** Keeps who is who: registrations, wallets, claims, the work agents did, and what category a listing is in. */
 @Injectable()
 export class AccountFacts {
-  constructor(private readonly parties: Parties) {}
+  constructor(private readonly clusters: AccountClusters) {}
 
   @HandleEvent(agentRegistered)
   async onAgentRegistered(events: ReceivedEvent<typeof agentRegistered>[], tx: Tx): Promise<void> {
@@ -60,17 +60,17 @@ export class AccountFacts {
       address: payload.chainType === 'evm' ? payload.address.toLowerCase() : payload.address,
       linked_at: payload.linkedAt,
     }));
-    await this.parties.takeTurns(tx);
+    await this.clusters.lock(tx);
     await tx.query(recordWallets, [JSON.stringify(links)]);
     const holders = await tx.query<{ address: string; account_id: string }>(holdersOf, [
       links.map((link) => link.address),
     ]);
-    await this.parties.unite(
+    await this.clusters.merge(
       tx,
       links.flatMap((link) =>
         holders
           .filter((holder) => holder.address === link.address)
-          .map((holder): Kinship => [link.account_id, holder.account_id]),
+          .map((holder): AccountLink => [link.account_id, holder.account_id]),
       ),
     );
   }
@@ -82,11 +82,11 @@ export class AccountFacts {
       human_id: payload.humanId,
       claimed_at: payload.claimedAt,
     }));
-    await this.parties.takeTurns(tx);
+    await this.clusters.lock(tx);
     await tx.query(recordClaims, [JSON.stringify(claims)]);
-    await this.parties.unite(
+    await this.clusters.merge(
       tx,
-      claims.map(({ agent_id, human_id }): Kinship => [agent_id, human_id]),
+      claims.map(({ agent_id, human_id }): AccountLink => [agent_id, human_id]),
     );
   }
 

@@ -6,7 +6,7 @@ import { newId } from '@market/kernel';
 import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { Parties } from '../facts/parties.js';
+import { AccountClusters } from '../facts/account-clusters.js';
 import { Trades } from '../facts/trades.js';
 import { REVIEW_COLUMNS, toReview, type Review, type ReviewRow } from './review-row.js';
 import { textProblem } from './review-text.js';
@@ -42,7 +42,7 @@ export class CreateReview {
     private readonly bus: MessageBus,
     private readonly outbox: Outbox,
     private readonly trades: Trades,
-    private readonly parties: Parties,
+    private readonly clusters: AccountClusters,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<Review> {
@@ -52,7 +52,7 @@ export class CreateReview {
     if (problem) throw refuse(createReview, 'text_invalid', problem);
     const { listingId, sellerId } = await this.reviewable(input.listingRef, context);
     if (sellerId === reviewerId) throw refuse(createReview, 'own_listing', {});
-    if (await this.parties.areOne(this.database, [reviewerId, sellerId]))
+    if (await this.clusters.isSameCluster(this.database, [reviewerId, sellerId]))
       throw refuse(createReview, 'related_to_seller', {});
     if ((await this.database.query(exists, [listingId, reviewerId])).length > 0)
       throw refuse(createReview, 'already_reviewed', {});

@@ -1,6 +1,6 @@
 import { batchSql, Database, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { partiesFromFacts } from '../facts/parties.js';
+import { clustersFromFacts } from '../facts/account-clusters.js';
 
 const withoutTimeout = batchSql('SET LOCAL statement_timeout = 0');
 const oneSnapshot = batchSql('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
@@ -42,7 +42,7 @@ export class ScoreSums {
       const accounts = await tx.query<{ account_id: string; party_id: string }>(findAccounts);
       return {
         accounts: accounts.length,
-        differences: [...(await this.wrongSums(tx)), ...(await this.wrongParties(tx, accounts))],
+        differences: [...(await this.wrongSums(tx)), ...(await this.wrongClusters(tx, accounts))],
       };
     });
   }
@@ -53,7 +53,7 @@ export class ScoreSums {
       await tx.query(withoutTimeout);
       await tx.query(lockSums);
       for (const statement of rebuild) await tx.query(statement);
-      const parties = await partiesFromFacts(tx);
+      const parties = await clustersFromFacts(tx);
       await tx.query(setParties, [[...parties.keys()], [...parties.values()]]);
       return (await tx.query(findAccounts)).length;
     });
@@ -76,8 +76,8 @@ export class ScoreSums {
     return differences;
   }
 
-  private async wrongParties(tx: Tx, accounts: { account_id: string; party_id: string }[]): Promise<string[]> {
-    const right = await partiesFromFacts(tx);
+  private async wrongClusters(tx: Tx, accounts: { account_id: string; party_id: string }[]): Promise<string[]> {
+    const right = await clustersFromFacts(tx);
     const wrong = accounts.filter(({ account_id, party_id }) => party_id !== (right.get(account_id) ?? account_id));
     return wrong.map(
       ({ account_id, party_id }) =>

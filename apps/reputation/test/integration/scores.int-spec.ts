@@ -137,8 +137,8 @@ describe('the score', () => {
       const [shop, one] = [newShop(), newShop()];
       const [buyers, human] = [newAgents(12), newId()];
       const purchases = (from: Shop): EventRecord[] => buyers.map((buyer) => sale(from, buyer, { micros: 10_000n }));
-      const kinships = buyers.map((buyer, n) => (n % 2 ? claim(buyer, human) : wallet(buyer, '0xAbCd')));
-      await service.deliver([...purchases(shop), ...kinships, wallet(human, '0xaBcD', 'evm')]);
+      const links = buyers.map((buyer, n) => (n % 2 ? claim(buyer, human) : wallet(buyer, '0xAbCd')));
+      await service.deliver([...purchases(shop), ...links, wallet(human, '0xaBcD', 'evm')]);
       await service.deliver([sale(one, newId(), { micros: 120_000n })]);
       expect((await scoreOf(shop.sellerId)).components.volume).toBe((await scoreOf(one.sellerId)).components.volume);
       await service.deliver([claim(shop.sellerId, human)]);

@@ -87,7 +87,7 @@ export const letTimePass = (
         [what.window],
       );
     if (what.look)
-      await client.query('UPDATE payments_ledger.payments SET look_again_at = now() WHERE id = $1', [what.look]);
+      await client.query('UPDATE payments_ledger.payments SET recheck_at = now() WHERE id = $1', [what.look]);
   });
 
 /** The status of a refusal, and its reason. */

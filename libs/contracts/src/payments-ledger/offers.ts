@@ -45,7 +45,7 @@ export const authorizedTransfer = z.object({
   transaction: z.string(),
   network: z.string(),
   payer: z.string(),
-  /** A compact JWS: see `SignedWords` of the ledger. */ receipt: z.string().optional(),
+  /** A compact JWS: see `OfferReceiptSigner` of the ledger. */ receipt: z.string().optional(),
 });
 
 /** A payment as a buyer is asked for it: `data.payment` of a 402. */

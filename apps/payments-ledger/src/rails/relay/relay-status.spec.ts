@@ -1,6 +1,6 @@
 import type { paths } from '@relayprotocol/relay-sdk';
-import { judge, type PaymentState } from '../../payments/payment-state.js';
-import { fateOf, observationOf, readStatus, RELAY_STATUSES } from './relay-status.js';
+import { nextState, type PaymentState } from '../../payments/payment-state.js';
+import { dispositionOf, observationOf, readStatus, RELAY_STATUSES } from './relay-status.js';
 
 /** Each status that Relay's SDK knows: one more there does not compile here. */
 const STATUSES_OF_SDK: Record<
@@ -19,7 +19,8 @@ const AMOUNT = 95_000n;
 const hashes = { inTxHashes: ['0xdeposit'], txHashes: ['0xfill'] };
 const read = (answer: object) => readStatus(answer, 8453);
 const after = (state: PaymentState, status: string, expired = false): PaymentState =>
-  judge({ state, amountBaseUnits: AMOUNT, expired }, observationOf(read({ status, ...hashes }), AMOUNT, false)).state;
+  nextState({ state, amountBaseUnits: AMOUNT, expired }, observationOf(read({ status, ...hashes }), AMOUNT, false))
+    .state;
 
 describe('what Relay says of a payment', () => {
   it.each([
@@ -102,21 +103,21 @@ describe('what Relay says of a payment', () => {
     ).toBe('abc'));
 
   it('explains to the operator what became of money, except where Relay keeps it', () => {
-    const fate = (status: string, more: object = {}) => fateOf(read({ status, ...hashes, ...more }));
-    expect(fate('waiting')).toBeNull();
-    expect(fate('refund', { failReason: 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL' })).toEqual({
+    const disposition = (status: string, more: object = {}) => dispositionOf(read({ status, ...hashes, ...more }));
+    expect(disposition('waiting')).toBeNull();
+    expect(disposition('refund', { failReason: 'DEPOSITED_AMOUNT_TOO_LOW_TO_FILL' })).toEqual({
       explained: true,
       why: "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)",
     });
-    expect(fate('failure', { refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' })).toEqual({
+    expect(disposition('failure', { refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND' })).toEqual({
       explained: false,
       why: 'Relay took 0xdeposit and neither delivered it nor sent it back (AMOUNT_TOO_LOW_TO_REFUND)',
     });
-    expect(fate('failure', { inTxHashes: [] })).toMatchObject({ explained: true });
-    expect(fate('success')).toMatchObject({ explained: true });
-    expect(fate('failure', { failReason: 'SLIPPAGE', refundFailReason: 'N/A' })!.why).toMatch(/ \(SLIPPAGE\)$/);
-    expect(fate('refund', { failReason: 'N/A' })!.why).toBe("Relay sent the money back to the buyer's wallet");
-    expect(fate('refund', { failReason: 'line\nbreak\tand more' })!.why).toBe(
+    expect(disposition('failure', { inTxHashes: [] })).toMatchObject({ explained: true });
+    expect(disposition('success')).toMatchObject({ explained: true });
+    expect(disposition('failure', { failReason: 'SLIPPAGE', refundFailReason: 'N/A' })!.why).toMatch(/ \(SLIPPAGE\)$/);
+    expect(disposition('refund', { failReason: 'N/A' })!.why).toBe("Relay sent the money back to the buyer's wallet");
+    expect(disposition('refund', { failReason: 'line\nbreak\tand more' })!.why).toBe(
       "Relay sent the money back to the buyer's wallet",
     );
   });

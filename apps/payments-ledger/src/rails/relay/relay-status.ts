@@ -72,7 +72,7 @@ export function observationOf(status: RelayStatus, amountBaseUnits: bigint, isOv
 }
 
 /** What became of money that did not buy what it was for; null where none came. */
-export function fateOf({
+export function dispositionOf({
   status,
   inTxHashes,
   failReason,

@@ -18,7 +18,7 @@ import { quoteRefusal } from './quote-refusal.js';
 import { RelayApi, type RelayApiSettings } from './relay-api.js';
 import { quoteRequest, readQuote, type QuotedOffer, type QuoteTerms } from './relay-quote.js';
 import { placeOf, type RelayPlace, type RelayRoute } from './relay-settings.js';
-import { fateOf, observationOf, readStatus, type RelayStatus } from './relay-status.js';
+import { dispositionOf, observationOf, readStatus, type RelayStatus } from './relay-status.js';
 
 export interface RelayRailSettings extends RelayApiSettings {
   routes: RelayRoute[];
@@ -42,7 +42,7 @@ const SETTLED_AFTER_MS = 3_600_000;
  */
 export class RelayRail implements PaymentRail {
   readonly id = 'relay';
-  readonly opensElsewhere = true;
+  readonly external = true;
   private readonly logger = new Logger('RelayRail');
   private readonly api: RelayApi;
   private readonly ttlSeconds: number;
@@ -73,7 +73,7 @@ export class RelayRail implements PaymentRail {
     if (draft.netMicros === 0n) throw minimumNotMet();
     const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context));
     const endsAt = Date.now() + this.ttlSeconds * 1000;
-    return { ...quoted, payTo, expiresAt: new Date(endsAt), lookAgainAt: new Date(endsAt + SETTLED_AFTER_MS) };
+    return { ...quoted, payTo, expiresAt: new Date(endsAt), recheckAt: new Date(endsAt + SETTLED_AFTER_MS) };
   }
 
   async observe(offer: WatchedOffer): Promise<Observation> {
@@ -81,8 +81,8 @@ export class RelayRail implements PaymentRail {
     return observationOf(await this.ask(offer), offer.amountBaseUnits, isOver);
   }
 
-  async fate(offer: WatchedOffer): ReturnType<NonNullable<PaymentRail['fate']>> {
-    return fateOf(await this.ask(offer));
+  async disposition(offer: WatchedOffer): ReturnType<NonNullable<PaymentRail['disposition']>> {
+    return dispositionOf(await this.ask(offer));
   }
 
   private async termsOf(draft: DraftOffer, context: RequestContext): Promise<QuoteTerms> {

@@ -58,8 +58,8 @@ const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
 @Injectable()
 export class SandboxRail implements PaymentRail {
   readonly id = 'sandbox';
-  readonly forgets = true;
-  readonly seesAll = true;
+  readonly prunable = true;
+  readonly authoritative = true;
 
   constructor(
     private readonly database: Database,
@@ -91,10 +91,10 @@ export class SandboxRail implements PaymentRail {
   };
 
   observe({ paymentId }: WatchedOffer): Promise<Observation> {
-    return this.look(this.database, paymentId);
+    return this.readState(this.database, paymentId);
   }
 
-  async look(through: Pick<Tx, 'query'>, paymentId: string): Promise<Observation & { sentBaseUnits: bigint }> {
+  async readState(through: Pick<Tx, 'query'>, paymentId: string): Promise<Observation & { sentBaseUnits: bigint }> {
     const [row] = await through.query<{ sent: string; received: string; hash: string | null }>(transfersTo, [
       paymentId,
     ]);

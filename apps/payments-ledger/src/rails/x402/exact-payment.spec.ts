@@ -22,7 +22,7 @@ async function wirePayload(
   return JSON.parse(JSON.stringify({ x402Version: 2, accepted: requirements, payload })) as never;
 }
 const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000));
-const judge = async (wire: unknown, requirements = asked, now = nowSeconds()) => {
+const check = async (wire: unknown, requirements = asked, now = nowSeconds()) => {
   const payload = parsePayload(JSON.stringify(wire))!;
   const signed = await signedBy(payload, requirements);
   return signed.valid ? judgeSigned(payload, signed.payer, requirements, now) : signed;
@@ -31,7 +31,7 @@ const judge = async (wire: unknown, requirements = asked, now = nowSeconds()) =>
 describe('an exact payment on EVM', () => {
   it('made by the stock client pays the offer it was made for', async () => {
     const wire = await wirePayload();
-    expect(await judge(wire)).toEqual({
+    expect(await check(wire)).toEqual({
       valid: true,
       authorization: {
         payer: payer.address,
@@ -52,7 +52,7 @@ describe('an exact payment on EVM', () => {
       [{ extra: { ...asked.extra, relayRequestId: `0x${'cd'.repeat(32)}` } }, 'accepted_mismatch'],
     ];
     for (const [change, reason] of others)
-      expect(await judge(wire, { ...asked, ...change })).toEqual({ valid: false, reason });
+      expect(await check(wire, { ...asked, ...change })).toEqual({ valid: false, reason });
   });
 
   it('whose terms claim what was not signed is refused', async () => {
@@ -60,23 +60,23 @@ describe('an exact payment on EVM', () => {
       ...(await wirePayload({ ...asked, ...changes })),
       accepted: asked,
     });
-    expect(await judge(await signedFor({ amount: '249999' }))).toEqual({
+    expect(await check(await signedFor({ amount: '249999' }))).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_payload_authorization_value_mismatch',
     });
-    expect(await judge(await signedFor({ payTo: payer.address }))).toEqual({
+    expect(await check(await signedFor({ payTo: payer.address }))).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_payload_recipient_mismatch',
     });
-    expect(await judge(await signedFor({ asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }))).toEqual({
+    expect(await check(await signedFor({ asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' }))).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_signature',
     });
-    expect(await judge(await signedFor({ network: 'eip155:8453' }))).toEqual({
+    expect(await check(await signedFor({ network: 'eip155:8453' }))).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_signature',
     });
-    expect(await judge(await signedFor({ extra: { ...asked.extra, name: 'USD Coin' } }))).toEqual({
+    expect(await check(await signedFor({ extra: { ...asked.extra, name: 'USD Coin' } }))).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_signature',
     });
@@ -85,20 +85,20 @@ describe('an exact payment on EVM', () => {
   it('is good in its time alone', async () => {
     const wire = await wirePayload();
     const validBefore = BigInt(wire.payload.authorization.validBefore!);
-    expect(await judge(wire, asked, validBefore - 6n)).toMatchObject({ valid: true });
-    expect(await judge(wire, asked, validBefore - 5n)).toEqual({
+    expect(await check(wire, asked, validBefore - 6n)).toMatchObject({ valid: true });
+    expect(await check(wire, asked, validBefore - 5n)).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_payload_authorization_valid_before',
     });
     // Nor one that is good for much longer than was asked for.
     const longest = BigInt(asked.maxTimeoutSeconds) + 3_600n;
-    expect(await judge(wire, asked, validBefore - longest)).toMatchObject({ valid: true });
-    expect(await judge(wire, asked, validBefore - longest - 1n)).toEqual({
+    expect(await check(wire, asked, validBefore - longest)).toMatchObject({ valid: true });
+    expect(await check(wire, asked, validBefore - longest - 1n)).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_payload_authorization_valid_before',
     });
     const validAfter = BigInt(wire.payload.authorization.validAfter!);
-    expect(await judge(wire, asked, validAfter)).toEqual({
+    expect(await check(wire, asked, validAfter)).toEqual({
       valid: false,
       reason: 'invalid_exact_evm_payload_authorization_valid_after',
     });
@@ -112,7 +112,7 @@ describe('an exact payment on EVM', () => {
     const mirrored = `0x${r}${(order - s).toString(16).padStart(64, '0')}${v === '1b' ? '1c' : '1b'}`;
     const shortV = `0x${signature.slice(2, 130)}${v === '1b' ? '00' : '01'}`;
     for (const forged of [mirrored, shortV, `${signature}00`, signature.slice(0, -2), '0x00']) {
-      expect(await judge({ ...wire, payload: { ...wire.payload, signature: forged } })).toEqual({
+      expect(await check({ ...wire, payload: { ...wire.payload, signature: forged } })).toEqual({
         valid: false,
         reason: 'invalid_exact_evm_signature',
       });
@@ -125,7 +125,7 @@ describe('an exact payment on EVM', () => {
       fc.asyncProperty(fc.integer({ min: 0, max: 65 * 8 - 1 }), async (bit) => {
         const bytes = Buffer.from(wire.payload.signature.slice(2), 'hex');
         bytes[bit >> 3]! ^= 1 << (bit & 7);
-        expect(await judge({ ...wire, payload: { ...wire.payload, signature: `0x${bytes.toString('hex')}` } })).toEqual(
+        expect(await check({ ...wire, payload: { ...wire.payload, signature: `0x${bytes.toString('hex')}` } })).toEqual(
           { valid: false, reason: 'invalid_exact_evm_signature' },
         );
       }),
@@ -142,7 +142,7 @@ describe('an exact payment on EVM', () => {
       { signature: `0x${order}${'11'.repeat(32)}1b` },
       { signature: `0x${'11'.repeat(32)}${'00'.repeat(32)}1c` },
     ]) {
-      expect(await judge({ ...wire, payload: { ...payload, ...changes } })).toEqual({
+      expect(await check({ ...wire, payload: { ...payload, ...changes } })).toEqual({
         valid: false,
         reason: 'invalid_exact_evm_signature',
       });

@@ -30,8 +30,8 @@ export interface X402RailSettings {
  */
 export class X402Rail implements PaymentRail {
   readonly id = 'x402';
-  readonly forgets = true;
-  readonly seesAll = true;
+  readonly prunable = true;
+  readonly authoritative = true;
   readonly exact: NonNullable<PaymentRail['exact']>;
   private readonly chains: Map<string, { chain: X402Chain; authorizations: AuthorizationsOnChain }>;
 

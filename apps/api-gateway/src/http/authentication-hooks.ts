@@ -20,7 +20,7 @@ import { RouteTable } from './route-table.js';
 import type { SessionCookie } from './session-cookie.js';
 import { traceparentFor } from './trace-context.js';
 
-export interface DoorSettings {
+export interface AuthenticationSettings {
   authenticator: Authenticator;
   sessionCookie: SessionCookie;
   limiter: RateLimiter;
@@ -31,19 +31,19 @@ export interface DoorSettings {
   hop: string;
 }
 
-/** The documentation's pages and their assets come from a plugin, without rules of ours. */
+/** A plugin registers the documentation's pages and assets, without access rules. */
 const DOCS = /^\/docs(\/|$)/;
 
 /**
- * Puts a door before every route: who is calling, and whether within its rate, is settled before a byte of the body is read.
- * A route that declares no access rule stops the process at start.
- * @returns the routes there will be.
+ * Adds an `onRequest` hook to every route that authenticates the caller and counts it against its rate limit before the body is
+ * read. A route that declares no access rule stops the process at start.
+ * @returns the table of routes, complete once the server is ready.
  */
-export function installDoors(instance: FastifyInstance, settings: DoorSettings): RouteTable {
+export function installAuthenticationHooks(instance: FastifyInstance, settings: AuthenticationSettings): RouteTable {
   const routes = new RouteTable();
   instance.decorateRequest('context');
   instance.decorateRequest('rules');
-  instance.addHook('onRequest', (request, reply, done) => greet(request, reply, routes, done));
+  instance.addHook('onRequest', (request, reply, done) => setCommonHeaders(request, reply, routes, done));
   instance.addHook('onRoute', (route) => {
     if (DOCS.test(route.url)) return routes.add(route);
     const rules = route.config?.rules;
@@ -55,7 +55,7 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
     const absent = rules.sandboxOnly === true && !settings.sandbox;
     if (!absent) routes.add(route);
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
-    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : doorOf(rules, isRead, settings);
+    route.onRequest = absent ? (_request, reply) => reply.callNotFound() : authenticationHook(rules, isRead, settings);
     if (rules.rate === 'calls')
       route.onSend = (request, reply, payload, done) => (
         settings.limiter.finished(request, reply),
@@ -65,8 +65,13 @@ export function installDoors(instance: FastifyInstance, settings: DoorSettings):
   return routes;
 }
 
-/** What every answer carries, unknown paths included. */
-function greet(request: FastifyRequest, reply: FastifyReply, routes: RouteTable, done: (error?: Error) => void): void {
+/** Sets the headers that every answer carries, those to unknown paths included. */
+function setCommonHeaders(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  routes: RouteTable,
+  done: (error?: Error) => void,
+): void {
   const { headers } = request;
   reply
     .header('x-request-id', request.id)
@@ -90,17 +95,17 @@ function answersOptions(request: FastifyRequest, reply: FastifyReply, routes: Ro
   return true;
 }
 
-function doorOf(
+function authenticationHook(
   rules: RouteRules,
   isRead: boolean,
-  { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs, hop }: DoorSettings,
+  { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs, hop }: AuthenticationSettings,
 ): onRequestHookHandler {
   const { access, accounts } = rules;
   const count = limiter.counterOf(rules, isRead);
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
-  // A request without a good credential is served as a stranger's.
+  // A request without a valid credential is served as an anonymous one.
   const isOpen = access === 'public' || access === 'optional-key';
-  // A page that anyone may see does not depend on what a browser happens to send along.
+  // The answer to an anonymous request must not depend on cookies that a browser sends by itself.
   const readsCookie = access !== 'optional-key';
 
   const carriesHops = callsSellers(rules);
@@ -115,36 +120,36 @@ function doorOf(
       newRequestContext({ requestId: request.id, traceparent, hops, principal, budgetMs });
     const open = (principal?: Principal): void => {
       request.context = contextFor(principal);
-      // What needs no account is counted by address also for those who have one.
+      // A public route is counted by address, whether or not the caller has an account.
       count(request, reply, access === 'public' ? undefined : principal, done);
     };
-    const turnAway = (refusal: Error): void => (isOpen ? open() : limiter.turnAway(request, reply, refusal, done));
+    const reject = (refusal: Error): void => (isOpen ? open() : limiter.reject(request, reply, refusal, done));
     if (access === 'public' && !rules.recognizes) return open();
 
     reply.header('vary', readsCookie ? 'Authorization, Cookie' : 'Authorization');
     let credential: Credential | null | undefined = bearerCredential(request.raw);
     if (credential === undefined && readsCookie) {
       credential = sessionCookie.credentialIn(request);
-      if (credential && sessionCookie.isForeignWrite(request)) return turnAway(crossSiteWrite());
+      if (credential && sessionCookie.isForeignWrite(request)) return reject(crossSiteWrite());
     }
-    if (!credential) return turnAway(unauthorized());
+    if (!credential) return reject(unauthorized());
     const admit = (principal: Principal): void => {
       if (access === 'public') return open(principal);
       if (!accounts.includes(principal.accountType)) return done(wrongAccountType(accounts));
       if (access === 'any-credential') return open(principal);
-      // A key that may not read sees what a stranger sees.
+      // A key without the scope `read` gets the anonymous answer.
       if (access === 'optional-key') return open(principal.scopes.includes('read') ? principal : undefined);
       return principal.scopes.includes(access) ? open(principal) : done(scopeMissing(access));
     };
     const presented = credential;
     const known = authenticator.known(presented);
     if (known) return admit(known);
-    const rejected = (error: Error): void => {
+    const onRejected = (error: Error): void => {
       if (!isUnauthenticated(error)) return done(error);
       if (isOpen) limiter.countUnknown(request);
-      turnAway(error);
+      reject(error);
     };
-    const ask = (): void => void authenticator.ask(presented, contextFor()).then(admit, rejected);
+    const ask = (): void => void authenticator.ask(presented, contextFor()).then(admit, onRejected);
     limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);
   };
 }

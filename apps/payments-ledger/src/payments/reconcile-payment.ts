@@ -8,7 +8,7 @@ import { Journal } from '../journal/journal.js';
 import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
-import { judge, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
+import { nextState, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
 import { paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
@@ -26,10 +26,10 @@ const move = sql(
 
 export type LockedPayment = PaymentRow & { is_expired: boolean; as_of: Date };
 
-/** Asks a payment's rail what arrived and moves the payment accordingly; money beyond the price, or too late for it, is owed back at once. */
+/** Asks a payment's rail what arrived and moves the payment accordingly. A surplus, or money that came too late, becomes due as a refund in the same commit. */
 @Injectable()
-export class ObservePayment {
-  private readonly logger = new Logger('ObservePayment');
+export class ReconcilePayment {
+  private readonly logger = new Logger('ReconcilePayment');
 
   constructor(
     private readonly database: Database,
@@ -40,12 +40,15 @@ export class ObservePayment {
   ) {}
 
   async execute(paymentId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<PaymentRow> {
-    return (await this.look(paymentId, context)).payment;
+    return (await this.reconcile(paymentId, context)).payment;
   }
 
-  /** Whether the rail is sure that nothing came for an offer that is over; what did come is owed back. */
-  async cameToNothing(paymentId: string, context: Pick<RequestContext, 'requestId' | 'traceparent'>): Promise<boolean> {
-    const { payment, observation } = await this.look(paymentId, context);
+  /** Whether the rail confirms that nothing was paid for an expired offer. A payment that it finds becomes due as a refund. */
+  async isUnpaidForGood(
+    paymentId: string,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+  ): Promise<boolean> {
+    const { payment, observation } = await this.reconcile(paymentId, context);
     return observation?.receivedBaseUnits === 0n && !observation.arriving && UNPAID_STATES.includes(payment.state);
   }
 
@@ -61,20 +64,20 @@ export class ObservePayment {
     observation: Observation,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<PaymentRow> {
-    const verdict = judge(
+    const transition = nextState(
       { state: payment.state, amountBaseUnits: BigInt(payment.amount_base_units), expired: payment.is_expired },
       observation,
     );
     const paidFurther =
-      verdict.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
-    if (verdict.state === payment.state && !paidFurther) return payment;
+      transition.state === 'underpaid' && observation.receivedBaseUnits > BigInt(payment.received_base_units);
+    if (transition.state === payment.state && !paidFurther) return payment;
     invariant(
-      paidFurther || mayMove(payment.state, verdict.state),
-      `a payment moves from ${payment.state} to ${verdict.state}`,
+      paidFurther || mayMove(payment.state, transition.state),
+      `a payment moves from ${payment.state} to ${transition.state}`,
     );
-    if (verdict.state === 'refund_due') {
+    if (transition.state === 'refund_due') {
       const reason = UNPAID_STATES.includes(payment.state) ? 'paid_late' : 'not_delivered';
-      return this.oweBack(
+      return this.markRefundDue(
         tx,
         payment,
         observation,
@@ -85,18 +88,18 @@ export class ObservePayment {
     }
     const [moved] = await tx.query<PaymentRow>(move, [
       payment.id,
-      verdict.state,
+      transition.state,
       observation.receivedBaseUnits,
       observation.transactionHash,
       this.config.retryWindowSeconds,
     ]);
-    const surplus = worthMicros(payment, verdict.surplusBaseUnits);
-    if (surplus > 0n) await this.recordOwed(tx, moved!, payment.as_of, 'overpaid', surplus, context);
+    const surplus = worthMicros(payment, transition.surplusBaseUnits);
+    if (surplus > 0n) await this.recordRefundDue(tx, moved!, payment.as_of, 'overpaid', surplus, context);
     return moved!;
   }
 
-  /** Ends a payment in the buyer's favour: the state and the adjustment are one commit. */
-  async oweBack(
+  /** Moves a payment to `refund_due` and records what is owed to the buyer, in the caller's transaction. */
+  async markRefundDue(
     tx: Tx,
     payment: LockedPayment,
     observation: Pick<Observation, 'receivedBaseUnits' | 'transactionHash'>,
@@ -111,15 +114,15 @@ export class ObservePayment {
       observation.transactionHash,
       0,
     ]);
-    if (amountMicros > 0n) await this.recordOwed(tx, moved!, payment.as_of, reason, amountMicros, context);
+    if (amountMicros > 0n) await this.recordRefundDue(tx, moved!, payment.as_of, reason, amountMicros, context);
     return moved!;
   }
 
   /**
-   * The rail is asked before any row is locked: it may be slow. A rail that does not know leaves the payment as it is.
-   * `missing`: why its money is not there, where it is not.
+   * The rail is asked before any row is locked, because it may be slow. If the rail does not know, the payment is unchanged.
+   * `missing` says why an unpaid payment is unpaid.
    */
-  async look(
+  async reconcile(
     paymentId: string,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<{ payment: PaymentRow; observation: Observation | null; missing: PendingReason | 'unpaid' }> {
@@ -131,7 +134,7 @@ export class ObservePayment {
     const moved = await this.database.transaction(async (tx) =>
       this.apply(tx, await this.lock(tx, paymentId), observation, context),
     );
-    const missing = observation.arriving ? 'payment_not_final' : rail.seesAll ? 'unpaid' : 'payment_not_seen';
+    const missing = observation.arriving ? 'payment_not_final' : rail.authoritative ? 'unpaid' : 'payment_not_seen';
     return { payment: moved, observation, missing };
   }
 
@@ -144,7 +147,7 @@ export class ObservePayment {
     }
   }
 
-  private async recordOwed(
+  private async recordRefundDue(
     tx: Tx,
     payment: PaymentRow,
     at: Date,

@@ -3,7 +3,7 @@ import { getAgents } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { newRequestContext } from '@market/messaging';
 import { FakeBus } from '@market/testing';
-import { Parties, withoutPicture } from './parties.js';
+import { DisplayNames, withoutPicture } from './display-names.js';
 
 const busThatKnows = (known: (id: string) => boolean = () => true) =>
   new FakeBus('api-gateway').answers(getAgents, ({ ids }) => ({
@@ -23,20 +23,20 @@ describe('Parties', () => {
     let nowMs = 1_000;
     jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
     const bus = busThatKnows();
-    const parties = new Parties(bus);
+    const displayNames = new DisplayNames(bus);
     const [a, b] = [newId(), newId()];
-    const nameOf = await parties.named([a, b, a], newRequestContext());
+    const nameOf = await displayNames.named([a, b, a], newRequestContext());
     expect(withoutPicture(nameOf(a))).toEqual({ id: a, display_name: `agent ${a.slice(-4)}` });
-    await parties.named([b], newRequestContext());
+    await displayNames.named([b], newRequestContext());
     expect(bus.asked(getAgents)).toEqual([{ ids: [a, b] }]);
     nowMs += 60_001;
-    await parties.named([b], newRequestContext());
+    await displayNames.named([b], newRequestContext());
     expect(bus.asked(getAgents)).toHaveLength(2);
   });
 
   it('asks for a hundred at a time, as many as the contract takes', async () => {
     const bus = busThatKnows();
-    await new Parties(bus).named(
+    await new DisplayNames(bus).named(
       Array.from({ length: 201 }, () => newId()),
       newRequestContext(),
     );
@@ -45,13 +45,13 @@ describe('Parties', () => {
 
   it('still names by id an account that identity does not know', async () => {
     const id = newId();
-    const nameOf = await new Parties(busThatKnows(() => false)).named([id], newRequestContext());
+    const nameOf = await new DisplayNames(busThatKnows(() => false)).named([id], newRequestContext());
     expect(nameOf(id)).toEqual({ id, display_name: 'Unknown account', avatar_url: null });
   });
 
   it('asks nobody when there is nobody to name', async () => {
     const bus = busThatKnows();
-    await new Parties(bus).named([], newRequestContext());
+    await new DisplayNames(bus).named([], newRequestContext());
     expect(bus.asked(getAgents)).toEqual([]);
   });
 });

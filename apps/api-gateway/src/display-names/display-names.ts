@@ -7,7 +7,7 @@ const CACHE_TTL_MS = 60_000;
 const MAX_CACHED = 10_000;
 const BATCH_SIZE = 100;
 
-/** How a party to a call or a receipt is named. */
+/** The buyer or the seller of a call or a receipt, as it is shown. */
 export interface Party {
   id: string;
   display_name: string;
@@ -17,10 +17,10 @@ export interface PartyWithPicture extends Party {
   avatar_url: string | null;
 }
 
-/** Puts names to accounts; a name may be a minute old. */
+/** Finds the display names of accounts. A name may be a minute old. */
 @Injectable()
-export class Parties {
-  private readonly remembered = new LRUCache<string, PublicProfile>({
+export class DisplayNames {
+  private readonly cache = new LRUCache<string, PublicProfile>({
     max: MAX_CACHED,
     ttl: CACHE_TTL_MS,
     ttlResolution: 0,
@@ -28,12 +28,12 @@ export class Parties {
 
   constructor(private readonly bus: MessageBus) {}
 
-  /** One bus request for up to a hundred accounts not named lately; none when all were. */
+  /** Sends one bus request for each hundred accounts that are not cached. */
   async named(ids: string[], context: RequestContext): Promise<(id: string) => PartyWithPicture> {
     const found = new Map<string, PublicProfile>();
     const unknown: string[] = [];
     for (const id of new Set(ids)) {
-      const profile = this.remembered.get(id);
+      const profile = this.cache.get(id);
       if (profile) found.set(id, profile);
       else unknown.push(id);
     }
@@ -41,7 +41,7 @@ export class Parties {
       const { agents } = await this.bus.request(getAgents, { ids: unknown.slice(from, from + BATCH_SIZE) }, context);
       for (const profile of agents) {
         found.set(profile.id, profile);
-        this.remembered.set(profile.id, profile);
+        this.cache.set(profile.id, profile);
       }
     }
     return (id) => {

@@ -12,11 +12,11 @@ interface Transfer {
 }
 
 /**
- * What x402 clients can hold the marketplace to: an offer that nobody on the way has changed, and a receipt for what was
- * paid and delivered. Source: specs/extensions/extension-offer-and-receipt.md of github.com/coinbase/x402.
+ * Signs the offers and receipts that x402 clients keep as evidence, by the extension offer-and-receipt
+ * (specs/extensions/extension-offer-and-receipt.md of github.com/coinbase/x402).
  */
 @Injectable()
-export class SignedWords {
+export class OfferReceiptSigner {
   private readonly base: string;
   private readonly did: string;
 
@@ -28,7 +28,7 @@ export class SignedWords {
     this.did = signerDid(publicUrl);
   }
 
-  /** Of a keyless call. */
+  /** The offer of a keyless call. */
   offer(slug: string, { scheme, network, asset, payTo, amount }: ExactRequirements, expiresAt: Date): Promise<string> {
     return this.signer.signForClients(this.did, {
       version: 1,
@@ -42,7 +42,7 @@ export class SignedWords {
     });
   }
 
-  /** Of a completed payment by authorization; the same payment gives the same text. */
+  /** The receipt of a completed payment by authorization. The same payment always gives the same text. */
   receipt(
     { keyless_offer, listing_slug }: PaymentRow,
     { transaction, network, payer }: Transfer,
