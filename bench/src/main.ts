@@ -5,7 +5,15 @@ import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureSearch } from './search/measure-search.js';
 import { measureX402 } from './x402/measure-x402.js';
-import { buyerAt, fillWorld, LIMITS_AS_SHIPPED, preparePaid, quoteShot, SEARCH_WORD, type World } from './world.js';
+import {
+  buyerAt,
+  createFixtures,
+  LIMITS_AS_SHIPPED,
+  preparePaid,
+  quoteShot,
+  SEARCH_WORD,
+  type Fixtures,
+} from './fixtures.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -43,13 +51,13 @@ async function main(): Promise<void> {
   });
   const bare = await startChild('./limits/bare.js', { DATABASE_URL: market.databaseUrl, SELLER_URL: seller.url });
   try {
-    const world = await fillWorld(market.baseUrl, market.databaseUrl, seller.url);
+    const fixtures = await createFixtures(market.baseUrl, market.databaseUrl, seller.url);
     const origin = new URL(market.baseUrl).origin;
     const rows = [
-      await paidRetry(world, origin, bare.url),
-      await quote(world, origin, bare.url),
+      await paidRetry(fixtures, origin, bare.url),
+      await quote(fixtures, origin, bare.url),
       await search(origin, bare.url),
-      await me(world, origin, bare.url),
+      await me(fixtures, origin, bare.url),
     ];
     print(mode, rows);
     if (mode === 'standalone') {
@@ -72,7 +80,7 @@ const always =
 const measure = (baseUrl: string, expect: number, next: () => Shot | undefined): Promise<Measured> =>
   fire({ baseUrl, connections, seconds, expect, next });
 
-async function paidRetry(world: World, origin: string, bareUrl: string): Promise<Row> {
+async function paidRetry(fixtures: Fixtures, origin: string, bareUrl: string): Promise<Row> {
   const limit = await measure(
     bareUrl,
     200,
@@ -80,16 +88,16 @@ async function paidRetry(world: World, origin: string, bareUrl: string): Promise
       method: 'POST',
       path: '/relay',
       headers: { 'content-type': 'application/json' },
-      body: quoteShot(world, 'limit', 0).body,
+      body: quoteShot(fixtures, 'limit', 0).body,
     }),
   );
-  const warmUp = await preparePaid(world, 'warm-up', 1_000);
+  const warmUp = await preparePaid(fixtures, 'warm-up', 1_000);
   await measure(origin, 200, () => warmUp.pop());
-  const shots = await preparePaid(world, 'paid', paidCalls);
+  const shots = await preparePaid(fixtures, 'paid', paidCalls);
   return { name: '(a) paid retry', limit, ours: await measure(origin, 200, () => shots.pop()), target: 0.25 };
 }
 
-async function quote(world: World, origin: string, bareUrl: string): Promise<Row> {
+async function quote(fixtures: Fixtures, origin: string, bareUrl: string): Promise<Row> {
   const limit = await measure(
     bareUrl,
     200,
@@ -97,14 +105,14 @@ async function quote(world: World, origin: string, bareUrl: string): Promise<Row
       method: 'POST',
       path: '/insert',
       headers: { 'content-type': 'application/json' },
-      body: quoteShot(world, 'limit', 0).body,
+      body: quoteShot(fixtures, 'limit', 0).body,
     }),
   );
   let index = 0;
   return {
     name: '(b) 402 quote',
     limit,
-    ours: await measure(origin, 402, () => quoteShot(world, 'quote', index++)),
+    ours: await measure(origin, 402, () => quoteShot(fixtures, 'quote', index++)),
     target: 0.3,
   };
 }
@@ -119,8 +127,8 @@ async function search(origin: string, bareUrl: string): Promise<Row> {
   };
 }
 
-async function me(world: World, origin: string, bareUrl: string): Promise<Row> {
-  const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/me?id=${buyerAt(world, 0).id}` }));
+async function me(fixtures: Fixtures, origin: string, bareUrl: string): Promise<Row> {
+  const limit = await measure(bareUrl, 200, always({ method: 'GET', path: `/me?id=${buyerAt(fixtures, 0).id}` }));
   let index = 0;
   return {
     name: '(d) GET /me',
@@ -128,7 +136,7 @@ async function me(world: World, origin: string, bareUrl: string): Promise<Row> {
     ours: await measure(origin, 200, () => ({
       method: 'GET',
       path: '/api/v1/me',
-      headers: { authorization: buyerAt(world, index++).authorization },
+      headers: { authorization: buyerAt(fixtures, index++).authorization },
     })),
     target: 0.35,
   };

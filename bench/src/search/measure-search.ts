@@ -1,9 +1,9 @@
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { addressOf, fire, Tally, type Measured } from '../load.js';
 import { peakOf, shareOfTree } from '../memory.js';
-import { changeListings, countActive, seedTo } from './shelf.js';
+import { changeListings, countActive, seedTo } from './seeded-catalog.js';
 import { searchKinds, type SearchKind } from './search-kinds.js';
-import { LIMITS_AS_SHIPPED } from '../world.js';
+import { LIMITS_AS_SHIPPED } from '../fixtures.js';
 
 export interface SearchOptions {
   connections: number;
@@ -12,7 +12,7 @@ export interface SearchOptions {
 }
 
 /** A marketplace with so many listings, and the searches for it. */
-interface Shelf {
+interface SeededCatalog {
   size: number;
   market: RunningMarketplace;
   kinds: SearchKind[];
@@ -37,47 +37,50 @@ const SAMPLE_SIZE = 20;
 
 /** Every kind of search over a small and a large catalog, each in a marketplace of its own. */
 export async function measureSearch({ connections, seconds, sizes }: SearchOptions): Promise<void> {
-  const shelves: Shelf[] = [];
+  const catalogs: SeededCatalog[] = [];
   try {
-    for (const size of sizes) shelves.push(await fill(size));
-    const load = (shelf: Shelf, kind: number, forSeconds: number, tally?: Tally): Promise<Measured> =>
+    for (const size of sizes) catalogs.push(await fill(size));
+    const load = (catalog: SeededCatalog, kind: number, forSeconds: number, tally?: Tally): Promise<Measured> =>
       fire(
         {
-          baseUrl: shelf.market.baseUrl,
+          baseUrl: catalog.market.baseUrl,
           connections,
           seconds: forSeconds,
           expect: 200,
-          next: () => ({ method: 'GET', path: pathOf(shelf.kinds[kind]!) }),
+          next: () => ({ method: 'GET', path: pathOf(catalog.kinds[kind]!) }),
         },
         tally,
       );
     const inTurns = async (kind: number): Promise<Cell[]> => {
-      const tallies = shelves.map(() => new Tally());
+      const tallies = catalogs.map(() => new Tally());
       for (let turn = 0; turn < ROUNDS; turn += 1)
-        for (const [place, shelf] of shelves.entries()) await load(shelf, kind, seconds / ROUNDS, tallies[place]);
+        for (const [place, catalog] of catalogs.entries()) await load(catalog, kind, seconds / ROUNDS, tallies[place]);
       return Promise.all(
-        shelves.map(async (shelf, place) => ({ ...tallies[place]!.measured(), shown: await shownBy(shelf, kind) })),
+        catalogs.map(async (catalog, place) => ({
+          ...tallies[place]!.measured(),
+          shown: await shownBy(catalog, kind),
+        })),
       );
     };
-    const { kinds } = shelves[0]!;
-    for (const shelf of shelves)
-      for (const kind of kinds.keys()) await load(shelf, kind, WARM_UP_SECONDS / kinds.length);
+    const { kinds } = catalogs[0]!;
+    for (const catalog of catalogs)
+      for (const kind of kinds.keys()) await load(catalog, kind, WARM_UP_SECONDS / kinds.length);
     const rows: Row[] = [];
     for (const [kind, { name }] of kinds.entries()) rows.push({ name, cells: await inTurns(kind) });
-    const changing = shelves.map(({ market }) => changeListings(market.databaseUrl, CHANGES_PER_SECOND));
+    const changing = catalogs.map(({ market }) => changeListings(market.databaseUrl, CHANGES_PER_SECOND));
     const cells = await inTurns(kinds.length - 2).finally(() => Promise.all(changing.map((stop) => stop())));
     rows.push({ name: `the last but one, while ${CHANGES_PER_SECOND} listings a second change`, cells });
     print(rows, { connections, seconds, sizes });
-    for (const { size, market } of shelves)
+    for (const { size, market } of catalogs)
       console.log(
         `the process with ${size} listings peaked at ${peakOf(market.pid('standalone')!).toFixed(0)} MiB; with its PostgreSQL it holds ${shareOfTree(market.pid('standalone')!).toFixed(0)} MiB`,
       );
   } finally {
-    for (const { market } of shelves) await market.stop();
+    for (const { market } of catalogs) await market.stop();
   }
 }
 
-async function fill(size: number): Promise<Shelf> {
+async function fill(size: number): Promise<SeededCatalog> {
   const market = await startMarketplace({ mode: 'standalone', env: LIMITS_AS_SHIPPED });
   try {
     console.log(`${size} listings written in ${(await timed(() => seedTo(market.databaseUrl, size))).toFixed(0)} s`);
@@ -91,7 +94,7 @@ async function fill(size: number): Promise<Shelf> {
 
 const pathOf = (kind: SearchKind): string => `/api/v1/listings?${kind.next()}`;
 
-async function shownBy({ market, kinds }: Shelf, kind: number): Promise<number> {
+async function shownBy({ market, kinds }: SeededCatalog, kind: number): Promise<number> {
   let shown = 0;
   for (let look = 0; look < SAMPLE_SIZE; look += 1) {
     const response = await fetch(`${market.baseUrl}${pathOf(kinds[kind]!)}`, {

@@ -1,5 +1,5 @@
 import type { RunningMarketplace } from '@market/testing';
-import { someDescriptions } from './shelf.js';
+import { someDescriptions } from './seeded-catalog.js';
 import { addressOf } from '../load.js';
 
 export interface SearchKind {

@@ -6,7 +6,7 @@ import { Pool } from 'undici';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startChild, type Child } from '../child.js';
 import { addressOf, fire, type Measured, type Shot } from '../load.js';
-import { jsonHeaders, LIMITS_AS_SHIPPED, openShop, PRICE, type World } from '../world.js';
+import { jsonHeaders, LIMITS_AS_SHIPPED, openShop, PRICE, type Fixtures } from '../fixtures.js';
 import { CHAIN_ID, NETWORK } from './chain.js';
 
 export interface X402Options {
@@ -61,8 +61,8 @@ export async function measureX402(options: X402Options): Promise<void> {
         PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitatorUrl,
       },
     });
-    const world = await openShop(market.baseUrl, sellerUrl);
-    const shops = shopsOf(world, new URL(market.baseUrl).origin, expressUrl);
+    const fixtures = await openShop(market.baseUrl, sellerUrl);
+    const shops = shopsOf(fixtures, new URL(market.baseUrl).origin, expressUrl);
     const rows = new Map<Shop, Row[]>(shops.map((shop) => [shop, []]));
     for (const shop of shops) await measurePaid(shop, SIGNING_CONNECTIONS, { ...options, paid: WARM_UP_PAYMENTS });
     for (const connections of options.connections) {
@@ -81,9 +81,9 @@ export async function measureX402(options: X402Options): Promise<void> {
   }
 }
 
-function shopsOf(world: World, origin: string, expressUrl: string): Shop[] {
+function shopsOf(fixtures: Fixtures, origin: string, expressUrl: string): Shop[] {
   const body = (n: number): string => JSON.stringify({ place: 'Zurich', hours: 12, n });
-  const keyed = (n: number) => ({ ...jsonHeaders(world, n), 'x-market-origin-chain-id': String(CHAIN_ID) });
+  const keyed = (n: number) => ({ ...jsonHeaders(fixtures, n), 'x-market-origin-chain-id': String(CHAIN_ID) });
   const json = (n: number) => ({ 'content-type': 'application/json', 'x-forwarded-for': addressOf(n) });
   return [
     {
@@ -94,12 +94,17 @@ function shopsOf(world: World, origin: string, expressUrl: string): Shop[] {
     {
       name: 'POST /x402/{slug}',
       origin,
-      shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${world.listingSlug}`, headers: json(n), body: body(n) }),
+      shot: (n) => ({ method: 'POST', path: `/api/v1/x402/${fixtures.listingSlug}`, headers: json(n), body: body(n) }),
     },
     {
       name: 'POST /gateway/{id}',
       origin,
-      shot: (n) => ({ method: 'POST', path: `/api/v1/gateway/${world.listingId}`, headers: keyed(n), body: body(n) }),
+      shot: (n) => ({
+        method: 'POST',
+        path: `/api/v1/gateway/${fixtures.listingId}`,
+        headers: keyed(n),
+        body: body(n),
+      }),
     },
   ];
 }

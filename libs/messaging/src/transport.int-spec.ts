@@ -13,7 +13,7 @@ import {
   touched,
   wait,
 } from '../test/fixtures/contracts.js';
-import { inProcessWorld, natsWorld, type World } from '../test/fixtures/worlds.js';
+import { inProcessHarness, natsHarness, type Harness } from '../test/fixtures/harnesses.js';
 import { DEFAULT_BUDGET_MS, newRequestContext } from './request-context.js';
 import type { EventRecord } from './envelope.js';
 import { BusFailure, MessageBus } from './message-bus.js';
@@ -30,11 +30,11 @@ const event = (n: number): EventRecord => ({
   traceparent: '00-11111111111111111111111111111111-2222222222222222-01',
 });
 
-describe('the bus in process', () => behavesAlike(inProcessWorld));
-describeNeeding('nats-server')('the bus over NATS', () => behavesAlike(natsWorld));
+describe('the bus in process', () => behavesAlike(inProcessHarness));
+describeNeeding('nats-server')('the bus over NATS', () => behavesAlike(natsHarness));
 
-function behavesAlike(open: () => Promise<World>): void {
-  let world: World;
+function behavesAlike(open: () => Promise<Harness>): void {
+  let harness: Harness;
   let replica: Replica;
   let asker: Link;
   let bus: MessageBus;
@@ -44,15 +44,15 @@ function behavesAlike(open: () => Promise<World>): void {
   const busOf = (link: Link): MessageBus => new MessageBus(link, testTopology.gateway);
 
   beforeAll(async () => {
-    world = await open();
-    replica = await startReplica('first', await world.connect('catalog'));
-    asker = await world.connect('gateway');
+    harness = await open();
+    replica = await startReplica('first', await harness.connect('catalog'));
+    asker = await harness.connect('gateway');
     bus = busOf(asker);
   });
 
   afterAll(async () => {
     await replica.close();
-    await world.stop();
+    await harness.stop();
   });
 
   describe('a request', () => {
@@ -175,7 +175,7 @@ function behavesAlike(open: () => Promise<World>): void {
 
   describe('replicas of a service', () => {
     it('share its requests: each is served once', async () => {
-      const second = await startReplica('second', await world.connect('catalog'));
+      const second = await startReplica('second', await harness.connect('catalog'));
       const before = replica.log.served.length;
       const answers = await Promise.all(
         Array.from({ length: 60 }, (_, n) => bus.request(echo, { text: `${n}` }, newRequestContext())),
@@ -186,7 +186,7 @@ function behavesAlike(open: () => Promise<World>): void {
     });
 
     it('leave without losing a request: what they took is answered, what comes later goes to the others', async () => {
-      const leaving = await startReplica('leaving', await world.connect('catalog'));
+      const leaving = await startReplica('leaving', await harness.connect('catalog'));
       const tickets = Array.from({ length: 20 }, (_, n) => `leaving-${n}`);
       const answers = Promise.all(tickets.map((ticket) => bus.request(wait, { ticket }, newRequestContext())));
       await eventually(() =>
@@ -214,12 +214,12 @@ function behavesAlike(open: () => Promise<World>): void {
     it('reaches each consuming service at least once, whole', async () => {
       const heard = { gateway: new Map<string, EventRecord>(), reputation: new Map<string, EventRecord>() };
       for (const service of ['gateway', 'reputation'] as const) {
-        const link = await world.connect(service);
+        const link = await harness.connect(service);
         await link.consumeEvents(happened.subject, async (events) =>
           events.forEach((received) => heard[service].set(received.id, received)),
         );
       }
-      const emitter = await world.connect('catalog');
+      const emitter = await harness.connect('catalog');
       const events = Array.from({ length: 300 }, (_, n) => event(n));
       await emitter.publishEvents(events);
       for (const service of ['gateway', 'reputation'] as const) {
@@ -236,10 +236,10 @@ function behavesAlike(open: () => Promise<World>): void {
       const heard: number[] = [];
       for (const service of ['gateway', 'gateway', 'reputation'] as const) {
         await (
-          await world.connect(service)
+          await harness.connect(service)
         ).onSignal(touched.subject, (payload) => heard.push((payload as { n: number }).n));
       }
-      const sender = new MessageBus(await world.connect('catalog'), testTopology.catalog);
+      const sender = new MessageBus(await harness.connect('catalog'), testTopology.catalog);
       // A signal is best effort: on a broker, a subscription may still be on its way.
       await eventually(() => {
         heard.length = 0;
@@ -261,22 +261,22 @@ describe('events that a consumer cannot take', () => {
 
   describeNeeding('nats-server')('over NATS', () =>
     it('come again until it takes them', async () => {
-      const world = await natsWorld();
+      const harness = await natsHarness();
       const heard = new Map<string, number>();
-      await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
-      await (await world.connect('catalog')).publishEvents([event(1), event(2)]);
+      await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+      await (await harness.connect('catalog')).publishEvents([event(1), event(2)]);
       await eventually(() => expect([...heard.values()].every((times) => times >= 3) && heard.size).toBe(2), {
         withinMs: 15_000,
       });
-      await world.stop();
+      await harness.stop();
     }),
   );
 
   it('are not taken from the publisher in process', async () => {
-    const world = await inProcessWorld();
+    const harness = await inProcessHarness();
     const heard = new Map<string, number>();
-    await (await world.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
-    const emitter = await world.connect('catalog');
+    await (await harness.connect('gateway')).consumeEvents(happened.subject, failingTwice(heard));
+    const emitter = await harness.connect('catalog');
     const events = [event(1), event(2)];
     await expect(emitter.publishEvents(events)).rejects.toThrow('not now');
     await expect(emitter.publishEvents(events)).rejects.toThrow('not now');

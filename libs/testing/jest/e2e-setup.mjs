@@ -7,6 +7,6 @@ export default async function e2eSetup() {
   const wanted = process.env.MARKET_MODE;
   if (wanted && !MODES.includes(wanted)) throw new Error(`MARKET_MODE must be one of ${MODES.join(', ')}`);
   const { said, stop } = await startHelper('src/jest/marketplaces-process.ts', wanted ? [wanted] : MODES);
-  process.env.MARKET_E2E_WORLDS = said;
+  process.env.MARKET_E2E_HARNESSES = said;
   globalThis.stopTestServers = stop;
 }

@@ -4,7 +4,7 @@ import type { JsonSchema } from './json-schema.js';
 type Parts = Record<string, JsonSchema>;
 
 /** The components of one kind, by name; different parts of one name are told apart by a number. */
-class Shelf {
+class Components {
   readonly parts: Parts = {};
 
   constructor(private readonly kind: string) {}
@@ -25,10 +25,10 @@ class Shelf {
  */
 export function shareParts(document: OpenAPIObject): void {
   const [examples, headers, parameters, schemas] = [
-    new Shelf('examples'),
-    new Shelf('headers'),
-    new Shelf('parameters'),
-    new Shelf('schemas'),
+    new Components('examples'),
+    new Components('headers'),
+    new Components('parameters'),
+    new Components('schemas'),
   ];
   const operations = Object.values(document.paths).flatMap((item) => Object.values(item as Record<string, JsonSchema>));
   for (const operation of operations) {

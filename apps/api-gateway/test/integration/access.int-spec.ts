@@ -12,7 +12,7 @@ import { BUYER_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js'
 import { KEY_CACHE_TTL_MS } from '../../src/http/authenticator.js';
 import { eventually } from '@market/testing';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
 /** Every operation and who may use it, as design §7 says; written out, so that a changed rule shows here. */
@@ -85,16 +85,16 @@ const SCOPES: Scope[] = ['read', 'write', 'subscribe'];
 const isScope = (access: string): access is Scope => (SCOPES as string[]).includes(access);
 
 describe('who may use what', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
 
   beforeAll(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it('is stated for every operation that is served', async () => {
-    const { json } = await send(world, 'GET', '/openapi.json');
+    const { json } = await send(harness, 'GET', '/openapi.json');
     const paths = (json as unknown as { paths: Record<string, object> }).paths;
     const served = Object.entries(paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`),
@@ -103,7 +103,7 @@ describe('who may use what', () => {
   });
 
   describe.each(OPERATIONS)('$operation', ({ method, path, access }) => {
-    const ask = (key?: string) => send(world, method, path, { key });
+    const ask = (key?: string) => send(harness, method, path, { key });
 
     it(
       access === 'public' || access === 'optional'
@@ -114,7 +114,7 @@ describe('who may use what', () => {
         if (access === 'public' || access === 'optional') expect(answer.status).not.toBe(401);
         else {
           expectRefused(answer, 401, 'UNAUTHORIZED');
-          const withBadBody = await send(world, method, path, {
+          const withBadBody = await send(harness, method, path, {
             headers: { 'content-type': 'text/plain', 'content-length': '3' },
             body: '{"x',
           });
@@ -140,7 +140,7 @@ describe('who may use what', () => {
 
     it('asks for exactly the scope it needs', async () => {
       for (const scope of SCOPES) {
-        const answer = await ask(world.agent([scope]).key);
+        const answer = await ask(harness.agent([scope]).key);
         expect(answer.status).toBeLessThan(500);
         if (access === 'human') {
           expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
@@ -161,9 +161,9 @@ describe('who may use what', () => {
       isScope(access) ? 'is for keys of agents, not for sessions of humans' : 'does not turn a human away',
       async () => {
         const answers = [
-          await send(world, method, path, { key: world.human().token }),
-          await send(world, method, path, {
-            headers: { cookie: `${COOKIE}=${world.human().token}`, 'sec-fetch-site': 'same-origin' },
+          await send(harness, method, path, { key: harness.human().token }),
+          await send(harness, method, path, {
+            headers: { cookie: `${COOKIE}=${harness.human().token}`, 'sec-fetch-site': 'same-origin' },
           }),
         ];
         for (const answer of answers) {
@@ -178,9 +178,11 @@ describe('who may use what', () => {
 
   describe('a session cookie', () => {
     const me = (cookie: string, headers: Record<string, string> = {}) =>
-      send(world, 'GET', '/me', { headers: { cookie, ...headers } });
+      send(harness, 'GET', '/me', { headers: { cookie, ...headers } });
     const signOut = (headers: Record<string, string>) =>
-      send(world, 'DELETE', '/auth/session', { headers: { ...headers, cookie: `${COOKIE}=${world.human().token}` } });
+      send(harness, 'DELETE', '/auth/session', {
+        headers: { ...headers, cookie: `${COOKIE}=${harness.human().token}` },
+      });
 
     it('changes things from pages of the marketplace alone', async () => {
       const own: Record<string, string>[] = [
@@ -201,18 +203,18 @@ describe('who may use what', () => {
       for (const headers of foreign) expectRefused(await signOut(headers), 403, 'FORBIDDEN', 'cross_site_write');
       expect(
         (
-          await send(world, 'DELETE', '/auth/session', {
-            key: world.human().token,
+          await send(harness, 'DELETE', '/auth/session', {
+            key: harness.human().token,
             headers: { 'sec-fetch-site': 'cross-site' },
           })
         ).status,
       ).toBe(200);
-      expect((await me(`${COOKIE}=${world.human().token}`, { 'sec-fetch-site': 'cross-site' })).status).toBe(200);
+      expect((await me(`${COOKIE}=${harness.human().token}`, { 'sec-fetch-site': 'cross-site' })).status).toBe(200);
     });
 
     it('is no credential when it holds a key, is there twice, or is not whole', async () => {
-      const { token } = world.human();
-      const { key } = world.agent();
+      const { token } = harness.human();
+      const { key } = harness.agent();
       for (const cookie of [
         `${COOKIE}=${key}`,
         `${COOKIE}=${token}; ${COOKIE}=${token}`,
@@ -226,10 +228,10 @@ describe('who may use what', () => {
     });
 
     it('is not looked at beside an Authorization header, good or bad', async () => {
-      const cookie = `${COOKIE}=${world.human().token}`;
-      const { key, principal } = world.agent();
+      const cookie = `${COOKIE}=${harness.human().token}`;
+      const { key, principal } = harness.agent();
       const askedBy: (string | undefined)[] = [];
-      world.bus.answers(getProfile, (_input, context) => {
+      harness.bus.answers(getProfile, (_input, context) => {
         askedBy.push(context.principal?.accountId);
         return profileExample;
       });
@@ -241,26 +243,26 @@ describe('who may use what', () => {
     it('does not stand between anyone and a public page, however old it is', async () => {
       const old = `${COOKIE}=${sessionTokenOf('o'.repeat(43))}`;
       for (const path of ['/listings', `/listings/${BUYER_ID}`, '/health'])
-        expect((await send(world, 'GET', path, { headers: { cookie: old } })).status).toBe(200);
+        expect((await send(harness, 'GET', path, { headers: { cookie: old } })).status).toBe(200);
     });
 
     it('opens nothing once the session ended', async () => {
-      const { token, keyHash } = world.human();
+      const { token, keyHash } = harness.human();
       expect((await me(`${COOKIE}=${token}`)).status).toBe(200);
-      world.revokeSilently(keyHash);
-      world.signal(sessionEnded, { keyHash });
+      harness.revokeSilently(keyHash);
+      harness.signal(sessionEnded, { keyHash });
       expectRefused(await me(`${COOKIE}=${token}`), 401, 'UNAUTHORIZED');
     });
   });
 
   it('is refused in the same words, however the key is not good', async () => {
-    const { key } = world.agent();
+    const { key } = harness.agent();
     const unknown = apiKeyOf('u'.repeat(43));
     const attempts = [
-      send(world, 'GET', '/me'),
-      send(world, 'GET', `/me?api_key=${key}`),
-      send(world, 'GET', `/me?access_token=${key}`),
-      send(world, 'GET', '/me', { key: unknown }),
+      send(harness, 'GET', '/me'),
+      send(harness, 'GET', `/me?api_key=${key}`),
+      send(harness, 'GET', `/me?access_token=${key}`),
+      send(harness, 'GET', '/me', { key: unknown }),
       ...[
         '',
         key,
@@ -271,16 +273,16 @@ describe('who may use what', () => {
         `Bearer ${key.slice(0, 12)}`,
         `Token ${key}`,
         `Bearer ${key}, Bearer ${key}`,
-      ].map((authorization) => send(world, 'GET', '/me', { headers: { authorization } })),
+      ].map((authorization) => send(harness, 'GET', '/me', { headers: { authorization } })),
       ...['x-api-key', 'api-key', 'cookie', 'proxy-authorization', 'x-authorization'].map((name) =>
-        send(world, 'GET', '/me', { headers: { [name]: `Bearer ${key}` } }),
+        send(harness, 'GET', '/me', { headers: { [name]: `Bearer ${key}` } }),
       ),
       sendRaw(
-        world,
+        harness,
         `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nAuthorization: Bearer ${key}\r\n\r\n`,
       ),
       sendRaw(
-        world,
+        harness,
         `GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nauthorization: Basic x\r\n\r\n`,
       ),
     ];
@@ -291,21 +293,21 @@ describe('who may use what', () => {
   });
 
   it('takes the scheme in any case', async () => {
-    const { key } = world.agent();
+    const { key } = harness.agent();
     for (const scheme of ['bearer', 'BEARER', 'BeArEr'])
-      expect((await send(world, 'GET', '/me', { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200);
+      expect((await send(harness, 'GET', '/me', { headers: { authorization: `${scheme} ${key}` } })).status).toBe(200);
   });
 
   it('ends for a revoked key at once where the signal arrives, and within a second where it does not', async () => {
-    const [told, untold] = [world.agent(), world.agent()];
-    for (const { key } of [told, untold]) expect((await send(world, 'GET', '/me', { key })).status).toBe(200);
-    world.revokeSilently(told.keyHash);
-    world.signal(apiKeyRevoked, { keyHash: told.keyHash });
-    expect((await send(world, 'GET', '/me', { key: told.key })).status).toBe(401);
+    const [told, untold] = [harness.agent(), harness.agent()];
+    for (const { key } of [told, untold]) expect((await send(harness, 'GET', '/me', { key })).status).toBe(200);
+    harness.revokeSilently(told.keyHash);
+    harness.signal(apiKeyRevoked, { keyHash: told.keyHash });
+    expect((await send(harness, 'GET', '/me', { key: told.key })).status).toBe(401);
 
-    world.revokeSilently(untold.keyHash);
+    harness.revokeSilently(untold.keyHash);
     const revokedAt = performance.now();
-    await eventually(async () => expect((await send(world, 'GET', '/me', { key: untold.key })).status).toBe(401), {
+    await eventually(async () => expect((await send(harness, 'GET', '/me', { key: untold.key })).status).toBe(401), {
       withinMs: 3_000,
       everyMs: 10,
     });
@@ -313,13 +315,13 @@ describe('who may use what', () => {
   });
 
   it('asks identity once a second for a key, however many requests carry it', async () => {
-    const { key, keyHash } = world.agent();
-    await Promise.all(Array.from({ length: 40 }, () => send(world, 'GET', '/me', { key })));
-    expect(world.bus.asked(authenticate).filter((asked) => asked.keyHash === keyHash).length).toBeLessThanOrEqual(2);
+    const { key, keyHash } = harness.agent();
+    await Promise.all(Array.from({ length: 40 }, () => send(harness, 'GET', '/me', { key })));
+    expect(harness.bus.asked(authenticate).filter((asked) => asked.keyHash === keyHash).length).toBeLessThanOrEqual(2);
   });
 
   it('answers 503 and no 401 while identity is out of reach', async () => {
-    const impatient = await EdgeWorld.start({ API_GATEWAY_REQUEST_BUDGET_MS: '100' });
+    const impatient = await EdgeHarness.start({ API_GATEWAY_REQUEST_BUDGET_MS: '100' });
     impatient.bus.answers(authenticate, () => new Promise(() => undefined));
     const answer = await send(impatient, 'GET', '/me', { key: impatient.agent().key });
     expectRefused(answer, 503, 'SERVICE_UNAVAILABLE', 'deadline_exceeded');

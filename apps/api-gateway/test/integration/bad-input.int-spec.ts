@@ -5,22 +5,22 @@ import { gzipSync } from 'node:zlib';
 import { createListingExample } from '../../src/listings/listings.examples.js';
 import { LISTING_ID, WALLET } from '../../src/openapi/example-values.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
 describe('bad input', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let key: string;
 
   beforeAll(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
-    ({ key } = world.agent());
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
+    ({ key } = harness.agent());
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const challenge = (body: object | string | Buffer | undefined, headers: Record<string, string | string[]> = {}) =>
-    send(world, 'POST', '/auth/challenge', { body, headers });
+    send(harness, 'POST', '/auth/challenge', { body, headers });
   const fieldsOf = (answer: Awaited<ReturnType<typeof challenge>>): string[] =>
     (answer.json.error!.details!.fields as { field: string }[]).map(({ field }) => field);
 
@@ -88,7 +88,7 @@ describe('bad input', () => {
         '\u0001',
       ]) {
         expect((await challenge({ wallet_address: text })).status).toBe(200);
-        expect(world.bus.asked(createChallenge).at(-1)!.walletAddress).toBe(text);
+        expect(harness.bus.asked(createChallenge).at(-1)!.walletAddress).toBe(text);
       }
     });
 
@@ -122,7 +122,7 @@ describe('bad input', () => {
     });
 
     it('names every unknown field and every wrong type at once', async () => {
-      const answer = await send(world, 'POST', '/listings', {
+      const answer = await send(harness, 'POST', '/listings', {
         key,
         body: {
           ...createListingExample,
@@ -151,18 +151,18 @@ describe('bad input', () => {
     });
 
     it.each([-1, 0.0000001, 1e400, 1_000_001, '1', [1], {}])('refuses the price %p', async (price) => {
-      const before = world.bus.asked(createListing).length;
+      const before = harness.bus.asked(createListing).length;
       const body = JSON.stringify({ ...createListingExample, pricing_amount: '@' }).replace(
         '"@"',
         price === Infinity ? '1e400' : JSON.stringify(price),
       );
-      expectRefused(await send(world, 'POST', '/listings', { key, body }), 400, 'BAD_REQUEST', 'request_invalid');
-      expect(world.bus.asked(createListing)).toHaveLength(before);
+      expectRefused(await send(harness, 'POST', '/listings', { key, body }), 400, 'BAD_REQUEST', 'request_invalid');
+      expect(harness.bus.asked(createListing)).toHaveLength(before);
     });
 
     it('measures names in characters, not in UTF-16 units', async () => {
       const withName = (name: string) =>
-        send(world, 'POST', '/listings', { key, body: { ...createListingExample, name } });
+        send(harness, 'POST', '/listings', { key, body: { ...createListingExample, name } });
       expect((await withName('👩'.repeat(100))).status).toBe(201);
       expectRefused(await withName('👩'.repeat(101)), 400, 'BAD_REQUEST');
       expectRefused(await withName('👩'), 400, 'BAD_REQUEST');
@@ -178,17 +178,17 @@ describe('bad input', () => {
       const headOf = (path: string, length: number): string =>
         `POST /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`;
       expectRefused(
-        await sendRaw(world, headOf('/auth/challenge', 262_145)),
+        await sendRaw(harness, headOf('/auth/challenge', 262_145)),
         413,
         'PAYLOAD_TOO_LARGE',
         'body_too_large',
       );
-      expectRefused(await sendRaw(world, headOf('/listings', 1_048_577)), 413, 'PAYLOAD_TOO_LARGE', 'body_too_large');
+      expectRefused(await sendRaw(harness, headOf('/listings', 1_048_577)), 413, 'PAYLOAD_TOO_LARGE', 'body_too_large');
     });
 
     it('refuses headers that are too large', async () => {
       expectRefused(
-        await sendRaw(world, `GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-Fill: ${'x'.repeat(20_000)}\r\n\r\n`),
+        await sendRaw(harness, `GET /api/v1/health HTTP/1.1\r\nHost: x\r\nX-Fill: ${'x'.repeat(20_000)}\r\n\r\n`),
         431,
         'BAD_REQUEST',
         'headers_too_large',
@@ -233,7 +233,7 @@ describe('bad input', () => {
     it('refuses a body without a type, and one that is compressed', async () => {
       const raw = (headers: string, body: string | Buffer) =>
         sendRaw(
-          world,
+          harness,
           Buffer.concat([
             Buffer.from(
               `POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\n${headers}Content-Length: ${body.length}\r\n\r\n`,
@@ -251,12 +251,12 @@ describe('bad input', () => {
 
     it('does not mind a content type without a body where none is needed', async () => {
       expect(
-        (await send(world, 'POST', '/listings/challenge', { key, headers: { 'content-type': 'application/json' } }))
+        (await send(harness, 'POST', '/listings/challenge', { key, headers: { 'content-type': 'application/json' } }))
           .status,
       ).toBe(200);
       expect(
         (
-          await send(world, 'DELETE', `/listings/${LISTING_ID}`, {
+          await send(harness, 'DELETE', `/listings/${LISTING_ID}`, {
             key,
             headers: { 'content-type': 'application/json' },
           })
@@ -292,9 +292,9 @@ describe('bad input', () => {
       'constructor=1',
       'q=a&q=b',
     ])('refuses ?%s', async (query) => {
-      const before = world.bus.asked(searchListings).length;
-      expectRefused(await send(world, 'GET', `/listings?${query}`), 400, 'BAD_REQUEST', 'request_invalid');
-      expect(world.bus.asked(searchListings)).toHaveLength(before);
+      const before = harness.bus.asked(searchListings).length;
+      expectRefused(await send(harness, 'GET', `/listings?${query}`), 400, 'BAD_REQUEST', 'request_invalid');
+      expect(harness.bus.asked(searchListings)).toHaveLength(before);
     });
 
     it('reads odd text as text', async () => {
@@ -306,18 +306,18 @@ describe('bad input', () => {
         ['q=%FF', '%FF'],
         ['q=%', '%'],
       ] as const) {
-        expect((await send(world, 'GET', `/listings?${query}`)).status).toBe(200);
-        expect(world.bus.asked(searchListings).at(-1)!.q).toBe(q);
+        expect((await send(harness, 'GET', `/listings?${query}`)).status).toBe(200);
+        expect(harness.bus.asked(searchListings).at(-1)!.q).toBe(q);
       }
     });
 
     it('answers a page far past the end like any other', async () => {
-      const { status, json } = await send(world, 'GET', '/listings?page=1000000000&limit=100');
+      const { status, json } = await send(harness, 'GET', '/listings?page=1000000000&limit=100');
       expect([status, json.pagination]).toEqual([200, { page: 1_000_000_000, limit: 100, total: 41, totalPages: 1 }]);
     });
 
     it('survives a flood of parameters', async () => {
-      expectRefused(await send(world, 'GET', `/listings?${'a[]=1&'.repeat(2_000)}`), 400, 'BAD_REQUEST');
+      expectRefused(await send(harness, 'GET', `/listings?${'a[]=1&'.repeat(2_000)}`), 400, 'BAD_REQUEST');
     });
   });
 
@@ -335,12 +335,12 @@ describe('bad input', () => {
       `/listings/${'x'.repeat(300)}`,
       '/%6d%65/x',
     ])('answers 404 to %s', async (path) => {
-      expectRefused(await send(world, 'GET', path, { key }), 404, 'NOT_FOUND');
+      expectRefused(await send(harness, 'GET', path, { key }), 404, 'NOT_FOUND');
     });
 
     it('answers 400 to broken percent-encoding', async () => {
       for (const path of ['/%', '/%zz', '/listings/%E0%A4%A', '/%ff%'])
-        expectRefused(await send(world, 'GET', path), 400, 'BAD_REQUEST', 'request_malformed');
+        expectRefused(await send(harness, 'GET', path), 400, 'BAD_REQUEST', 'request_malformed');
     });
 
     it('answers 405 with the methods there are', async () => {
@@ -352,28 +352,28 @@ describe('bad input', () => {
         ['TRACE', '/me', 'GET, HEAD'],
         ['PROPFIND', '/me', 'GET, HEAD'],
       ] as const) {
-        const answer = await send(world, method, path, { key });
+        const answer = await send(harness, method, path, { key });
         expectRefused(answer, 405, 'METHOD_NOT_ALLOWED');
         expect(answer.headers.allow).toBe(allow);
       }
     });
 
     it('does not let another header choose the method', async () => {
-      const { status } = await send(world, 'GET', '/me', {
+      const { status } = await send(harness, 'GET', '/me', {
         key,
         headers: { 'x-http-method-override': 'DELETE', 'x-method-override': 'POST' },
       });
-      expect([status, world.bus.asked(getProfile).length > 0]).toEqual([200, true]);
+      expect([status, harness.bus.asked(getProfile).length > 0]).toEqual([200, true]);
     });
 
     it('answers HEAD like GET, without the body', async () => {
-      const [head, get] = [await send(world, 'HEAD', '/listings'), await send(world, 'GET', '/listings')];
+      const [head, get] = [await send(harness, 'HEAD', '/listings'), await send(harness, 'GET', '/listings')];
       expect([head.status, head.text, head.headers['content-length']]).toEqual([
         200,
         '',
         get.headers['content-length'],
       ]);
-      expect((await send(world, 'HEAD', '/me')).status).toBe(401);
+      expect((await send(harness, 'HEAD', '/me')).status).toBe(401);
     });
   });
 
@@ -410,13 +410,13 @@ describe('bad input', () => {
       ['an expectation there is not', get('Host: x\r\nExpect: miracles'), 417],
       ['HTTP/3.0', 'GET / HTTP/3.0\r\nHost: x\r\n\r\n', 400],
     ])('answers %s in the envelope', async (_, bytes, status) => {
-      const answer = await sendRaw(world, bytes);
+      const answer = await sendRaw(harness, bytes);
       expectRefused(answer, status, 'BAD_REQUEST');
     });
 
     it('meets the expectation 100-continue', async () => {
       const body = JSON.stringify({ wallet_address: WALLET });
-      const socket = connect(world.port, '127.0.0.1');
+      const socket = connect(harness.port, '127.0.0.1');
       const received: string[] = [];
       const answered = new Promise<void>((resolve) => {
         socket.on('data', (chunk: Buffer) => {
@@ -435,7 +435,7 @@ describe('bad input', () => {
 
     it('goes on for everyone after a client left in the middle of its body', async () => {
       for (let round = 0; round < 20; round += 1) {
-        const socket = connect(world.port, '127.0.0.1');
+        const socket = connect(harness.port, '127.0.0.1');
         await new Promise<void>((resolve) =>
           socket.write(
             'POST /api/v1/auth/challenge HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"wallet',
@@ -444,11 +444,11 @@ describe('bad input', () => {
         );
         socket.destroy();
       }
-      expect((await send(world, 'GET', '/health')).status).toBe(200);
+      expect((await send(harness, 'GET', '/health')).status).toBe(200);
     });
 
     it('ignores an upgrade', async () => {
-      expect((await sendRaw(world, get('Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket'))).status).toBe(200);
+      expect((await sendRaw(harness, get('Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket'))).status).toBe(200);
     });
   });
 });

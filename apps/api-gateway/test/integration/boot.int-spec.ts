@@ -6,7 +6,7 @@ import { Public } from '../../src/http/access.js';
 import { RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
 import { apiGateway } from '../../src/service.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld, ENVIRONMENT, silentTransport } from '../support/edge-world.js';
+import { EdgeHarness, ENVIRONMENT, silentTransport } from '../support/edge-harness.js';
 import { expectRefused, send } from '../support/http.js';
 
 @Controller('forgotten')
@@ -52,35 +52,35 @@ describe('the start of the edge', () => {
     [{ API_GATEWAY_CALL_BUDGET_MS: 'long' }, 'API_GATEWAY_CALL_BUDGET_MS'],
     [{ PUBLIC_URL: 'nowhere' }, 'PUBLIC_URL'],
   ])('fails with the name of the variable for %p', async (environment, name) => {
-    await expect(EdgeWorld.start(environment as Record<string, string>)).rejects.toThrow(name);
+    await expect(EdgeHarness.start(environment as Record<string, string>)).rejects.toThrow(name);
   });
 
   it('serves no sandbox operation in live mode: it is unknown, whatever key or method is sent', async () => {
-    const world = await EdgeWorld.start({ PAYMENTS_MODE: 'live', RATE_LIMITS: '' });
-    answerEverything(world.bus);
-    const { key } = world.agent();
+    const harness = await EdgeHarness.start({ PAYMENTS_MODE: 'live', RATE_LIMITS: '' });
+    answerEverything(harness.bus);
+    const { key } = harness.agent();
     const path = `/sandbox/payments/${RELAY_REQUEST_ID}/pay`;
     for (const answer of [
-      await send(world, 'POST', path),
-      await send(world, 'POST', path, { key, body: {} }),
-      await send(world, 'GET', path, { key }),
-      await send(world, 'OPTIONS', path),
+      await send(harness, 'POST', path),
+      await send(harness, 'POST', path, { key, body: {} }),
+      await send(harness, 'GET', path, { key }),
+      await send(harness, 'OPTIONS', path),
     ])
       expectRefused(answer, 404, 'NOT_FOUND', 'route_not_found');
-    const { paths } = (await send(world, 'GET', '/openapi.json')).json as unknown as { paths: object };
+    const { paths } = (await send(harness, 'GET', '/openapi.json')).json as unknown as { paths: object };
     expect(Object.keys(paths).filter((known) => known.includes('/sandbox/'))).toEqual([]);
-    expect((await send(world, 'GET', '/health')).json.data).toMatchObject({ mode: { payments: 'live' } });
-    await world.stop();
+    expect((await send(harness, 'GET', '/health')).json.data).toMatchObject({ mode: { payments: 'live' } });
+    await harness.stop();
   });
 
   it('ends with every request finished that had begun', async () => {
-    const world = await EdgeWorld.start();
-    answerEverything(world.bus);
-    const { key } = world.agent();
-    await send(world, 'GET', '/me', { key });
-    const begun = Promise.all(Array.from({ length: 20 }, () => send(world, 'GET', '/me', { key })));
-    const [answers] = await Promise.all([begun, begun.then(() => world.stop())]);
+    const harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
+    const { key } = harness.agent();
+    await send(harness, 'GET', '/me', { key });
+    const begun = Promise.all(Array.from({ length: 20 }, () => send(harness, 'GET', '/me', { key })));
+    const [answers] = await Promise.all([begun, begun.then(() => harness.stop())]);
     expect(answers.every(({ status }) => status === 200)).toBe(true);
-    await expect(send(world, 'GET', '/health')).rejects.toThrow('ECONNREFUSED');
+    await expect(send(harness, 'GET', '/health')).rejects.toThrow('ECONNREFUSED');
   });
 });

@@ -1,16 +1,16 @@
 import { NEXT_ACTIONS } from '@market/kernel';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, type Answer } from '../support/http.js';
 
 describe('what the marketplace says of itself', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
 
   beforeAll(async () => {
-    world = await EdgeWorld.start({ API_GATEWAY_SECURITY_CONTACT: 'mailto:security@market.test' });
-    answerEverything(world.bus);
+    harness = await EdgeHarness.start({ API_GATEWAY_SECURITY_CONTACT: 'mailto:security@market.test' });
+    answerEverything(harness.bus);
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   /** Outside the version prefix. */
   const get = async (
@@ -18,7 +18,7 @@ describe('what the marketplace says of itself', () => {
     headers: Record<string, string> = {},
     method = 'GET',
   ): Promise<{ status: number; headers: Headers; text: string }> => {
-    const response = await fetch(world.origin + path, { headers, method });
+    const response = await fetch(harness.origin + path, { headers, method });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
 
@@ -60,10 +60,10 @@ describe('what the marketplace says of itself', () => {
     expect(Date.parse(fields.Expires!) - Date.now()).toBeGreaterThan(90 * 86_400_000);
     expect(Date.parse(fields.Expires!) - Date.now()).toBeLessThan(365 * 86_400_000);
 
-    const unsaid = await EdgeWorld.start();
+    const unsaid = await EdgeHarness.start();
     expect((await fetch(`${unsaid.origin}/.well-known/security.txt`)).status).toBe(404);
     await unsaid.stop();
-    await expect(EdgeWorld.start({ API_GATEWAY_SECURITY_CONTACT: 'call me' })).rejects.toThrow(
+    await expect(EdgeHarness.start({ API_GATEWAY_SECURITY_CONTACT: 'call me' })).rejects.toThrow(
       'API_GATEWAY_SECURITY_CONTACT',
     );
   });
@@ -71,7 +71,7 @@ describe('what the marketplace says of itself', () => {
   it('names to language models every operation there is', async () => {
     const { text, headers } = await get('/llms.txt');
     expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
-    const { paths } = (await send(world, 'GET', '/openapi.json')).json as unknown as {
+    const { paths } = (await send(harness, 'GET', '/openapi.json')).json as unknown as {
       paths: Record<string, Record<string, { summary: string }>>;
     };
     for (const [path, item] of Object.entries(paths)) {
@@ -89,7 +89,7 @@ describe('what the marketplace says of itself', () => {
   });
 
   it('lists the closed set of next actions, each with its meaning', async () => {
-    const { json } = await send(world, 'GET', '/recovery-actions');
+    const { json } = await send(harness, 'GET', '/recovery-actions');
     expect(
       (json.data as unknown as { next_action: string; meaning: string }[]).map(({ next_action }) => next_action),
     ).toEqual([...NEXT_ACTIONS]);
@@ -109,13 +109,13 @@ describe('what the marketplace says of itself', () => {
       const { status, text } = await get(path);
       expect([path, status, (JSON.parse(text) as Answer['json']).error!.code]).toEqual([path, 404, 'NOT_FOUND']);
     }
-    expectRefused(await send(world, 'POST', '/openapi.json'), 405, 'METHOD_NOT_ALLOWED');
+    expectRefused(await send(harness, 'POST', '/openapi.json'), 405, 'METHOD_NOT_ALLOWED');
   });
 
   it('tells with what is retired since when, to any method', async () => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
       const answer = await send(
-        world,
+        harness,
         method,
         '/payments/setup',
         method === 'GET' ? {} : { body: '{', headers: { 'content-type': 'text/odd' } },

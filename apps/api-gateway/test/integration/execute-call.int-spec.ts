@@ -2,25 +2,25 @@ import { executeCall } from '@market/contracts/gateway';
 import { randomBytes } from 'node:crypto';
 import { offerExample } from '../../src/gateway/gateway.examples.js';
 import { LISTING_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send, sendRaw } from '../support/http.js';
 
 const dataJson =
   '{"request_id":"r","billable":true,"charged_amount":{"amount_cents":2,"currency":"USD"},"seller_status_code":200,"seller_response":{"n":1.10,"big":12345678901234567890,"é":"\\u00e9"} }';
 
 describe('POST /gateway/{listingId}', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let key: string;
 
-  beforeAll(async () => (world = await EdgeWorld.start()));
-  afterAll(() => world.stop());
+  beforeAll(async () => (harness = await EdgeHarness.start()));
+  afterAll(() => harness.stop());
   beforeEach(() => {
-    ({ key } = world.agent());
-    world.bus.answers(executeCall, () => ({ outcome: 'answered' as const, dataJson, idempotencyReplayed: false }));
+    ({ key } = harness.agent());
+    harness.bus.answers(executeCall, () => ({ outcome: 'answered' as const, dataJson, idempotencyReplayed: false }));
   });
 
-  const lastAsked = () => world.bus.asked(executeCall).at(-1)!;
-  const countAsked = () => world.bus.asked(executeCall).length;
+  const lastAsked = () => harness.bus.asked(executeCall).at(-1)!;
+  const countAsked = () => harness.bus.asked(executeCall).length;
 
   it('hands the body on as the text it is, whatever JSON it may be', async () => {
     for (const body of [
@@ -35,17 +35,17 @@ describe('POST /gateway/{listingId}', () => {
       '['.repeat(5_000),
       '"\\u0000"',
     ]) {
-      expect((await send(world, 'POST', '/gateway/weather', { key, body })).status).toBe(200);
+      expect((await send(harness, 'POST', '/gateway/weather', { key, body })).status).toBe(200);
       expect(lastAsked()).toEqual({ listingRef: 'weather', body });
     }
-    expect((await send(world, 'POST', `/gateway/${LISTING_ID.toUpperCase()}`, { key })).status).toBe(200);
+    expect((await send(harness, 'POST', `/gateway/${LISTING_ID.toUpperCase()}`, { key })).status).toBe(200);
     expect(lastAsked()).toEqual({ listingRef: LISTING_ID, body: '' });
   });
 
   it('answers with the stored bytes, the same each time', async () => {
-    const first = await send(world, 'POST', '/gateway/weather', { key, body: {} });
-    world.bus.answers(executeCall, () => ({ outcome: 'answered' as const, dataJson, idempotencyReplayed: true }));
-    const again = await send(world, 'POST', '/gateway/weather', { key, body: {} });
+    const first = await send(harness, 'POST', '/gateway/weather', { key, body: {} });
+    harness.bus.answers(executeCall, () => ({ outcome: 'answered' as const, dataJson, idempotencyReplayed: true }));
+    const again = await send(harness, 'POST', '/gateway/weather', { key, body: {} });
     expect(first.text).toBe(`{"success":true,"data":${dataJson}}`);
     expect(again.text).toBe(first.text);
     expect([first.headers['idempotency-replayed'], again.headers['idempotency-replayed']]).toEqual([undefined, 'true']);
@@ -56,8 +56,8 @@ describe('POST /gateway/{listingId}', () => {
   });
 
   it('answers 402 with the payment and guidance', async () => {
-    world.bus.answers(executeCall, () => ({ outcome: 'payment_required' as const, payment: offerExample }));
-    const { status, headers, json } = await send(world, 'POST', '/gateway/weather', { key, body: {} });
+    harness.bus.answers(executeCall, () => ({ outcome: 'payment_required' as const, payment: offerExample }));
+    const { status, headers, json } = await send(harness, 'POST', '/gateway/weather', { key, body: {} });
     expect(status).toBe(402);
     expect(headers['cache-control']).toBe('no-store');
     expect(headers.link).toBe(
@@ -71,13 +71,13 @@ describe('POST /gateway/{listingId}', () => {
   });
 
   it('answers 202 with the wait while the payment is not final', async () => {
-    world.bus.answers(executeCall, () => ({
+    harness.bus.answers(executeCall, () => ({
       outcome: 'pending' as const,
       relayRequestId: RELAY_REQUEST_ID,
       retryAfterSeconds: 3,
       reason: 'payment_not_final' as const,
     }));
-    const { status, headers, json } = await send(world, 'POST', '/gateway/weather', {
+    const { status, headers, json } = await send(harness, 'POST', '/gateway/weather', {
       key,
       body: {},
       headers: { 'X-Market-Relay-Request-Id': RELAY_REQUEST_ID },
@@ -99,7 +99,7 @@ describe('POST /gateway/{listingId}', () => {
 
   it('hands on its headers and its Idempotency-Key', async () => {
     let idempotencyKey: string | undefined;
-    world.bus.answers(executeCall, (_, context) => {
+    harness.bus.answers(executeCall, (_, context) => {
       idempotencyKey = context.idempotency?.key;
       return { outcome: 'answered' as const, dataJson, idempotencyReplayed: false };
     });
@@ -110,7 +110,7 @@ describe('POST /gateway/{listingId}', () => {
       'X-Market-Payment-Scheme': 'exact',
       'X-Market-Payment-Network': 'eip155:8453',
     };
-    await send(world, 'POST', '/gateway/weather', { key, body: {}, headers });
+    await send(harness, 'POST', '/gateway/weather', { key, body: {}, headers });
     expect(lastAsked()).toEqual({
       listingRef: 'weather',
       body: '{}',
@@ -136,7 +136,7 @@ describe('POST /gateway/{listingId}', () => {
     ];
     for (const headers of odd)
       expectRefused(
-        await send(world, 'POST', '/gateway/weather', { key, body: {}, headers }),
+        await send(harness, 'POST', '/gateway/weather', { key, body: {}, headers }),
         400,
         'BAD_REQUEST',
         'request_invalid',
@@ -151,18 +151,23 @@ describe('POST /gateway/{listingId}', () => {
       Buffer.from([0xed, 0xa0, 0x80]),
       randomBytes(512),
     ]) {
-      expectRefused(await send(world, 'POST', '/gateway/weather', { key, body }), 400, 'BAD_REQUEST', 'body_malformed');
+      expectRefused(
+        await send(harness, 'POST', '/gateway/weather', { key, body }),
+        400,
+        'BAD_REQUEST',
+        'body_malformed',
+      );
     }
   });
 
   it('takes a body of one mebibyte and not a byte more', async () => {
     const body = Buffer.alloc(1_048_576, 0x20);
-    expect((await send(world, 'POST', '/gateway/weather', { key, body })).status).toBe(200);
+    expect((await send(harness, 'POST', '/gateway/weather', { key, body })).status).toBe(200);
     expect(lastAsked().body).toHaveLength(1_048_576);
     const head = `POST /api/v1/gateway/weather HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
-    expectRefused(await sendRaw(world, `${head}Content-Length: 1048577\r\n\r\n{}`), 413, 'PAYLOAD_TOO_LARGE');
+    expectRefused(await sendRaw(harness, `${head}Content-Length: 1048577\r\n\r\n{}`), 413, 'PAYLOAD_TOO_LARGE');
     const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n100001\r\n${' '.repeat(1_048_577)}\r\n0\r\n\r\n`;
-    expectRefused(await sendRaw(world, chunked), 413, 'PAYLOAD_TOO_LARGE');
+    expectRefused(await sendRaw(harness, chunked), 413, 'PAYLOAD_TOO_LARGE');
   });
 
   it('passes on what the gateway refuses, each in the words of the contract', async () => {
@@ -171,8 +176,8 @@ describe('POST /gateway/{listingId}', () => {
       recommended_origin_currency: 'SOL' as const,
       recommended_gateway_headers: { 'X-Market-Origin-Currency': 'SOL' as const },
     };
-    world.bus.refuses(executeCall, 'payment_route_minimum_not_met', minimum);
-    const { status, json } = await send(world, 'POST', '/gateway/weather', { key, body: {} });
+    harness.bus.refuses(executeCall, 'payment_route_minimum_not_met', minimum);
+    const { status, json } = await send(harness, 'POST', '/gateway/weather', { key, body: {} });
     expect([status, json.error]).toEqual([
       400,
       {
@@ -186,28 +191,28 @@ describe('POST /gateway/{listingId}', () => {
         },
       },
     ]);
-    world.bus.refuses(executeCall, 'own_listing', {});
-    expectRefused(await send(world, 'POST', '/gateway/weather', { key, body: {} }), 403, 'FORBIDDEN', 'own_listing');
-    world.bus.refuses(executeCall, 'request_body_too_large', { max_request_bytes: 10 });
+    harness.bus.refuses(executeCall, 'own_listing', {});
+    expectRefused(await send(harness, 'POST', '/gateway/weather', { key, body: {} }), 403, 'FORBIDDEN', 'own_listing');
+    harness.bus.refuses(executeCall, 'request_body_too_large', { max_request_bytes: 10 });
     expectRefused(
-      await send(world, 'POST', '/gateway/weather', { key, body: {} }),
+      await send(harness, 'POST', '/gateway/weather', { key, body: {} }),
       413,
       'PAYLOAD_TOO_LARGE',
       'request_body_too_large',
     );
-    world.bus.refuses(executeCall, 'listing_busy', { retry_after_seconds: 2 });
-    const busy = await send(world, 'POST', '/gateway/weather', { key, body: {} });
+    harness.bus.refuses(executeCall, 'listing_busy', { retry_after_seconds: 2 });
+    const busy = await send(harness, 'POST', '/gateway/weather', { key, body: {} });
     expectRefused(busy, 429, 'RATE_LIMITED', 'listing_busy');
     expect(busy.headers['retry-after']).toBe('2');
   });
 
   it('gives the seller its time, and other operations ten seconds', async () => {
     let remainingMs = 0;
-    world.bus.answers(executeCall, (_, context) => {
+    harness.bus.answers(executeCall, (_, context) => {
       remainingMs = context.deadlineAt - Date.now();
       return { outcome: 'answered' as const, dataJson, idempotencyReplayed: false };
     });
-    await send(world, 'POST', '/gateway/weather', { key, body: {} });
+    await send(harness, 'POST', '/gateway/weather', { key, body: {} });
     expect(remainingMs).toBeGreaterThan(140_000);
   });
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { CATEGORY_ID, LISTING_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectEnvelope, send, type Answer, type Sent } from '../support/http.js';
 
 const RUNS = 2_000;
@@ -140,24 +140,24 @@ const hasNoEnvelope = ({ status, headers }: Answer, path: string): boolean =>
   (status === 200 && path.startsWith('/discovery/'));
 
 describe('the edge under fuzz', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
 
   beforeAll(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it(`answers ${RUNS} odd requests in the envelope, none of them with 5xx`, async () => {
-    const { paths } = (await send(world, 'GET', '/openapi.json')).json as unknown as {
+    const { paths } = (await send(harness, 'GET', '/openapi.json')).json as unknown as {
       paths: Record<string, Record<string, DocumentedOperation>>;
     };
     const keys = [
-      world.agent().key,
-      world.agent().key,
-      world.agent(['read']).key,
-      world.agent(['write']).key,
-      `${world.agent().key}x`,
+      harness.agent().key,
+      harness.agent().key,
+      harness.agent(['read']).key,
+      harness.agent(['write']).key,
+      `${harness.agent().key}x`,
     ];
     const operations = Object.entries(paths).flatMap(([path, methods]) =>
       path.endsWith('openapi.json')
@@ -170,7 +170,7 @@ describe('the edge under fuzz', () => {
     const work = async (): Promise<void> => {
       for (let attempt = attempts.pop(); attempt; attempt = attempts.pop()) {
         const { method, path, ...sent } = attempt;
-        const answer = await send(world, method, path, sent);
+        const answer = await send(harness, method, path, sent);
         statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
         try {
           if (!hasNoEnvelope(answer, path)) expectEnvelope(answer);

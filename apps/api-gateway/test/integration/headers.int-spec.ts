@@ -3,25 +3,25 @@ import { createListing, getListing } from '@market/contracts/catalog';
 import { createdKeyExample, profileExample } from '../../src/identity/identity.examples.js';
 import { createdListingExample, createListingExample } from '../../src/listings/listings.examples.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send } from '../support/http.js';
 
 describe('headers', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let key: string;
 
   beforeEach(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
-    ({ key } = world.agent());
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
+    ({ key } = harness.agent());
   });
-  afterEach(() => world.stop());
+  afterEach(() => harness.stop());
 
   it('name the request: the id that was sent, or a new one, on every answer and to every service', async () => {
     const seen: string[] = [];
-    world.bus.answers(getProfile, (_, context) => (seen.push(context.requestId), profileExample));
-    const mine = await send(world, 'GET', '/me', { key, headers: { 'x-request-id': 'mine-1' } });
-    const odd = await send(world, 'GET', '/me', { key, headers: { 'x-request-id': 'two words' } });
+    harness.bus.answers(getProfile, (_, context) => (seen.push(context.requestId), profileExample));
+    const mine = await send(harness, 'GET', '/me', { key, headers: { 'x-request-id': 'mine-1' } });
+    const odd = await send(harness, 'GET', '/me', { key, headers: { 'x-request-id': 'two words' } });
     expect(mine.headers['x-request-id']).toBe('mine-1');
     expect(odd.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     expect(seen).toEqual(['mine-1', odd.headers['x-request-id']]);
@@ -31,16 +31,16 @@ describe('headers', () => {
       ['GET', '/%zz'],
       ['OPTIONS', '/me'],
     ] as const) {
-      expect((await send(world, method, path, { headers: { 'x-request-id': 'mine-2' } })).headers['x-request-id']).toBe(
-        'mine-2',
-      );
+      expect(
+        (await send(harness, method, path, { headers: { 'x-request-id': 'mine-2' } })).headers['x-request-id'],
+      ).toBe('mine-2');
     }
   });
 
   it('carry the trace on', async () => {
     const seen: (string | undefined)[] = [];
-    world.bus.answers(getProfile, (_, context) => (seen.push(context.traceparent), profileExample));
-    const { headers } = await send(world, 'GET', '/me', {
+    harness.bus.answers(getProfile, (_, context) => (seen.push(context.traceparent), profileExample));
+    const { headers } = await send(harness, 'GET', '/me', {
       key,
       headers: { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
     });
@@ -49,32 +49,32 @@ describe('headers', () => {
   });
 
   it('let nobody keep what a key has shown, and let strangers keep what is public while it stays the same', async () => {
-    expect((await send(world, 'GET', '/me', { key })).headers).toMatchObject({
+    expect((await send(harness, 'GET', '/me', { key })).headers).toMatchObject({
       'cache-control': 'no-store',
       vary: 'Authorization, Cookie',
     });
-    expect((await send(world, 'GET', '/listings/x', { key })).headers).toMatchObject({
+    expect((await send(harness, 'GET', '/listings/x', { key })).headers).toMatchObject({
       'cache-control': 'no-store',
       vary: 'Authorization',
     });
     for (const path of ['/categories', '/listings', '/listings/x', '/recovery-actions', '/openapi.json']) {
-      const first = await send(world, 'GET', path);
+      const first = await send(harness, 'GET', path);
       expect(first.headers['cache-control']).toBe('no-cache');
       const { etag } = first.headers;
       expect(etag).toMatch(/^W\/"[0-9a-z-]+"$/);
       for (const known of [etag!, etag!.slice(2), `"x", ${etag}`, '*']) {
-        const again = await send(world, 'GET', path, { headers: { 'if-none-match': known } });
+        const again = await send(harness, 'GET', path, { headers: { 'if-none-match': known } });
         expect([again.status, again.text, again.headers.etag]).toEqual([304, '', etag]);
       }
-      expect((await send(world, 'GET', path, { headers: { 'if-none-match': 'W/"other"' } })).text).toBe(first.text);
+      expect((await send(harness, 'GET', path, { headers: { 'if-none-match': 'W/"other"' } })).text).toBe(first.text);
     }
-    world.bus.refuses(getListing, 'listing_not_found', {});
-    expect((await send(world, 'GET', '/listings/x')).headers).toMatchObject({ 'cache-control': 'no-store' });
+    harness.bus.refuses(getListing, 'listing_not_found', {});
+    expect((await send(harness, 'GET', '/listings/x')).headers).toMatchObject({ 'cache-control': 'no-store' });
   });
 
   it('lead to the neighbouring pages with the same filters', async () => {
     const link = async (query: string): Promise<string> =>
-      (await send(world, 'GET', `/listings?${query}`)).headers.link as string;
+      (await send(harness, 'GET', `/listings?${query}`)).headers.link as string;
     expect(await link('q=a%20b&limit=10&page=2')).toBe(
       ['first:1', 'prev:1', 'next:3', 'last:5']
         .map((entry) => entry.split(':'))
@@ -84,17 +84,17 @@ describe('headers', () => {
     expect(await link('limit=100')).not.toMatch(/next|prev/);
     expect(await link('limit=10&page=99')).toMatch(/page=5>; rel="prev".*page=5>; rel="last"/);
     for (const path of ['/gateway-requests', '/ledger', '/receipts'])
-      expect((await send(world, 'GET', path, { key })).headers.link).toContain(
+      expect((await send(harness, 'GET', path, { key })).headers.link).toContain(
         `https://market.test/api/v1${path}?page=1>; rel="first"`,
       );
   });
 
   it('never name the host a client pretends to ask', async () => {
-    const { headers, text } = await send(world, 'GET', '/listings', {
+    const { headers, text } = await send(harness, 'GET', '/listings', {
       headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' },
     });
     expect(JSON.stringify(headers) + text).not.toContain('evil.example');
-    expect((await send(world, 'GET', '/nope', { headers: { host: 'evil.example' } })).text).not.toContain(
+    expect((await send(harness, 'GET', '/nope', { headers: { host: 'evil.example' } })).text).not.toContain(
       'evil.example',
     );
   });
@@ -103,7 +103,7 @@ describe('headers', () => {
     const origin = 'https://app.example';
 
     it('let any origin ask, without credentials, and see what it needs', async () => {
-      const { headers } = await send(world, 'GET', '/health', { headers: { origin } });
+      const { headers } = await send(harness, 'GET', '/health', { headers: { origin } });
       expect(headers['access-control-allow-origin']).toBe('*');
       expect(headers['access-control-allow-credentials']).toBeUndefined();
       for (const name of [
@@ -119,14 +119,14 @@ describe('headers', () => {
       ]) {
         expect(headers['access-control-expose-headers']!.toString().split(', ')).toContain(name);
       }
-      expect((await send(world, 'GET', '/me', { headers: { origin } })).headers['access-control-allow-origin']).toBe(
+      expect((await send(harness, 'GET', '/me', { headers: { origin } })).headers['access-control-allow-origin']).toBe(
         '*',
       );
-      expect((await send(world, 'GET', '/health')).headers['access-control-allow-origin']).toBeUndefined();
+      expect((await send(harness, 'GET', '/health')).headers['access-control-allow-origin']).toBeUndefined();
     });
 
     it('answer a preflight of the gateway with everything a stock x402 client sends', async () => {
-      const { status, headers } = await send(world, 'OPTIONS', '/gateway/x', {
+      const { status, headers } = await send(harness, 'OPTIONS', '/gateway/x', {
         headers: {
           origin,
           'access-control-request-method': 'POST',
@@ -156,14 +156,14 @@ describe('headers', () => {
     });
 
     it('tell the methods of a path without an origin too, and nothing of an unknown one', async () => {
-      const { status, headers } = await send(world, 'OPTIONS', '/listings');
+      const { status, headers } = await send(harness, 'OPTIONS', '/listings');
       expect([status, headers.allow, headers['access-control-allow-origin']]).toEqual([
         204,
         'GET, HEAD, POST, OPTIONS',
         undefined,
       ]);
       expectRefused(
-        await send(world, 'OPTIONS', '/nope', { headers: { origin, 'access-control-request-method': 'GET' } }),
+        await send(harness, 'OPTIONS', '/nope', { headers: { origin, 'access-control-request-method': 'GET' } }),
         404,
         'NOT_FOUND',
       );
@@ -173,13 +173,13 @@ describe('headers', () => {
   describe('of idempotency', () => {
     it('bind the key to what is meant, and mark a repeated answer', async () => {
       const seen: (string | undefined)[] = [];
-      world.bus.answers(createListing, (_, context) => {
+      harness.bus.answers(createListing, (_, context) => {
         seen.push(context.idempotency?.fingerprint);
         context.reply.idempotencyReplayed = seen.length > 1;
         return createdListingExample;
       });
       const create = (body: object) =>
-        send(world, 'POST', '/listings', { key, body, headers: { 'idempotency-key': 'k' } });
+        send(harness, 'POST', '/listings', { key, body, headers: { 'idempotency-key': 'k' } });
       const first = await create(createListingExample);
       const newProof = await create({ ...createListingExample, pow_nonce: 'other', challenge: 'x' });
       await create({ ...createListingExample, name: 'Another name' });
@@ -194,7 +194,7 @@ describe('headers', () => {
     it('are refused when they are not visible ASCII, before anyone is asked', async () => {
       for (const idempotencyKey of ['a b', '', 'x'.repeat(256)]) {
         expectRefused(
-          await send(world, 'POST', '/api-keys', {
+          await send(harness, 'POST', '/api-keys', {
             key,
             body: { name: 'n', scopes: ['read'] },
             headers: { 'idempotency-key': idempotencyKey },
@@ -204,11 +204,14 @@ describe('headers', () => {
           'request_invalid',
         );
       }
-      expect(world.bus.asked(createApiKey)).toEqual([]);
-      world.bus.answers(createApiKey, (_, context) => (expect(context.idempotency?.key).toBe('~'), createdKeyExample));
+      expect(harness.bus.asked(createApiKey)).toEqual([]);
+      harness.bus.answers(
+        createApiKey,
+        (_, context) => (expect(context.idempotency?.key).toBe('~'), createdKeyExample),
+      );
       expect(
         (
-          await send(world, 'POST', '/api-keys', {
+          await send(harness, 'POST', '/api-keys', {
             key,
             body: { name: 'n', scopes: ['read'] },
             headers: { 'idempotency-key': '~' },

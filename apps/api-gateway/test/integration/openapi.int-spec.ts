@@ -1,16 +1,16 @@
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { send } from '../support/http.js';
 import { OpenApiDocument, type Media } from '../support/openapi-document.js';
 
 describe('the OpenAPI document', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let served: OpenApiDocument;
 
   beforeAll(async () => {
-    world = await EdgeWorld.start();
-    served = new OpenApiDocument((await send(world, 'GET', '/openapi.json')).json);
+    harness = await EdgeHarness.start();
+    served = new OpenApiDocument((await send(harness, 'GET', '/openapi.json')).json);
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it('is OpenAPI 3.1 and names each operation once', () => {
     expect(served.document.openapi).toBe('3.1.0');
@@ -102,19 +102,19 @@ describe('the OpenAPI document', () => {
   });
 
   it('writes once what operations share', async () => {
-    const { text } = await send(world, 'GET', '/openapi.json');
+    const { text } = await send(harness, 'GET', '/openapi.json');
     expect(text.length).toBeLessThan(JSON.stringify(served.document).length / 1.5);
   });
 
   it('can be read as a page, with everything it needs served from here', async () => {
-    const html = await (await fetch(`${world.origin}/docs`)).text();
+    const html = await (await fetch(`${harness.origin}/docs`)).text();
     expect(html).toContain('swagger-ui');
     const needed = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(
-      ([, address]) => new URL(address!, `${world.origin}/docs`),
+      ([, address]) => new URL(address!, `${harness.origin}/docs`),
     );
     expect(needed.length).toBeGreaterThan(3);
     for (const address of needed) {
-      expect(address.origin).toBe(world.origin);
+      expect(address.origin).toBe(harness.origin);
       const asset = await fetch(address);
       expect([asset.status, (await asset.text()).length > 0]).toEqual([200, true]);
     }

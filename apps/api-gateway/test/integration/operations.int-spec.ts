@@ -22,23 +22,23 @@ import {
   WALLET,
 } from '../../src/openapi/example-values.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send } from '../support/http.js';
 
 describe('the operations of the edge', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let key: string;
 
   beforeEach(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
-    ({ key } = world.agent());
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
+    ({ key } = harness.agent());
   });
-  afterEach(() => world.stop());
+  afterEach(() => harness.stop());
 
   describe('identity', () => {
     it('GET /health says version and mode', async () => {
-      const { status, json } = await send(world, 'GET', '/health');
+      const { status, json } = await send(harness, 'GET', '/health');
       expect([status, json.data]).toEqual([
         200,
         {
@@ -51,32 +51,32 @@ describe('the operations of the edge', () => {
     });
 
     it('POST /auth/challenge answers 200 with message and puzzle', async () => {
-      const { status, json, headers } = await send(world, 'POST', '/auth/challenge', {
+      const { status, json, headers } = await send(harness, 'POST', '/auth/challenge', {
         body: { wallet_address: WALLET, purpose: 'recovery', chain_id: 8453, agent_id: LISTING_ID },
       });
       expect([status, Object.keys(json.data!)]).toEqual([200, ['message', 'nonce', 'expires_in', 'pow']]);
       expect(headers['cache-control']).toBe('no-store');
-      expect(world.bus.asked(createChallenge)).toEqual([
+      expect(harness.bus.asked(createChallenge)).toEqual([
         { walletAddress: WALLET, purpose: 'recovery', chainId: 8453, agentId: LISTING_ID },
       ]);
     });
 
     it('POST /register answers 201 with the key, shown once', async () => {
-      const { status, json } = await send(world, 'POST', '/register', {
+      const { status, json } = await send(harness, 'POST', '/register', {
         body: { wallet_address: WALLET, signature: '0xs', nonce: 'n', pow_nonce: 'p', display_name: 'Ä 👩' },
       });
       expect([status, Object.keys(json.data!)]).toEqual([
         201,
         ['user_id', 'wallet_address', 'account_type', 'api_key', 'authorization_header'],
       ]);
-      expect(world.bus.asked(register)).toEqual([
+      expect(harness.bus.asked(register)).toEqual([
         { walletAddress: WALLET, signature: '0xs', nonce: 'n', powNonce: 'p', displayName: 'Ä 👩' },
       ]);
     });
 
     it('POST /register answers 409 and points to recovery for a wallet that is registered', async () => {
-      world.bus.refuses(register, 'wallet_already_registered', {});
-      const answer = await send(world, 'POST', '/register', {
+      harness.bus.refuses(register, 'wallet_already_registered', {});
+      const answer = await send(harness, 'POST', '/register', {
         body: { wallet_address: WALLET, signature: 's', nonce: 'n', pow_nonce: 'p' },
       });
       expectRefused(answer, 409, 'CONFLICT', 'wallet_already_registered');
@@ -84,7 +84,7 @@ describe('the operations of the edge', () => {
     });
 
     it('GET /me is the profile of whoever the key belongs to', async () => {
-      const { status, json } = await send(world, 'GET', '/me', { key });
+      const { status, json } = await send(harness, 'GET', '/me', { key });
       expect([status, (json.data as unknown as { wallets: unknown[] }).wallets]).toEqual([
         200,
         [expect.objectContaining({ chain_type: 'evm' })],
@@ -92,18 +92,18 @@ describe('the operations of the edge', () => {
     });
 
     it('lists, creates and revokes API keys', async () => {
-      expect((await send(world, 'GET', '/api-keys', { key })).json.data).toEqual([
+      expect((await send(harness, 'GET', '/api-keys', { key })).json.data).toEqual([
         expect.not.objectContaining({ key: expect.anything() }),
       ]);
-      const created = await send(world, 'POST', '/api-keys', {
+      const created = await send(harness, 'POST', '/api-keys', {
         key,
         body: { name: 'n', scopes: ['read'], expires_at: '2027-01-01T00:00:00+01:00' },
       });
       expect([created.status, created.json.data]).toEqual([201, expect.objectContaining({ key: expect.any(String) })]);
-      expect(world.bus.asked(createApiKey)).toEqual([
+      expect(harness.bus.asked(createApiKey)).toEqual([
         { name: 'n', scopes: ['read'], expiresAt: '2026-12-31T23:00:00.000Z' },
       ]);
-      expect((await send(world, 'DELETE', `/api-keys/${KEY_ID}`, { key })).json.data).toEqual({
+      expect((await send(harness, 'DELETE', `/api-keys/${KEY_ID}`, { key })).json.data).toEqual({
         id: KEY_ID,
         revoked: true,
       });
@@ -112,9 +112,9 @@ describe('the operations of the edge', () => {
 
   describe('catalog', () => {
     it('GET /categories and GET /listings answer strangers', async () => {
-      expect((await send(world, 'GET', '/categories')).json.data).toHaveLength(1);
+      expect((await send(harness, 'GET', '/categories')).json.data).toHaveLength(1);
       const { json, status } = await send(
-        world,
+        harness,
         'GET',
         `/listings?q=rain%20%22now%22&category=${CATEGORY_ID}&pricing_model=per_call&delivery_type=api&min_price=0.01&max_price=2&sort=price_low&page=2&limit=20`,
       );
@@ -122,7 +122,7 @@ describe('the operations of the edge', () => {
         200,
         { success: true, data: [listingExample], pagination: { page: 2, limit: 20, total: 41, totalPages: 3 } },
       ]);
-      expect(world.bus.asked(searchListings)).toEqual([
+      expect(harness.bus.asked(searchListings)).toEqual([
         {
           q: 'rain "now"',
           categoryId: CATEGORY_ID,
@@ -140,17 +140,17 @@ describe('the operations of the edge', () => {
 
     it('GET /listings/{id} takes uuids and slugs, for strangers and for owners', async () => {
       const principals: unknown[] = [];
-      world.bus.answers(
+      harness.bus.answers(
         getListing,
         (_, context) => (principals.push(context.principal?.accountId), listingDetailExample),
       );
-      const owner = world.agent();
-      const noReader = world.agent(['write']);
-      await send(world, 'GET', '/listings/hourly-weather');
-      await send(world, 'GET', `/listings/${LISTING_ID.toUpperCase()}`, { key: owner.key });
-      await send(world, 'GET', '/listings/hourly-weather', { key: noReader.key });
+      const owner = harness.agent();
+      const noReader = harness.agent(['write']);
+      await send(harness, 'GET', '/listings/hourly-weather');
+      await send(harness, 'GET', `/listings/${LISTING_ID.toUpperCase()}`, { key: owner.key });
+      await send(harness, 'GET', '/listings/hourly-weather', { key: noReader.key });
       expect(principals).toEqual([undefined, owner.principal.accountId, undefined]);
-      expect(world.bus.asked(getListing)).toEqual([
+      expect(harness.bus.asked(getListing)).toEqual([
         { ref: 'hourly-weather' },
         { ref: LISTING_ID },
         { ref: 'hourly-weather' },
@@ -178,7 +178,7 @@ describe('the operations of the edge', () => {
         sla: '99%',
         status: 'draft',
       };
-      const { status, json } = await send(world, 'POST', '/listings', { key, body: everything });
+      const { status, json } = await send(harness, 'POST', '/listings', { key, body: everything });
       expect([status, Object.keys(json.data!)]).toEqual([
         201,
         [
@@ -193,20 +193,21 @@ describe('the operations of the edge', () => {
           'gateway_signing_secret',
         ],
       ]);
-      expect(world.bus.asked(createListing)).toEqual([everything]);
+      expect(harness.bus.asked(createListing)).toEqual([everything]);
     });
 
     it('PATCH passes on what is sent and nothing else, DELETE removes', async () => {
       expect(
-        (await send(world, 'PATCH', `/listings/${LISTING_ID}`, { key, body: { pricing_amount: 0, tags: [] } })).status,
+        (await send(harness, 'PATCH', `/listings/${LISTING_ID}`, { key, body: { pricing_amount: 0, tags: [] } }))
+          .status,
       ).toBe(200);
-      expect(world.bus.asked(updateListing)).toEqual([{ listing_id: LISTING_ID, pricing_amount: 0, tags: [] }]);
-      world.bus.answers(removeListing, ({ listing_id }) => ({
+      expect(harness.bus.asked(updateListing)).toEqual([{ listing_id: LISTING_ID, pricing_amount: 0, tags: [] }]);
+      harness.bus.answers(removeListing, ({ listing_id }) => ({
         id: listing_id,
         deleted: false,
         status: 'suspended' as const,
       }));
-      expect((await send(world, 'DELETE', `/listings/${LISTING_ID}`, { key })).json.data).toEqual({
+      expect((await send(harness, 'DELETE', `/listings/${LISTING_ID}`, { key })).json.data).toEqual({
         id: LISTING_ID,
         deleted: false,
         status: 'suspended',
@@ -216,18 +217,18 @@ describe('the operations of the edge', () => {
 
   describe('endpoints', () => {
     it('sees, changes and rotates', async () => {
-      expect((await send(world, 'GET', `/listings/${LISTING_ID}/endpoint`, { key })).json.data).toMatchObject({
+      expect((await send(harness, 'GET', `/listings/${LISTING_ID}/endpoint`, { key })).json.data).toMatchObject({
         url_host: 'weather.seller.example',
       });
       expect(
         (
-          await send(world, 'PUT', `/listings/${LISTING_ID}/endpoint`, {
+          await send(harness, 'PUT', `/listings/${LISTING_ID}/endpoint`, {
             key,
             body: { auth_header: null, limits: { requests_per_minute: null, max_concurrency: 2 }, status: 'paused' },
           })
         ).status,
       ).toBe(200);
-      expect(world.bus.asked(updateEndpoint)).toEqual([
+      expect(harness.bus.asked(updateEndpoint)).toEqual([
         {
           listingId: LISTING_ID,
           authHeader: null,
@@ -235,30 +236,30 @@ describe('the operations of the edge', () => {
           status: 'paused',
         },
       ]);
-      expect((await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, { key })).status).toBe(200);
+      expect((await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, { key })).status).toBe(200);
       expect(
         (
-          await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, {
+          await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/rotate-secret`, {
             key,
             body: { overlap_seconds: 0 },
           })
         ).status,
       ).toBe(200);
-      expect(world.bus.asked(rotateEndpointSecret).map(({ overlapSeconds }) => overlapSeconds)).toEqual([86_400, 0]);
+      expect(harness.bus.asked(rotateEndpointSecret).map(({ overlapSeconds }) => overlapSeconds)).toEqual([86_400, 0]);
     });
 
     it("relays the seller's JSON of a test byte for byte", async () => {
       const outcome = { success: false, seller_status_code: 502, latency_ms: 3, request_id: 'r', checks: [] };
-      world.bus.answers(testEndpoint, () => ({
+      harness.bus.answers(testEndpoint, () => ({
         ...outcome,
         seller_response_json: '{"n":1.10,"big":12345678901234567890 }',
       }));
-      const { text } = await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key });
+      const { text } = await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key });
       expect(text).toBe(
         '{"success":true,"data":{"success":false,"seller_status_code":502,"latency_ms":3,"request_id":"r","checks":[],"seller_response":{"n":1.10,"big":12345678901234567890 }}}',
       );
-      world.bus.answers(testEndpoint, () => ({ ...outcome, seller_response_json: null }));
-      expect((await send(world, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key })).json.data).toMatchObject({
+      harness.bus.answers(testEndpoint, () => ({ ...outcome, seller_response_json: null }));
+      expect((await send(harness, 'POST', `/listings/${LISTING_ID}/endpoint/test`, { key })).json.data).toMatchObject({
         seller_response: null,
       });
     });
@@ -267,14 +268,14 @@ describe('the operations of the edge', () => {
   describe('history and books', () => {
     it('GET /gateway-requests names both parties and asks for names once', async () => {
       const first = await send(
-        world,
+        harness,
         'GET',
         '/gateway-requests?role=seller&status=succeeded&from=2026-01-01&to=2026-12-31T00:00:00Z',
         { key },
       );
-      await send(world, 'GET', `/gateway-requests/${GATEWAY_REQUEST_ID}`, { key });
+      await send(harness, 'GET', `/gateway-requests/${GATEWAY_REQUEST_ID}`, { key });
       expect(first.json.data).toEqual([gatewayRequestExample]);
-      expect(world.bus.asked(listGatewayRequests)).toEqual([
+      expect(harness.bus.asked(listGatewayRequests)).toEqual([
         {
           role: 'seller',
           status: 'succeeded',
@@ -284,18 +285,18 @@ describe('the operations of the edge', () => {
           limit: 20,
         },
       ]);
-      expect(world.bus.asked(getAgents)).toHaveLength(1);
+      expect(harness.bus.asked(getAgents)).toHaveLength(1);
     });
 
     it('GET /receipts and GET /receipts/{id} give the parties by name', async () => {
-      expect((await send(world, 'GET', '/receipts?role=buyer&limit=50', { key })).json.pagination).toEqual({
+      expect((await send(harness, 'GET', '/receipts?role=buyer&limit=50', { key })).json.pagination).toEqual({
         page: 1,
         limit: 50,
         total: 1,
         totalPages: 1,
       });
-      expect(world.bus.asked(listReceipts)).toEqual([{ role: 'buyer', page: 1, limit: 50 }]);
-      const { data } = (await send(world, 'GET', `/receipts/${RECEIPT_ID}`, { key })).json;
+      expect(harness.bus.asked(listReceipts)).toEqual([{ role: 'buyer', page: 1, limit: 50 }]);
+      const { data } = (await send(harness, 'GET', `/receipts/${RECEIPT_ID}`, { key })).json;
       expect(data).toMatchObject({
         relay_request_id: RELAY_REQUEST_ID,
         payer: { display_name: 'Field Planner', avatar_url: null },
@@ -305,17 +306,17 @@ describe('the operations of the edge', () => {
     });
 
     it('GET /ledger answers as JSON and as CSV', async () => {
-      expect((await send(world, 'GET', '/ledger?type=seller_credit&direction=credit', { key })).json.data).toEqual([
+      expect((await send(harness, 'GET', '/ledger?type=seller_credit&direction=credit', { key })).json.data).toEqual([
         entryExample,
       ]);
-      const csv = await send(world, 'GET', '/ledger?format=csv&page=3', { key });
+      const csv = await send(harness, 'GET', '/ledger?format=csv&page=3', { key });
       expect([csv.status, csv.headers['content-type'], csv.headers['cache-control']]).toEqual([
         200,
         'text/csv; charset=utf-8',
         'no-store',
       ]);
       expect(csv.text.split('\r\n')[1]).toContain(entryExample.id);
-      expect(world.bus.asked(listLedger)).toEqual([
+      expect(harness.bus.asked(listLedger)).toEqual([
         { type: 'seller_credit', direction: 'credit', page: 1, limit: 20 },
         { page: 3, limit: 20 },
       ]);
@@ -323,19 +324,23 @@ describe('the operations of the edge', () => {
   });
 
   it('POST /sandbox/payments/{id}/pay pays with an outcome, or with none', async () => {
-    expect((await send(world, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, { key })).status).toBe(200);
+    expect((await send(harness, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, { key })).status).toBe(200);
     expect(
-      (await send(world, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, { key, body: { outcome: 'underpaid' } }))
-        .status,
+      (
+        await send(harness, 'POST', `/sandbox/payments/${RELAY_REQUEST_ID}/pay`, {
+          key,
+          body: { outcome: 'underpaid' },
+        })
+      ).status,
     ).toBe(200);
-    expect(world.bus.asked(paySandbox)).toEqual([
+    expect(harness.bus.asked(paySandbox)).toEqual([
       { relayRequestId: RELAY_REQUEST_ID, outcome: 'paid' },
       { relayRequestId: RELAY_REQUEST_ID, outcome: 'underpaid' },
     ]);
   });
 
   it('GET /recovery-actions publishes the closed set of next actions', async () => {
-    const { json } = await send(world, 'GET', '/recovery-actions');
+    const { json } = await send(harness, 'GET', '/recovery-actions');
     expect((json.data as unknown as { next_action: string }[]).map(({ next_action }) => next_action)).toEqual([
       ...NEXT_ACTIONS,
     ]);
@@ -351,7 +356,7 @@ describe('the operations of the edge', () => {
   ])('answers 410 with guidance to any method of /%s', async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']) {
       const answer = await send(
-        world,
+        harness,
         method,
         `/${path}`,
         method === 'GET' ? {} : { body: '{"not json', headers: { 'content-type': 'text/plain' } },
@@ -366,35 +371,35 @@ describe('the operations of the edge', () => {
 
   it('refuses as unknown what is no uuid, without asking anyone', async () => {
     for (const id of ['x', 'hourly-weather', `${newId()}x`, '%00', 'null', '0', '..%2f..', "'%20OR%201=1--"]) {
-      expectRefused(await send(world, 'DELETE', `/api-keys/${id}`, { key }), 404, 'NOT_FOUND', 'api_key_not_found');
+      expectRefused(await send(harness, 'DELETE', `/api-keys/${id}`, { key }), 404, 'NOT_FOUND', 'api_key_not_found');
       expectRefused(
-        await send(world, 'PATCH', `/listings/${id}`, { key, body: {} }),
+        await send(harness, 'PATCH', `/listings/${id}`, { key, body: {} }),
         404,
         'NOT_FOUND',
         'listing_not_found',
       );
-      expectRefused(await send(world, 'DELETE', `/listings/${id}`, { key }), 404, 'NOT_FOUND', 'listing_not_found');
+      expectRefused(await send(harness, 'DELETE', `/listings/${id}`, { key }), 404, 'NOT_FOUND', 'listing_not_found');
       expectRefused(
-        await send(world, 'GET', `/listings/${id}/endpoint`, { key }),
+        await send(harness, 'GET', `/listings/${id}/endpoint`, { key }),
         404,
         'NOT_FOUND',
         'endpoint_not_found',
       );
       expectRefused(
-        await send(world, 'GET', `/gateway-requests/${id}`, { key }),
+        await send(harness, 'GET', `/gateway-requests/${id}`, { key }),
         404,
         'NOT_FOUND',
         'gateway_request_not_found',
       );
-      expectRefused(await send(world, 'GET', `/receipts/${id}`, { key }), 404, 'NOT_FOUND', 'receipt_not_found');
+      expectRefused(await send(harness, 'GET', `/receipts/${id}`, { key }), 404, 'NOT_FOUND', 'receipt_not_found');
       expectRefused(
-        await send(world, 'POST', `/sandbox/payments/${id}/pay`, { key }),
+        await send(harness, 'POST', `/sandbox/payments/${id}/pay`, { key }),
         404,
         'NOT_FOUND',
         'payment_not_found',
       );
     }
     for (const contract of [revokeApiKey, updateListing, removeListing, getEndpoint, getReceipt, paySandbox])
-      expect(world.bus.asked(contract)).toEqual([]);
+      expect(harness.bus.asked(contract)).toEqual([]);
   });
 });

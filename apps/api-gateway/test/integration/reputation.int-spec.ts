@@ -8,40 +8,45 @@ import {
   scoreExample,
 } from '../../src/reputation/reputation.examples.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send } from '../support/http.js';
 
 describe('reviews and scores at the edge', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let key: string;
 
   beforeEach(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
-    ({ key } = world.agent(['write'], 'Field Planner'));
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
+    ({ key } = harness.agent(['write'], 'Field Planner'));
   });
-  afterEach(() => world.stop());
+  afterEach(() => harness.stop());
 
   it('GET /reviews/{listingId} names the reviewers, in pages of 20 unless said otherwise', async () => {
-    const first = await send(world, 'GET', '/reviews/hourly-weather');
+    const first = await send(harness, 'GET', '/reviews/hourly-weather');
     expect([first.status, first.json]).toEqual([
       200,
       { success: true, data: [reviewExample], pagination: { page: 1, limit: 20, total: 1, totalPages: 1 } },
     ]);
-    await send(world, 'GET', `/reviews/${LISTING_ID.toUpperCase()}?page=3&limit=50`);
-    expect(world.bus.asked(listReviews)).toEqual([
+    await send(harness, 'GET', `/reviews/${LISTING_ID.toUpperCase()}?page=3&limit=50`);
+    expect(harness.bus.asked(listReviews)).toEqual([
       { listingRef: 'hourly-weather', page: 1, limit: 20 },
       { listingRef: LISTING_ID, page: 3, limit: 50 },
     ]);
-    expect(world.bus.asked(getAgents)).toEqual([{ ids: [BUYER_ID] }]);
-    expectRefused(await send(world, 'GET', '/reviews/hourly-weather?limit=51'), 400, 'BAD_REQUEST', 'request_invalid');
+    expect(harness.bus.asked(getAgents)).toEqual([{ ids: [BUYER_ID] }]);
+    expectRefused(
+      await send(harness, 'GET', '/reviews/hourly-weather?limit=51'),
+      400,
+      'BAD_REQUEST',
+      'request_invalid',
+    );
   });
 
   it('POST /reviews/{listingId} answers 201 with the review under the name of its writer', async () => {
-    const answer = await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample });
+    const answer = await send(harness, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample });
     expect([answer.status, answer.json.data]).toEqual([201, reviewExample]);
     const { accuracy_rating, reliability_rating, value_rating, title, comment } = createReviewExample;
-    expect(world.bus.asked(createReview)).toEqual([
+    expect(harness.bus.asked(createReview)).toEqual([
       {
         listingRef: LISTING_ID,
         accuracyRating: accuracy_rating,
@@ -64,12 +69,12 @@ describe('reviews and scores at the edge', () => {
     ['a reviewer of its choosing', { ...createReviewExample, reviewer: { id: SELLER_ID } }],
   ])('refuses %s and asks nobody', async (_what, body) => {
     expectRefused(
-      await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body }),
+      await send(harness, 'POST', `/reviews/${LISTING_ID}`, { key, body }),
       400,
       'BAD_REQUEST',
       'request_invalid',
     );
-    expect(world.bus.asked(createReview)).toEqual([]);
+    expect(harness.bus.asked(createReview)).toEqual([]);
   });
 
   it.each([
@@ -79,9 +84,9 @@ describe('reviews and scores at the edge', () => {
     ['already_reviewed', 409, 'CONFLICT'],
     ['listing_not_found', 404, 'NOT_FOUND'],
   ] as const)('says %s as %i', async (reason, status, code) => {
-    world.bus.refuses(createReview, reason, {});
+    harness.bus.refuses(createReview, reason, {});
     expectRefused(
-      await send(world, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample }),
+      await send(harness, 'POST', `/reviews/${LISTING_ID}`, { key, body: createReviewExample }),
       status,
       code,
       reason,
@@ -89,23 +94,23 @@ describe('reviews and scores at the edge', () => {
   });
 
   it('GET /agents/{agentId}/score answers anyone', async () => {
-    const answer = await send(world, 'GET', `/agents/${SELLER_ID}/score`);
+    const answer = await send(harness, 'GET', `/agents/${SELLER_ID}/score`);
     expect([answer.status, answer.json.data]).toEqual([200, scoreExample]);
-    expect(world.bus.asked(getScore)).toEqual([{ agentId: SELLER_ID }]);
-    expectRefused(await send(world, 'GET', '/agents/nobody/score'), 404, 'NOT_FOUND', 'agent_not_found');
+    expect(harness.bus.asked(getScore)).toEqual([{ agentId: SELLER_ID }]);
+    expectRefused(await send(harness, 'GET', '/agents/nobody/score'), 404, 'NOT_FOUND', 'agent_not_found');
   });
 
   it.each([['/reviews/hourly-weather'], [`/agents/${SELLER_ID}/score`]])(
     'GET %s answers 304 to who has it, and anew once it changed',
     async (path) => {
-      const { headers } = await send(world, 'GET', path);
+      const { headers } = await send(harness, 'GET', path);
       expect([headers['cache-control'], headers.etag]).toEqual(['no-cache', expect.stringMatching(/^W\/"/)]);
       const known = { headers: { 'if-none-match': headers.etag! } };
-      expect(await send(world, 'GET', path, known)).toMatchObject({ status: 304, text: '' });
-      world.bus
+      expect(await send(harness, 'GET', path, known)).toMatchObject({ status: 304, text: '' });
+      harness.bus
         .answers(getScore, () => ({ ...scoreExample, market_score: 1 }))
         .answers(listReviews, () => ({ items: [reviewRecordExample], total: 2 }));
-      expect((await send(world, 'GET', path, known)).status).toBe(200);
+      expect((await send(harness, 'GET', path, known)).status).toBe(200);
     },
   );
 });

@@ -18,27 +18,27 @@ import {
   verifiedExample,
 } from '../../src/subscriptions/subscriptions.examples.js';
 import { answerEverything } from '../support/answers.js';
-import { EdgeWorld } from '../support/edge-world.js';
+import { EdgeHarness } from '../support/edge-harness.js';
 import { expectRefused, send } from '../support/http.js';
 
 describe('subscriptions and payments at the edge', () => {
-  let world: EdgeWorld;
+  let harness: EdgeHarness;
   let key: string;
 
   beforeEach(async () => {
-    world = await EdgeWorld.start();
-    answerEverything(world.bus);
-    ({ key } = world.agent());
+    harness = await EdgeHarness.start();
+    answerEverything(harness.bus);
+    ({ key } = harness.agent());
   });
-  afterEach(() => world.stop());
+  afterEach(() => harness.stop());
 
   const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-    send(world, 'POST', path, { key, body, headers });
+    send(harness, 'POST', path, { key, body, headers });
 
   it('POST /subscribe answers 201, or 402 with the payment beside the error', async () => {
     const free = await post('/subscribe', { listing_id: LISTING_ID.toUpperCase(), origin_currency: 'SOL' });
     expect([free.status, free.json]).toEqual([201, { success: true, data: subscriptionExample }]);
-    world.bus.answers(subscribe, () => ({ outcome: 'payment_required' as const, payment: subscriptionOfferExample }));
+    harness.bus.answers(subscribe, () => ({ outcome: 'payment_required' as const, payment: subscriptionOfferExample }));
     const paid = await post('/subscribe', { listing_id: LISTING_ID });
     expect([paid.status, paid.json]).toEqual([
       402,
@@ -52,18 +52,18 @@ describe('subscriptions and payments at the edge', () => {
         data: { payment_required: true, ...subscriptionOfferExample },
       },
     ]);
-    expect(world.bus.asked(subscribe)).toEqual([
+    expect(harness.bus.asked(subscribe)).toEqual([
       { listingId: LISTING_ID, originCurrency: 'SOL' },
       { listingId: LISTING_ID },
     ]);
   });
 
   it('POST /subscribe and POST /payments hand on an Idempotency-Key, and say when an answer is repeated', async () => {
-    world.bus.answers(subscribe, (_input, context) => {
+    harness.bus.answers(subscribe, (_input, context) => {
       context.reply.idempotencyReplayed = context.idempotency?.key === 'k';
       return { outcome: 'subscribed' as const, subscription: subscriptionExample };
     });
-    world.bus.answers(createPayment, (_input, context) => {
+    harness.bus.answers(createPayment, (_input, context) => {
       context.reply.idempotencyReplayed = context.idempotency?.key === 'k';
       return subscriptionOfferExample;
     });
@@ -107,7 +107,7 @@ describe('subscriptions and payments at the edge', () => {
       ]);
     }
     const shared = { paymentId: PAYMENT_ID, scheme: 'deposit', network: 'eip155:84532', transactionHash: '0xabc' };
-    expect(world.bus.asked(verifyPayment)).toEqual([
+    expect(harness.bus.asked(verifyPayment)).toEqual([
       { ...shared, relayRequestId: RELAY_REQUEST_ID },
       { ...shared, payload },
       { ...shared, payload },
@@ -115,7 +115,7 @@ describe('subscriptions and payments at the edge', () => {
   });
 
   it('POST /payments/verify answers 202 and when to come again while the payment is pending', async () => {
-    world.bus.answers(verifyPayment, () => ({
+    harness.bus.answers(verifyPayment, () => ({
       outcome: 'pending' as const,
       paymentId: PAYMENT_ID,
       relayRequestId: RELAY_REQUEST_ID,
@@ -156,25 +156,25 @@ describe('subscriptions and payments at the edge', () => {
     const answer = await post('/payments/verify', { payment_id: PAYMENT_ID, ...proof });
     expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
     expect((answer.json.error!.details!.fields as { field: string }[]).map(({ field }) => field)).toEqual(fields);
-    expect(world.bus.asked(verifyPayment)).toEqual([]);
+    expect(harness.bus.asked(verifyPayment)).toEqual([]);
   });
 
   it('GET /subscriptions completes each with its listing and provider', async () => {
-    const { json, headers } = await send(world, 'GET', '/subscriptions?status=all&limit=5', { key });
+    const { json, headers } = await send(harness, 'GET', '/subscriptions?status=all&limit=5', { key });
     expect(json).toEqual({
       success: true,
       data: [listedSubscriptionExample],
       pagination: { page: 1, limit: 5, total: 1, totalPages: 1 },
     });
     expect(headers.link).toContain('/api/v1/subscriptions?status=all&limit=5&page=1>; rel="first"');
-    await send(world, 'GET', '/subscriptions', { key });
-    expect(world.bus.asked(listSubscriptions)).toEqual([
+    await send(harness, 'GET', '/subscriptions', { key });
+    expect(harness.bus.asked(listSubscriptions)).toEqual([
       { status: 'all', page: 1, limit: 5 },
       { status: 'active', page: 1, limit: 100 },
     ]);
     for (const query of ['status=paused', 'limit=101', 'limit=0', 'page=0', 'q=x'])
       expectRefused(
-        await send(world, 'GET', `/subscriptions?${query}`, { key }),
+        await send(harness, 'GET', `/subscriptions?${query}`, { key }),
         400,
         'BAD_REQUEST',
         'request_invalid',
@@ -183,7 +183,7 @@ describe('subscriptions and payments at the edge', () => {
 
   it('GET /subscriptions asks the catalog once for a page, and not for an empty one', async () => {
     const other = newId();
-    world.bus.answers(listSubscriptions, () => ({
+    harness.bus.answers(listSubscriptions, () => ({
       items: [
         subscriptionRecordExample,
         { ...subscriptionRecordExample, listing_id: other, listing: { ...LISTING_REF, id: other } },
@@ -191,19 +191,19 @@ describe('subscriptions and payments at the edge', () => {
       ],
       total: 3,
     }));
-    await send(world, 'GET', '/subscriptions', { key });
-    expect(world.bus.asked(getListingCards)).toEqual([{ ids: [LISTING_ID, other] }]);
-    world.bus.answers(listSubscriptions, () => ({ items: [], total: 0 }));
-    expect((await send(world, 'GET', '/subscriptions', { key })).json.data).toEqual([]);
-    expect(world.bus.asked(getListingCards)).toHaveLength(1);
+    await send(harness, 'GET', '/subscriptions', { key });
+    expect(harness.bus.asked(getListingCards)).toEqual([{ ids: [LISTING_ID, other] }]);
+    harness.bus.answers(listSubscriptions, () => ({ items: [], total: 0 }));
+    expect((await send(harness, 'GET', '/subscriptions', { key })).json.data).toEqual([]);
+    expect(harness.bus.asked(getListingCards)).toHaveLength(1);
   });
 
   it('GET /subscriptions/{id} adds how to connect, and stands when the listing is gone', async () => {
-    expect((await send(world, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toEqual(
+    expect((await send(harness, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toEqual(
       subscriptionDetailExample,
     );
-    world.bus.answers(getListingCards, () => ({ listings: [] }));
-    expect((await send(world, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toMatchObject({
+    harness.bus.answers(getListingCards, () => ({ listings: [] }));
+    expect((await send(harness, 'GET', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json.data).toMatchObject({
       listing: {
         ...LISTING_REF,
         delivery_type: null,
@@ -216,7 +216,7 @@ describe('subscriptions and payments at the edge', () => {
   });
 
   it('DELETE /subscriptions/{id} answers what became of it', async () => {
-    expect((await send(world, 'DELETE', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json).toEqual({
+    expect((await send(harness, 'DELETE', `/subscriptions/${SUBSCRIPTION_ID}`, { key })).json).toEqual({
       success: true,
       data: { id: SUBSCRIPTION_ID, status: 'cancelled' },
     });
@@ -228,11 +228,11 @@ describe('subscriptions and payments at the edge', () => {
     ['GET', '/payments/nope', 'payment_not_found'],
     ['GET', '/receipts/nope/proof', 'receipt_not_found'],
   ] as const)('%s %s: an id that is none names nothing', async (method, path, reason) => {
-    expectRefused(await send(world, method, path, { key }), 404, 'NOT_FOUND', reason);
+    expectRefused(await send(harness, method, path, { key }), 404, 'NOT_FOUND', reason);
   });
 
   it('GET /.well-known/jwks.json is a bare JWK set that may be kept', async () => {
-    const answer = await fetch(`${world.origin}/.well-known/jwks.json`);
+    const answer = await fetch(`${harness.origin}/.well-known/jwks.json`);
     expect([answer.status, answer.headers.get('cache-control'), answer.headers.get('content-type')]).toEqual([
       200,
       'public, max-age=300',
@@ -241,10 +241,10 @@ describe('subscriptions and payments at the edge', () => {
     expect(await answer.json()).toEqual({
       keys: [expect.objectContaining({ kty: 'OKP', crv: 'Ed25519', kid: expect.any(String) })],
     });
-    const again = await fetch(`${world.origin}/.well-known/jwks.json`, {
+    const again = await fetch(`${harness.origin}/.well-known/jwks.json`, {
       headers: { 'if-none-match': answer.headers.get('etag')! },
     });
     expect([again.status, again.headers.get('cache-control')]).toEqual([304, 'public, max-age=300']);
-    expect(world.bus.asked(listSigningKeys)).toHaveLength(2);
+    expect(harness.bus.asked(listSigningKeys)).toHaveLength(2);
   });
 });

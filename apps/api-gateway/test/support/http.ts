@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
-import type { EdgeWorld } from './edge-world.js';
+import type { EdgeHarness } from './edge-harness.js';
 
 export interface Answer {
   status: number;
@@ -29,7 +29,7 @@ const API = '/api/v1';
 
 /** One request on a connection of its own. */
 export function send(
-  world: EdgeWorld,
+  harness: EdgeHarness,
   method: string,
   path: string,
   { key, headers = {}, body }: Sent = {},
@@ -46,7 +46,7 @@ export function send(
     const request = httpRequest(
       {
         host: '127.0.0.1',
-        port: world.port,
+        port: harness.port,
         method,
         path: path.startsWith('/') && !path.startsWith('//') ? API + path : path,
         headers: all,
@@ -68,9 +68,9 @@ export function send(
 }
 
 /** Bytes as they are onto a socket; whatever comes back until it closes or falls silent. */
-export function sendRaw(world: EdgeWorld, bytes: string | Buffer): Promise<Answer> {
+export function sendRaw(harness: EdgeHarness, bytes: string | Buffer): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const socket = connect(world.port, '127.0.0.1');
+    const socket = connect(harness.port, '127.0.0.1');
     const chunks: Buffer[] = [];
     const finish = (): void => {
       socket.destroy();

@@ -73,7 +73,7 @@ const SUMMARY_INTERVAL_MS = 60_000;
 /** As many as CATALOG_LISTINGS_PER_SELLER_MAX may be. */
 const MAX_OF_SELLER = 1_000_000;
 
-interface Shelf {
+interface ActiveCount {
   active: number;
   /** Another after every change of a listing. */
   version: string;
@@ -124,10 +124,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   async find(wanted: WantedListings): Promise<FoundListings> {
     if (wanted.sellerId !== undefined) return this.findOfSeller(wanted);
-    const shelf = await this.ask<Shelf>([countActive, []]);
-    if (isFiltered(wanted)) return this.findFiltered(wanted, shelf);
-    const { itemsJson } = await this.pageOfAll(wanted, shelf.active);
-    return { itemsJson, total: shelf.active, totalIsEstimate: false };
+    const activeCount = await this.ask<ActiveCount>([countActive, []]);
+    if (isFiltered(wanted)) return this.findFiltered(wanted, activeCount);
+    const { itemsJson } = await this.pageOfAll(wanted, activeCount.active);
+    return { itemsJson, total: activeCount.active, totalIsEstimate: false };
   }
 
   /** However many one seller may have, they are few enough to be sorted. */
@@ -138,14 +138,14 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return { itemsJson, total: matches, totalIsEstimate: false };
   }
 
-  private async findFiltered(query: Query, shelf: Shelf): Promise<FoundListings> {
-    const { active, version } = shelf;
+  private async findFiltered(query: Query, activeCount: ActiveCount): Promise<FoundListings> {
+    const { active, version } = activeCount;
     const filters = filtersOf(query);
     let total = this.totals.get(filters);
     // An estimate may be a minute old; what was counted holds until a listing changes.
     if (!total || (!total.isEstimate && total.version !== version)) {
-      const { sorted, ...counted } = await this.count(query, shelf);
-      if (counted.matches === 0) return this.findCorrected(query, shelf);
+      const { sorted, ...counted } = await this.count(query, activeCount);
+      if (counted.matches === 0) return this.findCorrected(query, activeCount);
       this.totals.set(filters, (total = counted));
       if (sorted) return { itemsJson: sorted.itemsJson, total: total.matches, totalIsEstimate: false };
     }
@@ -159,7 +159,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   }
 
   /** With the page that was asked for where it came of itself. */
-  private async count(query: Query, { active, version }: Shelf): Promise<Total & { sorted?: PageRow }> {
+  private async count(query: Query, { active, version }: ActiveCount): Promise<Total & { sorted?: PageRow }> {
     const most = this.bounds.counted;
     const guess = await this.guess(query, active);
     if (!guess.isCertainlyMany) {
@@ -177,10 +177,10 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   }
 
   /** No listing has what a text asks for, or it is misspelt. */
-  private async findCorrected({ text, ...query }: Query, shelf: Shelf): Promise<FoundListings> {
+  private async findCorrected({ text, ...query }: Query, activeCount: ActiveCount): Promise<FoundListings> {
     if (text !== undefined) {
       const { asked, corrected } = await this.ask<{ asked: string; corrected: string }>(correction(text));
-      if (corrected !== asked) return this.findFiltered({ ...query, tsquery: corrected }, shelf);
+      if (corrected !== asked) return this.findFiltered({ ...query, tsquery: corrected }, activeCount);
     }
     return { itemsJson: '[]', total: 0, totalIsEstimate: false };
   }

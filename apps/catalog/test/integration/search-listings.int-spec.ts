@@ -353,26 +353,28 @@ describe('search', () => {
     afterEach(() => service.sql(`UPDATE listings SET name = 'Argon' WHERE name ILIKE '%krypton%'`));
 
     it('finds and counts at once what was created, and no more what was withdrawn, drafted, renamed or removed', async () => {
-      const shelf = [1, 2, 3, 4, 5].map((minute) => krypton({ createdAt: new Date(Date.UTC(2026, 1, 1, 0, minute)) }));
-      for (const [index, listing] of shelf.entries()) {
+      const created = [1, 2, 3, 4, 5].map((minute) =>
+        krypton({ createdAt: new Date(Date.UTC(2026, 1, 1, 0, minute)) }),
+      );
+      for (const [index, listing] of created.entries()) {
         await seedListings(service, [listing]);
         expect((await found()).total).toBe(index + 1);
       }
-      const [, drafted, suspended, renamed, removed] = shelf;
+      const [, drafted, suspended, renamed, removed] = created;
       const changes: [string, SeededListing][] = [
         [`UPDATE listings SET status = 'draft' WHERE id = $1`, drafted!],
         [`UPDATE listings SET status = 'suspended', suspended_by = 'owner' WHERE id = $1`, suspended!],
         [`UPDATE listings SET name = 'Xenon' WHERE id = $1`, renamed!],
         ['DELETE FROM listings WHERE id = $1', removed!],
       ];
-      const left = new Set(shelf.map(({ id }) => id));
+      const left = new Set(created.map(({ id }) => id));
       for (const [change, { id }] of changes) {
         await service.sql(change, [id]);
         left.delete(id);
         expect(await found()).toEqual({ ids: [...left].reverse(), total: left.size });
       }
       await service.sql(`UPDATE listings SET status = 'active' WHERE id = $1`, [drafted!.id]);
-      expect((await found()).ids).toEqual([drafted!.id, shelf[0]!.id]);
+      expect((await found()).ids).toEqual([drafted!.id, created[0]!.id]);
     });
 
     it('sorts by the newest price and the newest count', async () => {

@@ -5,7 +5,14 @@ import { verifyRequest } from '@market/sdk';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
 import { setTimeout as delay } from 'node:timers/promises';
-import { BODY, resultOf, startGateway, type GatewayWorld, type Outcome, type Shop } from '../support/gateway-world.js';
+import {
+  BODY,
+  resultOf,
+  startGateway,
+  type GatewayHarness,
+  type Outcome,
+  type Shop,
+} from '../support/gateway-harness.js';
 import { answer, type Behaviour } from '../support/test-seller.js';
 
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31);
@@ -46,27 +53,27 @@ const losses = fc.array(
 );
 
 describe('paid calls with two processes, sellers of every kind and a bus that loses messages', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
-    world = await startGateway({
+    harness = await startGateway({
       replicas: 2,
       env: { GATEWAY_RESUME_INTERVAL_MS: '50', GATEWAY_WAIT_FOR_RESULT_MS: '100' },
     });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it(`end charged once with one answer for everyone, or are still good for a retry (TEST_SEED=${seed})`, async () => {
     const [plan, faults] = fc.sample(fc.tuple(plans, losses), { seed, numRuns: 1 })[0]!;
     const calls = await Promise.all(
       plan.map(async (retries) => {
-        const [buyer, shop] = [newId(), await world.open()];
-        return { buyer, shop, retries, relayRequestId: await world.buy(buyer, shop), answers: [] as string[] };
+        const [buyer, shop] = [newId(), await harness.open()];
+        return { buyer, shop, retries, relayRequestId: await harness.buy(buyer, shop), answers: [] as string[] };
       }),
     );
     const trouble = (async () => {
       for (const { contract, loss, forMs, afterMs } of faults) {
         await delay(afterMs);
-        const heal = world.transport.lose(contract, loss);
+        const heal = harness.transport.lose(contract, loss);
         await delay(forMs);
         heal();
       }
@@ -78,23 +85,23 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
     );
     await trouble;
 
-    // The world heals: leases run out, sellers work, every buyer tries until it is answered.
+    // Faults end: leases run out, sellers work, every buyer tries until it is answered.
     for (const { buyer, shop, relayRequestId, answers } of calls) {
       shop.seller.behave(BEHAVIOURS[0]!);
       const final = await eventually(
         async () => {
-          await world.ledger.inspect(
+          await harness.ledger.inspect(
             "UPDATE payments_ledger.payments SET lease_until = now() - interval '1 second' WHERE relay_request_id = $1 AND state = 'in_flight'",
             [relayRequestId],
           );
-          return world.answer(buyer, shop, BODY, { relayRequestId });
+          return harness.answer(buyer, shop, BODY, { relayRequestId });
         },
         { withinMs: 10_000 },
       );
       const result = resultOf(final);
       expect(result.billable).toBe(true);
       expect(new Set([...answers, final.dataJson]).size).toBe(1);
-      expect(await world.chargesOf(relayRequestId)).toBe(1);
+      expect(await harness.chargesOf(relayRequestId)).toBe(1);
       expect(
         new Set(shop.seller.requests.map((request) => verifyRequest({ ...request, secret: shop.secret }).requestId)),
       ).toEqual(new Set([result.request_id]));
@@ -113,7 +120,7 @@ describe('paid calls with two processes, sellers of every kind and a bus that lo
   ): Promise<void> => {
     await delay(pauseMs);
     shop.seller.behave(BEHAVIOURS[behaviour]!);
-    const outcome: Outcome | Refusal = await world
+    const outcome: Outcome | Refusal = await harness
       .call(buyer, shop, BODY, { relayRequestId })
       .catch((error: unknown) => {
         if (error instanceof Refusal && error.reason === 'dependency_unavailable') return error;

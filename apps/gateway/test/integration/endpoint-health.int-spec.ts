@@ -11,9 +11,9 @@ import {
   resultOf,
   startGateway,
   type Answered,
-  type GatewayWorld,
+  type GatewayHarness,
   type Shop,
-} from '../support/gateway-world.js';
+} from '../support/gateway-harness.js';
 import { answer, held, startSeller } from '../support/test-seller.js';
 
 const FAILING_AFTER = 3;
@@ -22,25 +22,25 @@ const broken = answer(500, '{}');
 const working = answer(200, '{"ok":true}');
 
 describe('the health of an endpoint', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   /** Where tests of ours come as fast as these tests. */
-  let quick: GatewayWorld;
+  let quick: GatewayHarness;
   beforeAll(async () => {
     const env = { GATEWAY_FAILING_AFTER: String(FAILING_AFTER) };
-    world = await startGateway({ replicas: 2, env });
+    harness = await startGateway({ replicas: 2, env });
     quick = await startGateway({ replicas: 2, env: { ...env, GATEWAY_PROBE_INTERVAL_MS: String(PROBE_INTERVAL_MS) } });
   });
-  afterAll(() => Promise.all([world.stop(), quick.stop()]));
+  afterAll(() => Promise.all([harness.stop(), quick.stop()]));
 
-  const view = ({ offering }: Shop, at = world): Promise<OutputOf<typeof getEndpoint>> =>
+  const view = ({ offering }: Shop, at = harness): Promise<OutputOf<typeof getEndpoint>> =>
     at.edge.request(getEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
-  const healthOf = async (shop: Shop, at = world): Promise<[string, number]> => {
+  const healthOf = async (shop: Shop, at = harness): Promise<[string, number]> => {
     const { status, consecutive_failures } = await view(shop, at);
     return [status, consecutive_failures];
   };
-  const test = ({ offering }: Shop, at = world): Promise<OutputOf<typeof testEndpoint>> =>
+  const test = ({ offering }: Shop, at = harness): Promise<OutputOf<typeof testEndpoint>> =>
     at.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
-  const told = async ({ offering }: Shop, at = world): Promise<string[]> => {
+  const told = async ({ offering }: Shop, at = harness): Promise<string[]> => {
     const rows = await at.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
       [endpointChanged.subject],
@@ -56,7 +56,7 @@ describe('the health of an endpoint', () => {
     shop: Shop,
     buyer = newId(),
     body = `{"id":"${newId()}"}`,
-    at = world,
+    at = harness,
   ): Promise<() => Promise<Answered>> => {
     const relayRequestId = await at.buy(buyer, shop, body);
     return () => at.answer(buyer, shop, body, { relayRequestId });
@@ -65,7 +65,7 @@ describe('the health of an endpoint', () => {
     seller.requests.filter(({ headers }) => headers['x-market-event'] === 'endpoint.test').length;
   const calls = ({ seller }: Shop): number => seller.requests.length - tests({ seller } as Shop);
   /** A shop whose endpoint is failing for all that two buyers know, with purchases that were paid before it began to. */
-  const failing = async (purchases = 1, at = world): Promise<{ shop: Shop; bought: (() => Promise<Answered>)[] }> => {
+  const failing = async (purchases = 1, at = harness): Promise<{ shop: Shop; bought: (() => Promise<Answered>)[] }> => {
     const shop = await at.open();
     const bought = await Promise.all(
       Array.from({ length: purchases + FAILING_AFTER }, () => purchase(shop, newId(), undefined, at)),
@@ -78,7 +78,7 @@ describe('the health of an endpoint', () => {
   };
 
   it('is active with its first success, and told of once', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     expect(await healthOf(shop)).toEqual(['unverified', 0]);
     const bought = await Promise.all(Array.from({ length: 8 }, () => purchase(shop)));
     await Promise.all(bought.map((deliver) => deliver()));
@@ -90,7 +90,7 @@ describe('the health of an endpoint', () => {
   });
 
   it('is failing after so many calls of two buyers in a row, over all processes, and sells no more calls', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     const [one, later, ...others] = await Promise.all(Array.from({ length: 4 }, () => purchase(shop)));
     shop.seller.behave(broken);
     for (const deliver of [one!, one!, others[0]!, others[0]!, one!]) await deliver();
@@ -107,13 +107,13 @@ describe('the health of an endpoint', () => {
       await [one!, ...others][index]!();
       expect(await healthOf(shop)).toEqual(expected);
     }
-    const refused = await eventually(() => refusalOf(world.call(newId(), shop)));
+    const refused = await eventually(() => refusalOf(harness.call(newId(), shop)));
     expect([refused.reason, refused.details]).toEqual(['endpoint_unavailable', { endpoint_status: 'failing' }]);
     expect((await told(shop)).slice(0, 3)).toEqual(['unverified', 'active', 'failing']);
   });
 
   it('is failing once, however many calls fail at once', async () => {
-    const shop = await world.open(undefined, broken);
+    const shop = await harness.open(undefined, broken);
     const bought = await Promise.all(Array.from({ length: 12 }, () => purchase(shop)));
     // All of them reach the seller before the first has failed.
     const gate = held(broken);
@@ -127,7 +127,7 @@ describe('the health of an endpoint', () => {
   });
 
   it('is taken down by no single buyer: what repeats counts once, and its calls bring only a test of ours, once over all processes', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     const [buyer, body] = [newId(), '{"break":true}'];
     shop.seller.behave((request, response) =>
       request.rawBody.includes('break') ? broken(request, response) : working(request, response),
@@ -138,7 +138,7 @@ describe('the health of an endpoint', () => {
     for (let more = 2; more <= FAILING_AFTER; more += 1) await (await purchase(shop, buyer, `{"break":${more}}`))();
     await eventually(async () => expect(await healthOf(shop)).toEqual(['active', 0]));
     expect([tests(shop), await told(shop)]).toEqual([1, ['unverified', 'active']]);
-    await world.quote(newId(), shop);
+    await harness.quote(newId(), shop);
   });
 
   it('is failing as soon as a test of ours finds it dead, after one call that did not reach it', async () => {
@@ -226,14 +226,14 @@ describe('the health of an endpoint', () => {
   });
 
   it('is counted anew at another URL, where nothing is known of it; late failures and tests of the old one do not count', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     const bought = await Promise.all(Array.from({ length: FAILING_AFTER }, () => purchase(shop)));
     const gate = held(broken);
     shop.seller.behave(gate.behaviour);
     const late = [...bought.map((deliver) => deliver()), test(shop)];
     await eventually(() => expect(calls(shop) + tests(shop)).toBeGreaterThan(FAILING_AFTER));
     shop.seller.behave(working);
-    await world.configure(shop, { privateEndpointUrl: `${shop.seller.url}/new` });
+    await harness.configure(shop, { privateEndpointUrl: `${shop.seller.url}/new` });
     gate.letGo();
     await Promise.all(late);
     expect((await view(shop)).consecutive_failures).toBe(0);
@@ -258,7 +258,7 @@ describe('the health of an endpoint', () => {
     );
     await fc.assert(
       fc.asyncProperty(actions, async (run) => {
-        const shop = await world.open();
+        const shop = await harness.open();
         const deliver = await Promise.all(Array.from({ length: run.length }, () => purchase(shop, newId(), undefined)));
         const model = { paused: false, failures: 0, health: 'unverified' };
         let tests = 0;
@@ -273,10 +273,10 @@ describe('the health of an endpoint', () => {
             if (action === 'success') model.health = 'active';
             if (model.failures === FAILING_AFTER) model.health = 'failing';
           } else if (action === 'pause' || action === 'resume') {
-            await world.configure(shop, { status: action === 'pause' ? 'paused' : 'active' });
+            await harness.configure(shop, { status: action === 'pause' ? 'paused' : 'active' });
             model.paused = action === 'pause';
           } else if (action === 'move') {
-            await world.configure(shop, { privateEndpointUrl: `${shop.seller.url}/${step}` });
+            await harness.configure(shop, { privateEndpointUrl: `${shop.seller.url}/${step}` });
             Object.assign(model, { failures: 0, health: 'unverified' });
           } else if ((tests += 1) <= 10) {
             shop.seller.behave(action === 'passing test' ? working : broken);

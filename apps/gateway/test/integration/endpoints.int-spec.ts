@@ -14,13 +14,21 @@ import { newRequestContext } from '@market/messaging';
 import { SignatureError, verifyRequest } from '@market/sdk';
 import { eventually, freePort } from '@market/testing';
 import { Webhook } from 'standardwebhooks';
-import { as, BODY, reasonOf, refusalOf, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import {
+  as,
+  BODY,
+  reasonOf,
+  refusalOf,
+  startGateway,
+  type GatewayHarness,
+  type Shop,
+} from '../support/gateway-harness.js';
 import { answer, held, type SellerRequest } from '../support/test-seller.js';
 
 describe('a private endpoint', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
-    world = await startGateway({
+    harness = await startGateway({
       env: {
         GATEWAY_OWN_HOSTS: 'market.test',
         PUBLIC_URL: 'http://public.market.test',
@@ -31,33 +39,33 @@ describe('a private endpoint', () => {
       },
     });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const view = ({ offering }: Shop, who = offering.sellerId): Promise<OutputOf<typeof getEndpoint>> =>
-    world.edge.request(getEndpoint, { listingId: offering.listingId }, as(who));
+    harness.edge.request(getEndpoint, { listingId: offering.listingId }, as(who));
   const update = (
     { offering }: Shop,
     changes: Omit<RequestOf<typeof updateEndpoint>, 'listingId'>,
     who = offering.sellerId,
   ): Promise<OutputOf<typeof updateEndpoint>> =>
-    world.edge.request(updateEndpoint, { listingId: offering.listingId, ...changes }, as(who));
+    harness.edge.request(updateEndpoint, { listingId: offering.listingId, ...changes }, as(who));
   const test = ({ offering }: Shop, who = offering.sellerId): Promise<OutputOf<typeof testEndpoint>> =>
-    world.edge.request(testEndpoint, { listingId: offering.listingId }, as(who));
+    harness.edge.request(testEndpoint, { listingId: offering.listingId }, as(who));
   const rotate = (
     { offering }: Shop,
     overlapSeconds?: number,
     who = offering.sellerId,
   ): Promise<OutputOf<typeof rotateEndpointSecret>> =>
-    world.edge.request(rotateEndpointSecret, { listingId: offering.listingId, overlapSeconds }, as(who));
+    harness.edge.request(rotateEndpointSecret, { listingId: offering.listingId, overlapSeconds }, as(who));
   const provision = (listingId: string, sellerId: string, url: string): Promise<OutputOf<typeof provisionEndpoint>> =>
-    world.catalog.bus.request(provisionEndpoint, { listingId, sellerId, url }, newRequestContext());
+    harness.catalog.bus.request(provisionEndpoint, { listingId, sellerId, url }, newRequestContext());
   const callOnce = async (shop: Shop): Promise<SellerRequest> => {
     const buyer = newId();
-    await world.answer(buyer, shop, BODY, { relayRequestId: await world.buy(buyer, shop) });
+    await harness.answer(buyer, shop, BODY, { relayRequestId: await harness.buy(buyer, shop) });
     return shop.seller.requests.at(-1)!;
   };
   const changesOf = async ({ offering }: Shop): Promise<number[]> => {
-    const rows = await world.db.inspect<{ payload: unknown }>(
+    const rows = await harness.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
       [endpointChanged.subject],
     );
@@ -68,7 +76,7 @@ describe('a private endpoint', () => {
   };
 
   it('is shown to its owner without path, credentials or secret', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     await update(shop, {
       privateEndpointUrl: 'http://127.0.0.1:8080/secret/path?token=hunter2',
       authHeader: { name: 'X-Api-Key', value: 'hunter2' },
@@ -100,13 +108,13 @@ describe('a private endpoint', () => {
     expect(JSON.stringify(shown)).not.toMatch(/hunter2|whsec_|secret\/path/);
     const readable = [Buffer.from(shop.secret), Buffer.from(shop.secret.slice(6), 'base64'), Buffer.from('hunter2')];
     expect(
-      await world.db.inspect(
+      await harness.db.inspect(
         'SELECT 1 FROM gateway.endpoint_secrets, unnest($1::bytea[]) AS r WHERE position(r IN secret_sealed) > 0',
         [readable],
       ),
     ).toEqual([]);
     expect(
-      await world.db.inspect(
+      await harness.db.inspect(
         'SELECT 1 FROM gateway.endpoints, unnest($1::bytea[]) AS r WHERE position(r IN auth_header_sealed) > 0',
         [readable],
       ),
@@ -114,7 +122,7 @@ describe('a private endpoint', () => {
   });
 
   it("is nobody else's to see, change, test or rotate", async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     for (const request of [
       view,
       (of: Shop, who: string) => update(of, { timeoutMs: 5_000 }, who),
@@ -130,7 +138,7 @@ describe('a private endpoint', () => {
   });
 
   it('changes only what is given, and tells of each change once', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     const before = await view(shop);
     expect(await update(shop, { timeoutMs: 5_000 })).toEqual({
       ...before,
@@ -157,7 +165,7 @@ describe('a private endpoint', () => {
   });
 
   it('keeps both of two changes made at once', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     await Promise.all([
       update(shop, { timeoutMs: 4_000 }),
       update(shop, { limits: { max_concurrency: 3 } }),
@@ -183,7 +191,7 @@ describe('a private endpoint', () => {
     ]),
     ['not a url', 'invalid_url'],
   ])('is not put at %s', async (url, problem) => {
-    const shop = await world.open();
+    const shop = await harness.open();
     const refused = await refusalOf(update(shop, { privateEndpointUrl: url }));
     expect([refused.reason, refused.details]).toEqual(['endpoint_url_refused', { problem }]);
     expect((await refusalOf(provision(newId(), newId(), url))).details).toEqual({ problem });
@@ -220,12 +228,12 @@ describe('a private endpoint', () => {
     [{ name: 'X Key', value: 'v' }, 'invalid_name'],
     [{ name: 'X-Key', value: 'a\r\nX-Other: b' }, 'invalid_value'],
   ])('takes no auth header like %j', async (authHeader, problem) => {
-    const refused = await refusalOf(update(await world.open(), { authHeader }));
+    const refused = await refusalOf(update(await harness.open(), { authHeader }));
     expect([refused.reason, refused.details]).toEqual(['auth_header_refused', { problem }]);
   });
 
   it('gets its auth header with each call, and the new one soon after a change', async () => {
-    const shop = await world.open();
+    const shop = await harness.open();
     await update(shop, { authHeader: { name: 'Authorization', value: 'Bearer seller-side' } });
     await eventually(async () => expect((await callOnce(shop)).headers.authorization).toBe('Bearer seller-side'));
   });
@@ -242,12 +250,12 @@ describe('a private endpoint', () => {
         status: 'unverified',
         limits: made[0]!.limits,
       });
-      const shown = await world.edge.request(getEndpoint, { listingId }, as(sellerId));
+      const shown = await harness.edge.request(getEndpoint, { listingId }, as(sellerId));
       expect(shown.url_host).toBe('127.0.0.1:8081');
     });
 
     it('is never given to another seller', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       await expect(provision(shop.offering.listingId, newId(), 'http://127.0.0.1:8081/mine')).rejects.toThrow(
         'internal',
       );
@@ -255,7 +263,7 @@ describe('a private endpoint', () => {
     });
 
     it('stays paused when its URL changes, and otherwise has to prove itself again', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       await test(shop);
       const again = (url: string): Promise<OutputOf<typeof provisionEndpoint>> =>
         provision(shop.offering.listingId, shop.offering.sellerId, url);
@@ -268,8 +276,8 @@ describe('a private endpoint', () => {
   });
 
   it('goes with its listing', async () => {
-    const shop = await world.open();
-    const link = await world.transport.connect('catalog', topology.catalog);
+    const shop = await harness.open();
+    const link = await harness.transport.connect('catalog', topology.catalog);
     await link.publishEvents([
       {
         id: newId(),
@@ -280,10 +288,12 @@ describe('a private endpoint', () => {
     ]);
     expect(await reasonOf(view(shop))).toBe('endpoint_not_found');
     await eventually(async () =>
-      expect((await refusalOf(world.call(newId(), shop))).details).toEqual({ endpoint_status: 'removed' }),
+      expect((await refusalOf(harness.call(newId(), shop))).details).toEqual({ endpoint_status: 'removed' }),
     );
     expect(
-      await world.db.inspect('SELECT 1 FROM gateway.endpoint_secrets WHERE listing_id = $1', [shop.offering.listingId]),
+      await harness.db.inspect('SELECT 1 FROM gateway.endpoint_secrets WHERE listing_id = $1', [
+        shop.offering.listingId,
+      ]),
     ).toEqual([]);
   });
 
@@ -298,7 +308,7 @@ describe('a private endpoint', () => {
     };
 
     it('signs with both secrets while they overlap, so that neither a seller with the old nor one with the new fails a call', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       const before = await view(shop);
       const rotated = await rotate(shop);
       expect(rotated).toEqual({
@@ -331,7 +341,7 @@ describe('a private endpoint', () => {
     });
 
     it('signs with the new one alone after the overlap, and never with more than two', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       const first = await rotate(shop, 600);
       const second = await rotate(shop, 600);
       const request = await eventually(async () => {
@@ -358,7 +368,7 @@ describe('a private endpoint', () => {
     it('is verified by a seller that follows, for every call through many rotations', async () => {
       const known: string[] = [];
       let refused = 0;
-      const shop = await world.open(undefined, (request) => {
+      const shop = await harness.open(undefined, (request) => {
         // A call may have looked up the secrets just before a rotation and arrive after it.
         if (!known.slice(-3).some((secret) => verifies(request, secret))) refused += 1;
         return '{"ok":true}';
@@ -376,9 +386,9 @@ describe('a private endpoint', () => {
     });
 
     it('has one current secret after many rotations at once', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       const rotations = await Promise.all(Array.from({ length: 8 }, () => rotate(shop)));
-      const rows = await world.db.inspect<{ key_id: string; expires_at: Date | null }>(
+      const rows = await harness.db.inspect<{ key_id: string; expires_at: Date | null }>(
         'SELECT key_id, expires_at FROM gateway.endpoint_secrets WHERE listing_id = $1',
         [shop.offering.listingId],
       );
@@ -386,7 +396,7 @@ describe('a private endpoint', () => {
       const current = rows.find(({ expires_at }) => expires_at === null)!.key_id;
       expect(rotations.map(({ key_id }) => key_id)).toContain(current);
       // Whichever began first: the one that came last signs first.
-      await world.db.inspect(
+      await harness.db.inspect(
         "UPDATE gateway.endpoint_secrets SET created_at = now() - interval '1 day' WHERE key_id = $1",
         [current],
       );
@@ -399,7 +409,7 @@ describe('a private endpoint', () => {
       checks.filter(({ ok }) => !ok).map(({ name }) => name);
 
     it('is called with a signed test event, relays the answer, and becomes active', async () => {
-      const shop = await world.open(undefined, () => '{"pong": 1.0}');
+      const shop = await harness.open(undefined, () => '{"pong": 1.0}');
       const tested = await test(shop);
       expect(tested).toEqual({
         success: true,
@@ -429,7 +439,7 @@ describe('a private endpoint', () => {
         status: 'active',
         last_test: { ok: true, status_code: 200, latency_ms: tested.latency_ms },
       });
-      expect((await world.history(shop.offering.sellerId)).total).toBe(0);
+      expect((await harness.history(shop.offering.sellerId)).total).toBe(0);
     });
 
     it.each<[string, ReturnType<typeof answer>, string[], number, string?]>([
@@ -440,7 +450,7 @@ describe('a private endpoint', () => {
     ])(
       'says coarsely what is wrong with one that %s, and leaves it unverified, or failing',
       async (_name, behaviour, failed, statusCode, status = 'unverified') => {
-        const shop = await world.open(undefined, behaviour);
+        const shop = await harness.open(undefined, behaviour);
         const tested = await test(shop);
         expect([tested.success, failedChecks(tested), tested.seller_status_code]).toEqual([false, failed, statusCode]);
         expect(await view(shop)).toMatchObject({ status, last_test: { ok: false, status_code: statusCode } });
@@ -448,7 +458,7 @@ describe('a private endpoint', () => {
     );
 
     it('says no more of one that cannot be reached than that', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       await update(shop, { privateEndpointUrl: `http://127.0.0.1:${await freePort()}/` });
       const tested = await test(shop);
       expect(tested.checks).toEqual([{ name: 'reachable', ok: false, message: 'The endpoint could not be reached' }]);
@@ -456,7 +466,7 @@ describe('a private endpoint', () => {
 
     it('waits no longer than its timeout', async () => {
       const silent = held();
-      const shop = await world.open(undefined, silent.behaviour);
+      const shop = await harness.open(undefined, silent.behaviour);
       await update(shop, { timeoutMs: 1_000 });
       const tested = await test(shop);
       expect(failedChecks(tested)).toEqual(['in_time']);
@@ -465,7 +475,7 @@ describe('a private endpoint', () => {
 
     it('does not vouch for an URL that changed meanwhile', async () => {
       const gate = held();
-      const shop = await world.open(undefined, gate.behaviour);
+      const shop = await harness.open(undefined, gate.behaviour);
       const testing = test(shop);
       await eventually(() => expect(shop.seller.requests).toHaveLength(1));
       await update(shop, { privateEndpointUrl: 'http://127.0.0.1:8081/other' });
@@ -475,7 +485,7 @@ describe('a private endpoint', () => {
     });
 
     it('is tested at most ten times a minute', async () => {
-      const shop = await world.open();
+      const shop = await harness.open();
       const outcomes = await Promise.allSettled(Array.from({ length: 14 }, () => test(shop)));
       expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
       const refused = await refusalOf(test(shop));

@@ -7,10 +7,10 @@ import {
   BODY,
   reasonOf,
   startGateway,
-  type GatewayWorld,
+  type GatewayHarness,
   type HistoryEntry,
   type Shop,
-} from '../support/gateway-world.js';
+} from '../support/gateway-harness.js';
 import { answer } from '../support/test-seller.js';
 
 const SECRET_BODY = '{"question":"secret of the buyer"}';
@@ -18,46 +18,46 @@ const SECRET_ANSWER = '{"answer":"secret of the seller"}';
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 describe('the history of calls', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   let shop: Shop;
   const [ada, bob, stranger] = [newId(), newId(), newId()];
   const started = new Date();
 
   beforeAll(async () => {
-    world = await startGateway();
-    shop = await world.open({ sellerId: bob }, () => SECRET_ANSWER);
-    const failing = await world.open(
+    harness = await startGateway();
+    shop = await harness.open({ sellerId: bob }, () => SECRET_ANSWER);
+    const failing = await harness.open(
       { sellerId: bob, name: 'Broken' },
       answer(500, '{"trace":"secret of the seller"}'),
     );
-    const adas = await world.open({ sellerId: ada });
-    await world.answer(ada, shop, SECRET_BODY, { relayRequestId: await world.buy(ada, shop, SECRET_BODY) });
-    await world.answer(ada, failing, SECRET_BODY, { relayRequestId: await world.buy(ada, failing, SECRET_BODY) });
-    await world.answer(bob, adas, BODY, { relayRequestId: await world.buy(bob, adas) });
-    await world.quote(stranger, shop);
-    await world.quote(ada, shop, '{"n":1}');
-    const unpaid = await world.quote(ada, shop, '{"n":2}');
-    await world.pay(ada, unpaid.payment.relay_request_id, 'pending');
-    await world.call(ada, shop, '{"n":2}', { relayRequestId: unpaid.payment.relay_request_id });
-    const over = await world.quote(ada, shop, '{"n":3}');
-    await world.db.inspect(
+    const adas = await harness.open({ sellerId: ada });
+    await harness.answer(ada, shop, SECRET_BODY, { relayRequestId: await harness.buy(ada, shop, SECRET_BODY) });
+    await harness.answer(ada, failing, SECRET_BODY, { relayRequestId: await harness.buy(ada, failing, SECRET_BODY) });
+    await harness.answer(bob, adas, BODY, { relayRequestId: await harness.buy(bob, adas) });
+    await harness.quote(stranger, shop);
+    await harness.quote(ada, shop, '{"n":1}');
+    const unpaid = await harness.quote(ada, shop, '{"n":2}');
+    await harness.pay(ada, unpaid.payment.relay_request_id, 'pending');
+    await harness.call(ada, shop, '{"n":2}', { relayRequestId: unpaid.payment.relay_request_id });
+    const over = await harness.quote(ada, shop, '{"n":3}');
+    await harness.db.inspect(
       "UPDATE gateway.gateway_requests SET offer_expires_at = now() - interval '1 second' WHERE relay_request_id = $1",
       [over.payment.relay_request_id],
     );
     // Payments are marked settled by the ledger's events.
     await eventually(async () =>
       expect(
-        await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL'),
+        await harness.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE billable AND settled_at IS NULL'),
       ).toEqual([]),
     );
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const brief = ({ items }: { items: HistoryEntry[] }): string[] =>
     items.map(({ role, status }) => `${role} ${status}`);
 
   it('shows what one bought and what one sold, newest first', async () => {
-    const mine = await world.history(ada);
+    const mine = await harness.history(ada);
     expect(brief(mine)).toEqual([
       'buyer expired',
       'buyer payment_pending',
@@ -68,7 +68,7 @@ describe('the history of calls', () => {
     ]);
     expect(mine.total).toBe(6);
     expect(listGatewayRequests.output.safeParse(mine).error).toBeUndefined();
-    expect(brief(await world.history(bob))).toEqual([
+    expect(brief(await harness.history(bob))).toEqual([
       'seller expired',
       'seller payment_pending',
       'seller payment_required',
@@ -81,7 +81,7 @@ describe('the history of calls', () => {
 
   it("tells a seller no transaction of a buyer's wallet that did not pay for a call", async () => {
     const failedFor = async (who: string): Promise<HistoryEntry> =>
-      (await world.history(who, { status: 'seller_failed' })).items[0]!;
+      (await harness.history(who, { status: 'seller_failed' })).items[0]!;
     expect((await failedFor(ada)).payment).toMatchObject({
       relay_request_id: expect.stringMatching(/^0x/) as string,
       transaction_hash: expect.stringMatching(/^0x/) as string,
@@ -91,7 +91,7 @@ describe('the history of calls', () => {
 
   it('shows a seller no digest of a body that it was never sent', async () => {
     const digests = (who: string, status: HistoryEntry['status']) =>
-      world.history(who, { status }).then(({ items }) => items.map(({ request_digest }) => request_digest));
+      harness.history(who, { status }).then(({ items }) => items.map(({ request_digest }) => request_digest));
     for (const status of ['payment_required', 'payment_pending', 'expired'] as const)
       expect(new Set(await digests(bob, status))).toEqual(new Set([null]));
     expect([await digests(ada, 'payment_required'), await digests(ada, 'payment_pending')]).toEqual([
@@ -105,11 +105,11 @@ describe('the history of calls', () => {
     const digests = async () =>
       (
         await Promise.all(
-          [ada, bob].map((who) => world.history(who, { status: 'succeeded', listingId: shop.offering.listingId })),
+          [ada, bob].map((who) => harness.history(who, { status: 'succeeded', listingId: shop.offering.listingId })),
         )
       ).map(({ items }) => items[0]!.response_digest);
     const settle = (at: string) =>
-      world.db.inspect(
+      harness.db.inspect(
         `UPDATE gateway.gateway_requests SET settled_at = ${at} WHERE buyer_id = $1 AND listing_id = $2 AND billable`,
         [ada, shop.offering.listingId],
       );
@@ -120,8 +120,8 @@ describe('the history of calls', () => {
   });
 
   it('tells both sides the same of a call, and nothing of what was said in it', async () => {
-    const [bought] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
-    const [sold] = (await world.history(bob, { status: 'succeeded', role: 'seller' })).items;
+    const [bought] = (await harness.history(ada, { status: 'succeeded', role: 'buyer' })).items;
+    const [sold] = (await harness.history(bob, { status: 'succeeded', role: 'seller' })).items;
     // The payment's id is the buyer's own.
     expect(sold).toEqual({ ...bought, role: 'seller', payment: { ...bought!.payment, relay_request_id: null } });
     expect(bought).toEqual({
@@ -150,12 +150,12 @@ describe('the history of calls', () => {
       created_at: expect.stringMatching(/Z$/) as string,
       completed_at: expect.stringMatching(/Z$/) as string,
     });
-    const everything = JSON.stringify([await world.history(ada), await world.history(bob)]);
+    const everything = JSON.stringify([await harness.history(ada), await harness.history(bob)]);
     expect(everything).not.toMatch(/secret of|127\.0\.0\.1|whsec_/);
   });
 
   it('charges nothing for what was not delivered', async () => {
-    for (const entry of (await world.history(ada, { role: 'buyer' })).items.filter(
+    for (const entry of (await harness.history(ada, { role: 'buyer' })).items.filter(
       ({ status }) => status !== 'succeeded',
     )) {
       expect([
@@ -167,7 +167,7 @@ describe('the history of calls', () => {
     }
   });
 
-  it.each<[string, Parameters<GatewayWorld['history']>[1], number]>([
+  it.each<[string, Parameters<GatewayHarness['history']>[1], number]>([
     ['the buying side', { role: 'buyer' }, 5],
     ['the selling side', { role: 'seller' }, 1],
     ['both', { role: 'all' }, 6],
@@ -179,29 +179,29 @@ describe('the history of calls', () => {
     ['a time since the beginning', { from: started.toISOString() }, 6],
     ['a time before it', { to: started.toISOString() }, 0],
   ])('is filtered by %s, with an exact total', async (_name, filter, total) => {
-    const page = await world.history(ada, filter);
+    const page = await harness.history(ada, filter);
     expect([page.total, page.items.length]).toEqual([total, total]);
   });
 
   it('is filtered by listing', async () => {
-    expect((await world.history(ada, { listingId: shop.offering.listingId })).total).toBe(4);
-    expect((await world.history(stranger, { listingId: shop.offering.listingId })).total).toBe(1);
+    expect((await harness.history(ada, { listingId: shop.offering.listingId })).total).toBe(4);
+    expect((await harness.history(stranger, { listingId: shop.offering.listingId })).total).toBe(1);
   });
 
   it('is cut into pages that add up, and is empty beyond the end', async () => {
-    const pages = await Promise.all([1, 2, 3, 1_000_000_000].map((page) => world.history(ada, { page, limit: 4 })));
+    const pages = await Promise.all([1, 2, 3, 1_000_000_000].map((page) => harness.history(ada, { page, limit: 4 })));
     expect(pages.map(({ items, total }) => [items.length, total])).toEqual([
       [4, 6],
       [2, 6],
       [0, 6],
       [0, 6],
     ]);
-    expect(pages.flatMap(({ items }) => items)).toEqual((await world.history(ada)).items);
+    expect(pages.flatMap(({ items }) => items)).toEqual((await harness.history(ada)).items);
   });
 
   it('is counted and cut from indexes, however much there is', async () => {
     const busy = newId();
-    await world.db.inspect(
+    await harness.db.inspect(
       `INSERT INTO gateway.gateway_requests (id, buyer_id, seller_id, listing_id, listing_name, listing_slug, status, body_digest, gross_micros, fee_micros, net_micros, fee_bps, created_at)
        SELECT gen_random_uuid(), CASE n % 20 WHEN 0 THEN $1 ELSE gen_random_uuid() END, CASE n % 20 WHEN 1 THEN $1 ELSE gen_random_uuid() END, $2, 'Weather', 'weather',
          CASE n % 40 WHEN 0 THEN 'seller_failed' ELSE 'refunded' END, sha256('body'), 0, 0, 0, 0, now() - n * interval '1 minute'
@@ -210,9 +210,9 @@ describe('the history of calls', () => {
     );
     await eventually(
       async () => {
-        await world.db.inspect('VACUUM ANALYZE gateway.gateway_requests');
+        await harness.db.inspect('VACUUM ANALYZE gateway.gateway_requests');
         expect(
-          await world.db.inspect(
+          await harness.db.inspect(
             "SELECT 1 FROM pg_class WHERE oid = 'gateway.gateway_requests'::regclass AND relallvisible > relpages / 2",
           ),
         ).toHaveLength(1);
@@ -220,7 +220,7 @@ describe('the history of calls', () => {
       },
       { withinMs: 20_000 },
     );
-    const last = await world.history(busy, { page: 40, limit: 100 });
+    const last = await harness.history(busy, { page: 40, limit: 100 });
     expect([last.total, last.items.length]).toEqual([4_000, 100]);
     expect(last.items.map(({ created_at }) => created_at)).toEqual(
       last.items
@@ -228,17 +228,17 @@ describe('the history of calls', () => {
         .toSorted()
         .reverse(),
     );
-    expect((await world.history(busy, { role: 'seller', status: 'seller_failed' })).total).toBe(0);
-    expect((await world.history(busy, { role: 'buyer', status: 'seller_failed' })).total).toBe(1_000);
-    expect((await world.history(busy, { from: new Date(Date.now() - 60 * 60_000 - 30_000).toISOString() })).total).toBe(
-      6,
-    );
+    expect((await harness.history(busy, { role: 'seller', status: 'seller_failed' })).total).toBe(0);
+    expect((await harness.history(busy, { role: 'buyer', status: 'seller_failed' })).total).toBe(1_000);
+    expect(
+      (await harness.history(busy, { from: new Date(Date.now() - 60 * 60_000 - 30_000).toISOString() })).total,
+    ).toBe(6);
     const plans = await Promise.all(
       [
         `SELECT count(*) FROM gateway.gateway_requests g WHERE g.buyer_id = '${busy}'`,
         `SELECT g.id, g.created_at FROM gateway.gateway_requests g WHERE g.seller_id = '${busy}' ORDER BY g.created_at DESC, g.id DESC LIMIT 100 + 5000`,
       ].map(async (statement) =>
-        (await world.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`))
+        (await harness.db.inspect<{ 'QUERY PLAN': string }>(`EXPLAIN ${statement}`))
           .map((line) => line['QUERY PLAN'])
           .join('\n'),
       ),
@@ -247,19 +247,19 @@ describe('the history of calls', () => {
   });
 
   it('shows a single call to its two sides and to nobody else', async () => {
-    const [entry] = (await world.history(ada, { status: 'succeeded', role: 'buyer' })).items;
-    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);
-    expect(await world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({
+    const [entry] = (await harness.history(ada, { status: 'succeeded', role: 'buyer' })).items;
+    expect(await harness.edge.request(getGatewayRequest, { requestId: entry!.id }, as(ada))).toEqual(entry);
+    expect(await harness.edge.request(getGatewayRequest, { requestId: entry!.id }, as(bob))).toEqual({
       ...entry,
       role: 'seller',
       payment: { ...entry!.payment, relay_request_id: null },
     });
-    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: entry!.id }, as(stranger)))).toBe(
+    expect(await reasonOf(harness.edge.request(getGatewayRequest, { requestId: entry!.id }, as(stranger)))).toBe(
       'gateway_request_not_found',
     );
-    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: newId() }, as(ada)))).toBe(
+    expect(await reasonOf(harness.edge.request(getGatewayRequest, { requestId: newId() }, as(ada)))).toBe(
       'gateway_request_not_found',
     );
-    expect((await world.history(newId())).total).toBe(0);
+    expect((await harness.history(newId())).total).toBe(0);
   });
 });

@@ -8,66 +8,66 @@ import {
   resultOf,
   startGateway,
   type Answered,
-  type GatewayWorld,
-} from '../support/gateway-world.js';
+  type GatewayHarness,
+} from '../support/gateway-harness.js';
 import { answer, held } from '../support/test-seller.js';
 
 const OTHER_BODY = '{"city":"Bern"}';
 
 describe('an Idempotency-Key on the paid call', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
-    world = await startGateway({ replicas: 2 });
+    harness = await startGateway({ replicas: 2 });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it('may be the same on the unpaid and the paid attempt, and then answers without the relay id', async () => {
-    const [buyer, shop, key] = [newId(), await world.open(), newId()];
-    const relayRequestId = await world.buy(buyer, shop, BODY, { key });
-    expect((await world.quote(buyer, shop, BODY, { key })).payment.relay_request_id).toBe(relayRequestId);
-    const first = await world.answer(buyer, shop, BODY, { key, relayRequestId });
+    const [buyer, shop, key] = [newId(), await harness.open(), newId()];
+    const relayRequestId = await harness.buy(buyer, shop, BODY, { key });
+    expect((await harness.quote(buyer, shop, BODY, { key })).payment.relay_request_id).toBe(relayRequestId);
+    const first = await harness.answer(buyer, shop, BODY, { key, relayRequestId });
     expect(first.idempotencyReplayed).toBe(false);
     for (let repeat = 0; repeat < 3; repeat += 1)
-      expect(await world.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
-    expect(await world.answer(buyer, shop, BODY, { key, relayRequestId })).toEqual({
+      expect(await harness.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
+    expect(await harness.answer(buyer, shop, BODY, { key, relayRequestId })).toEqual({
       ...first,
       idempotencyReplayed: true,
     });
     expect(shop.seller.requests).toHaveLength(1);
-    expect(await world.chargesOf(relayRequestId)).toBe(1);
+    expect(await harness.chargesOf(relayRequestId)).toBe(1);
   });
 
   it('may be new on the paid attempt, for each of those who wait for one answer', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop);
     const keys = Array.from({ length: 8 }, () => newId());
-    const answers = await Promise.all(keys.map((key) => world.answer(buyer, shop, BODY, { key, relayRequestId })));
-    const replays = await Promise.all(keys.map((key) => world.answer(buyer, shop, BODY, { key })));
+    const answers = await Promise.all(keys.map((key) => harness.answer(buyer, shop, BODY, { key, relayRequestId })));
+    const replays = await Promise.all(keys.map((key) => harness.answer(buyer, shop, BODY, { key })));
     expect(new Set([...answers, ...replays].map(({ dataJson }) => dataJson)).size).toBe(1);
     expect(replays.every(({ idempotencyReplayed }) => idempotencyReplayed)).toBe(true);
     expect(shop.seller.requests).toHaveLength(1);
   });
 
   it('is for one listing, one body and one route, from the first request with it on', async () => {
-    const [buyer, shop, other, key] = [newId(), await world.open(), await world.open(), newId()];
-    const relayRequestId = await world.buy(buyer, shop, BODY, { key });
+    const [buyer, shop, other, key] = [newId(), await harness.open(), await harness.open(), newId()];
+    const relayRequestId = await harness.buy(buyer, shop, BODY, { key });
     const misuses = (): Promise<string[]> =>
       Promise.all([
-        reasonOf(world.call(buyer, shop, OTHER_BODY, { key })),
-        reasonOf(world.call(buyer, shop, OTHER_BODY, { key, relayRequestId })),
-        reasonOf(world.call(buyer, other, BODY, { key })),
-        reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'SOL' })),
-        reasonOf(world.call(buyer, shop, BODY, { key, originWalletId: newId() })),
+        reasonOf(harness.call(buyer, shop, OTHER_BODY, { key })),
+        reasonOf(harness.call(buyer, shop, OTHER_BODY, { key, relayRequestId })),
+        reasonOf(harness.call(buyer, other, BODY, { key })),
+        reasonOf(harness.call(buyer, shop, BODY, { key, originCurrency: 'SOL' })),
+        reasonOf(harness.call(buyer, shop, BODY, { key, originWalletId: newId() })),
       ]);
     expect(new Set(await misuses())).toEqual(new Set(['idempotency_key_reused']));
-    const { dataJson } = await world.answer(buyer, shop, BODY, { key, relayRequestId });
+    const { dataJson } = await harness.answer(buyer, shop, BODY, { key, relayRequestId });
     expect(new Set(await misuses())).toEqual(new Set(['idempotency_key_reused']));
-    expect((await world.answer(buyer, shop, BODY, { key })).dataJson).toBe(dataJson);
+    expect((await harness.answer(buyer, shop, BODY, { key })).dataJson).toBe(dataJson);
     expect([shop.seller.requests.length, other.seller.requests.length]).toEqual([1, 0]);
   });
 
   it('knows a body by what it means: white space, order and spelling make no other request', async () => {
-    const [buyer, shop] = [newId(), await world.open({ priceMicros: '0' })];
+    const [buyer, shop] = [newId(), await harness.open({ priceMicros: '0' })];
     const spell = (value: Record<string, number | string>, variant: number): string => {
       const entries = Object.entries(value);
       return `{${(variant % 2 ? entries.toReversed() : entries).map(([name, inner]) => `${' '.repeat(variant)}${JSON.stringify(name)}: ${JSON.stringify(inner)}`).join(' ,')}}`;
@@ -78,13 +78,13 @@ describe('an Idempotency-Key on the paid call', () => {
     await fc.assert(
       fc.asyncProperty(bodies, fc.nat(3), async (body, variant) => {
         const key = newId();
-        const { dataJson } = await world.answer(buyer, shop, spell(body, 0), { key });
-        expect(await world.answer(buyer, shop, spell(body, variant), { key })).toEqual({
+        const { dataJson } = await harness.answer(buyer, shop, spell(body, 0), { key });
+        expect(await harness.answer(buyer, shop, spell(body, variant), { key })).toEqual({
           outcome: 'answered',
           dataJson,
           idempotencyReplayed: true,
         });
-        expect(await reasonOf(world.call(buyer, shop, spell({ ...body, another: 1 }, variant), { key }))).toBe(
+        expect(await reasonOf(harness.call(buyer, shop, spell({ ...body, another: 1 }, variant), { key }))).toBe(
           'idempotency_key_reused',
         );
       }),
@@ -94,104 +94,108 @@ describe('an Idempotency-Key on the paid call', () => {
 
   it("is its account's own: the same key of another buyer is another call", async () => {
     const [shop, key] = [
-      await world.open(undefined, ({ headers }) => `{"for":"${String(headers['x-market-buyer-id'])}"}`),
+      await harness.open(undefined, ({ headers }) => `{"for":"${String(headers['x-market-buyer-id'])}"}`),
       newId(),
     ];
     const buyers = Array.from({ length: 5 }, () => newId());
     const answers = await Promise.all(
       buyers.map(async (buyer) =>
-        world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) }),
+        harness.answer(buyer, shop, BODY, { key, relayRequestId: await harness.buy(buyer, shop, BODY, { key }) }),
       ),
     );
     expect(answers.map((outcome) => resultOf(outcome).seller_response)).toEqual(
       buyers.map((buyer) => ({ for: buyer })),
     );
     expect(
-      await Promise.all(buyers.map(async (buyer) => (await world.answer(buyer, shop, BODY, { key })).dataJson)),
+      await Promise.all(buyers.map(async (buyer) => (await harness.answer(buyer, shop, BODY, { key })).dataJson)),
     ).toEqual(answers.map(({ dataJson }) => dataJson));
-    await expect(world.quote(newId(), shop, BODY, { key })).resolves.toBeDefined();
+    await expect(harness.quote(newId(), shop, BODY, { key })).resolves.toBeDefined();
   });
 
   it('keeps no failure: the seller is called again for the same key', async () => {
-    const [buyer, shop, key] = [newId(), await world.open(undefined, answer(503, '{}')), newId()];
-    const relayRequestId = await world.buy(buyer, shop, BODY, { key });
+    const [buyer, shop, key] = [newId(), await harness.open(undefined, answer(503, '{}')), newId()];
+    const relayRequestId = await harness.buy(buyer, shop, BODY, { key });
     for (let attempt = 1; attempt <= 2; attempt += 1)
-      expect(resultOf(await world.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({
+      expect(resultOf(await harness.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({
         billable: false,
       });
     shop.seller.behave(() => '{"ok":true}');
-    expect(resultOf(await world.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({ billable: true });
+    expect(resultOf(await harness.answer(buyer, shop, BODY, { key, relayRequestId }))).toMatchObject({
+      billable: true,
+    });
     expect(shop.seller.requests).toHaveLength(3);
   });
 
   it('buys one call, whatever other payment it is sent with later', async () => {
-    const [buyer, shop, key] = [newId(), await world.open(), newId()];
-    const first = await world.answer(buyer, shop, BODY, {
+    const [buyer, shop, key] = [newId(), await harness.open(), newId()];
+    const first = await harness.answer(buyer, shop, BODY, {
       key,
-      relayRequestId: await world.buy(buyer, shop, BODY, { key }),
+      relayRequestId: await harness.buy(buyer, shop, BODY, { key }),
     });
-    const second = await world.buy(buyer, shop);
-    expect(await world.answer(buyer, shop, BODY, { key, relayRequestId: second })).toEqual({
+    const second = await harness.buy(buyer, shop);
+    expect(await harness.answer(buyer, shop, BODY, { key, relayRequestId: second })).toEqual({
       ...first,
       idempotencyReplayed: true,
     });
-    expect((await world.paymentOf(second)).state).toBe('verified');
-    expect((await world.answer(buyer, shop, BODY, { relayRequestId: second })).dataJson).not.toBe(first.dataJson);
+    expect((await harness.paymentOf(second)).state).toBe('verified');
+    expect((await harness.answer(buyer, shop, BODY, { relayRequestId: second })).dataJson).not.toBe(first.dataJson);
   });
 
   it('does not ask for a second payment while the first is being delivered', async () => {
     const gate = held();
-    const [buyer, shop, key] = [newId(), await world.open(undefined, gate.behaviour), newId()];
-    const relayRequestId = await world.buy(buyer, shop, BODY, { key });
-    const delivery = world.answer(buyer, shop, BODY, { key, relayRequestId });
+    const [buyer, shop, key] = [newId(), await harness.open(undefined, gate.behaviour), newId()];
+    const relayRequestId = await harness.buy(buyer, shop, BODY, { key });
+    const delivery = harness.answer(buyer, shop, BODY, { key, relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
-    const meanwhile = await world.quote(buyer, shop, BODY, { key });
+    const meanwhile = await harness.quote(buyer, shop, BODY, { key });
     expect([meanwhile.payment.relay_request_id, meanwhile.payment.status]).toEqual([relayRequestId, 'in_flight']);
     gate.letGo();
-    const starters = Array.from({ length: 20 }, () => world.call(buyer, shop, BODY, { key }));
+    const starters = Array.from({ length: 20 }, () => harness.call(buyer, shop, BODY, { key }));
     const { dataJson } = await delivery;
     for (const outcome of await Promise.all(starters)) {
       if (outcome.outcome === 'payment_required') expect(outcome.payment.relay_request_id).toBe(relayRequestId);
       else expect(expectOutcome(outcome, 'answered').dataJson).toBe(dataJson);
     }
-    expect(await world.answer(buyer, shop, BODY, { key })).toMatchObject({ dataJson });
+    expect(await harness.answer(buyer, shop, BODY, { key })).toMatchObject({ dataJson });
   });
 
   it('replays what was delivered when the listing is gone', async () => {
-    const [buyer, shop, key] = [newId(), await world.open(), newId()];
-    const first = await world.answer(buyer, shop, BODY, {
+    const [buyer, shop, key] = [newId(), await harness.open(), newId()];
+    const first = await harness.answer(buyer, shop, BODY, {
       key,
-      relayRequestId: await world.buy(buyer, shop, BODY, { key }),
+      relayRequestId: await harness.buy(buyer, shop, BODY, { key }),
     });
-    world.catalog.remove(shop.offering);
-    await eventually(async () => expect(await reasonOf(world.call(buyer, shop, OTHER_BODY))).toBe('listing_not_found'));
-    expect(await world.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
+    harness.catalog.remove(shop.offering);
+    await eventually(async () =>
+      expect(await reasonOf(harness.call(buyer, shop, OTHER_BODY))).toBe('listing_not_found'),
+    );
+    expect(await harness.answer(buyer, shop, BODY, { key })).toEqual({ ...first, idempotencyReplayed: true });
   });
 
   it('remembers a refused route, so that the next route comes with a new key', async () => {
-    const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '1000' }), newId()];
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe(
+    const [buyer, shop, key] = [newId(), await harness.open({ priceMicros: '1000' }), newId()];
+    expect(await reasonOf(harness.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe(
       'payment_route_minimum_not_met',
     );
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe(
+    expect(await reasonOf(harness.call(buyer, shop, BODY, { key, originCurrency: 'USDC' }))).toBe(
       'payment_route_minimum_not_met',
     );
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key, originCurrency: 'SOL' }))).toBe(
+    expect(await reasonOf(harness.call(buyer, shop, BODY, { key, originCurrency: 'SOL' }))).toBe(
       'idempotency_key_reused',
     );
-    await world.quote(buyer, shop, BODY, { key: newId(), originCurrency: 'SOL' });
+    await harness.quote(buyer, shop, BODY, { key: newId(), originCurrency: 'SOL' });
   });
 
   it('is forgotten after a day', async () => {
-    const [buyer, shop, key] = [newId(), await world.open(), newId()];
-    await world.answer(buyer, shop, BODY, { key, relayRequestId: await world.buy(buyer, shop, BODY, { key }) });
-    await world.db.inspect(
+    const [buyer, shop, key] = [newId(), await harness.open(), newId()];
+    await harness.answer(buyer, shop, BODY, { key, relayRequestId: await harness.buy(buyer, shop, BODY, { key }) });
+    await harness.db.inspect(
       "UPDATE gateway.call_keys SET created_at = now() - interval '24 hours 1 second' WHERE key = $1",
       [key],
     );
-    const fresh = await world.quote(buyer, shop, OTHER_BODY, { key });
+    const fresh = await harness.quote(buyer, shop, OTHER_BODY, { key });
     expect(fresh.payment.status).toBe('pending');
-    expect(await reasonOf(world.call(buyer, shop, BODY, { key }))).toBe('idempotency_key_reused');
+    expect(await reasonOf(harness.call(buyer, shop, BODY, { key }))).toBe('idempotency_key_reused');
   });
 
   describe('on a listing of price 0', () => {
@@ -199,14 +203,14 @@ describe('an Idempotency-Key on the paid call', () => {
       let calls = 0;
       const [buyer, shop, key] = [
         newId(),
-        await world.open({ priceMicros: '0' }, () => `{"call":${(calls += 1)}}`),
+        await harness.open({ priceMicros: '0' }, () => `{"call":${(calls += 1)}}`),
         newId(),
       ];
-      const settled = await Promise.all(Array.from({ length: 32 }, () => world.call(buyer, shop, BODY, { key })));
+      const settled = await Promise.all(Array.from({ length: 32 }, () => harness.call(buyer, shop, BODY, { key })));
       const answers = settled.filter((outcome): outcome is Answered => outcome.outcome === 'answered');
       expect(answers.length).toBeGreaterThan(0);
       expect(settled.every(({ outcome }) => outcome === 'answered' || outcome === 'pending')).toBe(true);
-      const replay = await eventually(() => world.answer(buyer, shop, BODY, { key }));
+      const replay = await eventually(() => harness.answer(buyer, shop, BODY, { key }));
       expect(replay.idempotencyReplayed).toBe(true);
       expect(new Set([...answers, replay].map(({ dataJson }) => dataJson)).size).toBe(1);
       expect(shop.seller.requests).toHaveLength(1);
@@ -217,10 +221,10 @@ describe('an Idempotency-Key on the paid call', () => {
         seller_response: { call: 1 },
       });
 
-      await world.answer(buyer, shop, BODY, {});
-      await world.answer(buyer, shop, BODY, {});
+      await harness.answer(buyer, shop, BODY, {});
+      await harness.answer(buyer, shop, BODY, {});
       expect(shop.seller.requests).toHaveLength(3);
-      expect((await world.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([
+      expect((await harness.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([
         ['succeeded', null],
         ['succeeded', null],
         ['succeeded', null],
@@ -229,18 +233,20 @@ describe('an Idempotency-Key on the paid call', () => {
 
     it('is held by a lease that its process renews, and is free within three seconds of its death', async () => {
       const hanging = held();
-      const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, hanging.behaviour), newId()];
-      const first = world.call(buyer, shop, BODY, { key });
+      const [buyer, shop, key] = [newId(), await harness.open({ priceMicros: '0' }, hanging.behaviour), newId()];
+      const first = harness.call(buyer, shop, BODY, { key });
       const id = await eventually(async () => {
         expect(shop.seller.requests).toHaveLength(1);
         return (
-          await world.db.inspect<{ id: string }>('SELECT id FROM gateway.gateway_requests WHERE buyer_id = $1', [buyer])
+          await harness.db.inspect<{ id: string }>('SELECT id FROM gateway.gateway_requests WHERE buyer_id = $1', [
+            buyer,
+          ])
         )[0]!.id;
       });
       const secondsLeft = async (): Promise<number> =>
         Number(
           (
-            await world.db.inspect<{ left: string }>(
+            await harness.db.inspect<{ left: string }>(
               'SELECT extract(epoch FROM lease_until - now()) AS left FROM gateway.gateway_requests WHERE id = $1',
               [id],
             )
@@ -251,10 +257,10 @@ describe('an Idempotency-Key on the paid call', () => {
         withinMs: 10_000,
       });
       expect(await secondsLeft()).toBeLessThan(3);
-      expect(await world.call(buyer, shop, BODY, { key })).toMatchObject({ outcome: 'pending' });
+      expect(await harness.call(buyer, shop, BODY, { key })).toMatchObject({ outcome: 'pending' });
       // As after a crash: the process has the call no more. Its own fence is old then, and its lease is renewed no longer.
-      await world.db.inspect('UPDATE gateway.gateway_requests SET fence = fence + 1 WHERE id = $1', [id]);
-      const second = eventually(async () => expectOutcome(await world.call(buyer, shop, BODY, { key }), 'answered'), {
+      await harness.db.inspect('UPDATE gateway.gateway_requests SET fence = fence + 1 WHERE id = $1', [id]);
+      const second = eventually(async () => expectOutcome(await harness.call(buyer, shop, BODY, { key }), 'answered'), {
         withinMs: 10_000,
       });
       await eventually(() => expect(shop.seller.requests).toHaveLength(2), { withinMs: 4_000 });
@@ -263,40 +269,40 @@ describe('an Idempotency-Key on the paid call', () => {
     });
 
     it('is another call than one whose offer came with the key, which stays as it was', async () => {
-      const [buyer, shop, key] = [newId(), await world.open(), newId()];
-      const { payment } = await world.quote(buyer, shop, BODY, { key });
-      world.catalog.offer({ ...shop.offering, priceMicros: '0' });
-      await eventually(async () => expect((await world.call(newId(), shop)).outcome).toBe('answered'));
+      const [buyer, shop, key] = [newId(), await harness.open(), newId()];
+      const { payment } = await harness.quote(buyer, shop, BODY, { key });
+      harness.catalog.offer({ ...shop.offering, priceMicros: '0' });
+      await eventually(async () => expect((await harness.call(newId(), shop)).outcome).toBe('answered'));
       shop.seller.requests.length = 0;
       const [free, ...others] = await Promise.all(
-        Array.from({ length: 8 }, () => eventually(() => world.answer(buyer, shop, BODY, { key }))),
+        Array.from({ length: 8 }, () => eventually(() => harness.answer(buyer, shop, BODY, { key }))),
       );
       expect(new Set(others.map(({ dataJson }) => dataJson))).toEqual(new Set([free!.dataJson]));
       expect([resultOf(free!).charged_amount.amount_cents, shop.seller.requests.length]).toEqual([0, 1]);
 
-      await world.pay(buyer, payment.relay_request_id);
-      const paid = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id }));
+      await harness.pay(buyer, payment.relay_request_id);
+      const paid = resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id }));
       expect([
         paid.charged_amount.amount_cents,
-        await world.chargesOf(payment.relay_request_id),
+        await harness.chargesOf(payment.relay_request_id),
         shop.seller.requests.length,
       ]).toEqual([25, 1, 2]);
       expect(paid.request_id).not.toBe(resultOf(free!).request_id);
-      expect((await world.answer(buyer, shop, BODY, { key })).dataJson).toBe(free!.dataJson);
+      expect((await harness.answer(buyer, shop, BODY, { key })).dataJson).toBe(free!.dataJson);
     });
 
     it('tries a failed call again as the same request', async () => {
-      const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
-      const failed = resultOf(await world.answer(buyer, shop, BODY, { key }));
+      const [buyer, shop, key] = [newId(), await harness.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
+      const failed = resultOf(await harness.answer(buyer, shop, BODY, { key }));
       expect(failed).toMatchObject({ billable: false, recovery: { next_action: 'retry_after_delay' } });
       shop.seller.behave(answer(404, '{}'));
-      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({
+      expect(resultOf(await harness.answer(buyer, shop, BODY, { key }))).toMatchObject({
         billable: false,
         seller_status_code: 404,
         recovery: { next_action: 'fix_request' },
       });
       shop.seller.behave(() => '{"ok":true}');
-      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({
+      expect(resultOf(await harness.answer(buyer, shop, BODY, { key }))).toMatchObject({
         billable: true,
         request_id: failed.request_id,
       });
@@ -304,24 +310,24 @@ describe('an Idempotency-Key on the paid call', () => {
     });
 
     it('takes a call over whose process died with it', async () => {
-      const [buyer, shop, key] = [newId(), await world.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
-      await world.answer(buyer, shop, BODY, { key });
+      const [buyer, shop, key] = [newId(), await harness.open({ priceMicros: '0' }, answer(500, '{}')), newId()];
+      await harness.answer(buyer, shop, BODY, { key });
       const lease = (until: string): Promise<unknown> =>
-        world.db.inspect(
+        harness.db.inspect(
           `UPDATE gateway.gateway_requests SET status = 'forwarding', lease_until = now() + interval '${until}' WHERE buyer_id = $1`,
           [buyer],
         );
       shop.seller.behave(() => '{"ok":true}');
       await lease('1 minute');
-      expect(await world.call(buyer, shop, BODY, { key })).toEqual({
+      expect(await harness.call(buyer, shop, BODY, { key })).toEqual({
         outcome: 'pending',
         retryAfterSeconds: 1,
         reason: 'call_in_progress',
       });
-      expect((await world.history(buyer)).items).toMatchObject([{ status: 'forwarding' }]);
+      expect((await harness.history(buyer)).items).toMatchObject([{ status: 'forwarding' }]);
       await lease('-1 second');
-      expect((await world.history(buyer)).items).toMatchObject([{ status: 'seller_failed' }]);
-      expect(resultOf(await world.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: true });
+      expect((await harness.history(buyer)).items).toMatchObject([{ status: 'seller_failed' }]);
+      expect(resultOf(await harness.answer(buyer, shop, BODY, { key }))).toMatchObject({ billable: true });
       expect(shop.seller.requests).toHaveLength(2);
     });
   });

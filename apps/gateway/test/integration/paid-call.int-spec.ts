@@ -15,9 +15,9 @@ import {
   resultOf,
   startGateway,
   type CallOptions,
-  type GatewayWorld,
+  type GatewayHarness,
   type Outcome,
-} from '../support/gateway-world.js';
+} from '../support/gateway-harness.js';
 import { answer, held } from '../support/test-seller.js';
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
@@ -30,34 +30,34 @@ const heapUsed = (): number => {
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
-    world = await startGateway({ replicas });
+    harness = await startGateway({ replicas });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it('is quoted, paid, forwarded signed and answered, and answers the same bytes from then on', async () => {
-    const [buyer, shop] = [newId(), await world.open(undefined, () => '{"weather":"Föhn","temperature":21.50}')];
-    const { payment, reason } = await world.quote(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open(undefined, () => '{"weather":"Föhn","temperature":21.50}')];
+    const { payment, reason } = await harness.quote(buyer, shop);
     expect([payment.status, payment.fees.gross_amount, reason]).toEqual(['pending', 0.25, undefined]);
     expect(shop.seller.requests).toEqual([]);
     const relayRequestId = payment.relay_request_id;
-    expect(await world.call(buyer, shop, BODY, { relayRequestId })).toEqual({
+    expect(await harness.call(buyer, shop, BODY, { relayRequestId })).toEqual({
       outcome: 'payment_required',
       payment,
       reason: 'unpaid',
     });
 
-    await world.pay(buyer, relayRequestId);
-    const first = await world.answer(buyer, shop, BODY, { relayRequestId, traceparent: TRACEPARENT });
+    await harness.pay(buyer, relayRequestId);
+    const first = await harness.answer(buyer, shop, BODY, { relayRequestId, traceparent: TRACEPARENT });
     const result = resultOf(first);
     expect(first.dataJson).toBe(
       `{"request_id":"${result.request_id}","billable":true,"charged_amount":{"amount_cents":25,"currency":"USD"},"fees":{"fee_rate":0.05,"fee_amount_cents":1.25,"seller_receives_cents":23.75},"seller_status_code":200,"seller_response":{"weather":"Föhn","temperature":21.50}}`,
     );
     for (let repeat = 0; repeat < 5; repeat += 1)
-      expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(first.dataJson);
+      expect((await harness.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(first.dataJson);
     expect(shop.seller.requests).toHaveLength(1);
-    expect(await world.chargesOf(relayRequestId)).toBe(1);
+    expect(await harness.chargesOf(relayRequestId)).toBe(1);
 
     const [request] = shop.seller.requests;
     expect(request!.rawBody).toBe(BODY);
@@ -75,7 +75,7 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
     );
 
     const receipts = await Promise.all(
-      [buyer, shop.offering.sellerId].map((who) => world.edge.request(listReceipts, { page: 1, limit: 10 }, as(who))),
+      [buyer, shop.offering.sellerId].map((who) => harness.edge.request(listReceipts, { page: 1, limit: 10 }, as(who))),
     );
     expect(
       receipts.map(({ items }) =>
@@ -85,29 +85,29 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
   });
 
   it('calls the seller once and charges once for 64 retries at once, and gives all who are answered equal bytes', async () => {
-    const [buyer, shop] = [newId(), await world.open(undefined, async () => `{"drawn":"${newId()}"}`)];
-    const relayRequestId = await world.buy(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open(undefined, async () => `{"drawn":"${newId()}"}`)];
+    const relayRequestId = await harness.buy(buyer, shop);
     const outcomes = await Promise.all(
-      Array.from({ length: 64 }, () => world.call(buyer, shop, BODY, { relayRequestId })),
+      Array.from({ length: 64 }, () => harness.call(buyer, shop, BODY, { relayRequestId })),
     );
     const bytes = outcomes.map((outcome) => expectOutcome(outcome, 'answered').dataJson);
     expect(new Set(bytes).size).toBe(1);
     expect(shop.seller.requests).toHaveLength(1);
-    expect(await world.chargesOf(relayRequestId)).toBe(1);
+    expect(await harness.chargesOf(relayRequestId)).toBe(1);
   });
 
   it('lets a retry wait a while for the attempt under way, then sends it away with 202', async () => {
     const seller = held();
-    const [buyer, shop] = [newId(), await world.open(undefined, seller.behaviour)];
-    const relayRequestId = await world.buy(buyer, shop);
-    const first = world.call(buyer, shop, BODY, { relayRequestId });
+    const [buyer, shop] = [newId(), await harness.open(undefined, seller.behaviour)];
+    const relayRequestId = await harness.buy(buyer, shop);
+    const first = harness.call(buyer, shop, BODY, { relayRequestId });
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     // Its own deadline is what ends the wait here: one second before it, whoever waits is told to come back.
     const impatient = await Promise.all(
-      [1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })),
+      [1, 2, 3, 4].map(() => harness.call(buyer, shop, BODY, { relayRequestId, budgetMs: 1_400 })),
     );
     for (const outcome of impatient) expect(expectOutcome(outcome, 'pending').relayRequestId).toBe(relayRequestId);
-    const patient = [1, 2, 3, 4].map(() => world.call(buyer, shop, BODY, { relayRequestId }));
+    const patient = [1, 2, 3, 4].map(() => harness.call(buyer, shop, BODY, { relayRequestId }));
     seller.letGo();
     const bytes = (await Promise.all([first, ...patient])).map(
       (outcome) => expectOutcome(outcome, 'answered').dataJson,
@@ -117,14 +117,14 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
   });
 
   it('is for the buyer, the listing and the body it was quoted for, and is untouched by everything else', async () => {
-    const [buyer, shop, other] = [newId(), await world.open(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
-    const before = await world.paymentOf(relayRequestId);
-    expect(await reasonOf(world.call(newId(), shop, BODY, { relayRequestId }))).toBe('payment_not_found');
-    expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe(
+    const [buyer, shop, other] = [newId(), await harness.open(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop);
+    const before = await harness.paymentOf(relayRequestId);
+    expect(await reasonOf(harness.call(newId(), shop, BODY, { relayRequestId }))).toBe('payment_not_found');
+    expect(await reasonOf(harness.call(buyer, shop, BODY, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe(
       'payment_not_found',
     );
-    expect(await reasonOf(world.call(buyer, other, BODY, { relayRequestId }))).toBe('listing_mismatch');
+    expect(await reasonOf(harness.call(buyer, other, BODY, { relayRequestId }))).toBe('listing_mismatch');
     for (const body of [
       '{"city":"Zürich","days":4}',
       '{"city":"Zürich"}',
@@ -132,40 +132,40 @@ describe.each([1, 2])('the paid call, with %i gateway process(es)', (replicas) =
       '{"city":"Zu\u0308rich","days":3}',
       '{"days":"3","city":"Zürich"}',
     ]) {
-      expect(await reasonOf(world.call(buyer, shop, body, { relayRequestId }))).toBe('request_body_mismatch');
+      expect(await reasonOf(harness.call(buyer, shop, body, { relayRequestId }))).toBe('request_body_mismatch');
     }
-    expect(await world.paymentOf(relayRequestId)).toEqual(before);
+    expect(await harness.paymentOf(relayRequestId)).toEqual(before);
     expect([...shop.seller.requests, ...other.seller.requests]).toEqual([]);
 
     const reordered = ' { "days" : 3.0 , "city" : "Z\\u00fcrich" } ';
-    await world.answer(buyer, shop, reordered, { relayRequestId });
+    await harness.answer(buyer, shop, reordered, { relayRequestId });
     expect(shop.seller.requests.map(({ rawBody }) => rawBody)).toEqual([reordered]);
   });
 
   it('answers by uuid and by slug alike', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop, BODY, { ref: shop.offering.slug });
-    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
-    expect((await world.answer(buyer, shop, BODY, { relayRequestId, ref: shop.offering.slug })).dataJson).toBe(
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop, BODY, { ref: shop.offering.slug });
+    const { dataJson } = await harness.answer(buyer, shop, BODY, { relayRequestId });
+    expect((await harness.answer(buyer, shop, BODY, { relayRequestId, ref: shop.offering.slug })).dataJson).toBe(
       dataJson,
     );
   });
 
   it('gives the same offer to 32 unpaid calls at once, and one history entry', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const quotes = await Promise.all(Array.from({ length: 32 }, () => world.quote(buyer, shop)));
+    const [buyer, shop] = [newId(), await harness.open()];
+    const quotes = await Promise.all(Array.from({ length: 32 }, () => harness.quote(buyer, shop)));
     expect(new Set(quotes.map(({ payment }) => JSON.stringify(payment))).size).toBe(1);
-    expect((await world.history(buyer)).total).toBe(1);
+    expect((await harness.history(buyer)).total).toBe(1);
   });
 });
 
 describe('the paid call', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
     // Longer than any test takes: what waits this long is what a test finds.
-    world = await startGateway({ env: { GATEWAY_WAIT_FOR_RESULT_MS: '30000' } });
+    harness = await startGateway({ env: { GATEWAY_WAIT_FOR_RESULT_MS: '30000' } });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it.each([
     [
@@ -178,19 +178,19 @@ describe('the paid call', () => {
     ['null', 'null'],
     ['characters beyond the basic plane', '{"owl":"🦉","half":"\\ud83e"}'],
   ])("relays the seller's %s unchanged", async (_name, json) => {
-    const [buyer, shop] = [newId(), await world.open(undefined, () => json)];
-    const relayRequestId = await world.buy(buyer, shop);
-    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
+    const [buyer, shop] = [newId(), await harness.open(undefined, () => json)];
+    const relayRequestId = await harness.buy(buyer, shop);
+    const { dataJson } = await harness.answer(buyer, shop, BODY, { relayRequestId });
     expect(dataJson.endsWith(`"seller_response":${json}}`)).toBe(true);
-    expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(dataJson);
+    expect((await harness.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(dataJson);
   });
 
   it('asks for what is missing, on the same id, and is answered once it is all there', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const { payment } = await world.quote(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open()];
+    const { payment } = await harness.quote(buyer, shop);
     const relayRequestId = payment.relay_request_id;
-    await world.pay(buyer, relayRequestId, 'underpaid');
-    const outcome = expectOutcome(await world.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
+    await harness.pay(buyer, relayRequestId, 'underpaid');
+    const outcome = expectOutcome(await harness.call(buyer, shop, BODY, { relayRequestId }), 'payment_required');
     expect(outcome).toEqual({
       outcome: 'payment_required',
       reason: 'underpaid',
@@ -198,8 +198,8 @@ describe('the paid call', () => {
       missing: '0.125',
       payment: { ...payment, status: 'underpaid', x402: null },
     });
-    await world.pay(buyer, relayRequestId);
-    await world.answer(buyer, shop, BODY, { relayRequestId });
+    await harness.pay(buyer, relayRequestId);
+    await harness.answer(buyer, shop, BODY, { relayRequestId });
   });
 
   it.each([
@@ -208,11 +208,13 @@ describe('the paid call', () => {
   ] as const)(
     'asks for a fresh payment after one that %s, all at once for one and the same',
     async (_name, outcome, reason) => {
-      const [buyer, shop] = [newId(), await world.open()];
-      const { payment } = await world.quote(buyer, shop);
-      await world.pay(buyer, payment.relay_request_id, outcome);
+      const [buyer, shop] = [newId(), await harness.open()];
+      const { payment } = await harness.quote(buyer, shop);
+      await harness.pay(buyer, payment.relay_request_id, outcome);
       const again = await Promise.all(
-        Array.from({ length: 16 }, () => world.quote(buyer, shop, BODY, { relayRequestId: payment.relay_request_id })),
+        Array.from({ length: 16 }, () =>
+          harness.quote(buyer, shop, BODY, { relayRequestId: payment.relay_request_id }),
+        ),
       );
       expect(new Set(again.map((quote) => quote.reason))).toEqual(new Set([reason]));
       expect(new Set(again.map((quote) => quote.payment.relay_request_id)).size).toBe(1);
@@ -221,8 +223,8 @@ describe('the paid call', () => {
   );
 
   it('is judged by its own signature, key and route, whoever else tries the same offer at the same time', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const { payment } = await world.quote(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open()];
+    const { payment } = await harness.quote(buyer, shop);
     const relayRequestId = payment.relay_request_id;
     const badSignature = JSON.stringify({
       x402Version: 2,
@@ -240,12 +242,12 @@ describe('the paid call', () => {
       },
     });
     const together = async (...attempts: CallOptions[]): Promise<PromiseSettledResult<Outcome>[]> => {
-      const before = world.transport.sent(claimPayment);
-      const release = world.transport.hold(claimPayment);
+      const before = harness.transport.sent(claimPayment);
+      const release = harness.transport.hold(claimPayment);
       const outcomes = Promise.allSettled(
-        attempts.map((attempt) => world.call(buyer, shop, BODY, { relayRequestId, ...attempt })),
+        attempts.map((attempt) => harness.call(buyer, shop, BODY, { relayRequestId, ...attempt })),
       );
-      await eventually(() => expect(world.transport.sent(claimPayment)).toBe(before + attempts.length));
+      await eventually(() => expect(harness.transport.sent(claimPayment)).toBe(before + attempts.length));
       release();
       return outcomes;
     };
@@ -256,7 +258,7 @@ describe('the paid call', () => {
       { value: { reason: 'unpaid' } },
     ]);
 
-    await world.pay(buyer, relayRequestId);
+    await harness.pay(buyer, relayRequestId);
     const [astray, paid] = await together({ paymentNetwork: 'eip155:1' }, {});
     expect([astray, paid]).toMatchObject([
       { reason: { reason: 'payment_route_mismatch' } },
@@ -266,12 +268,12 @@ describe('the paid call', () => {
 
   it('holds no answer for those who waited with it once they have it', async () => {
     const [answerBytes, calls] = [1_000_000, 20];
-    const shop = await world.open(undefined, async () => `"${'x'.repeat(answerBytes)}"`);
+    const shop = await harness.open(undefined, async () => `"${'x'.repeat(answerBytes)}"`);
     const deliver = async (n: number): Promise<void> => {
       const body = `{"n":${n}}`;
       const buyer = newId();
-      const relayRequestId = await world.buy(buyer, shop, body);
-      await Promise.all([1, 2].map(() => world.answer(buyer, shop, body, { relayRequestId })));
+      const relayRequestId = await harness.buy(buyer, shop, body);
+      await Promise.all([1, 2].map(() => harness.answer(buyer, shop, body, { relayRequestId })));
     };
     await deliver(0);
     const before = heapUsed();
@@ -280,168 +282,168 @@ describe('the paid call', () => {
   });
 
   it('keeps the quoted price whatever the listing costs when it is delivered', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
-    world.catalog.offer({ ...shop.offering, priceMicros: '9000000' });
-    const result = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop);
+    harness.catalog.offer({ ...shop.offering, priceMicros: '9000000' });
+    const result = resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }));
     expect(result.charged_amount.amount_cents).toBe(25);
-    await eventually(async () => expect((await world.quote(buyer, shop)).payment.fees.gross_amount).toBe(9));
+    await eventually(async () => expect((await harness.quote(buyer, shop)).payment.fees.gross_amount).toBe(9));
   });
 
   it.each<['draft' | 'suspended' | 'removed']>([['draft'], ['suspended'], ['removed']])(
     'is refused while its listing is %s after payment, and delivered when it is back',
     async (status) => {
-      const [buyer, shop] = [newId(), await world.open()];
-      const relayRequestId = await world.buy(buyer, shop);
-      if (status === 'removed') world.catalog.remove(shop.offering);
-      else world.catalog.offer({ ...shop.offering, status });
+      const [buyer, shop] = [newId(), await harness.open()];
+      const relayRequestId = await harness.buy(buyer, shop);
+      if (status === 'removed') harness.catalog.remove(shop.offering);
+      else harness.catalog.offer({ ...shop.offering, status });
       await eventually(async () =>
-        expect(await reasonOf(world.call(buyer, shop, BODY, { relayRequestId }))).toBe('listing_unavailable'),
+        expect(await reasonOf(harness.call(buyer, shop, BODY, { relayRequestId }))).toBe('listing_unavailable'),
       );
       expect(shop.seller.requests).toEqual([]);
-      expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
-      expect(await reasonOf(world.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
+      expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
+      expect(await reasonOf(harness.call(buyer, shop, '{"another":"body"}'))).toBe('listing_not_found');
       // It is paid, so it does not expire with its offer.
-      const { retry_until } = await world.paymentOf(relayRequestId);
+      const { retry_until } = await harness.paymentOf(relayRequestId);
       expect(
-        await world.db.inspect(
+        await harness.db.inspect(
           'SELECT offer_expires_at AS until FROM gateway.gateway_requests WHERE relay_request_id = $1',
           [relayRequestId],
         ),
       ).toEqual([{ until: retry_until }]);
-      world.catalog.offer(shop.offering);
-      await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
+      harness.catalog.offer(shop.offering);
+      await eventually(() => harness.answer(buyer, shop, BODY, { relayRequestId }));
     },
   );
 
   it('answers what was delivered even when the listing is gone', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
-    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId });
-    world.catalog.remove(shop.offering);
-    await eventually(async () => expect(await reasonOf(world.call(buyer, shop, '{}'))).toBe('listing_not_found'));
-    expect((await world.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(dataJson);
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop);
+    const { dataJson } = await harness.answer(buyer, shop, BODY, { relayRequestId });
+    harness.catalog.remove(shop.offering);
+    await eventually(async () => expect(await reasonOf(harness.call(buyer, shop, '{}'))).toBe('listing_not_found'));
+    expect((await harness.answer(buyer, shop, BODY, { relayRequestId })).dataJson).toBe(dataJson);
   });
 
   it('is refused while its endpoint is paused, before and after payment, and delivered when it is active', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
-    await world.configure(shop, { status: 'paused' });
-    const refused = await eventually(() => refusalOf(world.call(buyer, shop, BODY, { relayRequestId })));
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop);
+    await harness.configure(shop, { status: 'paused' });
+    const refused = await eventually(() => refusalOf(harness.call(buyer, shop, BODY, { relayRequestId })));
     expect([refused.reason, refused.details]).toEqual([
       'delivery_postponed',
       { endpoint_status: 'paused', retry_after_seconds: 60 },
     ]);
-    const unsold = await refusalOf(world.call(buyer, shop, '{}'));
+    const unsold = await refusalOf(harness.call(buyer, shop, '{}'));
     expect([unsold.reason, unsold.details]).toEqual(['endpoint_unavailable', { endpoint_status: 'paused' }]);
-    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+    expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
     expect(shop.seller.requests).toEqual([]);
-    await world.configure(shop, { status: 'active' });
-    await eventually(() => world.answer(buyer, shop, BODY, { relayRequestId }));
+    await harness.configure(shop, { status: 'active' });
+    await eventually(() => harness.answer(buyer, shop, BODY, { relayRequestId }));
   });
 
   it('is refused where the seller handles as many calls as it allows, and the payment is untouched', async () => {
     const busy = held();
-    const shop = await world.open(undefined, busy.behaviour);
-    await world.configure(shop, { limits: { max_concurrency: 2 } });
-    await eventually(async () => expect((await world.quote(newId(), shop)).payment.status).toBe('pending'));
+    const shop = await harness.open(undefined, busy.behaviour);
+    await harness.configure(shop, { limits: { max_concurrency: 2 } });
+    await eventually(async () => expect((await harness.quote(newId(), shop)).payment.status).toBe('pending'));
     const buyers = [newId(), newId(), newId()];
-    const ids = await Promise.all(buyers.map((buyer) => world.buy(buyer, shop)));
-    const running = [0, 1].map((index) => world.call(buyers[index]!, shop, BODY, { relayRequestId: ids[index]! }));
+    const ids = await Promise.all(buyers.map((buyer) => harness.buy(buyer, shop)));
+    const running = [0, 1].map((index) => harness.call(buyers[index]!, shop, BODY, { relayRequestId: ids[index]! }));
     await eventually(() => expect(shop.seller.requests).toHaveLength(2));
-    const refused = await refusalOf(world.call(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! }));
+    const refused = await refusalOf(harness.call(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! }));
     expect([refused.reason, refused.details]).toEqual(['listing_busy', { retry_after_seconds: 1 }]);
-    expect((await world.paymentOf(ids[2]!)).state).toBe('verified');
+    expect((await harness.paymentOf(ids[2]!)).state).toBe('verified');
     busy.letGo();
     await Promise.all(running);
-    await world.answer(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! });
+    await harness.answer(buyers[2]!, shop, BODY, { relayRequestId: ids[2]! });
     expect(shop.seller.requests).toHaveLength(3);
     // What found no place was no attempt.
     expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1', '1', '1']);
   });
 
   it('is told to its seller with the number of real attempts, whatever was refused in between', async () => {
-    const [buyer, shop] = [newId(), await world.open(undefined, answer(500, '{}'))];
-    const relayRequestId = await world.buy(buyer, shop);
-    const retry = (): ReturnType<GatewayWorld['call']> => world.call(buyer, shop, BODY, { relayRequestId });
+    const [buyer, shop] = [newId(), await harness.open(undefined, answer(500, '{}'))];
+    const relayRequestId = await harness.buy(buyer, shop);
+    const retry = (): ReturnType<GatewayHarness['call']> => harness.call(buyer, shop, BODY, { relayRequestId });
     const refusedWhile = async (status: 'paused' | 'active', reason: string): Promise<void> => {
-      await world.configure(shop, { status });
+      await harness.configure(shop, { status });
       await eventually(async () => expect(await reasonOf(retry())).toBe(reason));
     };
     await refusedWhile('paused', 'delivery_postponed');
-    await world.configure(shop, { status: 'active' });
+    await harness.configure(shop, { status: 'active' });
     await eventually(() => retry());
     await refusedWhile('paused', 'delivery_postponed');
-    await world.configure(shop, { status: 'active' });
+    await harness.configure(shop, { status: 'active' });
     await eventually(() => retry());
     const attempts = shop.seller.requests.map(({ headers }) => Number(headers['x-market-attempt']));
     expect(attempts).toEqual(attempts.map((_, index) => index + 1));
-    expect((await world.paymentOf(relayRequestId)).fence).toBeGreaterThan(attempts.length);
+    expect((await harness.paymentOf(relayRequestId)).fence).toBeGreaterThan(attempts.length);
     shop.seller.behave(() => '{"ok":true}');
     await retry();
   });
 
   it('answers what was delivered while the catalog is away, by uuid and by slug, and delivers nothing else', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const [delivered, undelivered] = [await world.buy(buyer, shop), await world.buy(buyer, shop, '{"n":2}')];
-    const { dataJson } = await world.answer(buyer, shop, BODY, { relayRequestId: delivered, key: 'kept' });
-    const heal = world.transport.lose(getOffering, 'request');
-    world.catalog.offer(shop.offering);
-    await eventually(async () => expect(await reasonOf(world.call(newId(), shop))).toBe('dependency_unavailable'));
+    const [buyer, shop] = [newId(), await harness.open()];
+    const [delivered, undelivered] = [await harness.buy(buyer, shop), await harness.buy(buyer, shop, '{"n":2}')];
+    const { dataJson } = await harness.answer(buyer, shop, BODY, { relayRequestId: delivered, key: 'kept' });
+    const heal = harness.transport.lose(getOffering, 'request');
+    harness.catalog.offer(shop.offering);
+    await eventually(async () => expect(await reasonOf(harness.call(newId(), shop))).toBe('dependency_unavailable'));
     for (const ref of [shop.offering.listingId, shop.offering.slug])
-      expect((await world.answer(buyer, shop, BODY, { relayRequestId: delivered, ref })).dataJson).toBe(dataJson);
-    expect((await world.answer(buyer, shop, BODY, { key: 'kept' })).dataJson).toBe(dataJson);
-    expect(await reasonOf(world.call(buyer, shop, '{"n":2}', { relayRequestId: undelivered }))).toBe(
+      expect((await harness.answer(buyer, shop, BODY, { relayRequestId: delivered, ref })).dataJson).toBe(dataJson);
+    expect((await harness.answer(buyer, shop, BODY, { key: 'kept' })).dataJson).toBe(dataJson);
+    expect(await reasonOf(harness.call(buyer, shop, '{"n":2}', { relayRequestId: undelivered }))).toBe(
       'dependency_unavailable',
     );
     expect(
-      await reasonOf(world.call(newId(), shop, BODY, { relayRequestId: delivered, ref: shop.offering.slug })),
+      await reasonOf(harness.call(newId(), shop, BODY, { relayRequestId: delivered, ref: shop.offering.slug })),
     ).toBe('dependency_unavailable');
-    expect((await world.paymentOf(undelivered)).state).toBe('verified');
+    expect((await harness.paymentOf(undelivered)).state).toBe('verified');
     heal();
-    await world.answer(buyer, shop, '{"n":2}', { relayRequestId: undelivered });
+    await harness.answer(buyer, shop, '{"n":2}', { relayRequestId: undelivered });
     expect(shop.seller.requests).toHaveLength(2);
   });
 
   it('takes the retry headers of its own offer, and no others', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const { payment } = await world.quote(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open()];
+    const { payment } = await harness.quote(buyer, shop);
     const own = {
       paymentScheme: payment.retry_headers['X-Market-Payment-Scheme'],
       paymentNetwork: payment.retry_headers['X-Market-Payment-Network'],
     };
-    await world.pay(buyer, payment.relay_request_id);
+    await harness.pay(buyer, payment.relay_request_id);
     for (const other of [
       { paymentScheme: 'exact' },
       { paymentNetwork: 'eip155:1' },
       { ...own, paymentNetwork: 'solana:mainnet' },
     ]) {
       const refused = await refusalOf(
-        world.call(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...other }),
+        harness.call(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...other }),
       );
       expect([refused.reason, refused.details]).toEqual([
         'payment_route_mismatch',
         { scheme: own.paymentScheme, network: own.paymentNetwork },
       ]);
-      expect(await reasonOf(world.call(buyer, shop, '{"unpaid":true}', other))).toBe('payment_route_mismatch');
+      expect(await reasonOf(harness.call(buyer, shop, '{"unpaid":true}', other))).toBe('payment_route_mismatch');
     }
-    expect((await world.paymentOf(payment.relay_request_id)).state).toBe('verified');
+    expect((await harness.paymentOf(payment.relay_request_id)).state).toBe('verified');
     expect(shop.seller.requests).toEqual([]);
-    await world.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...own });
+    await harness.answer(buyer, shop, BODY, { relayRequestId: payment.relay_request_id, ...own });
     expect(shop.seller.requests.map(({ headers }) => headers['x-market-attempt'])).toEqual(['1']);
   });
 
   it('is refused beyond the calls a minute that the seller allows', async () => {
-    const shop = await world.open();
-    await world.configure(shop, { limits: { requests_per_minute: 1 } });
+    const shop = await harness.open();
+    await harness.configure(shop, { limits: { requests_per_minute: 1 } });
     const [first, second] = [newId(), newId()];
-    const ids = await Promise.all([first, second].map((buyer) => world.buy(buyer, shop)));
-    await world.answer(first, shop, BODY, { relayRequestId: ids[0]! });
-    const refused = await refusalOf(world.call(second, shop, BODY, { relayRequestId: ids[1]! }));
+    const ids = await Promise.all([first, second].map((buyer) => harness.buy(buyer, shop)));
+    await harness.answer(first, shop, BODY, { relayRequestId: ids[0]! });
+    const refused = await refusalOf(harness.call(second, shop, BODY, { relayRequestId: ids[1]! }));
     expect(refused.reason).toBe('listing_busy');
     expect(refused.details.retry_after_seconds).toBeGreaterThan(50);
     expect(shop.seller.requests).toHaveLength(1);
-    expect((await world.paymentOf(ids[1]!)).state).toBe('verified');
+    expect((await harness.paymentOf(ids[1]!)).state).toBe('verified');
   });
 
   describe('before it asks for a payment', () => {
@@ -450,48 +452,50 @@ describe('the paid call', () => {
       ['an array', '[1]', 'not_an_object'],
       ['too deep a body', `${'{"a":'.repeat(65)}1${'}'.repeat(65)}`, 'too_deep'],
     ])('refuses %s', async (_name, body, problem) => {
-      const refused = await refusalOf(world.call(newId(), await world.open(), body));
+      const refused = await refusalOf(harness.call(newId(), await harness.open(), body));
       expect([refused.reason, refused.details.problem]).toEqual(['request_body_invalid', problem]);
     });
 
     it("refuses a body beyond the listing's limit, and on the paid retry one that is padded beyond it", async () => {
-      const [buyer, shop] = [newId(), await world.open()];
-      await world.configure(shop, { limits: { max_request_bytes: 1024 } });
+      const [buyer, shop] = [newId(), await harness.open()];
+      await harness.configure(shop, { limits: { max_request_bytes: 1024 } });
       const sized = (bytes: number): string => `{"a":"${'x'.repeat(bytes - 8)}"}`;
       await eventually(async () =>
-        expect((await refusalOf(world.call(newId(), shop, sized(1025)))).details).toEqual({ max_request_bytes: 1024 }),
+        expect((await refusalOf(harness.call(newId(), shop, sized(1025)))).details).toEqual({
+          max_request_bytes: 1024,
+        }),
       );
-      const relayRequestId = await world.buy(buyer, shop, sized(1024));
-      expect(await reasonOf(world.call(buyer, shop, `${sized(1024)} `, { relayRequestId }))).toBe(
+      const relayRequestId = await harness.buy(buyer, shop, sized(1024));
+      expect(await reasonOf(harness.call(buyer, shop, `${sized(1024)} `, { relayRequestId }))).toBe(
         'request_body_too_large',
       );
-      expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
-      await world.answer(buyer, shop, sized(1024), { relayRequestId });
+      expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
+      await harness.answer(buyer, shop, sized(1024), { relayRequestId });
     });
 
     it("refuses unknown listings, others' drafts, what is not sold per call, and one's own", async () => {
       const [shop, draft, free] = [
-        await world.open(),
-        await world.open({ status: 'draft' }),
-        await world.open({ pricingModel: 'free', priceMicros: '0' }),
+        await harness.open(),
+        await harness.open({ status: 'draft' }),
+        await harness.open({ pricingModel: 'free', priceMicros: '0' }),
       ];
-      expect(await reasonOf(world.call(newId(), shop, BODY, { ref: newId() }))).toBe('listing_not_found');
-      expect(await reasonOf(world.call(newId(), shop, BODY, { ref: 'no-such-slug' }))).toBe('listing_not_found');
-      expect(await reasonOf(world.call(newId(), draft))).toBe('listing_not_found');
-      expect(await reasonOf(world.call(newId(), free))).toBe('listing_not_per_call');
-      expect(await reasonOf(world.call(shop.offering.sellerId, shop))).toBe('own_listing');
-      expect(await reasonOf(world.call(draft.offering.sellerId, draft))).toBe('own_listing');
+      expect(await reasonOf(harness.call(newId(), shop, BODY, { ref: newId() }))).toBe('listing_not_found');
+      expect(await reasonOf(harness.call(newId(), shop, BODY, { ref: 'no-such-slug' }))).toBe('listing_not_found');
+      expect(await reasonOf(harness.call(newId(), draft))).toBe('listing_not_found');
+      expect(await reasonOf(harness.call(newId(), free))).toBe('listing_not_per_call');
+      expect(await reasonOf(harness.call(shop.offering.sellerId, shop))).toBe('own_listing');
+      expect(await reasonOf(harness.call(draft.offering.sellerId, draft))).toBe('own_listing');
     });
 
     it('refuses a route below its minimum without calling the seller, and quotes another', async () => {
-      const [buyer, shop] = [newId(), await world.open({ priceMicros: '1000' })];
-      const refused = await refusalOf(world.call(buyer, shop, BODY, { originCurrency: 'USDC' }));
+      const [buyer, shop] = [newId(), await harness.open({ priceMicros: '1000' })];
+      const refused = await refusalOf(harness.call(buyer, shop, BODY, { originCurrency: 'USDC' }));
       expect([refused.reason, refused.details.seller_endpoint_called]).toEqual([
         'payment_route_minimum_not_met',
         false,
       ]);
-      expect((await world.quote(buyer, shop)).payment.requirements.currency).toBe('SOL');
-      expect(await reasonOf(world.call(buyer, shop, BODY, { originChainId: 'eip155:1' }))).toBe(
+      expect((await harness.quote(buyer, shop)).payment.requirements.currency).toBe('SOL');
+      expect(await reasonOf(harness.call(buyer, shop, BODY, { originChainId: 'eip155:1' }))).toBe(
         'payment_route_unavailable',
       );
       expect(shop.seller.requests).toEqual([]);

@@ -1,45 +1,55 @@
 import { getGatewayRequest } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
-import { as, BODY, reasonOf, refusalOf, resultOf, startGateway, type GatewayWorld } from '../support/gateway-world.js';
+import {
+  as,
+  BODY,
+  reasonOf,
+  refusalOf,
+  resultOf,
+  startGateway,
+  type GatewayHarness,
+} from '../support/gateway-harness.js';
 
 describe('what is kept of calls', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
-    world = await startGateway({
+    harness = await startGateway({
       env: { GATEWAY_PRUNE_INTERVAL_MS: '50', GATEWAY_RESULTS_KEPT_DAYS: '30', GATEWAY_HISTORY_KEPT_DAYS: '90' },
     });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const delivered = async (body = BODY) => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop, body);
-    const { request_id: id } = resultOf(await world.answer(buyer, shop, body, { relayRequestId }));
-    return { buyer, shop, relayRequestId, id, repeat: () => world.call(buyer, shop, body, { relayRequestId }) };
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop, body);
+    const { request_id: id } = resultOf(await harness.answer(buyer, shop, body, { relayRequestId }));
+    return { buyer, shop, relayRequestId, id, repeat: () => harness.call(buyer, shop, body, { relayRequestId }) };
   };
   const isSettled = (id: string): Promise<void> =>
     eventually(async () =>
       expect(
-        await world.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE id = $1 AND settled_at IS NOT NULL', [id]),
+        await harness.db.inspect('SELECT 1 FROM gateway.gateway_requests WHERE id = $1 AND settled_at IS NOT NULL', [
+          id,
+        ]),
       ).toHaveLength(1),
     );
   const completedDaysAgo = (id: string, days: number): Promise<unknown> =>
-    world.db.inspect(`UPDATE gateway.gateway_requests SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`, [
-      id,
-      days,
-    ]);
+    harness.db.inspect(
+      `UPDATE gateway.gateway_requests SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`,
+      [id, days],
+    );
   /** An id begins with the milliseconds of its time. */
   const madeDaysAgo = async (id: string, days: number): Promise<string> => {
     const aged = `${(Date.now() - days * 86_400_000)
       .toString(16)
       .padStart(12, '0')
       .replace(/(.{8})/, '$1-')}${id.slice(13)}`;
-    await world.db.inspect('UPDATE gateway.gateway_requests SET id = $2 WHERE id = $1', [id, aged]);
+    await harness.db.inspect('UPDATE gateway.gateway_requests SET id = $2 WHERE id = $1', [id, aged]);
     return aged;
   };
   const kept = async (id: string): Promise<{ row: boolean; result: boolean }> => {
-    const [found] = await world.db.inspect<{ result_json: string | null }>(
+    const [found] = await harness.db.inspect<{ result_json: string | null }>(
       'SELECT result_json FROM gateway.gateway_requests WHERE id = $1',
       [id],
     );
@@ -60,8 +70,8 @@ describe('what is kept of calls', () => {
       ['X-Market-Relay-Request-Id', 'Idempotency-Key'],
     ]);
     expect(old.shop.seller.requests).toHaveLength(1);
-    expect(await world.chargesOf(old.relayRequestId)).toBe(1);
-    const entry = await world.edge.request(getGatewayRequest, { requestId: old.id }, as(old.buyer));
+    expect(await harness.chargesOf(old.relayRequestId)).toBe(1);
+    const entry = await harness.edge.request(getGatewayRequest, { requestId: old.id }, as(old.buyer));
     expect(entry).toMatchObject({
       status: 'succeeded',
       billable: true,
@@ -79,7 +89,7 @@ describe('what is kept of calls', () => {
       await Promise.all([delivered('{"n":1}'), delivered('{"n":2}')]),
     ];
     for (const { id } of [unpaidOld, unpaidYoung])
-      await world.db.inspect(
+      await harness.db.inspect(
         `UPDATE gateway.gateway_requests SET status = 'payment_required', billable = NULL, result_json = NULL WHERE id = $1`,
         [id],
       );
@@ -89,7 +99,7 @@ describe('what is kept of calls', () => {
     expect(await kept(young)).toEqual({ row: true, result: false });
     const older = await madeDaysAgo(young, 91);
     await eventually(async () => expect((await kept(older)).row).toBe(false));
-    expect(await reasonOf(world.edge.request(getGatewayRequest, { requestId: older }, as(call.buyer)))).toBe(
+    expect(await reasonOf(harness.edge.request(getGatewayRequest, { requestId: older }, as(call.buyer)))).toBe(
       'gateway_request_not_found',
     );
   });
@@ -97,7 +107,7 @@ describe('what is kept of calls', () => {
   it('is no longer the result of a call that was refunded, once its month is over', async () => {
     const call = await delivered();
     await isSettled(call.id);
-    await world.db.inspect(
+    await harness.db.inspect(
       `UPDATE gateway.gateway_requests SET status = 'refunded', billable = false, settled_at = NULL WHERE id = $1`,
       [call.id],
     );
@@ -108,7 +118,7 @@ describe('what is kept of calls', () => {
   it('is a result that is not settled, however old', async () => {
     const [unsettled, settled] = [await delivered(), await delivered()];
     await Promise.all([unsettled.id, settled.id].map(isSettled));
-    await world.db.inspect('UPDATE gateway.gateway_requests SET settled_at = NULL WHERE id = $1', [unsettled.id]);
+    await harness.db.inspect('UPDATE gateway.gateway_requests SET settled_at = NULL WHERE id = $1', [unsettled.id]);
     for (const { id } of [unsettled, settled]) await completedDaysAgo(id, 200);
     const [waits, forgotten] = [await madeDaysAgo(unsettled.id, 200), await madeDaysAgo(settled.id, 199)];
     await eventually(async () => expect((await kept(forgotten)).row).toBe(false));

@@ -2,7 +2,7 @@ import { callFailed } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
 import { verifyRequest } from '@market/sdk';
 import { eventually } from '@market/testing';
-import { BODY, resultOf, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import { BODY, resultOf, startGateway, type GatewayHarness, type Shop } from '../support/gateway-harness.js';
 import { answer, held, type Behaviour } from '../support/test-seller.js';
 
 const deep = (depth: number): string => `${'['.repeat(depth)}${']'.repeat(depth)}`;
@@ -15,11 +15,11 @@ const cutOff: Behaviour = (_request, response) => {
 };
 
 describe('a call that the seller failed', () => {
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
-    world = await startGateway({ replicas: 2 });
+    harness = await startGateway({ replicas: 2 });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it.each<[string, Behaviour, number, string, unknown]>([
     ['hangs up', hangUp, 502, 'unreachable', null],
@@ -44,11 +44,11 @@ describe('a call that the seller failed', () => {
   ])(
     'costs nothing where it %s, and is delivered by a retry as the second attempt at the same request',
     async (_name, behaviour, statusCode, reason, sellerResponse) => {
-      const [buyer, shop] = [newId(), await world.open(undefined, behaviour)];
-      await world.configure(shop, { limits: { max_response_bytes: 4096 } });
-      const relayRequestId = await world.buy(buyer, shop);
-      const failed = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
-      const { retry_until } = await world.paymentOf(relayRequestId);
+      const [buyer, shop] = [newId(), await harness.open(undefined, behaviour)];
+      await harness.configure(shop, { limits: { max_response_bytes: 4096 } });
+      const relayRequestId = await harness.buy(buyer, shop);
+      const failed = resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }));
+      const { retry_until } = await harness.paymentOf(relayRequestId);
       expect(failed).toEqual({
         request_id: failed.request_id,
         billable: false,
@@ -64,9 +64,9 @@ describe('a call that the seller failed', () => {
           retry_until: retry_until!.toISOString(),
         },
       });
-      expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
-      expect(await world.chargesOf(relayRequestId)).toBe(0);
-      const [entry] = (await world.history(buyer)).items;
+      expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
+      expect(await harness.chargesOf(relayRequestId)).toBe(0);
+      const [entry] = (await harness.history(buyer)).items;
       expect(entry).toMatchObject({
         id: failed.request_id,
         status: 'seller_failed',
@@ -78,7 +78,7 @@ describe('a call that the seller failed', () => {
       });
 
       shop.seller.behave(() => '{"ok":true}');
-      const delivered = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+      const delivered = resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }));
       expect(delivered).toMatchObject({
         request_id: failed.request_id,
         billable: true,
@@ -90,7 +90,7 @@ describe('a call that the seller failed', () => {
         [failed.request_id, 1],
         [failed.request_id, 2],
       ]);
-      expect((await world.history(buyer)).items).toMatchObject([
+      expect((await harness.history(buyer)).items).toMatchObject([
         { id: failed.request_id, status: 'succeeded', billable: true, seller_status_code: 200, error_code: null },
       ]);
     },
@@ -107,10 +107,10 @@ describe('a call that the seller failed', () => {
   ])(
     'costs nothing where it refuses with %i, which says nothing against its endpoint; the payment stays good for the same request',
     async (status, json, sellerResponse, nextAction) => {
-      const [buyer, shop] = [newId(), await world.open(undefined, answer(status, json))];
-      const relayRequestId = await world.buy(buyer, shop);
+      const [buyer, shop] = [newId(), await harness.open(undefined, answer(status, json))];
+      const relayRequestId = await harness.buy(buyer, shop);
       for (let attempt = 1; attempt <= 6; attempt += 1) {
-        const refused = resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }));
+        const refused = resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }));
         expect(refused).toMatchObject({
           billable: false,
           charged_amount: { amount_cents: 0 },
@@ -120,12 +120,12 @@ describe('a call that the seller failed', () => {
         });
         expect(refused.seller_response).toEqual(sellerResponse);
       }
-      expect([(await world.paymentOf(relayRequestId)).state, await world.chargesOf(relayRequestId)]).toEqual([
+      expect([(await harness.paymentOf(relayRequestId)).state, await harness.chargesOf(relayRequestId)]).toEqual([
         'verified',
         0,
       ]);
       for (const who of [buyer, shop.offering.sellerId])
-        expect((await world.history(who)).items).toMatchObject([
+        expect((await harness.history(who)).items).toMatchObject([
           {
             status: 'seller_refused',
             billable: false,
@@ -134,29 +134,29 @@ describe('a call that the seller failed', () => {
             error_code: 'seller_refused',
           },
         ]);
-      expect((await world.history(buyer, { status: 'seller_failed' })).total).toBe(0);
+      expect((await harness.history(buyer, { status: 'seller_failed' })).total).toBe(0);
       expect(
-        await world.db.inspect('SELECT health, failed_calls FROM gateway.endpoints WHERE listing_id = $1', [
+        await harness.db.inspect('SELECT health, failed_calls FROM gateway.endpoints WHERE listing_id = $1', [
           shop.offering.listingId,
         ]),
       ).toEqual([{ health: 'unverified', failed_calls: [] }]);
       expect(await eventsOf(shop)).toEqual([]);
 
       shop.seller.behave(answer(201, '{"ok":true}'));
-      expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
+      expect(resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
         billable: true,
         seller_status_code: 201,
         charged_amount: { amount_cents: 25 },
       });
-      expect(await world.chargesOf(relayRequestId)).toBe(1);
+      expect(await harness.chargesOf(relayRequestId)).toBe(1);
     },
   );
 
   it('costs nothing where nobody listens', async () => {
-    const [buyer, shop] = [newId(), await world.open()];
-    const relayRequestId = await world.buy(buyer, shop);
+    const [buyer, shop] = [newId(), await harness.open()];
+    const relayRequestId = await harness.buy(buyer, shop);
     await shop.seller.stop();
-    expect(resultOf(await world.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
+    expect(resultOf(await harness.answer(buyer, shop, BODY, { relayRequestId }))).toMatchObject({
       billable: false,
       seller_status_code: 502,
       error: { reason: 'unreachable' },
@@ -166,13 +166,13 @@ describe('a call that the seller failed', () => {
 
   it('costs nothing where no answer comes in time; a slow one shows as forwarding meanwhile, to both sides', async () => {
     const silent = held();
-    const [buyer, shop] = [newId(), await world.open(undefined, silent.behaviour)];
-    await world.configure(shop, { timeoutMs: 2_500 });
-    const relayRequestId = await world.buy(buyer, shop);
-    const call = world.answer(buyer, shop, BODY, { relayRequestId });
+    const [buyer, shop] = [newId(), await harness.open(undefined, silent.behaviour)];
+    await harness.configure(shop, { timeoutMs: 2_500 });
+    const relayRequestId = await harness.buy(buyer, shop);
+    const call = harness.answer(buyer, shop, BODY, { relayRequestId });
     await eventually(async () => {
       for (const who of [buyer, shop.offering.sellerId])
-        expect((await world.history(who)).items).toMatchObject([
+        expect((await harness.history(who)).items).toMatchObject([
           { status: 'forwarding', billable: null, completed_at: null },
         ]);
     });
@@ -181,23 +181,23 @@ describe('a call that the seller failed', () => {
       seller_status_code: 504,
       error: { reason: 'timeout' },
     });
-    expect((await world.history(buyer)).items).toMatchObject([{ status: 'seller_failed', error_code: 'timeout' }]);
-    expect((await world.paymentOf(relayRequestId)).state).toBe('verified');
+    expect((await harness.history(buyer)).items).toMatchObject([{ status: 'seller_failed', error_code: 'timeout' }]);
+    expect((await harness.paymentOf(relayRequestId)).state).toBe('verified');
     silent.letGo();
   });
 
   it('counts once against the endpoint until one call succeeds, and is told of in one event an attempt', async () => {
-    const [buyer, shop] = [newId(), await world.open(undefined, answer(500, '{}'))];
+    const [buyer, shop] = [newId(), await harness.open(undefined, answer(500, '{}'))];
     const failures = async (): Promise<number> =>
       (
-        await world.db.inspect<{ n: number }>(
+        await harness.db.inspect<{ n: number }>(
           'SELECT cardinality(failed_calls) AS n FROM gateway.endpoints WHERE listing_id = $1',
           [shop.offering.listingId],
         )
       )[0]!.n;
-    const relayRequestId = await world.buy(buyer, shop);
+    const relayRequestId = await harness.buy(buyer, shop);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
-      await world.answer(buyer, shop, BODY, { relayRequestId });
+      await harness.answer(buyer, shop, BODY, { relayRequestId });
       expect(await failures()).toBe(1);
     }
     expect(
@@ -207,17 +207,17 @@ describe('a call that the seller failed', () => {
     await eventually(async () => {
       shop.seller.behave(() => '{"ok":true}');
       const other = newId();
-      await world.answer(other, shop, BODY, { relayRequestId: await world.buy(other, shop) });
+      await harness.answer(other, shop, BODY, { relayRequestId: await harness.buy(other, shop) });
       expect(await failures()).toBe(0);
     });
-    await world.answer(buyer, shop, BODY, { relayRequestId });
+    await harness.answer(buyer, shop, BODY, { relayRequestId });
   });
 
   it('gives all who wait for it the same answer, and lets the next of them try again', async () => {
     const gate = held(answer(500, '{}'));
-    const [buyer, shop] = [newId(), await world.open(undefined, gate.behaviour)];
-    const relayRequestId = await world.buy(buyer, shop);
-    const waiting = Array.from({ length: 16 }, () => world.call(buyer, shop, BODY, { relayRequestId }));
+    const [buyer, shop] = [newId(), await harness.open(undefined, gate.behaviour)];
+    const relayRequestId = await harness.buy(buyer, shop);
+    const waiting = Array.from({ length: 16 }, () => harness.call(buyer, shop, BODY, { relayRequestId }));
     await eventually(() => expect(shop.seller.requests).toHaveLength(1));
     shop.seller.behave(() => '{"ok":true}');
     gate.letGo();
@@ -226,13 +226,13 @@ describe('a call that the seller failed', () => {
       .filter(({ outcome }) => outcome === 'answered')
       .map((outcome) => (outcome.outcome === 'answered' ? outcome.dataJson : ''));
     expect(new Set(bytes).size).toBeLessThanOrEqual(2);
-    await world.answer(buyer, shop, BODY, { relayRequestId });
-    expect(await world.chargesOf(relayRequestId)).toBe(1);
+    await harness.answer(buyer, shop, BODY, { relayRequestId });
+    expect(await harness.chargesOf(relayRequestId)).toBe(1);
     expect(shop.seller.requests).toHaveLength(2);
   });
 
   const eventsOf = async ({ offering }: Shop) => {
-    const rows = await world.db.inspect<{ payload: unknown }>(
+    const rows = await harness.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
       [callFailed.subject],
     );

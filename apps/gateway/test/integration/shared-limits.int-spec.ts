@@ -2,19 +2,19 @@ import { testEndpoint } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
 import { describeNeeding, eventually, startRedisServer, type RedisServer } from '@market/testing';
 import { setTimeout as delay } from 'node:timers/promises';
-import { as, BODY, startGateway, type GatewayWorld, type Shop } from '../support/gateway-world.js';
+import { as, BODY, startGateway, type GatewayHarness, type Shop } from '../support/gateway-harness.js';
 import { held } from '../support/test-seller.js';
 
 /** Three processes of the gateway, which share nothing but their servers. */
 describeNeeding('redis-server')('limits of an endpoint, over all processes', () => {
   let redis: RedisServer;
-  let world: GatewayWorld;
+  let harness: GatewayHarness;
   beforeAll(async () => {
     redis = await startRedisServer();
-    world = await startGateway({ replicas: 3, env: { REDIS_URL: redis.url } });
+    harness = await startGateway({ replicas: 3, env: { REDIS_URL: redis.url } });
   });
   afterAll(async () => {
-    await world.stop();
+    await harness.stop();
     await redis.stop();
   });
 
@@ -22,18 +22,18 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
     const bought = await Promise.all(
       Array.from({ length: copies }, async () => {
         const buyer = newId();
-        return { buyer, relayRequestId: await world.buy(buyer, shop) };
+        return { buyer, relayRequestId: await harness.buy(buyer, shop) };
       }),
     );
     const outcomes = await Promise.allSettled(
-      bought.map(({ buyer, relayRequestId }) => world.answer(buyer, shop, BODY, { relayRequestId })),
+      bought.map(({ buyer, relayRequestId }) => harness.answer(buyer, shop, BODY, { relayRequestId })),
     );
     return outcomes.filter(({ status }) => status === 'fulfilled').length;
   };
 
   it('let through as many calls a minute as the seller takes, to the call', async () => {
-    const shop = await world.open();
-    await world.configure(shop, { limits: { requests_per_minute: 6 } });
+    const shop = await harness.open();
+    await harness.configure(shop, { limits: { requests_per_minute: 6 } });
     expect(await delivered(shop, 24)).toBe(6);
     expect(shop.seller.requests).toHaveLength(6);
   });
@@ -41,8 +41,8 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
   /** Calls of one listing with `max_concurrency` 2 whose seller holds them, over all three processes. @returns how many reached it. */
   const heldAtOnce = async (): Promise<number> => {
     const gate = held();
-    const shop = await world.open(undefined, gate.behaviour);
-    await world.configure(shop, { limits: { max_concurrency: 2 } });
+    const shop = await harness.open(undefined, gate.behaviour);
+    await harness.configure(shop, { limits: { max_concurrency: 2 } });
     const calls = delivered(shop, 12);
     await eventually(() => expect(shop.seller.requests.length).toBeGreaterThanOrEqual(2));
     // Those that are refused are refused at once.
@@ -57,9 +57,9 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
   });
 
   it('let through ten tests a minute', async () => {
-    const { offering, seller } = await world.open();
+    const { offering, seller } = await harness.open();
     const tests = Array.from({ length: 20 }, () =>
-      world.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)),
+      harness.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)),
     );
     const outcomes = await Promise.allSettled(tests);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
@@ -67,8 +67,8 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
   });
 
   it('are kept by each process for itself while Redis is gone, and no call waits or fails for it', async () => {
-    const [limited, unlimited] = [await world.open(), await world.open()];
-    await world.configure(limited, { limits: { requests_per_minute: 2 } });
+    const [limited, unlimited] = [await harness.open(), await harness.open()];
+    await harness.configure(limited, { limits: { requests_per_minute: 2 } });
     await redis.kill();
     const startedAt = performance.now();
     const through = await delivered(limited, 24);

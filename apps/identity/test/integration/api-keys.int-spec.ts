@@ -13,29 +13,29 @@ import { newRequestContext, type RequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { RecordKeyUse } from '../../src/api-keys/record-key-use.job.js';
-import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet } from '../support/test-wallets.js';
 
 const everything: Scope[] = ['read', 'write', 'subscribe'];
 
 describe('API keys', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   let context: RequestContext;
   beforeAll(async () => {
-    world = await startIdentity({ IDENTITY_MAX_API_KEYS: '8' });
+    harness = await startIdentity({ IDENTITY_MAX_API_KEYS: '8' });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
   beforeEach(async () => {
     context = await newAgent();
   });
 
   const newAgent = async (): Promise<RequestContext> =>
-    world.contextWith((await world.register(evmTestWallet())).api_key);
+    harness.contextWith((await harness.register(evmTestWallet())).api_key);
   const create = (values: { scopes?: Scope[]; name?: string; expiresAt?: string } = {}, as: RequestContext = context) =>
-    world.bus.request(createApiKey, { name: 'Second', scopes: everything, ...values }, as);
-  const list = async (as: RequestContext = context) => (await world.bus.request(listApiKeys, {}, as)).keys;
+    harness.bus.request(createApiKey, { name: 'Second', scopes: everything, ...values }, as);
+  const list = async (as: RequestContext = context) => (await harness.bus.request(listApiKeys, {}, as)).keys;
   const authenticates = (key: string): Promise<boolean> =>
-    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
+    harness.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
       () => true,
       () => false,
     );
@@ -75,7 +75,7 @@ describe('API keys', () => {
 
   it('creates a key that authenticates with its own scopes', async () => {
     const { id, key } = await create({ scopes: ['write', 'read'] });
-    expect((await world.contextWith(key)).principal).toMatchObject({
+    expect((await harness.contextWith(key)).principal).toMatchObject({
       accountId: context.principal!.accountId,
       keyId: id,
       scopes: ['read', 'write'],
@@ -89,14 +89,14 @@ describe('API keys', () => {
       reason: 'too_many_keys',
       details: { maximum: 8 },
     });
-    await world.bus.request(revokeApiKey, { keyId: (await list())[0]!.id }, context);
+    await harness.bus.request(revokeApiKey, { keyId: (await list())[0]!.id }, context);
     await create();
     expect((await list()).filter((key) => key.is_active)).toHaveLength(8);
   });
 
   it('creates no key that may do more than the creating one', async () => {
     const held: Scope[] = ['write', 'subscribe'];
-    const limited = await world.contextWith((await create({ scopes: held })).key);
+    const limited = await harness.contextWith((await create({ scopes: held })).key);
     const error: unknown = await create({ scopes: everything }, limited).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ reason: 'scope_not_held', details: { missing_scopes: ['read'] } });
     // Not even when the edge's copy of the principal says otherwise.
@@ -113,7 +113,7 @@ describe('API keys', () => {
     const end = new Date(Date.now() + 3_600_000).toISOString();
     const later = new Date(Date.now() + 3_600_001).toISOString();
     const sooner = new Date(Date.now() + 60_000).toISOString();
-    const mortal = await world.contextWith((await create({ expiresAt: end })).key);
+    const mortal = await harness.contextWith((await create({ expiresAt: end })).key);
     expect((await create({}, mortal)).expires_at).toBe(end);
     expect((await create({ expiresAt: end }, mortal)).expires_at).toBe(end);
     expect((await create({ expiresAt: sooner }, mortal)).expires_at).toBe(sooner);
@@ -123,7 +123,7 @@ describe('API keys', () => {
       details: { latest_expires_at: end },
       declaration: { kind: 'forbidden' },
     });
-    const grandchild = await world.contextWith((await create({}, mortal)).key);
+    const grandchild = await harness.contextWith((await create({}, mortal)).key);
     expect((await create({}, grandchild)).expires_at).toBe(end);
     expect((await create()).expires_at).toBeNull();
   });
@@ -141,14 +141,16 @@ describe('API keys', () => {
 
   it('ends a key at once when it is revoked, tells every process, and may be repeated', async () => {
     const heard: unknown[] = [];
-    await world.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
+    await harness.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
     const { id, key } = await create();
     expect(await authenticates(key)).toBe(true);
-    expect(await world.bus.request(revokeApiKey, { keyId: id }, context)).toEqual({ id, revoked: true });
+    expect(await harness.bus.request(revokeApiKey, { keyId: id }, context)).toEqual({ id, revoked: true });
     expect(await authenticates(key)).toBe(false);
-    const [revokedAt] = await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id]);
-    expect(await world.bus.request(revokeApiKey, { keyId: id }, context)).toEqual({ id, revoked: true });
-    expect(await world.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id])).toEqual([revokedAt]);
+    const [revokedAt] = await harness.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id]);
+    expect(await harness.bus.request(revokeApiKey, { keyId: id }, context)).toEqual({ id, revoked: true });
+    expect(await harness.db.inspect('SELECT revoked_at FROM identity.api_keys WHERE id = $1', [id])).toEqual([
+      revokedAt,
+    ]);
     await eventually(() => expect(heard).toEqual([{ keyHash: hashApiKey(key) }, { keyHash: hashApiKey(key) }]));
     expect((await list()).map((view) => [view.name, view.is_active])).toEqual([
       ['Registration key', true],
@@ -158,23 +160,23 @@ describe('API keys', () => {
 
   it("hides other accounts' keys from a revocation", async () => {
     const stranger = await newAgent();
-    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, context))).toBe(
+    expect(await reasonOf(harness.bus.request(revokeApiKey, { keyId: stranger.principal!.keyId }, context))).toBe(
       'api_key_not_found',
     );
-    expect(await reasonOf(world.bus.request(revokeApiKey, { keyId: newId() }, context))).toBe('api_key_not_found');
+    expect(await reasonOf(harness.bus.request(revokeApiKey, { keyId: newId() }, context))).toBe('api_key_not_found');
     expect(await list(stranger)).toMatchObject([{ is_active: true }]);
   });
 
   it('refuses unknown, revoked and expired keys in the same words', async () => {
     const [expired, revoked] = [await create({ expiresAt: '2100-01-01T00:00:00Z' }), await create()];
-    await world.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 ms' WHERE id = $1", [
+    await harness.db.inspect("UPDATE identity.api_keys SET expires_at = now() - interval '1 ms' WHERE id = $1", [
       expired.id,
     ]);
-    await world.bus.request(revokeApiKey, { keyId: revoked.id }, context);
+    await harness.bus.request(revokeApiKey, { keyId: revoked.id }, context);
     const hashes = [hashApiKey(expired.key)!, hashApiKey(revoked.key)!, '0'.repeat(64)];
     const refusals = await Promise.all(
       hashes.map((keyHash) =>
-        world.bus
+        harness.bus
           .request(authenticate, { keyHash }, newRequestContext())
           .catch((error: { reason: string; message: string; details: unknown }) => [
             error.reason,
@@ -189,14 +191,14 @@ describe('API keys', () => {
   });
 
   it('lets a revoked key create nothing, even while an edge still knows it', async () => {
-    const doomed = await world.contextWith((await create()).key);
+    const doomed = await harness.contextWith((await create()).key);
     const race = await Promise.allSettled([
       ...Array.from({ length: 8 }, () => create({ name: 'Heir' }, doomed)),
-      world.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, context),
+      harness.bus.request(revokeApiKey, { keyId: doomed.principal!.keyId }, context),
     ]);
     expect(race.at(-1)!.status).toBe('fulfilled');
     expect(await reasonOf(create({}, doomed))).toBe('key_invalid');
-    const [late] = await world.db.inspect<{ n: number }>(
+    const [late] = await harness.db.inspect<{ n: number }>(
       'SELECT count(*)::int AS n FROM identity.api_keys heir JOIN identity.api_keys doomed ON doomed.id = $1 WHERE heir.name = $2 AND heir.account_id = doomed.account_id AND heir.created_at > doomed.revoked_at',
       [doomed.principal!.keyId, 'Heir'],
     );
@@ -241,16 +243,16 @@ describe('API keys', () => {
   it('stores no raw key and no session token anywhere, not even in a kept answer', async () => {
     const idempotency = { key: 'canary', fingerprint: 'a'.repeat(64) };
     const canaries = [
-      (await world.register(evmTestWallet())).api_key,
+      (await harness.register(evmTestWallet())).api_key,
       (await create({}, withKey({ idempotency }))).key,
-      (await world.human()).credential,
+      (await harness.human()).credential,
     ];
-    const tables = await world.db.inspect<{ name: string }>(
+    const tables = await harness.db.inspect<{ name: string }>(
       "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'identity'",
     );
     expect(tables.length).toBeGreaterThan(6);
     for (const { name } of tables) {
-      const rows = await world.db.inspect<{ row: string }>(`SELECT t::text AS row FROM identity.${name} t`);
+      const rows = await harness.db.inspect<{ row: string }>(`SELECT t::text AS row FROM identity.${name} t`);
       const dump = rows.map(({ row }) => row).join('\n');
       for (const key of canaries) {
         expect(dump).not.toContain(key.slice(12));
@@ -260,11 +262,11 @@ describe('API keys', () => {
   });
 
   it('writes the last use of a key once a minute, however often it is used', async () => {
-    const keyUse = new RecordKeyUse(world.db.database, new Jobs());
+    const keyUse = new RecordKeyUse(harness.db.database, new Jobs());
     const { keyId } = context.principal!;
     const version = async () =>
       (
-        await world.db.inspect<{ xmin: string; at: Date | null }>(
+        await harness.db.inspect<{ xmin: string; at: Date | null }>(
           'SELECT xmin::text, last_used_at AS at FROM identity.api_keys WHERE id = $1',
           [keyId],
         )
@@ -279,7 +281,7 @@ describe('API keys', () => {
     expect(first.at).toBeInstanceOf(Date);
     await use();
     expect(await version()).toEqual(first);
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE identity.api_keys SET last_used_at = last_used_at - interval '61 seconds' WHERE id = $1",
       [keyId],
     );
@@ -289,11 +291,11 @@ describe('API keys', () => {
 });
 
 it('keeps the last uses that were not yet written when the service stops', async () => {
-  const world = await startIdentity();
-  const { principal } = await world.contextWith((await world.register(evmTestWallet())).api_key);
-  await world.running.stop();
+  const harness = await startIdentity();
+  const { principal } = await harness.contextWith((await harness.register(evmTestWallet())).api_key);
+  await harness.running.stop();
   expect(
-    await world.db.inspect('SELECT last_used_at FROM identity.api_keys WHERE id = $1', [principal!.keyId]),
+    await harness.db.inspect('SELECT last_used_at FROM identity.api_keys WHERE id = $1', [principal!.keyId]),
   ).toEqual([{ last_used_at: expect.any(Date) as Date }]);
-  await world.db.drop();
+  await harness.db.drop();
 });

@@ -2,41 +2,41 @@ import type { PayloadOf } from '@market/contracts';
 import { agentClaimed, claimAgent, getProfile, linkWallet, updateWallet } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
-import { reasonOf, startIdentity, type IdentityWorld, type Known } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness, type Known } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 describe('claims', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   let human: Known;
   let agent: Known;
   const heard: PayloadOf<typeof agentClaimed>[] = [];
   beforeAll(async () => {
-    world = await startIdentity();
-    human = await world.human();
-    await world.link.consumeEvents(
+    harness = await startIdentity();
+    human = await harness.human();
+    await harness.link.consumeEvents(
       agentClaimed.subject,
       async (events) => void heard.push(...events.map((event) => event.payload as PayloadOf<typeof agentClaimed>)),
     );
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
   beforeEach(async () => {
-    agent = await world.agent();
+    agent = await harness.agent();
   });
 
   const proofFor = async (claimer: Known, wallet: TestWallet = agent.wallet, agentId = agent.id) => {
-    const { nonce, signature } = await world.prove(wallet, 'claim', { agentId, by: claimer });
+    const { nonce, signature } = await harness.prove(wallet, 'claim', { agentId, by: claimer });
     return { nonce, signature };
   };
   const claim = (claimer: Known, proof: { nonce: string; signature: string }, agentId = agent.id) =>
-    world.bus.request(claimAgent, { agentId, ...proof }, claimer.context);
+    harness.bus.request(claimAgent, { agentId, ...proof }, claimer.context);
   const claimed = () =>
-    world.db.inspect<{ human_id: string }>('SELECT human_id FROM identity.claims WHERE agent_id = $1', [agent.id]);
+    harness.db.inspect<{ human_id: string }>('SELECT human_id FROM identity.claims WHERE agent_id = $1', [agent.id]);
 
   it.each([
     ['EVM', evmTestWallet],
     ['Solana', solanaTestWallet],
   ])("are made with the agent's %s wallet, told of once, and verify nobody", async (_chain, newWallet) => {
-    agent = await world.agent(newWallet());
+    agent = await harness.agent(newWallet());
     expect(await claim(human, await proofFor(human))).toEqual({
       agent_id: agent.id,
       claimed_by: human.id,
@@ -47,11 +47,11 @@ describe('claims', () => {
         { agentId: agent.id, humanId: human.id, claimedAt: expect.stringMatching(/Z$/) as string },
       ]),
     );
-    expect((await world.bus.request(getProfile, {}, agent.context)).is_verified).toBe(false);
+    expect((await harness.bus.request(getProfile, {}, agent.context)).is_verified).toBe(false);
   });
 
   it('stand once made: the second is refused, whoever makes it', async () => {
-    const other = await world.human();
+    const other = await harness.human();
     const [first, second, third] = [await proofFor(human), await proofFor(other), await proofFor(human)];
     await claim(human, first);
     for (const [claimer, proof] of [
@@ -64,7 +64,7 @@ describe('claims', () => {
   });
 
   it('go to one of 32 humans who claim at once', async () => {
-    const humans = await Promise.all(Array.from({ length: 32 }, () => world.human()));
+    const humans = await Promise.all(Array.from({ length: 32 }, () => harness.human()));
     const proofs = await Promise.all(humans.map((each) => proofFor(each)));
     const outcomes = await Promise.allSettled(humans.map((each, index) => claim(each, proofs[index]!)));
     const won = outcomes.flatMap((outcome, index) => (outcome.status === 'fulfilled' ? [humans[index]!.id] : []));
@@ -80,7 +80,7 @@ describe('claims', () => {
   });
 
   it('are for the agent and the human that the wallet agreed to', async () => {
-    const [other, otherAgent] = [await world.human(), await world.agent()];
+    const [other, otherAgent] = [await harness.human(), await harness.agent()];
     expect(await reasonOf(claim(other, await proofFor(human)))).toBe('claim_of_another_human');
     expect(await reasonOf(claim(human, await proofFor(human, otherAgent.wallet, otherAgent.id)))).toBe(
       'claim_of_another_agent',
@@ -93,21 +93,21 @@ describe('claims', () => {
 
   it('need a wallet of the agent that may sign in', async () => {
     const linked = evmTestWallet();
-    const { id: walletId } = await world.bus.request(
+    const { id: walletId } = await harness.bus.request(
       linkWallet,
       {
-        existingWallet: await world.prove(agent.wallet, 'wallet_link'),
-        newWallet: await world.prove(linked, 'wallet_link'),
+        existingWallet: await harness.prove(agent.wallet, 'wallet_link'),
+        newWallet: await harness.prove(linked, 'wallet_link'),
       },
       agent.context,
     );
     const set = async (changes: object) =>
-      world.bus.request(
+      harness.bus.request(
         updateWallet,
-        { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), ...changes },
+        { walletId, proof: await harness.prove(agent.wallet, 'wallet_update'), ...changes },
         agent.context,
       );
-    for (const wallet of [evmTestWallet(), human.wallet, (await world.agent()).wallet])
+    for (const wallet of [evmTestWallet(), human.wallet, (await harness.agent()).wallet])
       expect(await reasonOf(claim(human, await proofFor(human, wallet)))).toBe('wallet_not_of_agent');
     await set({ capabilities: ['recovery', 'payer', 'payout'] });
     expect(await reasonOf(claim(human, await proofFor(human, linked)))).toBe('wallet_not_of_agent');

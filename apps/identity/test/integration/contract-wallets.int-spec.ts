@@ -4,7 +4,7 @@ import { freePort } from '@market/testing';
 import { createServer, type Server } from 'node:http';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { ContractWallets } from '../../src/wallets/contract-wallets.js';
-import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness } from '../support/identity-harness.js';
 import { startSmartAccounts, type SmartAccounts } from '../support/smart-accounts.js';
 import { evmTestWallet, type TestWallet } from '../support/test-wallets.js';
 
@@ -15,7 +15,7 @@ const BROKEN = 12;
 
 describe('contract wallets', () => {
   let accounts: SmartAccounts;
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   const servers: Server[] = [];
   const listen = async (server: Server): Promise<string> => {
     servers.push(server);
@@ -27,7 +27,7 @@ describe('contract wallets', () => {
     accounts = await startSmartAccounts(CHAIN);
     const hung = await listen(createServer(() => undefined));
     const broken = await listen(createServer((_request, response) => void response.writeHead(500).end('oops')));
-    world = await startIdentity({
+    harness = await startIdentity({
       IDENTITY_EVM_RPC_URLS: `${CHAIN}=${accounts.node.url}, ${HUNG}=${hung},${DEAD}=http://127.0.0.1:${await freePort()},${BROKEN}=${broken}`,
     });
   });
@@ -36,14 +36,14 @@ describe('contract wallets', () => {
       server.closeAllConnections();
       server.close();
     }
-    await world.stop();
+    await harness.stop();
     await accounts.stop();
   });
 
   const registerOn = async (chainId: number | undefined, wallet: TestWallet, signer = wallet) =>
-    world.register(
+    harness.register(
       wallet,
-      await world.prove({ address: wallet.address, sign: signer.sign }, 'registration', { chainId }),
+      await harness.prove({ address: wallet.address, sign: signer.sign }, 'registration', { chainId }),
     );
   const blockNumber = () => accounts.node.request<string>('eth_blockNumber');
 
@@ -51,21 +51,21 @@ describe('contract wallets', () => {
     const wallet = await accounts.deployed();
     const { api_key, wallet_address } = await registerOn(CHAIN, wallet);
     expect(wallet_address).toBe(wallet.address);
-    const recovery = await world.bus.request(
+    const recovery = await harness.bus.request(
       recover,
-      await world.prove(wallet, 'recovery', { chainId: CHAIN }),
+      await harness.prove(wallet, 'recovery', { chainId: CHAIN }),
       newRequestContext(),
     );
     expect(recovery.wallet_address).toBe(wallet.address);
-    const context = await world.contextWith(api_key);
-    const [{ id: walletId }] = (await world.db.inspect<{ id: string }>(
+    const context = await harness.contextWith(api_key);
+    const [{ id: walletId }] = (await harness.db.inspect<{ id: string }>(
       'SELECT id FROM identity.wallets WHERE address = $1',
       [wallet.address],
     )) as [{ id: string }];
     expect(
-      await world.bus.request(
+      await harness.bus.request(
         updateWallet,
-        { walletId, proof: await world.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' },
+        { walletId, proof: await harness.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' },
         context,
       ),
     ).toMatchObject({ label: 'safe' });
@@ -78,9 +78,9 @@ describe('contract wallets', () => {
     expect(await accounts.node.request('eth_getCode', [wallet.address, 'latest'])).toBe('0x');
     expect(await blockNumber()).toBe(before);
     await wallet.deploy();
-    const recovery = await world.bus.request(
+    const recovery = await harness.bus.request(
       recover,
-      await world.prove(wallet, 'recovery', { chainId: CHAIN }),
+      await harness.prove(wallet, 'recovery', { chainId: CHAIN }),
       newRequestContext(),
     );
     expect(recovery.wallet_address).toBe(wallet.address);
@@ -90,15 +90,15 @@ describe('contract wallets', () => {
     const wallet = await accounts.ofTheRich();
     await registerOn(CHAIN, wallet);
     const next = privateKeyToAccount(generatePrivateKey());
-    const proof = await world.prove(wallet, 'recovery', { chainId: CHAIN });
+    const proof = await harness.prove(wallet, 'recovery', { chainId: CHAIN });
     await wallet.handOver(next.address);
-    expect(await reasonOf(world.bus.request(recover, proof, newRequestContext()))).toBe('signature_invalid');
-    const nextProof = await world.prove(
+    expect(await reasonOf(harness.bus.request(recover, proof, newRequestContext()))).toBe('signature_invalid');
+    const nextProof = await harness.prove(
       { address: wallet.address, sign: (message) => next.signMessage({ message }) },
       'recovery',
       { chainId: CHAIN },
     );
-    expect((await world.bus.request(recover, nextProof, newRequestContext())).wallet_address).toBe(wallet.address);
+    expect((await harness.bus.request(recover, nextProof, newRequestContext())).wallet_address).toBe(wallet.address);
   });
 
   it('are refused with the signature of anybody else, on another chain, or where no chain is asked', async () => {
@@ -159,9 +159,9 @@ describe('contract wallets', () => {
     ['is broken', BROKEN],
   ])('are told so within 2 seconds where the chain %s, and the refusal repeats no URL', async (_how, chainId) => {
     const wallet = await accounts.deployed();
-    const proof = await world.prove(wallet, 'registration', { chainId });
+    const proof = await harness.prove(wallet, 'registration', { chainId });
     const startedAt = performance.now();
-    const error: unknown = await world.register(wallet, proof).catch((reason: unknown) => reason);
+    const error: unknown = await harness.register(wallet, proof).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       reason: 'contract_wallet_unverifiable',
       details: { retry_after_seconds: 5 },
@@ -189,9 +189,9 @@ describe('contract wallets', () => {
     const times: number[] = [];
     for (let index = 0; index < 20; index += 1) {
       const wallet = evmTestWallet();
-      const proof = await world.prove(wallet, 'registration', { chainId: [HUNG, DEAD, BROKEN][index % 3] });
+      const proof = await harness.prove(wallet, 'registration', { chainId: [HUNG, DEAD, BROKEN][index % 3] });
       const startedAt = performance.now();
-      expect((await world.register(wallet, proof)).wallet_address).toBe(wallet.address);
+      expect((await harness.register(wallet, proof)).wallet_address).toBe(wallet.address);
       times.push(performance.now() - startedAt);
     }
     expect(Math.max(...times)).toBeLessThan(1_000);

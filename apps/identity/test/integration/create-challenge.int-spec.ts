@@ -3,27 +3,27 @@ import { Jobs } from '@market/runtime';
 import { parseSiweMessage } from 'viem/siwe';
 import { ChallengesRepository } from '../../src/challenges/infra/challenges.repository.js';
 import { SweepChallenges } from '../../src/challenges/sweep-challenges.job.js';
-import { reasonOf, solve, startIdentity, type Challenge, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, solve, startIdentity, type Challenge, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
 
 const LIMIT = 5;
 
 describe('createChallenge', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   beforeAll(async () => {
-    world = await startIdentity({
+    harness = await startIdentity({
       IDENTITY_MAX_OPEN_CHALLENGES: String(LIMIT),
       IDENTITY_CHALLENGE_TTL_SECONDS: '120',
       REGISTRATION_POW_DIFFICULTY: '2',
     });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it('asks for a text that names wallet, purpose, chain, agent, human, nonce and times, and for work', async () => {
     const { address } = evmTestWallet();
     const agentId = '018f6d1e-0000-7000-8000-000000000001';
-    const human = await world.human();
-    const challenge = await world.challenge({ address: address.toLowerCase() }, 'claim', {
+    const human = await harness.human();
+    const challenge = await harness.challenge({ address: address.toLowerCase() }, 'claim', {
       chainId: 8453,
       agentId,
       by: human,
@@ -49,43 +49,43 @@ describe('createChallenge', () => {
   });
 
   it.each(challengePurpose.options)('is given for %s, to both kinds of wallets', async (purpose) => {
-    const by = await world.human();
+    const by = await harness.human();
     for (const wallet of [evmTestWallet(), solanaTestWallet()]) {
-      const { message } = await world.challenge(wallet, purpose, { agentId: by.id, by });
+      const { message } = await harness.challenge(wallet, purpose, { agentId: by.id, by });
       expect(message).toContain(wallet.address);
       expect(message).toContain(`Purpose: ${purpose}.`);
     }
   });
 
   it('names the account that asks for one to manage wallets, and no other account unasked', async () => {
-    const agent = await world.agent();
+    const agent = await harness.agent();
     const [link, update, other, stranger] = await Promise.all([
-      world.challenge(agent.wallet, 'wallet_link', { by: agent }),
-      world.challenge(agent.wallet, 'wallet_update', { by: agent }),
-      world.challenge(agent.wallet, 'recovery', { by: agent }),
-      world.challenge(agent.wallet, 'wallet_link'),
+      harness.challenge(agent.wallet, 'wallet_link', { by: agent }),
+      harness.challenge(agent.wallet, 'wallet_update', { by: agent }),
+      harness.challenge(agent.wallet, 'recovery', { by: agent }),
+      harness.challenge(agent.wallet, 'wallet_link'),
     ]);
     for (const { message } of [link, update]) expect(message).toContain(`- urn:uuid:${agent.id}`);
     for (const { message } of [other, stranger]) expect(message).not.toContain('urn:uuid');
   });
 
   it('is not given for a claim without the agent, nor without the session of the human', async () => {
-    const [agent, human] = [await world.agent(), await world.human()];
-    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { by: human }))).toBe('claim_needs_agent');
-    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id }))).toBe('claim_needs_session');
-    expect(await reasonOf(world.challenge(agent.wallet, 'claim', { agentId: agent.id, by: agent }))).toBe(
+    const [agent, human] = [await harness.agent(), await harness.human()];
+    expect(await reasonOf(harness.challenge(agent.wallet, 'claim', { by: human }))).toBe('claim_needs_agent');
+    expect(await reasonOf(harness.challenge(agent.wallet, 'claim', { agentId: agent.id }))).toBe('claim_needs_session');
+    expect(await reasonOf(harness.challenge(agent.wallet, 'claim', { agentId: agent.id, by: agent }))).toBe(
       'claim_needs_session',
     );
   });
 
   it('is always given: of the unused ones of a wallet, the oldest makes room, so that no stranger locks it out', async () => {
     const wallet = evmTestWallet();
-    const first = await world.challenge(wallet);
-    const kept = [await world.challenge(wallet)];
+    const first = await harness.challenge(wallet);
+    const kept = [await harness.challenge(wallet)];
     for (let count = 2; count < LIMIT; count += 1)
-      kept.push(await world.challenge({ address: wallet.address.toLowerCase() }));
-    kept.push(await world.challenge(wallet, 'recovery'));
-    const open = await world.db.inspect<{ nonce: string }>(
+      kept.push(await harness.challenge({ address: wallet.address.toLowerCase() }));
+    kept.push(await harness.challenge(wallet, 'recovery'));
+    const open = await harness.db.inspect<{ nonce: string }>(
       'SELECT nonce FROM identity.challenges WHERE address = $1 ORDER BY issued_at',
       [wallet.address],
     );
@@ -96,57 +96,58 @@ describe('createChallenge', () => {
       powNonce: solve(pow),
       signature: await wallet.sign(message),
     });
-    expect(await reasonOf(world.register(wallet, await answer(first)))).toBe('challenge_invalid');
-    await world.register(wallet, await answer(kept.at(-2)!));
+    expect(await reasonOf(harness.register(wallet, await answer(first)))).toBe('challenge_invalid');
+    await harness.register(wallet, await answer(kept.at(-2)!));
     // A used one counts no more, and is not what makes room.
-    await world.challenge(wallet);
+    await harness.challenge(wallet);
     expect(
-      await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),
+      await harness.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),
     ).toHaveLength(LIMIT + 1);
   });
 
   it('does not fill the table, however many ask at once', async () => {
     const wallet = evmTestWallet();
-    await Promise.all(Array.from({ length: 40 }, () => world.challenge(wallet)));
-    await world.challenge(wallet);
+    await Promise.all(Array.from({ length: 40 }, () => harness.challenge(wallet)));
+    await harness.challenge(wallet);
     expect(
-      await world.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),
+      await harness.db.inspect('SELECT nonce FROM identity.challenges WHERE address = $1', [wallet.address]),
     ).toHaveLength(LIMIT);
 
     const total = 1_200;
-    await world.db.inspect(
+    await harness.db.inspect(
       `INSERT INTO identity.challenges (nonce, purpose, chain_type, address, pow_challenge, pow_difficulty, expires_at)
        SELECT 'flood ' || n, 'session', 'evm', 'flood ' || n, '', 1, now() + n * interval '1 second' FROM generate_series(1, $1::int) n`,
       [total],
     );
-    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), {
+    await new SweepChallenges(new ChallengesRepository(harness.db.database), new Jobs(), {
       maxStoredChallenges: 1_000,
     }).run();
-    const left = await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.challenges');
+    const left = await harness.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.challenges');
     expect(left).toEqual([{ n: 1_000 }]);
     expect(
-      await world.db.inspect("DELETE FROM identity.challenges WHERE nonce LIKE 'flood %' RETURNING nonce"),
+      await harness.db.inspect("DELETE FROM identity.challenges WHERE nonce LIKE 'flood %' RETURNING nonce"),
     ).toContainEqual({ nonce: `flood ${total}` });
   });
 
   it('leaves nothing behind once it is expired, used or not, and loses nothing before', async () => {
     const wallet = evmTestWallet();
     const [open, expired, used] = [
-      await world.challenge(wallet),
-      await world.challenge(wallet),
-      await world.challenge(wallet),
+      await harness.challenge(wallet),
+      await harness.challenge(wallet),
+      await harness.challenge(wallet),
     ];
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE identity.challenges SET expires_at = now() - interval '1 second' WHERE nonce = ANY($1)",
       [[expired.nonce, used.nonce]],
     );
-    await world.db.inspect('UPDATE identity.challenges SET consumed_at = issued_at WHERE nonce = $1', [used.nonce]);
-    await new SweepChallenges(new ChallengesRepository(world.db.database), new Jobs(), {
+    await harness.db.inspect('UPDATE identity.challenges SET consumed_at = issued_at WHERE nonce = $1', [used.nonce]);
+    await new SweepChallenges(new ChallengesRepository(harness.db.database), new Jobs(), {
       maxStoredChallenges: 1_000,
     }).run();
-    const left = await world.db.inspect<{ nonce: string }>('SELECT nonce FROM identity.challenges WHERE address = $1', [
-      wallet.address,
-    ]);
+    const left = await harness.db.inspect<{ nonce: string }>(
+      'SELECT nonce FROM identity.challenges WHERE address = $1',
+      [wallet.address],
+    );
     expect(left).toEqual([{ nonce: open.nonce }]);
   });
 });

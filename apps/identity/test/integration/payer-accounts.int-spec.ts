@@ -1,27 +1,27 @@
 import { agentRegistered, getProfile, openPayerAccount, recover, walletLinked } from '@market/contracts/identity';
 import { newRequestContext } from '@market/messaging';
-import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
 
 describe('accounts of payers', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   beforeAll(async () => {
-    world = await startIdentity();
+    harness = await startIdentity();
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const open = async (walletAddress: string): Promise<string> =>
-    (await world.ledgerBus.request(openPayerAccount, { walletAddress }, newRequestContext())).accountId;
+    (await harness.ledgerBus.request(openPayerAccount, { walletAddress }, newRequestContext())).accountId;
   const eventsOf = async (accountId: string): Promise<string[]> =>
     (
-      await world.db.inspect<{ subject: string }>(
+      await harness.db.inspect<{ subject: string }>(
         'SELECT subject FROM identity.outbox WHERE payload::text LIKE $1 ORDER BY id',
         [`%${accountId}%`],
       )
     ).map(({ subject }) => subject);
   const accountsOf = async (address: string): Promise<number> =>
     (
-      await world.db.inspect<{ n: number }>(
+      await harness.db.inspect<{ n: number }>(
         'SELECT count(*)::int AS n FROM identity.wallets w JOIN identity.accounts a ON a.id = w.account_id WHERE w.address = $1',
         [address],
       )
@@ -37,7 +37,7 @@ describe('accounts of payers', () => {
     expect(await open(address)).toBe(ids[0]);
     expect(await accountsOf(address)).toBe(1);
     expect(
-      await world.db.inspect(
+      await harness.db.inspect(
         'SELECT 1 FROM identity.accounts a WHERE NOT EXISTS (SELECT 1 FROM identity.wallets w WHERE w.account_id = a.id)',
       ),
     ).toEqual([]);
@@ -48,8 +48,9 @@ describe('accounts of payers', () => {
     const { address } = evmTestWallet();
     await open(address);
     const mayPayAfter = async (change: string): Promise<boolean> => {
-      await world.db.inspect(`UPDATE identity.wallets SET ${change} WHERE address = $1`, [address]);
-      return (await world.ledgerBus.request(openPayerAccount, { walletAddress: address }, newRequestContext())).mayPay;
+      await harness.db.inspect(`UPDATE identity.wallets SET ${change} WHERE address = $1`, [address]);
+      return (await harness.ledgerBus.request(openPayerAccount, { walletAddress: address }, newRequestContext()))
+        .mayPay;
     };
     expect([
       await mayPayAfter("status = 'active'"),
@@ -67,23 +68,23 @@ describe('accounts of payers', () => {
   it('become an agent’s own when it registers, with its first key and what it bought', async () => {
     const wallet = evmTestWallet();
     const accountId = await open(wallet.address);
-    const registration = await world.register(wallet, { displayName: 'Ada' });
+    const registration = await harness.register(wallet, { displayName: 'Ada' });
     expect(registration.user_id).toBe(accountId);
-    expect(await world.bus.request(getProfile, {}, await world.contextWith(registration.api_key))).toMatchObject({
+    expect(await harness.bus.request(getProfile, {}, await harness.contextWith(registration.api_key))).toMatchObject({
       id: accountId,
       display_name: 'Ada',
       wallet_address: wallet.address,
     });
     expect((await eventsOf(accountId)).filter((subject) => subject === agentRegistered.subject)).toHaveLength(1);
     expect(await open(wallet.address)).toBe(accountId);
-    expect(await reasonOf(world.register(wallet))).toBe('wallet_already_registered');
+    expect(await reasonOf(harness.register(wallet))).toBe('wallet_already_registered');
   });
 
   it('keep the name they have where a registration gives none', async () => {
     const wallet = evmTestWallet();
     await open(wallet.address);
-    const { api_key: key } = await world.register(wallet);
-    expect((await world.contextWith(key)).principal?.displayName).toBe(
+    const { api_key: key } = await harness.register(wallet);
+    expect((await harness.contextWith(key)).principal?.displayName).toBe(
       `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`,
     );
   });
@@ -91,7 +92,7 @@ describe('accounts of payers', () => {
   it('are registered once of many at a time', async () => {
     const wallet = evmTestWallet();
     await open(wallet.address);
-    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => world.register(wallet)));
+    const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => harness.register(wallet)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
   });
 
@@ -100,18 +101,18 @@ describe('accounts of payers', () => {
     await open(wallet.address);
     expect(
       await reasonOf(
-        world.prove(wallet, 'recovery').then((proof) => world.bus.request(recover, proof, newRequestContext())),
+        harness.prove(wallet, 'recovery').then((proof) => harness.bus.request(recover, proof, newRequestContext())),
       ),
     ).toBe('wallet_not_registered');
   });
 
   it('are those of agents that have the wallet already', async () => {
-    const agent = await world.agent();
+    const agent = await harness.agent();
     expect(await open(agent.wallet.address)).toBe(agent.id);
   });
 
   it('are never those of humans, and never those of what is no wallet', async () => {
-    const human = await world.human();
+    const human = await harness.human();
     expect(await reasonOf(open(human.wallet.address))).toBe('wallet_is_a_humans');
     expect(await reasonOf(open('0x1234'))).toBe('wallet_invalid');
   });

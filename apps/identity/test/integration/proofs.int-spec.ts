@@ -10,7 +10,7 @@ import {
   type ChallengePurpose,
 } from '@market/contracts/identity';
 import { newRequestContext } from '@market/messaging';
-import { reasonOf, startIdentity, type IdentityWorld, type Known, type Proof } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness, type Known, type Proof } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 /** Everything a challenge can be used for: who proves what, and the request that takes the proof. */
@@ -21,57 +21,57 @@ interface Use {
 }
 
 describe('wallet proofs', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   let human: Known;
   let agent: Known;
   beforeAll(async () => {
-    world = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: '10000' });
-    human = await world.human();
+    harness = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: '10000' });
+    human = await harness.human();
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
   beforeEach(async () => {
-    agent = await world.agent();
+    agent = await harness.agent();
   });
 
   const usesOf = async (newWallet: () => TestWallet): Promise<Use[]> => {
     const { id: walletId } = (
-      await world.db.inspect<{ id: string }>('SELECT id FROM identity.wallets WHERE account_id = $1', [agent.id])
+      await harness.db.inspect<{ id: string }>('SELECT id FROM identity.wallets WHERE account_id = $1', [agent.id])
     )[0]!;
     const added = newWallet();
     return [
       {
         purpose: 'registration',
         wallet: newWallet(),
-        submit: (proof) => world.bus.request(register, proof, newRequestContext()),
+        submit: (proof) => harness.bus.request(register, proof, newRequestContext()),
       },
       {
         purpose: 'recovery',
         wallet: agent.wallet,
-        submit: (proof) => world.bus.request(recover, proof, newRequestContext()),
+        submit: (proof) => harness.bus.request(recover, proof, newRequestContext()),
       },
       {
         purpose: 'session',
         wallet: newWallet(),
-        submit: (proof) => world.bus.request(openSession, proof, newRequestContext()),
+        submit: (proof) => harness.bus.request(openSession, proof, newRequestContext()),
       },
       {
         purpose: 'claim',
         wallet: agent.wallet,
         submit: ({ nonce, signature }) =>
-          world.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.context),
+          harness.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.context),
       },
       {
         purpose: 'wallet_update',
         wallet: agent.wallet,
-        submit: (proof) => world.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.context),
+        submit: (proof) => harness.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.context),
       },
       {
         purpose: 'wallet_link',
         wallet: agent.wallet,
         submit: async (proof) =>
-          world.bus.request(
+          harness.bus.request(
             linkWallet,
-            { existingWallet: proof, newWallet: await world.prove(added, 'wallet_link') },
+            { existingWallet: proof, newWallet: await harness.prove(added, 'wallet_link') },
             agent.context,
           ),
       },
@@ -79,16 +79,16 @@ describe('wallet proofs', () => {
         purpose: 'wallet_link',
         wallet: newWallet(),
         submit: async (proof) =>
-          world.bus.request(
+          harness.bus.request(
             linkWallet,
-            { existingWallet: await world.prove(agent.wallet, 'wallet_link'), newWallet: proof },
+            { existingWallet: await harness.prove(agent.wallet, 'wallet_link'), newWallet: proof },
             agent.context,
           ),
       },
     ];
   };
   const prove = (wallet: TestWallet, purpose: ChallengePurpose) =>
-    world.prove(wallet, purpose, { agentId: agent.id, by: human });
+    harness.prove(wallet, purpose, { agentId: agent.id, by: human });
 
   it('of one purpose are good for no other, in any of the ordered pairs', async () => {
     let pairs = 0;
@@ -104,7 +104,7 @@ describe('wallet proofs', () => {
     }
     expect(pairs).toBe(7 * 5);
     expect(
-      await world.db.inspect(
+      await harness.db.inspect(
         "SELECT 1 FROM identity.challenges WHERE consumed_at IS NOT NULL AND purpose NOT IN ('registration', 'wallet_link', 'session')",
       ),
     ).toEqual([]);
@@ -125,7 +125,7 @@ describe('wallet proofs', () => {
   ])(
     'of %s wallets are consumed once, whoever of 32 at the same time comes first, for every purpose',
     async (_chain, newWallet) => {
-      agent = await world.agent(newWallet());
+      agent = await harness.agent(newWallet());
       for (const use of await usesOf(newWallet)) {
         const proof = await prove(use.wallet, use.purpose);
         const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => use.submit(proof)));
@@ -153,10 +153,10 @@ describe('wallet proofs', () => {
   it('say which of two wallets they are about', async () => {
     const added = evmTestWallet();
     const [existingWallet, newWallet] = [
-      await world.prove(agent.wallet, 'wallet_link'),
-      await world.prove(added, 'wallet_link'),
+      await harness.prove(agent.wallet, 'wallet_link'),
+      await harness.prove(added, 'wallet_link'),
     ];
-    const outcome: unknown = await world.bus
+    const outcome: unknown = await harness.bus
       .request(
         linkWallet,
         { existingWallet, newWallet: { ...newWallet, signature: existingWallet.signature } },
@@ -167,24 +167,24 @@ describe('wallet proofs', () => {
   });
 
   it("that name an account are good for no other account's wallets", async () => {
-    const other = await world.agent();
+    const other = await harness.agent();
     const named = {
-      existingWallet: await world.prove(agent.wallet, 'wallet_link', { by: agent }),
-      newWallet: await world.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }),
+      existingWallet: await harness.prove(agent.wallet, 'wallet_link', { by: agent }),
+      newWallet: await harness.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }),
     };
-    expect(await reasonOf(world.bus.request(linkWallet, named, agent.context))).toBe('challenge_invalid');
+    expect(await reasonOf(harness.bus.request(linkWallet, named, agent.context))).toBe('challenge_invalid');
   });
 
   it('do not signal anything when they fail', async () => {
     const heard: unknown[] = [];
-    await world.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
-    const proof = await world.prove(agent.wallet, 'recovery');
+    await harness.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
+    const proof = await harness.prove(agent.wallet, 'recovery');
     expect(
       await reasonOf(
-        world.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newRequestContext()),
+        harness.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newRequestContext()),
       ),
     ).toBe('signature_invalid');
     expect(heard).toEqual([]);
-    expect((await world.contextWith(agent.credential)).principal?.accountId).toBe(agent.id);
+    expect((await harness.contextWith(agent.credential)).principal?.accountId).toBe(agent.id);
   });
 });

@@ -12,39 +12,39 @@ import {
 } from '@market/contracts/identity';
 import { newRequestContext, type RequestContext } from '@market/messaging';
 import { eventually } from '@market/testing';
-import { reasonOf, startIdentity, type IdentityWorld, type Known } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness, type Known } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 describe('recover', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   let agent: Known;
   const revoked: string[] = [];
   beforeAll(async () => {
-    world = await startIdentity();
-    await world.link.onSignal(apiKeyRevoked.subject, (payload) =>
+    harness = await startIdentity();
+    await harness.link.onSignal(apiKeyRevoked.subject, (payload) =>
       revoked.push((payload as { keyHash: string }).keyHash),
     );
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
   beforeEach(async () => {
-    agent = await world.agent();
+    agent = await harness.agent();
   });
 
   const recoverBy = async (wallet: TestWallet, revokeExisting?: boolean) =>
-    world.bus.request(recover, { ...(await world.prove(wallet, 'recovery')), revokeExisting }, newRequestContext());
+    harness.bus.request(recover, { ...(await harness.prove(wallet, 'recovery')), revokeExisting }, newRequestContext());
   const works = (key: string): Promise<boolean> =>
-    world.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
+    harness.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
       () => true,
       () => false,
     );
   const newKey = async (context: RequestContext, name = 'more'): Promise<string> =>
-    (await world.bus.request(createApiKey, { name, scopes: ['read'] }, context)).key;
+    (await harness.bus.request(createApiKey, { name, scopes: ['read'] }, context)).key;
 
   it.each([
     ['EVM', evmTestWallet],
     ['Solana', solanaTestWallet],
   ])('gives an %s wallet a fresh key for everything, and leaves the others alone', async (_chain, newWallet) => {
-    agent = await world.agent(newWallet());
+    agent = await harness.agent(newWallet());
     const more = await newKey(agent.context);
     const recovery = await recoverBy(agent.wallet);
     expect(recovery).toEqual({
@@ -55,7 +55,7 @@ describe('recover', () => {
       authorization_header: `Bearer ${recovery.api_key}`,
       revoked_keys: 0,
     });
-    expect((await world.contextWith(recovery.api_key)).principal).toMatchObject({
+    expect((await harness.contextWith(recovery.api_key)).principal).toMatchObject({
       accountId: agent.id,
       scopes: ['read', 'write', 'subscribe'],
     });
@@ -68,14 +68,14 @@ describe('recover', () => {
       await newKey(agent.context),
       await newKey(agent.context),
     ];
-    await world.db.inspect('UPDATE identity.api_keys SET revoked_at = now() WHERE key_hash = $1', [
+    await harness.db.inspect('UPDATE identity.api_keys SET revoked_at = now() WHERE key_hash = $1', [
       Buffer.from(hashApiKey(dead)!, 'hex'),
     ]);
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE identity.api_keys SET expires_at = now() - interval '1 second' WHERE key_hash = $1",
       [Buffer.from(hashApiKey(expired)!, 'hex')],
     );
-    const bystander = await world.agent();
+    const bystander = await harness.agent();
     const { api_key: fresh, revoked_keys: count } = await recoverBy(agent.wallet, true);
     expect(count).toBe(2);
     expect(await Promise.all([agent.credential, live, dead, expired, fresh, bystander.credential].map(works))).toEqual([
@@ -89,19 +89,21 @@ describe('recover', () => {
     await eventually(() => expect(revoked).toEqual(expect.arrayContaining([agent.credential, live].map(hashApiKey))));
     expect(revoked).not.toContain(hashApiKey(fresh));
     expect(
-      (await world.bus.request(listApiKeys, {}, await world.contextWith(fresh))).keys.filter((key) => key.is_active),
+      (await harness.bus.request(listApiKeys, {}, await harness.contextWith(fresh))).keys.filter(
+        (key) => key.is_active,
+      ),
     ).toHaveLength(1);
   });
 
   it('leaves no key behind that an old one was making in the same moment, or that such a key makes in turn', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const victim = await world.agent();
+      const victim = await harness.agent();
       const heirs: string[] = [];
       const breed = async (context: RequestContext): Promise<void> => {
         for (;;) {
-          const { key } = await world.bus.request(createApiKey, { name: 'heir', scopes: ['read', 'write'] }, context);
+          const { key } = await harness.bus.request(createApiKey, { name: 'heir', scopes: ['read', 'write'] }, context);
           heirs.push(key);
-          context = await world.contextWith(key);
+          context = await harness.contextWith(key);
         }
       };
       const breeding = Array.from({ length: 6 }, () =>
@@ -110,7 +112,7 @@ describe('recover', () => {
       await eventually(() => expect(heirs.length).toBeGreaterThan(6));
       const { api_key: fresh } = await recoverBy(victim.wallet, true);
       expect(new Set(await Promise.all(breeding))).toEqual(new Set(['key_invalid']));
-      const left = await world.db.inspect<{ name: string }>(
+      const left = await harness.db.inspect<{ name: string }>(
         'SELECT name FROM identity.api_keys WHERE account_id = $1 AND revoked_at IS NULL',
         [victim.id],
       );
@@ -121,20 +123,20 @@ describe('recover', () => {
 
   it('is for active wallets with the capability recovery, and for no others', async () => {
     const linked = evmTestWallet();
-    const { id: walletId } = await world.bus.request(
+    const { id: walletId } = await harness.bus.request(
       linkWallet,
       {
-        existingWallet: await world.prove(agent.wallet, 'wallet_link'),
-        newWallet: await world.prove(linked, 'wallet_link'),
+        existingWallet: await harness.prove(agent.wallet, 'wallet_link'),
+        newWallet: await harness.prove(linked, 'wallet_link'),
       },
       agent.context,
     );
     expect(await reasonOf(recoverBy(linked))).toBe('wallet_cannot_recover');
     for (const status of walletStatus.options) {
       for (const capability of walletCapability.options) {
-        await world.bus.request(
+        await harness.bus.request(
           updateWallet,
-          { walletId, proof: await world.prove(agent.wallet, 'wallet_update'), status, capabilities: [capability] },
+          { walletId, proof: await harness.prove(agent.wallet, 'wallet_update'), status, capabilities: [capability] },
           agent.context,
         );
         if (status === 'active' && capability === 'recovery') expect((await recoverBy(linked)).user_id).toBe(agent.id);
@@ -155,6 +157,6 @@ describe('recover', () => {
       kind: 'not-found',
       recovery: { nextAction: 'register' },
     });
-    expect(await reasonOf(recoverBy((await world.human()).wallet))).toBe('wallet_is_a_humans');
+    expect(await reasonOf(recoverBy((await harness.human()).wallet))).toBe('wallet_is_a_humans');
   });
 });

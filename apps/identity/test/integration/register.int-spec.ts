@@ -14,21 +14,21 @@ import { newRequestContext } from '@market/messaging';
 import { eventually } from '@market/testing';
 import bs58 from 'bs58';
 import { plusGroupOrder, smallOrderEncodings } from '../support/edwards25519.js';
-import { reasonOf, solve, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, solve, startIdentity, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 describe('register', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   beforeAll(async () => {
-    world = await startIdentity();
+    harness = await startIdentity();
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const countAccounts = async (): Promise<number> =>
-    (await world.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.accounts'))[0]!.n;
+    (await harness.db.inspect<{ n: number }>('SELECT count(*)::int AS n FROM identity.accounts'))[0]!.n;
   const written = async (): Promise<unknown> =>
     (
-      await world.db
+      await harness.db
         .inspect(`SELECT (SELECT count(*) FROM identity.accounts) AS accounts, (SELECT count(*) FROM identity.wallets) AS wallets,
         (SELECT count(*) FROM identity.api_keys) AS keys, (SELECT count(*) FROM identity.outbox) AS events`)
     )[0];
@@ -40,7 +40,7 @@ describe('register', () => {
     'opens an account for an %s wallet, with a key that authenticates and may do everything',
     async (_name, newWallet, chainType) => {
       const wallet = newWallet();
-      const registration = await world.register(wallet, { displayName: 'Ada 🦉' });
+      const registration = await harness.register(wallet, { displayName: 'Ada 🦉' });
       expect(registration).toEqual({
         user_id: expect.any(String) as string,
         wallet_address: wallet.address,
@@ -48,7 +48,7 @@ describe('register', () => {
         api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/) as string,
         authorization_header: `Bearer ${registration.api_key}`,
       });
-      const context = await world.contextWith(registration.api_key);
+      const context = await harness.contextWith(registration.api_key);
       expect(context.principal).toEqual({
         accountId: registration.user_id,
         accountType: 'agent',
@@ -57,7 +57,7 @@ describe('register', () => {
         keyId: expect.any(String) as string,
         scopes: ['read', 'write', 'subscribe'],
       });
-      const profile = await world.bus.request(getProfile, {}, context);
+      const profile = await harness.bus.request(getProfile, {}, context);
       expect(profile).toEqual({
         id: registration.user_id,
         display_name: 'Ada 🦉',
@@ -91,12 +91,12 @@ describe('register', () => {
   it('names an account after its wallet when no name is given, and tells of it, of its wallet and of its work', async () => {
     const heard: Record<string, unknown[]> = {};
     for (const { subject } of [agentRegistered, walletLinked, registrationWorkSolved])
-      await world.link.consumeEvents(
+      await harness.link.consumeEvents(
         subject,
         async (events) => void (heard[subject] ??= []).push(...events.map((event) => event.payload)),
       );
     const wallet = evmTestWallet();
-    const { user_id: id } = await world.register(wallet);
+    const { user_id: id } = await harness.register(wallet);
     const display_name = `Agent ${wallet.address.slice(0, 6)}…${wallet.address.slice(-4)}`;
     const agent = { id, display_name, avatar_url: null, account_type: 'agent', is_verified: false };
     const at = expect.stringMatching(/^\d{4}-.*Z$/) as string;
@@ -110,14 +110,14 @@ describe('register', () => {
       }),
     );
     const unknown = '018f6d1e-0000-7000-8000-000000000001';
-    expect(await world.bus.request(getAgents, { ids: [unknown, id] }, newRequestContext())).toEqual({
+    expect(await harness.bus.request(getAgents, { ids: [unknown, id] }, newRequestContext())).toEqual({
       agents: [agent],
     });
   });
 
   it('consumes a nonce once, whoever of 64 at the same time comes first, and never again', async () => {
     const wallet = evmTestWallet();
-    const { message, nonce, pow } = await world.challenge(wallet);
+    const { message, nonce, pow } = await harness.challenge(wallet);
     const answer = {
       walletAddress: wallet.address,
       signature: await wallet.sign(message),
@@ -126,13 +126,13 @@ describe('register', () => {
     };
     const before = await countAccounts();
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 64 }, () => world.bus.request(register, answer, newRequestContext())),
+      Array.from({ length: 64 }, () => harness.bus.request(register, answer, newRequestContext())),
     );
     const refused = outcomes
       .filter((outcome) => outcome.status === 'rejected')
       .map((outcome) => (outcome.reason as { reason: string }).reason);
     expect(refused).toEqual(Array.from({ length: 63 }, () => 'challenge_invalid'));
-    expect(await reasonOf(world.bus.request(register, answer, newRequestContext()))).toBe('challenge_invalid');
+    expect(await reasonOf(harness.bus.request(register, answer, newRequestContext()))).toBe('challenge_invalid');
     expect(await countAccounts()).toBe(before + 1);
   });
 
@@ -142,12 +142,12 @@ describe('register', () => {
     const answers = await Promise.all(
       Array.from({ length: 16 }, async (_, index) => {
         const walletAddress = spellings[index % spellings.length]!;
-        const { message, nonce, pow } = await world.challenge({ address: walletAddress });
+        const { message, nonce, pow } = await harness.challenge({ address: walletAddress });
         return { walletAddress, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
       }),
     );
     const outcomes = await Promise.allSettled(
-      answers.map((answer) => world.bus.request(register, answer, newRequestContext())),
+      answers.map((answer) => harness.bus.request(register, answer, newRequestContext())),
     );
     const registered = outcomes.filter((outcome) => outcome.status === 'fulfilled');
     const refused = outcomes
@@ -155,23 +155,25 @@ describe('register', () => {
       .map((outcome) => (outcome.reason as { reason: string }).reason);
     expect(registered).toHaveLength(1);
     expect(refused).toEqual(Array.from({ length: 15 }, () => 'wallet_already_registered'));
-    const rows = await world.db.inspect(
+    const rows = await harness.db.inspect(
       'SELECT k.id FROM identity.wallets w JOIN identity.api_keys k USING (account_id) WHERE w.address = $1',
       [wallet.address],
     );
     expect(rows).toHaveLength(1);
-    expect(await reasonOf(world.register({ ...wallet, address: spellings[1]! }))).toBe('wallet_already_registered');
+    expect(await reasonOf(harness.register({ ...wallet, address: spellings[1]! }))).toBe('wallet_already_registered');
   });
 
   it('refuses the answer to a challenge of any other purpose', async () => {
     const wallet = solanaTestWallet();
-    const by = await world.human();
+    const by = await harness.human();
     for (const purpose of challengePurpose.options.filter((option) => option !== 'registration')) {
-      const { message, nonce, pow } = await world.challenge(wallet, purpose, { agentId: by.id, by });
+      const { message, nonce, pow } = await harness.challenge(wallet, purpose, { agentId: by.id, by });
       expect(
-        await reasonOf(world.register(wallet, { signature: await wallet.sign(message), nonce, powNonce: solve(pow) })),
+        await reasonOf(
+          harness.register(wallet, { signature: await wallet.sign(message), nonce, powNonce: solve(pow) }),
+        ),
       ).toBe('challenge_invalid');
-      expect(await reasonOf(world.register(wallet, { signature: await wallet.sign(message) }))).toBe(
+      expect(await reasonOf(harness.register(wallet, { signature: await wallet.sign(message) }))).toBe(
         'signature_invalid',
       );
     }
@@ -179,30 +181,30 @@ describe('register', () => {
 
   it("refuses another wallet's challenge and another wallet's signature", async () => {
     const [mine, theirs] = [evmTestWallet(), evmTestWallet()];
-    const { message, nonce, pow } = await world.challenge(theirs);
+    const { message, nonce, pow } = await harness.challenge(theirs);
     expect(
-      await reasonOf(world.register(mine, { nonce, powNonce: solve(pow), signature: await mine.sign(message) })),
+      await reasonOf(harness.register(mine, { nonce, powNonce: solve(pow), signature: await mine.sign(message) })),
     ).toBe('challenge_invalid');
     expect(
-      await reasonOf(world.register(theirs, { nonce, powNonce: solve(pow), signature: await mine.sign(message) })),
+      await reasonOf(harness.register(theirs, { nonce, powNonce: solve(pow), signature: await mine.sign(message) })),
     ).toBe('signature_invalid');
   });
 
   it('refuses a signature over the message with any one line changed', async () => {
     const wallet = evmTestWallet();
-    const lines = (await world.challenge(wallet)).message.split('\n').length;
+    const lines = (await harness.challenge(wallet)).message.split('\n').length;
     for (let line = 0; line < lines; line += 1) {
-      const { message, nonce, pow } = await world.challenge(wallet);
+      const { message, nonce, pow } = await harness.challenge(wallet);
       const changed = message.split('\n').map((text, index) => (index === line ? `${text}x` : text));
       expect(
         await reasonOf(
-          world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(changed.join('\n')) }),
+          harness.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(changed.join('\n')) }),
         ),
       ).toBe('signature_invalid');
     }
-    const { message, nonce, pow } = await world.challenge(wallet);
+    const { message, nonce, pow } = await harness.challenge(wallet);
     const elsewhere = await wallet.sign(message.replaceAll('market.example', 'evil.example'));
-    expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: elsewhere }))).toBe(
+    expect(await reasonOf(harness.register(wallet, { nonce, powNonce: solve(pow), signature: elsewhere }))).toBe(
       'signature_invalid',
     );
   });
@@ -242,14 +244,14 @@ describe('register', () => {
       ['zeros', solana, () => bs58.encode(new Uint8Array(64))],
     ])('refuses %s (%#) and writes nothing', async (_name, wallet, spoil) => {
       const before = await written();
-      const { message, nonce, pow } = await world.challenge(wallet);
+      const { message, nonce, pow } = await harness.challenge(wallet);
       const signature = await wallet.sign(message);
-      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: spoil(signature) }))).toBe(
-        'signature_invalid',
-      );
+      expect(
+        await reasonOf(harness.register(wallet, { nonce, powNonce: solve(pow), signature: spoil(signature) })),
+      ).toBe('signature_invalid');
       expect(await written()).toEqual(before);
       // A second guess on the same proof of work is not looked at.
-      expect(await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature }))).toBe(
+      expect(await reasonOf(harness.register(wallet, { nonce, powNonce: solve(pow), signature }))).toBe(
         'challenge_invalid',
       );
     });
@@ -266,56 +268,58 @@ describe('register', () => {
       ...smallOrderEncodings().map((bytes) => bs58.encode(bytes)),
     ];
     for (const walletAddress of addresses) {
-      expect(await reasonOf(world.challenge({ address: walletAddress }))).toBe('wallet_address_invalid');
-      expect(await reasonOf(world.register(evmTestWallet(), { walletAddress }))).toBe('wallet_address_invalid');
+      expect(await reasonOf(harness.challenge({ address: walletAddress }))).toBe('wallet_address_invalid');
+      expect(await reasonOf(harness.register(evmTestWallet(), { walletAddress }))).toBe('wallet_address_invalid');
     }
   });
 
   it('refuses nonces it never gave, whatever they look like', async () => {
     for (const nonce of ['', '\0', "' OR 1=1", '0'.repeat(32), 'é'.repeat(64), 'a'.repeat(128)])
-      expect(await reasonOf(world.register(evmTestWallet(), { nonce }))).toBe('challenge_invalid');
+      expect(await reasonOf(harness.register(evmTestWallet(), { nonce }))).toBe('challenge_invalid');
   });
 
   it('refuses a wrong proof of work without using up the challenge', async () => {
     const wallet = evmTestWallet();
-    const { message, nonce, pow } = await world.challenge(wallet);
+    const { message, nonce, pow } = await harness.challenge(wallet);
     const signature = await wallet.sign(message);
     const unsolved = Array.from({ length: 100 }, (_, index) => `x${index}`).find(
       (powNonce) => !solvesProofOfWork(pow.challenge, powNonce, pow.difficulty),
     )!;
     for (const powNonce of [unsolved, '', '\0', '!', ' ']) {
-      const error: unknown = await world.bus
+      const error: unknown = await harness.bus
         .request(register, { walletAddress: wallet.address, signature, nonce, powNonce }, newRequestContext())
         .catch((reason: unknown) => reason);
       expect(error).toMatchObject({ reason: 'proof_of_work_invalid', details: { difficulty: pow.difficulty } });
     }
-    await world.register(wallet, { nonce, signature, powNonce: solve(pow) });
+    await harness.register(wallet, { nonce, signature, powNonce: solve(pow) });
   });
 
   it('refuses an expired challenge', async () => {
     const wallet = evmTestWallet();
-    const { message, nonce, pow } = await world.challenge(wallet);
-    await world.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 ms' WHERE nonce = $1", [
+    const { message, nonce, pow } = await harness.challenge(wallet);
+    await harness.db.inspect("UPDATE identity.challenges SET expires_at = now() - interval '1 ms' WHERE nonce = $1", [
       nonce,
     ]);
     expect(
-      await reasonOf(world.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(message) })),
+      await reasonOf(harness.register(wallet, { nonce, powNonce: solve(pow), signature: await wallet.sign(message) })),
     ).toBe('challenge_invalid');
   });
 
   it('measures the work from handing out the challenge to its use, by the clock of PostgreSQL', async () => {
     const wallet = evmTestWallet();
-    const { message, nonce, pow } = await world.challenge(wallet);
-    await world.db.inspect(
+    const { message, nonce, pow } = await harness.challenge(wallet);
+    await harness.db.inspect(
       "UPDATE identity.challenges SET issued_at = issued_at - interval '42 seconds' WHERE nonce = $1",
       [nonce],
     );
     const issued = (
-      await world.db.inspect<{ at: Date }>('SELECT issued_at AS at FROM identity.challenges WHERE nonce = $1', [nonce])
+      await harness.db.inspect<{ at: Date }>('SELECT issued_at AS at FROM identity.challenges WHERE nonce = $1', [
+        nonce,
+      ])
     )[0]!.at;
     const signature = await wallet.sign(message.replace(/Issued At: .*/, `Issued At: ${issued.toISOString()}`));
-    const { user_id: id } = await world.register(wallet, { nonce, signature, powNonce: solve(pow) });
-    const events = await world.db.inspect<{ payload: { accountId: string; solveMs: number } }>(
+    const { user_id: id } = await harness.register(wallet, { nonce, signature, powNonce: solve(pow) });
+    const events = await harness.db.inspect<{ payload: { accountId: string; solveMs: number } }>(
       'SELECT payload FROM identity.outbox WHERE subject = $1',
       [registrationWorkSolved.subject],
     );
@@ -325,13 +329,13 @@ describe('register', () => {
   });
 
   it("refuses a human's wallet, and sends it to the door for humans", async () => {
-    const human = await world.human();
-    expect(await reasonOf(world.register(human.wallet))).toBe('wallet_is_a_humans');
+    const human = await harness.human();
+    expect(await reasonOf(harness.register(human.wallet))).toBe('wallet_is_a_humans');
   });
 
   it('refuses names that cannot be read, before the challenge is used up', async () => {
     const wallet = evmTestWallet();
-    const { message, nonce, pow } = await world.challenge(wallet);
+    const { message, nonce, pow } = await harness.challenge(wallet);
     const answer = { nonce, powNonce: solve(pow), signature: await wallet.sign(message) };
     for (const displayName of [
       '',
@@ -343,12 +347,12 @@ describe('register', () => {
       '🦉'.repeat(101),
       '\ufe0f'.repeat(10_000),
     ])
-      expect(await reasonOf(world.register(wallet, { ...answer, displayName }))).toBe('display_name_invalid');
-    const { api_key } = await world.register(wallet, { ...answer, displayName: '🦉'.repeat(100) });
-    expect(await world.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newRequestContext())).toMatchObject(
-      {
-        displayName: '🦉'.repeat(100),
-      },
-    );
+      expect(await reasonOf(harness.register(wallet, { ...answer, displayName }))).toBe('display_name_invalid');
+    const { api_key } = await harness.register(wallet, { ...answer, displayName: '🦉'.repeat(100) });
+    expect(
+      await harness.bus.request(authenticate, { keyHash: hashApiKey(api_key)! }, newRequestContext()),
+    ).toMatchObject({
+      displayName: '🦉'.repeat(100),
+    });
   });
 });

@@ -12,22 +12,22 @@ import { newRequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { SweepSessions } from '../../src/sessions/sweep-sessions.job.js';
-import { reasonOf, startIdentity, type IdentityWorld } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 describe('sessions', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   beforeAll(async () => {
-    world = await startIdentity();
+    harness = await startIdentity();
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const signIn = async (wallet: TestWallet) =>
-    world.bus.request(openSession, await world.prove(wallet, 'session'), newRequestContext());
+    harness.bus.request(openSession, await harness.prove(wallet, 'session'), newRequestContext());
   const whoIs = (token: string) =>
-    world.bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newRequestContext());
+    harness.bus.request(authenticate, { keyHash: hashSessionToken(token)!, kind: 'session' }, newRequestContext());
   const expireIn = (token: string, interval: string) =>
-    world.db.inspect(
+    harness.db.inspect(
       'UPDATE identity.sessions SET expires_at = now() + $2::interval WHERE token_hash = $1 RETURNING id',
       [Buffer.from(hashSessionToken(token)!, 'hex'), interval],
     );
@@ -62,12 +62,12 @@ describe('sessions', () => {
         scopes: [],
       });
       const context = newRequestContext({ principal });
-      expect(await world.bus.request(getProfile, {}, context)).toMatchObject({
+      expect(await harness.bus.request(getProfile, {}, context)).toMatchObject({
         id: session.account.id,
         account_type: 'human',
         wallet_address: wallet.address,
       });
-      expect((await world.bus.request(listWallets, {}, context)).wallets).toHaveLength(1);
+      expect((await harness.bus.request(listWallets, {}, context)).wallets).toHaveLength(1);
 
       const again = await signIn({ ...wallet, address: wallet.address });
       expect(again.account).toEqual(session.account);
@@ -78,7 +78,7 @@ describe('sessions', () => {
 
   it('open one account for one wallet that signs in for the first time many times at once, and tell of its wallet once', async () => {
     const heard: { accountId: string }[] = [];
-    await world.link.consumeEvents(
+    await harness.link.consumeEvents(
       walletLinked.subject,
       async (events) => void heard.push(...events.map((event) => event.payload as { accountId: string })),
     );
@@ -90,11 +90,11 @@ describe('sessions', () => {
   });
 
   it("are not opened by an agent's wallet, also when it registers and signs in at once", async () => {
-    const agent = await world.agent();
+    const agent = await harness.agent();
     expect(await reasonOf(signIn(agent.wallet))).toBe('wallet_is_an_agents');
     for (let round = 0; round < 8; round += 1) {
       const wallet = evmTestWallet();
-      const [registered, signedIn] = await Promise.allSettled([world.register(wallet), signIn(wallet)]);
+      const [registered, signedIn] = await Promise.allSettled([harness.register(wallet), signIn(wallet)]);
       const reasons = [registered, signedIn].flatMap((outcome) =>
         outcome.status === 'rejected' ? [(outcome.reason as { reason: string }).reason] : [],
       );
@@ -104,7 +104,7 @@ describe('sessions', () => {
 
   it('last 12 hours by the clock of PostgreSQL, and not a moment longer', async () => {
     const { session_token: token } = await signIn(evmTestWallet());
-    const [row] = await world.db.inspect<{ hours: number }>(
+    const [row] = await harness.db.inspect<{ hours: number }>(
       'SELECT extract(epoch FROM expires_at - created_at)::float / 3600 AS hours FROM identity.sessions WHERE token_hash = $1',
       [Buffer.from(hashSessionToken(token)!, 'hex')],
     );
@@ -117,29 +117,29 @@ describe('sessions', () => {
 
   it('end when they are closed, one by one, and that is told at once', async () => {
     const heard: unknown[] = [];
-    await world.link.onSignal(sessionEnded.subject, (payload) => heard.push(payload));
+    await harness.link.onSignal(sessionEnded.subject, (payload) => heard.push(payload));
     const wallet = evmTestWallet();
     const [one, other] = [await signIn(wallet), await signIn(wallet)];
     const context = newRequestContext({ principal: await whoIs(one.session_token) });
     for (let times = 0; times < 2; times += 1)
-      expect(await world.bus.request(closeSession, {}, context)).toEqual({ ended: true });
+      expect(await harness.bus.request(closeSession, {}, context)).toEqual({ ended: true });
     expect(await reasonOf(whoIs(one.session_token))).toBe('key_invalid');
     expect((await whoIs(other.session_token)).accountId).toBe(one.account.id);
     await eventually(() => expect(heard).toEqual([{ keyHash: hashSessionToken(one.session_token) }]));
   });
 
   it('are not keys, nor keys sessions, whatever they are called', async () => {
-    const [agent, { session_token: token }] = [await world.agent(), await signIn(evmTestWallet())];
+    const [agent, { session_token: token }] = [await harness.agent(), await signIn(evmTestWallet())];
     expect(
-      await reasonOf(world.bus.request(authenticate, { keyHash: hashSessionToken(token)! }, newRequestContext())),
+      await reasonOf(harness.bus.request(authenticate, { keyHash: hashSessionToken(token)! }, newRequestContext())),
     ).toBe('key_invalid');
     const keyHash = (
-      await world.db.inspect<{ hash: string }>(
+      await harness.db.inspect<{ hash: string }>(
         "SELECT encode(key_hash, 'hex') AS hash FROM identity.api_keys WHERE account_id = $1",
         [agent.id],
       )
     )[0]!.hash;
-    expect(await reasonOf(world.bus.request(authenticate, { keyHash, kind: 'session' }, newRequestContext()))).toBe(
+    expect(await reasonOf(harness.bus.request(authenticate, { keyHash, kind: 'session' }, newRequestContext()))).toBe(
       'key_invalid',
     );
   });
@@ -147,7 +147,7 @@ describe('sessions', () => {
   it('are swept away when they are over, and not before', async () => {
     const [live, over] = [(await signIn(evmTestWallet())).session_token, (await signIn(evmTestWallet())).session_token];
     await expireIn(over, '-1 ms');
-    await new SweepSessions(world.db.database, new Jobs()).run();
+    await new SweepSessions(harness.db.database, new Jobs()).run();
     expect(await expireIn(over, '1 hour')).toEqual([]);
     expect((await whoIs(live)).accountType).toBe('human');
   });

@@ -13,37 +13,37 @@ import {
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import type { RequestOf } from '@market/contracts';
-import { reasonOf, startIdentity, type IdentityWorld, type Known } from '../support/identity-world.js';
+import { reasonOf, startIdentity, type IdentityHarness, type Known } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 describe('wallets', () => {
-  let world: IdentityWorld;
+  let harness: IdentityHarness;
   let agent: Known;
   beforeAll(async () => {
-    world = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: '10000' });
+    harness = await startIdentity({ IDENTITY_MAX_OPEN_CHALLENGES: '10000' });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
   beforeEach(async () => {
-    agent = await world.agent();
+    agent = await harness.agent();
   });
 
   const link = async (added: TestWallet, more: Partial<RequestOf<typeof linkWallet>> = {}, to = agent) =>
-    world.bus.request(
+    harness.bus.request(
       linkWallet,
       {
-        existingWallet: await world.prove(to.wallet, 'wallet_link', { by: to }),
-        newWallet: await world.prove(added, 'wallet_link', { by: to }),
+        existingWallet: await harness.prove(to.wallet, 'wallet_link', { by: to }),
+        newWallet: await harness.prove(added, 'wallet_link', { by: to }),
         ...more,
       },
       to.context,
     );
   const update = async (walletId: string, changes: Partial<RequestOf<typeof updateWallet>>, prover = agent.wallet) =>
-    world.bus.request(
+    harness.bus.request(
       updateWallet,
-      { walletId, proof: await world.prove(prover, 'wallet_update'), ...changes },
+      { walletId, proof: await harness.prove(prover, 'wallet_update'), ...changes },
       agent.context,
     );
-  const list = async (of = agent) => (await world.bus.request(listWallets, {}, of.context)).wallets;
+  const list = async (of = agent) => (await harness.bus.request(listWallets, {}, of.context)).wallets;
   const firstId = async (): Promise<string> => (await list())[0]!.id;
   const everything = ['login', 'recovery', 'payer', 'payout'] as const;
 
@@ -64,15 +64,15 @@ describe('wallets', () => {
         created_at: expect.stringMatching(/Z$/) as string,
       },
     ]);
-    expect(await world.bus.request(getWallet, { walletId: wallets[0]!.id }, agent.context)).toEqual(wallets[0]);
-    expect((await world.bus.request(getProfile, {}, agent.context)).wallets).toEqual(
+    expect(await harness.bus.request(getWallet, { walletId: wallets[0]!.id }, agent.context)).toEqual(wallets[0]);
+    expect((await harness.bus.request(getProfile, {}, agent.context)).wallets).toEqual(
       wallets.map((wallet) => walletSummary.parse(wallet)),
     );
   });
 
   it('are linked when both agree, of either chain; the new one is told of and may not recover unless it is said', async () => {
     const heard: unknown[] = [];
-    await world.link.consumeEvents(
+    await harness.link.consumeEvents(
       walletLinked.subject,
       async (events) => void heard.push(...events.map((event) => event.payload)),
     );
@@ -107,13 +107,13 @@ describe('wallets', () => {
   });
 
   it('belong to one account: a wallet somebody has is not linked, whoever has it', async () => {
-    const [other, human] = [await world.agent(), await world.human()];
+    const [other, human] = [await harness.agent(), await harness.human()];
     const mine = evmTestWallet();
     await link(mine);
     for (const taken of [other.wallet, human.wallet, mine, agent.wallet])
       expect(await reasonOf(link(taken))).toBe('wallet_already_linked');
     const wanted = solanaTestWallet();
-    const agents = await Promise.all(Array.from({ length: 12 }, () => world.agent()));
+    const agents = await Promise.all(Array.from({ length: 12 }, () => harness.agent()));
     const outcomes = await Promise.allSettled(agents.map((each) => link(wanted, {}, each)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(
@@ -124,13 +124,13 @@ describe('wallets', () => {
   });
 
   it('are managed by an active wallet of the account that may recover it, and by no other', async () => {
-    const [weak, strong, other] = [evmTestWallet(), evmTestWallet(), await world.agent()];
+    const [weak, strong, other] = [evmTestWallet(), evmTestWallet(), await harness.agent()];
     const { id } = await link(weak);
     await link(strong, { capabilities: ['recovery'] });
     await update(id, { label: 'by a second' }, strong);
     for (const prover of [weak, other.wallet, evmTestWallet()]) {
       expect(await reasonOf(update(id, { capabilities: [...everything] }, prover))).toBe('proof_not_sufficient');
-      const existingWallet = await world.prove(prover, 'wallet_link');
+      const existingWallet = await harness.prove(prover, 'wallet_link');
       expect(await reasonOf(link(evmTestWallet(), { existingWallet }))).toBe('proof_not_sufficient');
     }
     await update((await list()).find(({ address }) => address === strong.address)!.id, { status: 'disabled' });
@@ -167,7 +167,7 @@ describe('wallets', () => {
     const [a, b] = [await firstId(), (await link(evmTestWallet(), { capabilities: [...everything] })).id];
     const seen: { primary: number; payer: number; payout: number }[] = [];
     const look = async () => {
-      const [counts] = await world.db.inspect<{ primary: number; payer: number; payout: number }>(
+      const [counts] = await harness.db.inspect<{ primary: number; payer: number; payout: number }>(
         'SELECT count(*) FILTER (WHERE is_primary)::int AS primary, count(*) FILTER (WHERE is_default_payer)::int AS payer, count(*) FILTER (WHERE is_default_payout)::int AS payout FROM identity.wallets WHERE account_id = $1',
         [agent.id],
       );
@@ -181,13 +181,13 @@ describe('wallets', () => {
     );
     expect(seen).toEqual(Array.from({ length: 24 }, () => ({ primary: 1, payer: 1, payout: 1 })));
     await update(b, { isPrimary: true });
-    expect((await world.bus.request(getProfile, {}, agent.context)).wallet_address).not.toBe(agent.wallet.address);
+    expect((await harness.bus.request(getProfile, {}, agent.context)).wallet_address).not.toBe(agent.wallet.address);
     expect((await list()).map(({ id }) => id)).toEqual([b, a]);
   });
 
   it('always leave one that can recover, under 64 changes at once', async () => {
     for (let round = 0; round < 3; round += 1) {
-      agent = await world.agent();
+      agent = await harness.agent();
       const ids = [
         await firstId(),
         (await link(evmTestWallet(), { capabilities: ['recovery'] })).id,
@@ -208,7 +208,7 @@ describe('wallets', () => {
           (reason) => reason !== 'would_remove_last_recovery_wallet' && reason !== 'proof_not_sufficient',
         ),
       ).toEqual([]);
-      const left = await world.db.inspect(
+      const left = await harness.db.inspect(
         "SELECT id FROM identity.wallets WHERE account_id = $1 AND status = 'active' AND 'recovery' = ANY (capabilities)",
         [agent.id],
       );
@@ -230,10 +230,10 @@ describe('wallets', () => {
   });
 
   it('exist for their own account alone', async () => {
-    const other = await world.agent();
+    const other = await harness.agent();
     const [theirs] = await list(other);
     for (const walletId of [theirs!.id, newId()]) {
-      expect(await reasonOf(world.bus.request(getWallet, { walletId }, agent.context))).toBe('wallet_not_found');
+      expect(await reasonOf(harness.bus.request(getWallet, { walletId }, agent.context))).toBe('wallet_not_found');
       expect(await reasonOf(update(walletId, { label: 'mine' }))).toBe('wallet_not_found');
       expect(await reasonOf(update(walletId, { label: 'mine' }, other.wallet))).toBe('wallet_not_found');
     }
@@ -241,7 +241,7 @@ describe('wallets', () => {
   });
 
   it('are at most 50 to an account', async () => {
-    await world.db.inspect(
+    await harness.db.inspect(
       "INSERT INTO identity.wallets (id, account_id, chain_type, address, capabilities, status) SELECT gen_random_uuid(), $1::uuid, 'evm', $1::text || '/' || n, '{payer}', 'active' FROM generate_series(1, 49) n",
       [agent.id],
     );
@@ -250,21 +250,21 @@ describe('wallets', () => {
   });
 
   it('pay for calls when they are active, may pay and are of the caller', async () => {
-    const find = (walletId: string) => world.gatewayBus.request(findPayerWallet, { walletId }, agent.context);
+    const find = (walletId: string) => harness.gatewayBus.request(findPayerWallet, { walletId }, agent.context);
     const [a, b] = [await firstId(), (await link(solanaTestWallet())).id];
     expect(await find(a)).toEqual({ id: a, address: agent.wallet.address, chainType: 'evm' });
     expect(await find(b)).toMatchObject({ id: b, chainType: 'solana' });
     await update(b, { capabilities: ['login', 'payout'] });
     expect(await reasonOf(find(b))).toBe('wallet_not_found');
     await update(b, { capabilities: ['payer'], status: 'disabled' });
-    for (const id of [b, newId(), (await list(await world.agent()))[0]!.id])
+    for (const id of [b, newId(), (await list(await harness.agent()))[0]!.id])
       expect(await reasonOf(find(id))).toBe('wallet_not_found');
   });
 
   it('settle payments from the one named or the default and to the default, each of the kind of chain asked for', async () => {
-    const seller = await world.agent();
+    const seller = await harness.agent();
     const find = (payerChainType: 'evm' | 'solana', payoutChainType: 'evm' | 'solana', payerWalletId?: string) =>
-      world.ledgerBus.request(
+      harness.ledgerBus.request(
         findSettlementWallets,
         { payerChainType, payerWalletId, sellerId: seller.id, payoutChainType },
         agent.context,

@@ -4,7 +4,7 @@ import { bytesToHex, encodeFunctionData, type Address, type Hex } from 'viem';
 import { AuthorizationsOnChain } from '../../src/rails/x402/authorizations-on-chain.js';
 import type { ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import type { HeldAuthorization } from '../../src/rails/x402/facilitator.js';
-import { startEvmWorld, testAbi, type EvmWorld } from '../support/evm-world.js';
+import { startEvmHarness, testAbi, type EvmHarness } from '../support/evm-harness.js';
 
 const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const SOMEBODY: Address = '0x2222222222222222222222222222222222222222';
@@ -25,32 +25,32 @@ interface Held {
 }
 
 describe('what became of an authorization', () => {
-  let world: EvmWorld;
+  let harness: EvmHarness;
   /** Another chain of the same number, on which nothing is used. */
-  let behind: EvmWorld;
+  let behind: EvmHarness;
   let usdc: Address;
   let batch: Address;
 
   beforeAll(async () => {
-    [world, behind] = await Promise.all([startEvmWorld(), startEvmWorld()]);
-    [usdc] = await Promise.all([world.deploy('SignedToken'), behind.deploy('SignedToken')]);
-    batch = await world.deploy('Batch');
-    await world.send(usdc, 'mint', [world.payer, 10n ** 12n]);
+    [harness, behind] = await Promise.all([startEvmHarness(), startEvmHarness()]);
+    [usdc] = await Promise.all([harness.deploy('SignedToken'), behind.deploy('SignedToken')]);
+    batch = await harness.deploy('Batch');
+    await harness.send(usdc, 'mint', [harness.payer, 10n ** 12n]);
   }, 60_000);
-  afterAll(() => Promise.all([world.stop(), behind.stop()]));
+  afterAll(() => Promise.all([harness.stop(), behind.stop()]));
 
   /** Good for five minutes of the chain's own time. */
   const sign = async ({
     payTo = PAY_TO,
     nonce = bytesToHex(randomBytes(32)),
   }: { payTo?: Address; nonce?: Hex } = {}): Promise<Held> => {
-    const { timestamp } = await world.node.request<{ timestamp: Hex }>('eth_getBlockByNumber', ['latest', false]);
+    const { timestamp } = await harness.node.request<{ timestamp: Hex }>('eth_getBlockByNumber', ['latest', false]);
     const validBefore = BigInt(timestamp) + 300n;
-    const signature = await world.payerAccount.signTypedData({
+    const signature = await harness.payerAccount.signTypedData({
       domain: { name: 'USDC', version: '2', chainId: 31_337, verifyingContract: usdc },
       types: authorizationTypes,
       primaryType: 'TransferWithAuthorization',
-      message: { from: world.payer, to: payTo, value: 250_000n, validAfter: 0n, validBefore, nonce },
+      message: { from: harness.payer, to: payTo, value: 250_000n, validAfter: 0n, validBefore, nonce },
     });
     return {
       asked: {
@@ -62,13 +62,13 @@ describe('what became of an authorization', () => {
         maxTimeoutSeconds: 300,
         extra: { name: 'USDC', version: '2', relayRequestId: bytesToHex(randomBytes(32)) },
       },
-      held: { payer: world.payer, nonce, validBefore, heldAt: new Date(Number(timestamp) * 1_000) },
-      use: [world.payer, payTo, 250_000n, 0n, validBefore, nonce, signature],
+      held: { payer: harness.payer, nonce, validBefore, heldAt: new Date(Number(timestamp) * 1_000) },
+      use: [harness.payer, payTo, 250_000n, 0n, validBefore, nonce, signature],
     };
   };
   const chainOf = (...rpcUrls: string[]) =>
     new AuthorizationsOnChain({ network: 'eip155:31337', chainId: 31_337, usdc, rpcUrls }, 5_000);
-  const outcomeOf = ({ held, asked }: Held, authorizations = chainOf(world.node.url)) =>
+  const outcomeOf = ({ held, asked }: Held, authorizations = chainOf(harness.node.url)) =>
     authorizations.settlementOf(held, asked);
   const using = ({ use }: Held): Hex =>
     encodeFunctionData({ abi: testAbi, functionName: 'transferWithAuthorization', args: use });
@@ -76,17 +76,17 @@ describe('what became of an authorization', () => {
   it('is settled by the transaction in which it brought its amount to its recipient, whoever sent that', async () => {
     const signed = await sign();
     expect(await outcomeOf(signed)).toBeNull();
-    const transactionHash = await world.send(usdc, 'transferWithAuthorization', signed.use);
-    await world.node.mine(1_500);
+    const transactionHash = await harness.send(usdc, 'transferWithAuthorization', signed.use);
+    await harness.node.mine(1_500);
     expect(await outcomeOf(signed)).toEqual({ settled: true, transactionHash });
-    await world.pass(600);
+    await harness.pass(600);
     expect(await outcomeOf(signed)).toEqual({ settled: true, transactionHash });
   });
 
   it('is not settled by a plain transfer of the same amount, nor by another authorization of the same payer', async () => {
     const [signed, other] = [await sign(), await sign()];
-    await world.send(usdc, 'transfer', [PAY_TO, 250_000n]);
-    await world.send(usdc, 'transferWithAuthorization', other.use);
+    await harness.send(usdc, 'transfer', [PAY_TO, 250_000n]);
+    await harness.send(usdc, 'transferWithAuthorization', other.use);
     expect(await outcomeOf(signed)).toBeNull();
   });
 
@@ -95,19 +95,19 @@ describe('what became of an authorization', () => {
     [
       'its payer took it back',
       'invalid_exact_evm_nonce_already_used',
-      ({ held }) => world.send(usdc, 'cancelAuthorization', [held.nonce]),
+      ({ held }) => harness.send(usdc, 'cancelAuthorization', [held.nonce]),
     ],
     [
       'its payer paid somebody else under its nonce',
       'invalid_exact_evm_nonce_already_used',
       async ({ held }) =>
-        world.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce })).use),
+        harness.send(usdc, 'transferWithAuthorization', (await sign({ payTo: SOMEBODY, nonce: held.nonce })).use),
     ],
     [
       'its nonce paid somebody else, in one transaction with an authorization that pays its recipient as much',
       'invalid_exact_evm_nonce_already_used',
       async ({ held }) =>
-        world.send(batch, 'all', [
+        harness.send(batch, 'all', [
           usdc,
           [using(await sign({ payTo: SOMEBODY, nonce: held.nonce })), using(await sign())],
         ]),
@@ -116,7 +116,7 @@ describe('what became of an authorization', () => {
       'the same came in the other order',
       'invalid_exact_evm_nonce_already_used',
       async ({ held }) =>
-        world.send(batch, 'all', [
+        harness.send(batch, 'all', [
           usdc,
           [using(await sign()), using(await sign({ payTo: SOMEBODY, nonce: held.nonce }))],
         ]),
@@ -126,18 +126,18 @@ describe('what became of an authorization', () => {
     await happen(signed);
     expect(await outcomeOf(signed)).toBeNull();
     // Past its time, and that not final yet.
-    await world.node.request('evm_increaseTime', [600]);
-    await world.node.mine(1);
+    await harness.node.request('evm_increaseTime', [600]);
+    await harness.node.mine(1);
     expect(await outcomeOf(signed)).toBeNull();
-    await world.node.mine(2);
+    await harness.node.mine(2);
     expect(await outcomeOf(signed)).toEqual({ settled: false, reason });
   });
 
   it('is open where one of two servers does not see what the other sees', async () => {
     const signed = await sign();
-    const transactionHash = await world.send(usdc, 'transferWithAuthorization', signed.use);
-    expect(await outcomeOf(signed, chainOf(world.node.url, behind.node.url))).toBeNull();
-    expect(await outcomeOf(signed, chainOf(world.node.url, world.node.url))).toEqual({
+    const transactionHash = await harness.send(usdc, 'transferWithAuthorization', signed.use);
+    expect(await outcomeOf(signed, chainOf(harness.node.url, behind.node.url))).toBeNull();
+    expect(await outcomeOf(signed, chainOf(harness.node.url, harness.node.url))).toEqual({
       settled: true,
       transactionHash,
     });
@@ -145,11 +145,11 @@ describe('what became of an authorization', () => {
 
   it('is not known where a server is away, serves another chain, or none is configured', async () => {
     const signed = await sign();
-    await expect(outcomeOf(signed, chainOf(world.node.url, 'http://127.0.0.1:9'))).rejects.toThrow();
+    await expect(outcomeOf(signed, chainOf(harness.node.url, 'http://127.0.0.1:9'))).rejects.toThrow();
     await expect(
       outcomeOf(
         signed,
-        new AuthorizationsOnChain({ network: 'eip155:8453', chainId: 8_453, usdc, rpcUrls: [world.node.url] }, 5_000),
+        new AuthorizationsOnChain({ network: 'eip155:8453', chainId: 8_453, usdc, rpcUrls: [harness.node.url] }, 5_000),
       ),
     ).rejects.toThrow('serves chain 31337');
     await expect(outcomeOf(signed, chainOf())).rejects.toThrow('no RPC server of eip155:31337 is configured');

@@ -17,10 +17,10 @@ import {
   reasonOf,
   startLedger,
   type Claimed,
-  type LedgerWorld,
+  type LedgerHarness,
   type Offered,
   type Order,
-} from '../support/ledger-world.js';
+} from '../support/ledger-harness.js';
 import { ledgerParts } from '../support/parts.js';
 import { movedTo, signed as signedBy } from '../support/signed-payload.js';
 
@@ -33,71 +33,71 @@ const signed = (offered: Offered, changes?: Record<string, unknown>): Promise<st
   signedBy(offered, payer, changes);
 
 describe('a payment by signed authorization', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2 });
+    harness = await startLedger({ replicas: 2 });
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const claimWith = async (order: Order, offered: Offered, authorization: string) =>
-    world.claim(order, offered, { authorization });
+    harness.claim(order, offered, { authorization });
   const held = async (
     order = newOrder(),
   ): Promise<{ order: Order; offered: Offered; claim: Claimed; authorization: string }> => {
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     const authorization = await signed(offered);
     return { order, offered, claim: asClaimed(await claimWith(order, offered, authorization)), authorization };
   };
   const transfersFor = async (paymentId: string): Promise<number> =>
-    (await world.db.inspect(`SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`))
+    (await harness.db.inspect(`SELECT 1 FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`))
       .length;
 
   it('is claimed without any money moved, and moves it when the answer is settled, once', async () => {
     const { order, offered, claim } = await held();
     expect(claim).toMatchObject({ fence: 1, transactionHash: null });
     expect(await transfersFor(claim.paymentId)).toBe(0);
-    const settled = await world.settle(claim);
+    const settled = await harness.settle(claim);
     expect(settled.transfer).toEqual({
       transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
       network: 'eip155:84532',
       payer: payer.address.toLowerCase(),
       receipt: expect.stringMatching(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/) as string,
     });
-    expect(await world.settle(claim)).toEqual(settled);
+    expect(await harness.settle(claim)).toEqual(settled);
     expect(await transfersFor(claim.paymentId)).toBe(1);
-    expect(await world.claim(order, offered)).toEqual({
+    expect(await harness.claim(order, offered)).toEqual({
       outcome: 'completed',
       gatewayRequestId: claim.gatewayRequestId,
       transfer: settled.transfer,
     });
     expect(
-      (await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId),
+      (await harness.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId),
     ).toMatchObject([{ transactionHash: settled.transfer!.transaction }]);
   });
 
   it('is signed for anew only from books that are as they were recorded', async () => {
     const { claim } = await held();
-    const settled = await world.settle(claim);
+    const settled = await harness.settle(claim);
     const rewrite = (address: string) =>
-      world.db.inspect('UPDATE payments_ledger.authorizations SET payer = $1 WHERE payment_id = $2', [
+      harness.db.inspect('UPDATE payments_ledger.authorizations SET payer = $1 WHERE payment_id = $2', [
         address,
         claim.paymentId,
       ]);
     await rewrite(`0x${'00'.repeat(20)}`);
-    expect(await world.settle(claim)).toEqual({ ...settled, transfer: null });
-    expect((await verifyJournal(world.db.database)).map(({ detail }) => detail)).toEqual([
+    expect(await harness.settle(claim)).toEqual({ ...settled, transfer: null });
+    expect((await verifyJournal(harness.db.database)).map(({ detail }) => detail)).toEqual([
       expect.stringMatching(/: authorizations\.payer$/),
     ]);
     await rewrite(payer.address.toLowerCase());
-    expect(await world.settle(claim)).toEqual(settled);
+    expect(await harness.settle(claim)).toEqual(settled);
   });
 
   it('is held once by 32 who hand it in together, over two processes', async () => {
     const order = newOrder();
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     const authorization = await signed(offered);
     const claims = await Promise.all(Array.from({ length: 32 }, () => claimWith(order, offered, authorization)));
     expect(claims.filter(({ outcome }) => outcome === 'claimed')).toHaveLength(1);
@@ -106,28 +106,28 @@ describe('a payment by signed authorization', () => {
 
   it('settles once for 32 who settle together, and those who come meanwhile are told to come again', async () => {
     const { claim } = await held();
-    const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => world.settle(claim)));
+    const outcomes = await Promise.allSettled(Array.from({ length: 32 }, () => harness.settle(claim)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(1);
     for (const outcome of outcomes)
       if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ reason: 'settlement_unknown' });
     expect(await transfersFor(claim.paymentId)).toBe(1);
-    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
   });
 
   it('stays good for another try of a call that was not delivered, and costs nothing when none succeeds', async () => {
     const { order, offered, claim } = await held();
-    await world.release(claim);
-    const second = asClaimed(await world.claim(order, offered));
+    await harness.release(claim);
+    const second = asClaimed(await harness.claim(order, offered));
     expect(second.fence).toBe(2);
-    await world.release(second);
-    await world.db.inspect(
+    await harness.release(second);
+    await harness.db.inspect(
       `UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`,
     );
-    await ledgerParts(world.db.database).expirePayments.run();
-    expect(await world.stateOf(claim.paymentId)).toBe('cancelled');
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'cancelled' });
+    await ledgerParts(harness.db.database).expirePayments.run();
+    expect(await harness.stateOf(claim.paymentId)).toBe('cancelled');
+    expect(await harness.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'cancelled' });
     expect(await transfersFor(claim.paymentId)).toBe(0);
-    expect((await world.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
+    expect((await harness.quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
   });
 
   it('is good for another try only while it can still be settled after it', async () => {
@@ -139,12 +139,12 @@ describe('a payment by signed authorization', () => {
 
   it('gives way to money that came by transfer', async () => {
     const order = newOrder();
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     const authorization = await signed(offered);
-    await world.pay(order, offered);
+    await harness.pay(order, offered);
     const claim = asClaimed(await claimWith(order, offered, authorization));
     expect(claim.transactionHash).not.toBeNull();
-    expect((await world.settle(claim)).transfer).toBeNull();
+    expect((await harness.settle(claim)).transfer).toBeNull();
     expect(await transfersFor(claim.paymentId)).toBe(1);
   });
 
@@ -170,7 +170,7 @@ describe('a payment by signed authorization', () => {
     ],
   ])('is refused where it %s, and the offer stands', async (_what, make, reason) => {
     const order = newOrder();
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     expect(await claimWith(order, offered, await make(offered))).toEqual({
       outcome: 'rejected',
       reason,
@@ -180,9 +180,9 @@ describe('a payment by signed authorization', () => {
   });
 
   it('pays no other offer with the terms that it names', async () => {
-    const authorization = await signed(await world.quote(newOrder()));
+    const authorization = await signed(await harness.quote(newOrder()));
     const order = newOrder();
-    expect(await claimWith(order, await world.quote(order), authorization)).toMatchObject({
+    expect(await claimWith(order, await harness.quote(order), authorization)).toMatchObject({
       outcome: 'rejected',
       reason: 'accepted_mismatch',
     });
@@ -190,7 +190,7 @@ describe('a payment by signed authorization', () => {
 
   it('pays one payment, ever: of 100 offers of other listings and buyers that it is handed in for at once, and of those after them', async () => {
     const orders = Array.from({ length: 100 }, () => newOrder());
-    const offers = await Promise.all(orders.map((order) => world.quote(order)));
+    const offers = await Promise.all(orders.map((order) => harness.quote(order)));
     const authorization = await signed(offers[0]!);
     const handIn = (n: number) => claimWith(orders[n]!, offers[n]!, movedTo(offers[n]!, authorization));
     const claims = await Promise.all(orders.map((_, n) => handIn(n)));
@@ -201,20 +201,20 @@ describe('a payment by signed authorization', () => {
     );
     // Neither delivered, nor given up, nor refused does it become good for another.
     const [claim, other] = [asClaimed(claims[winner]!), winner === 0 ? 1 : 0];
-    await world.release(claim);
+    await harness.release(claim);
     expect(await handIn(other)).toMatchObject(used);
-    await world.db.inspect(
+    await harness.db.inspect(
       `UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = '${claim.paymentId}'`,
     );
-    await ledgerParts(world.db.database).expirePayments.run();
-    expect(await world.stateOf(claim.paymentId)).toBe('cancelled');
+    await ledgerParts(harness.db.database).expirePayments.run();
+    expect(await harness.stateOf(claim.paymentId)).toBe('cancelled');
     expect(await handIn(other)).toMatchObject(used);
     expect(await transfersFor(claim.paymentId)).toBe(0);
   });
 
   it("opens nothing to a stranger who has seen it: the offer is the buyer's", async () => {
     const order = newOrder();
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     expect(await reasonOf(claimWith({ ...order, buyer: newOrder().buyer }, offered, await signed(offered)))).toBe(
       'payment_not_found',
     );
@@ -252,12 +252,12 @@ class Scripted extends Facilitator {
 }
 
 describe('a facilitator that fails', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   let scripted: Scripted;
   let parts: ReturnType<typeof ledgerParts>;
   beforeAll(async () => {
-    world = await startLedger();
-    const { database } = world.db;
+    harness = await startLedger();
+    const { database } = harness.db;
     scripted = new Scripted(new SandboxFacilitator(database));
     const rail: PaymentRail = Object.assign(
       Object.create(new SandboxRail(database, scripted as never)) as SandboxRail,
@@ -266,14 +266,14 @@ describe('a facilitator that fails', () => {
     parts = ledgerParts(database, [rail]);
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const settleWith = async (...script: Scripted['script']) => {
     const order = newOrder();
-    const offered = await world.quote(order);
-    const claim = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    const offered = await harness.quote(order);
+    const claim = asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
     scripted.script = script;
     const input = {
       paymentId: claim.paymentId,
@@ -288,32 +288,32 @@ describe('a facilitator that fails', () => {
   };
   /** As if the time in which the first process might still answer had passed. */
   const resume = async (): Promise<void> => {
-    await world.db.inspect(
+    await harness.db.inspect(
       `UPDATE payments_ledger.authorizations SET settling_until = now() - interval '1 hour' WHERE state = 'settling'`,
     );
     await parts.settleAuthorization.run();
   };
   const transfers = async (paymentId: string) =>
-    world.db.inspect<{ transaction_hash: Hash }>(
+    harness.db.inspect<{ transaction_hash: Hash }>(
       `SELECT transaction_hash FROM payments_ledger.sandbox_transfers WHERE payment_id = '${paymentId}'`,
     );
 
   it('to answer after it moved the money charges once, as soon as the chain shows it', async () => {
     const { order, offered, claim, settled } = await settleWith('move-and-break');
     const { transfer } = await settled;
-    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toEqual([{ transaction_hash: transfer!.transaction }]);
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'completed' });
+    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'completed' });
   });
 
   it('is asked by one process as long as that lives, and by another within three seconds of its death', async () => {
-    const living = ledgerParts(world.db.database, [
-      Object.assign(Object.create(new SandboxRail(world.db.database, scripted as never)) as SandboxRail, {}),
+    const living = ledgerParts(harness.db.database, [
+      Object.assign(Object.create(new SandboxRail(harness.db.database, scripted as never)) as SandboxRail, {}),
     ]);
     living.settleAuthorization.onApplicationBootstrap();
     const attempts = async (paymentId: string) =>
       (
-        await world.db.inspect<{ attempts: number }>(
+        await harness.db.inspect<{ attempts: number }>(
           'SELECT attempts FROM payments_ledger.authorizations WHERE payment_id = $1',
           [paymentId],
         )
@@ -321,8 +321,8 @@ describe('a facilitator that fails', () => {
     let answer = (): void => undefined;
     scripted.late = new Promise<void>((resolve) => (answer = resolve));
     const order = newOrder();
-    const offered = await world.quote(order);
-    const claim = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    const offered = await harness.quote(order);
+    const claim = asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
     scripted.script = ['refuse-late'];
     const input = {
       paymentId: claim.paymentId,
@@ -342,18 +342,18 @@ describe('a facilitator that fails', () => {
     await eventually(
       async () => {
         await parts.settleAuthorization.run();
-        expect(await world.stateOf(claim.paymentId)).toBe('completed');
+        expect(await harness.stateOf(claim.paymentId)).toBe('completed');
       },
       { withinMs: 3_000 },
     );
     answer();
     expect(await slow).toBe('settlement_unknown');
-    expect([await attempts(claim.paymentId), await world.stateOf(claim.paymentId)]).toEqual([2, 'completed']);
+    expect([await attempts(claim.paymentId), await harness.stateOf(claim.paymentId)]).toEqual([2, 'completed']);
   });
 
   it('is given the same to settle as it was given to verify, to the byte', async () => {
     const order = newOrder();
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     const plain = JSON.parse(await signed(offered)) as object;
     const authorization = JSON.stringify({
       zoo: 1e400,
@@ -390,7 +390,7 @@ describe('a facilitator that fails', () => {
       ),
     );
     await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     const texts = scripted.seen.slice(-3).map((given) => JSON.stringify(given));
     expect(texts).toEqual([texts[0], texts[0], texts[0]]);
     expect(JSON.parse(texts[0]!)).toMatchObject([{ ...plain, a: [1, { z: 1, a: 2 }] }, offered.offer.x402]);
@@ -399,24 +399,24 @@ describe('a facilitator that fails', () => {
   it('before it moved the money leaves the outcome unknown, never a new offer, until it is asked again', async () => {
     const { order, offered, claim, settled } = await settleWith('break', 'break', 'move');
     expect(await reasonOf(settled)).toBe('settlement_unknown');
-    expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'settlement_unknown' });
-    expect((await world.quote(order)).offer.relay_request_id).toBe(offered.offer.relay_request_id);
+    expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate');
+    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'settlement_unknown' });
+    expect((await harness.quote(order)).offer.relay_request_id).toBe(offered.offer.relay_request_id);
     await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
+    expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate');
     await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toHaveLength(1);
   });
 
   it('to settle for good charges nothing, and the offer can be paid again', async () => {
     const { order, offered, claim, settled } = await settleWith('refuse');
     expect(await reasonOf(settled)).toBe('settlement_refused');
-    expect(await world.stateOf(claim.paymentId)).toBe('pending');
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
-    const again = asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+    expect(await harness.stateOf(claim.paymentId)).toBe('pending');
+    expect(await harness.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+    const again = asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
     expect(again.fence).toBe(2);
-    expect((await world.settle(again)).transfer).not.toBeNull();
+    expect((await harness.settle(again)).transfer).not.toBeNull();
     expect(await transfers(claim.paymentId)).toHaveLength(1);
   });
 
@@ -424,9 +424,9 @@ describe('a facilitator that fails', () => {
     const { claim, settled } = await settleWith('break', 'refuse', 'move-and-break');
     expect(await reasonOf(settled)).toBe('settlement_unknown');
     await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe('indeterminate');
+    expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate');
     await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe('completed');
+    expect(await harness.stateOf(claim.paymentId)).toBe('completed');
     expect(await transfers(claim.paymentId)).toHaveLength(1);
   });
 
@@ -440,15 +440,15 @@ describe('a facilitator that fails', () => {
       scripted.late = new Promise((resolve) => (refuse = resolve));
       const { claim, settled } = await settleWith('refuse-late', meanwhile, 'move');
       const outcome = reasonOf(settled);
-      await eventually(async () => expect(await world.stateOf(claim.paymentId)).toBe('indeterminate'));
+      await eventually(async () => expect(await harness.stateOf(claim.paymentId)).toBe('indeterminate'));
       await resume();
-      expect(await world.stateOf(claim.paymentId)).toBe(state);
+      expect(await harness.stateOf(claim.paymentId)).toBe(state);
       refuse();
       expect(await outcome).toBe('settlement_unknown');
-      expect(await world.stateOf(claim.paymentId)).toBe(state);
+      expect(await harness.stateOf(claim.paymentId)).toBe(state);
       await resume();
       expect(
-        await world.db.inspect('SELECT state FROM payments_ledger.authorizations WHERE payment_id = $1', [
+        await harness.db.inspect('SELECT state FROM payments_ledger.authorizations WHERE payment_id = $1', [
           claim.paymentId,
         ]),
       ).toEqual([{ state: 'settled' }]);
@@ -461,32 +461,32 @@ describe('a facilitator that fails', () => {
     expect(await reasonOf(settled)).toBe('settlement_refused');
     const next = async (): Promise<Claimed> => {
       const order = newOrder();
-      const offered = await world.quote(order);
-      return asClaimed(await world.claim(order, offered, { authorization: await signed(offered) }));
+      const offered = await harness.quote(order);
+      return asClaimed(await harness.claim(order, offered, { authorization: await signed(offered) }));
     };
     const paid = await next();
     expect(await transfers(paid.paymentId)).toEqual([{ transaction_hash: paid.transactionHash }]);
     expect((await next()).transactionHash).toBeNull();
-    await world.release(paid);
-    await world.db.inspect(
+    await harness.release(paid);
+    await harness.db.inspect(
       "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
       [paid.paymentId],
     );
     await parts.expirePayments.run();
-    expect(await world.stateOf(paid.paymentId)).toBe('refund_due');
-    expect((await world.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId)).toMatchObject(
-      [{ reason: 'not_delivered', amountMicros: '250000' }],
-    );
+    expect(await harness.stateOf(paid.paymentId)).toBe('refund_due');
+    expect(
+      (await harness.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId),
+    ).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
   });
 
   it('for so long that nothing can come of it any more charges nothing', async () => {
     const { claim, settled } = await settleWith('break', 'refuse');
     expect(await reasonOf(settled)).toBe('settlement_unknown');
-    await world.db.inspect(
+    await harness.db.inspect(
       `UPDATE payments_ledger.authorizations SET valid_before = now() - interval '1 hour' WHERE state = 'settling'`,
     );
     await resume();
-    expect(await world.stateOf(claim.paymentId)).toBe('pending');
+    expect(await harness.stateOf(claim.paymentId)).toBe('pending');
     expect(await transfers(claim.paymentId)).toHaveLength(0);
   });
 });

@@ -1,41 +1,41 @@
 import { getReceipt, listLedger, listReceipts } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf, RequestOf } from '@market/contracts';
 import { newId } from '@market/kernel';
-import { as, newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
+import { as, newOrder, reasonOf, startLedger, type LedgerHarness } from '../support/ledger-harness.js';
 
 type LedgerPage = OutputOf<typeof listLedger>;
 
 describe('the books', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   /** Both buy from each other; a stranger has business of its own. */
   const [ada, bob, stranger] = [newId(), newId(), newId()];
   const adas = newOrder().listing.listingId;
   const started = new Date();
 
   beforeAll(async () => {
-    world = await startLedger();
+    harness = await startLedger();
     const sell = async (buyer: string, sellerId: string, priceMicros: string, listingId = newId()): Promise<void> => {
       const order = newOrder({ buyer, priceMicros });
-      await world.settle(await world.claimed({ ...order, listing: { ...order.listing, sellerId, listingId } }));
+      await harness.settle(await harness.claimed({ ...order, listing: { ...order.listing, sellerId, listingId } }));
     };
     for (let calls = 0; calls < 3; calls += 1) await sell(bob, ada, '100000', adas);
     await sell(ada, bob, '1000000');
     await sell(stranger, newId(), '70000000');
     const late = newOrder({ buyer: bob, priceMicros: '300000' });
-    await world.pay(late, await world.quote(late), 'late');
+    await harness.pay(late, await harness.quote(late), 'late');
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const ledger = (who: string, filter: Partial<RequestOf<typeof listLedger>> = {}): Promise<LedgerPage> =>
-    world.edge.request(listLedger, { page: 1, limit: 20, ...filter }, as(who));
+    harness.edge.request(listLedger, { page: 1, limit: 20, ...filter }, as(who));
   const receipts = (
     who: string,
     filter: Partial<InputOf<typeof listReceipts>> = {},
   ): Promise<OutputOf<typeof listReceipts>> =>
-    world.edge.request(listReceipts, { page: 1, limit: 20, ...filter }, as(who));
+    harness.edge.request(listReceipts, { page: 1, limit: 20, ...filter }, as(who));
   const brief = ({ items }: LedgerPage): string[] =>
     items.map(
       ({ type, direction, amount_cents, balance_after_cents }) =>
@@ -149,7 +149,7 @@ describe('the books', () => {
 
   it('show a receipt in full to the side it belongs to, and to nobody else', async () => {
     const [mine] = (await receipts(ada, { role: 'buyer' })).items;
-    const detail = await world.edge.request(getReceipt, { receiptId: mine!.id }, as(ada));
+    const detail = await harness.edge.request(getReceipt, { receiptId: mine!.id }, as(ada));
     expect(detail).toEqual({
       ...mine,
       relay_request_id: expect.stringMatching(/^0x/) as string,
@@ -157,9 +157,9 @@ describe('the books', () => {
       seller_id: bob,
     });
     for (const who of [bob, stranger])
-      expect(await reasonOf(world.edge.request(getReceipt, { receiptId: mine!.id }, as(who)))).toBe(
+      expect(await reasonOf(harness.edge.request(getReceipt, { receiptId: mine!.id }, as(who)))).toBe(
         'receipt_not_found',
       );
-    expect(await reasonOf(world.edge.request(getReceipt, { receiptId: newId() }, as(ada)))).toBe('receipt_not_found');
+    expect(await reasonOf(harness.edge.request(getReceipt, { receiptId: newId() }, as(ada)))).toBe('receipt_not_found');
   });
 });

@@ -9,31 +9,31 @@ import {
   reasonOf,
   startLedger,
   type Claim,
-  type LedgerWorld,
+  type LedgerHarness,
   type Offered,
   type Order,
-} from '../support/ledger-world.js';
+} from '../support/ledger-harness.js';
 
 describe('a paid payment', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2 });
+    harness = await startLedger({ replicas: 2 });
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const paid = async (): Promise<[Order, Offered]> => {
     const order = newOrder();
-    const offered = await world.quote(order);
-    await world.pay(order, offered);
+    const offered = await harness.quote(order);
+    await harness.pay(order, offered);
     return [order, offered];
   };
   const rowOf = async (paymentId: string): Promise<Record<string, unknown>> =>
-    (await world.db.inspect('SELECT * FROM payments_ledger.payments WHERE id = $1', [paymentId]))[0]!;
+    (await harness.db.inspect('SELECT * FROM payments_ledger.payments WHERE id = $1', [paymentId]))[0]!;
   const endLeaseOf = (paymentId: string, secondsAgo = 1): Promise<unknown> =>
-    world.db.inspect(
+    harness.db.inspect(
       "UPDATE payments_ledger.payments SET lease_until = now() - $2 * interval '1 second' WHERE id = $1",
       [paymentId, secondsAgo],
     );
@@ -45,7 +45,7 @@ describe('a paid payment', () => {
 
   it('is claimed by one of 64 at once over two processes; the rest are told that it is under way', async () => {
     const [order, offered] = await paid();
-    const claims = await Promise.all(Array.from({ length: 64 }, () => world.claim(order, offered)));
+    const claims = await Promise.all(Array.from({ length: 64 }, () => harness.claim(order, offered)));
     expect(outcomes(claims)).toEqual({ claimed: 1, in_flight: 63 });
     const claim = asClaimed(claims.find(({ outcome }) => outcome === 'claimed')!);
     expect(claim).toEqual({
@@ -67,7 +67,7 @@ describe('a paid payment', () => {
   it('is claimed once each by many buyers in one group, in whatever order two processes take them', async () => {
     const all = await Promise.all(Array.from({ length: 32 }, paid));
     const claims = await Promise.all(
-      [...all, ...all.toReversed()].map(([order, offered]) => world.claim(order, offered)),
+      [...all, ...all.toReversed()].map(([order, offered]) => harness.claim(order, offered)),
     );
     expect(outcomes(claims)).toEqual({ claimed: 32, in_flight: 32 });
   });
@@ -75,46 +75,46 @@ describe('a paid payment', () => {
   it('is not claimed for another buyer, listing or body, and stays as it was', async () => {
     const [order, offered] = await paid();
     const before = await rowOf(offered.offer.payment_id);
-    expect(await reasonOf(world.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
-    expect(await reasonOf(world.claim(order, offered, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe(
+    expect(await reasonOf(harness.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
+    expect(await reasonOf(harness.claim(order, offered, { relayRequestId: `0x${digestOf('unknown')}` }))).toBe(
       'payment_not_found',
     );
-    expect(await reasonOf(world.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
-    expect(await reasonOf(world.claim(order, offered, { bodyDigest: digestOf('another body') }))).toBe(
+    expect(await reasonOf(harness.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
+    expect(await reasonOf(harness.claim(order, offered, { bodyDigest: digestOf('another body') }))).toBe(
       'request_body_mismatch',
     );
     expect(await rowOf(offered.offer.payment_id)).toEqual(before);
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'claimed', attempt: 1 });
+    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'claimed', attempt: 1 });
   });
 
   it('is claimed anew with a higher fence once its lease is over', async () => {
     const [order, offered] = await paid();
-    const first = asClaimed(await world.claim(order, offered));
-    expect(await world.claim(order, offered)).toEqual({
+    const first = asClaimed(await harness.claim(order, offered));
+    expect(await harness.claim(order, offered)).toEqual({
       outcome: 'in_flight',
       gatewayRequestId: first.gatewayRequestId,
     });
 
     await endLeaseOf(first.paymentId);
-    const third = asClaimed(await world.claim(order, offered));
+    const third = asClaimed(await harness.claim(order, offered));
     expect([third.fence, third.attempt, third.gatewayRequestId]).toEqual([2, 2, first.gatewayRequestId]);
-    expect(await reasonOf(world.settle(first))).toBe('claim_lost');
-    expect(await reasonOf(world.release(first))).toBe('claim_lost');
-    expect(await world.stateOf(first.paymentId)).toBe('in_flight');
-    await world.settle(third);
+    expect(await reasonOf(harness.settle(first))).toBe('claim_lost');
+    expect(await reasonOf(harness.release(first))).toBe('claim_lost');
+    expect(await harness.stateOf(first.paymentId)).toBe('in_flight');
+    await harness.settle(third);
   });
 
   it('is not claimed anew when its lease is over after its window: what its seller delivers now may not be charged any more', async () => {
     const [order, offered] = await paid();
-    const claim = asClaimed(await world.claim(order, offered));
+    const claim = asClaimed(await harness.claim(order, offered));
     await endLeaseOf(claim.paymentId);
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE payments_ledger.payments SET retry_until = now() - interval '1 second' WHERE id = $1",
       [claim.paymentId],
     );
-    expect(await world.claim(order, offered)).toMatchObject({ outcome: 'in_flight' });
+    expect(await harness.claim(order, offered)).toMatchObject({ outcome: 'in_flight' });
     // What was delivered in time is still charged.
-    await world.settle(claim);
+    await harness.settle(claim);
   });
 
   it('is claimed anew when its holder is gone, or lives and does not name it; not while its holder names it, nor while nobody is heard', async () => {
@@ -125,10 +125,10 @@ describe('a paid payment', () => {
       await Promise.all(
         names.map(async (name) => {
           const [order, offered] = await paid();
-          const first = asClaimed(await world.claim(order, offered, { holderId: holders[name] }));
+          const first = asClaimed(await harness.claim(order, offered, { holderId: holders[name] }));
           return [
             name,
-            { first, again: async () => (await world.claim(order, offered, { holderId: alive })).outcome },
+            { first, again: async () => (await harness.claim(order, offered, { holderId: alive })).outcome },
           ] as const;
         }),
       ),
@@ -138,17 +138,17 @@ describe('a paid payment', () => {
     const again = (...names: (keyof typeof holders)[]): Promise<string[]> =>
       Promise.all(names.map((name) => claims.get(name)!.again()));
     // Long enough ago to have been named.
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE payments_ledger.payments SET claimed_at = now() - interval '1 hour' WHERE id = ANY($1)",
       [idsOf(...names)],
     );
-    await world.db.inspect('UPDATE payments_ledger.payments SET retry_until = now() WHERE id = ANY($1)', [
+    await harness.db.inspect('UPDATE payments_ledger.payments SET retry_until = now() WHERE id = ANY($1)', [
       idsOf('orphaned, its window over'),
     ]);
     expect(await again(...names)).toEqual(names.map(() => 'in_flight'));
 
     const startedAt = performance.now();
-    const stop = [world.hold(alive, idsOf('named')), world.hold(newId(), [])];
+    const stop = [harness.hold(alive, idsOf('named')), harness.hold(newId(), [])];
     try {
       await eventually(async () => expect(await again('unnamed')).toEqual(['claimed']), { withinMs: 1_000 });
       await eventually(async () => expect(await again('orphaned')).toEqual(['claimed']), { withinMs: 6_000 });
@@ -159,7 +159,7 @@ describe('a paid payment', () => {
     }
     const settled = await Promise.all(
       names.map((name) =>
-        world.settle(claims.get(name)!.first).then(
+        harness.settle(claims.get(name)!.first).then(
           () => 'charged',
           (error: Refusal) => error.reason,
         ),
@@ -170,32 +170,32 @@ describe('a paid payment', () => {
 
   it('goes back for another attempt when it is released, as often as it is said', async () => {
     const [order, offered] = await paid();
-    const first = asClaimed(await world.claim(order, offered));
-    const { retryUntil } = await world.release(first);
-    expect(await world.release(first)).toEqual({ retryUntil });
+    const first = asClaimed(await harness.claim(order, offered));
+    const { retryUntil } = await harness.release(first);
+    expect(await harness.release(first)).toEqual({ retryUntil });
     expect(retryUntil).toBe(first.retryUntil);
-    expect(await reasonOf(world.settle(first))).toBe('claim_lost');
-    const second = asClaimed(await world.claim(order, offered));
+    expect(await reasonOf(harness.settle(first))).toBe('claim_lost');
+    const second = asClaimed(await harness.claim(order, offered));
     expect([second.fence, second.retryUntil]).toEqual([2, first.retryUntil]);
-    expect(await reasonOf(world.release(first))).toBe('claim_lost');
-    await world.settle(second);
+    expect(await reasonOf(harness.release(first))).toBe('claim_lost');
+    await harness.settle(second);
   });
 
   it('is charged once, however often and by however many it is settled, and answers the same each time', async () => {
     const [order, offered] = await paid();
-    const claim = asClaimed(await world.claim(order, offered));
-    const settled = await Promise.all(Array.from({ length: 64 }, () => world.settle(claim)));
+    const claim = asClaimed(await harness.claim(order, offered));
+    const settled = await Promise.all(Array.from({ length: 64 }, () => harness.settle(claim)));
     expect(new Set(settled.map((answer) => JSON.stringify(answer))).size).toBe(1);
-    expect(await world.settle(claim)).toEqual(settled[0]);
-    expect(await world.settle({ ...claim, fence: 99 }, { responseDigest: digestOf('late') })).toEqual(settled[0]);
-    expect(await world.claim(order, offered)).toEqual({
+    expect(await harness.settle(claim)).toEqual(settled[0]);
+    expect(await harness.settle({ ...claim, fence: 99 }, { responseDigest: digestOf('late') })).toEqual(settled[0]);
+    expect(await harness.claim(order, offered)).toEqual({
       outcome: 'completed',
       gatewayRequestId: claim.gatewayRequestId,
       transfer: null,
     });
-    expect(await reasonOf(world.release(claim))).toBe('claim_lost');
+    expect(await reasonOf(harness.release(claim))).toBe('claim_lost');
 
-    const events = (await world.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId);
+    const events = (await harness.heard(paymentCompleted)).filter(({ paymentId }) => paymentId === claim.paymentId);
     expect(events).toEqual([
       {
         paymentId: claim.paymentId,
@@ -218,16 +218,16 @@ describe('a paid payment', () => {
 
   it('does not fail its neighbours in a group: the good are charged, the lost are told so', async () => {
     const claims = await Promise.all(
-      Array.from({ length: 20 }, async () => asClaimed(await world.claim(...(await paid())))),
+      Array.from({ length: 20 }, async () => asClaimed(await harness.claim(...(await paid())))),
     );
     const settled = await Promise.allSettled(
       claims.flatMap((claim, index) => [
-        world.settle(index % 2 === 0 ? claim : { ...claim, fence: 7 }),
-        world.settle({ ...claim, paymentId: newId() }),
+        harness.settle(index % 2 === 0 ? claim : { ...claim, fence: 7 }),
+        harness.settle({ ...claim, paymentId: newId() }),
       ]),
     );
     expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
-    expect(await Promise.all(claims.map(({ paymentId }) => world.stateOf(paymentId)))).toEqual(
+    expect(await Promise.all(claims.map(({ paymentId }) => harness.stateOf(paymentId)))).toEqual(
       claims.map((_, index) => (index % 2 === 0 ? 'completed' : 'in_flight')),
     );
   });
@@ -235,12 +235,12 @@ describe('a paid payment', () => {
   it('is settled or taken over, never both, when a late settlement meets a new claim', async () => {
     for (let round = 0; round < 15; round += 1) {
       const [order, offered] = await paid();
-      const first = asClaimed(await world.claim(order, offered));
+      const first = asClaimed(await harness.claim(order, offered));
       await endLeaseOf(first.paymentId);
-      const [settled, claimed] = await Promise.allSettled([world.settle(first), world.claim(order, offered)]);
+      const [settled, claimed] = await Promise.allSettled([harness.settle(first), harness.claim(order, offered)]);
       const taken = claimed.status === 'fulfilled' && claimed.value.outcome === 'claimed';
       expect(taken).toBe(settled.status === 'rejected');
-      if (taken) await world.settle(claimed.value as Extract<Claim, { outcome: 'claimed' }>);
+      if (taken) await harness.settle(claimed.value as Extract<Claim, { outcome: 'claimed' }>);
     }
   });
 });

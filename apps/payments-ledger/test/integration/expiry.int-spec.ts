@@ -8,43 +8,43 @@ import {
   newOrder,
   reasonOf,
   startLedger,
-  type LedgerWorld,
+  type LedgerHarness,
   type Offered,
   type Order,
-} from '../support/ledger-world.js';
+} from '../support/ledger-harness.js';
 import { ledgerParts } from '../support/parts.js';
 import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
 
 describe('time', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50' } });
+    harness = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50' } });
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const paid = async (): Promise<[Order, Offered]> => {
     const order = newOrder();
-    const offered = await world.quote(order);
-    await world.pay(order, offered);
+    const offered = await harness.quote(order);
+    await harness.pay(order, offered);
     return [order, offered];
   };
   const set = (change: string, ids: string[]): Promise<unknown> =>
-    world.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = ANY($1)`, [ids]);
+    harness.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = ANY($1)`, [ids]);
   const becomes = (state: string, ids: string[]): Promise<void> =>
     eventually(
-      async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set([state])),
+      async () => expect(new Set(await Promise.all(ids.map((id) => harness.stateOf(id))))).toEqual(new Set([state])),
       { withinMs: 10_000 },
     );
   const refundsOf = async (ids: string[]): Promise<string[]> =>
-    (await world.heard(paymentRefundDue))
+    (await harness.heard(paymentRefundDue))
       .filter(({ paymentId }) => ids.includes(paymentId))
       .map(({ reason, amountMicros }) => `${reason} ${amountMicros}`);
 
   it('expires offers that nobody paid', async () => {
-    const offers = await Promise.all(Array.from({ length: 20 }, () => world.quote(newOrder())));
+    const offers = await Promise.all(Array.from({ length: 20 }, () => harness.quote(newOrder())));
     const ids = offers.map(({ offer }) => offer.payment_id);
     await set("expires_at = now() - interval '1 second'", ids);
     await becomes('expired', ids);
@@ -60,8 +60,8 @@ describe('time', () => {
 
   it('owes back the part that was paid of an offer that ran out', async () => {
     const order = newOrder();
-    const offered = await world.quote(order);
-    await world.pay(order, offered, 'underpaid');
+    const offered = await harness.quote(order);
+    await harness.pay(order, offered, 'underpaid');
     await set("expires_at = now() - interval '1 second'", [offered.offer.payment_id]);
     await becomes('refund_due', [offered.offer.payment_id]);
     expect(await refundsOf([offered.offer.payment_id])).toEqual(['not_delivered 125000']);
@@ -69,96 +69,98 @@ describe('time', () => {
 
   it('keeps an offer whose money is on its way until it has come', async () => {
     const order = newOrder();
-    const offered = await world.quote(order);
+    const offered = await harness.quote(order);
     const id = offered.offer.payment_id;
-    await world.pay(order, offered, 'pending');
+    await harness.pay(order, offered, 'pending');
     await set("expires_at = now() - interval '1 second'", [id]);
-    const other = await world.quote(newOrder());
+    const other = await harness.quote(newOrder());
     await set("expires_at = now() - interval '1 second'", [other.offer.payment_id]);
     await becomes('expired', [other.offer.payment_id]);
-    expect(await world.stateOf(id)).toBe('pending');
-    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [id]);
+    expect(await harness.stateOf(id)).toBe('pending');
+    await harness.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+      id,
+    ]);
     await becomes('verified', [id]);
   });
 
   it('gives back a claim whose holder is long gone, and leaves one alone that may come back', async () => {
     const [gone, away] = (await Promise.all([paid(), paid()])).map(async ([order, offered]) =>
-      asClaimed(await world.claim(order, offered)),
+      asClaimed(await harness.claim(order, offered)),
     );
     const [lost, kept] = [await gone!, await away!];
     await set("lease_until = now() - interval '61 seconds'", [lost.paymentId]);
     await set("lease_until = now() - interval '30 seconds'", [kept.paymentId]);
     await becomes('verified', [lost.paymentId]);
-    expect(await world.stateOf(kept.paymentId)).toBe('in_flight');
-    await world.settle(kept);
+    expect(await harness.stateOf(kept.paymentId)).toBe('in_flight');
+    await harness.settle(kept);
   });
 
   it('owes back a claimed call too, once its holder is long gone and its time is over', async () => {
     const [order, offered] = await paid();
-    const claim = asClaimed(await world.claim(order, offered));
+    const claim = asClaimed(await harness.claim(order, offered));
     await set("lease_until = now() - interval '61 seconds', retry_until = now() - interval '1 second'", [
       claim.paymentId,
     ]);
     await becomes('refund_due', [claim.paymentId]);
-    expect(await world.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
+    expect(await harness.claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'refund_due' });
   });
 
   it('is not stopped by a payment that cannot be looked at', async () => {
-    const [bad, good] = await Promise.all([world.quote(newOrder()), world.quote(newOrder())]);
+    const [bad, good] = await Promise.all([harness.quote(newOrder()), harness.quote(newOrder())]);
     await set("rail = 'gone', expires_at = now() - interval '2 days'", [bad.offer.payment_id]);
     await set("expires_at = now() - interval '1 day'", [good.offer.payment_id]);
     await becomes('expired', [good.offer.payment_id]);
-    expect(await world.stateOf(bad.offer.payment_id)).toBe('pending');
+    expect(await harness.stateOf(bad.offer.payment_id)).toBe('pending');
   });
 
   it('works off more than one page of unpaid offers, past those that wait', async () => {
     const order = newOrder();
-    const waiting = await world.quote(order);
-    await world.pay(order, waiting, 'pending');
-    const offers = await Promise.all(Array.from({ length: 250 }, () => world.quote(newOrder())));
+    const waiting = await harness.quote(order);
+    await harness.pay(order, waiting, 'pending');
+    const offers = await Promise.all(Array.from({ length: 250 }, () => harness.quote(newOrder())));
     const ids = offers.map(({ offer }) => offer.payment_id);
     await set("expires_at = now() - interval '1 day'", [waiting.offer.payment_id]);
     await set("expires_at = now() - interval '1 second'", ids);
     await eventually(
       async () =>
         expect(
-          await world.db.inspect("SELECT 1 FROM payments_ledger.payments WHERE state = 'pending' AND id = ANY($1)", [
+          await harness.db.inspect("SELECT 1 FROM payments_ledger.payments WHERE state = 'pending' AND id = ANY($1)", [
             ids,
           ]),
         ).toEqual([]),
       { withinMs: 15_000 },
     );
-    expect(await world.stateOf(waiting.offer.payment_id)).toBe('pending');
+    expect(await harness.stateOf(waiting.offer.payment_id)).toBe('pending');
   });
 });
 
 describe('offers that came to nothing', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({
+    harness = await startLedger({
       replicas: 2,
       env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '50', PAYMENTS_LEDGER_KEEP_UNPAID_DAYS: '7' },
     });
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const since = (days: number, ids: string[]): Promise<unknown> =>
-    world.db.inspect(
+    harness.db.inspect(
       `UPDATE payments_ledger.payments SET expires_at = now() - $2 * interval '1 day' WHERE id = ANY($1)`,
       [ids, days],
     );
   const left = async (ids: string[]): Promise<string[]> =>
-    (await world.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.payments WHERE id = ANY($1)', [ids])).map(
+    (await harness.db.inspect<{ id: string }>('SELECT id FROM payments_ledger.payments WHERE id = ANY($1)', [ids])).map(
       ({ id }) => id,
     );
   const quoteMany = async (count: number): Promise<[Order, Offered][]> =>
     Promise.all(
       Array.from({ length: count }, async (): Promise<[Order, Offered]> => {
         const order = newOrder();
-        return [order, await world.quote(order)];
+        return [order, await harness.quote(order)];
       }),
     );
 
@@ -171,10 +173,10 @@ describe('offers that came to nothing', () => {
     await eventually(async () => expect(await left(old)).toEqual([]), { withinMs: 15_000 });
     expect(await left(recent)).toHaveLength(5);
     const [order, quoted] = (await quoteMany(1))[0]!;
-    await world.pay(order, quoted, 'failed');
+    await harness.pay(order, quoted, 'failed');
     await since(8, [quoted.offer.payment_id]);
     await eventually(async () => expect(await left([quoted.offer.payment_id])).toEqual([]), { withinMs: 10_000 });
-    expect(await reasonOf(world.claim(order, quoted))).toBe('payment_not_found');
+    expect(await reasonOf(harness.claim(order, quoted))).toBe('payment_not_found');
   });
 
   it('are kept for good when money came after all, which is owed back', async () => {
@@ -182,22 +184,23 @@ describe('offers that came to nothing', () => {
     const ids = quotes.map(([, { offer }]) => offer.payment_id);
     await since(6, ids);
     await eventually(
-      async () => expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['expired'])),
+      async () =>
+        expect(new Set(await Promise.all(ids.map((id) => harness.stateOf(id))))).toEqual(new Set(['expired'])),
       { withinMs: 10_000 },
     );
     for (const id of ids)
-      await world.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 250000, now())', [
+      await harness.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 250000, now())', [
         `0x${id}`,
         id,
       ]);
     await since(8, ids);
     await eventually(
       async () =>
-        expect(new Set(await Promise.all(ids.map((id) => world.stateOf(id))))).toEqual(new Set(['refund_due'])),
+        expect(new Set(await Promise.all(ids.map((id) => harness.stateOf(id))))).toEqual(new Set(['refund_due'])),
       { withinMs: 10_000 },
     );
     expect(
-      (await world.heard(paymentRefundDue))
+      (await harness.heard(paymentRefundDue))
         .filter(({ paymentId }) => ids.includes(paymentId))
         .map(({ reason, amountMicros }) => `${reason} ${amountMicros}`),
     ).toEqual(ids.map(() => 'paid_late 250000'));
@@ -206,8 +209,8 @@ describe('offers that came to nothing', () => {
 
 describe('a rail that does not know', () => {
   it('leaves the payment pending, neither a failure nor "not paid", and is never forgotten', async () => {
-    const world = await startLedger();
-    const { database } = world.db;
+    const harness = await startLedger();
+    const { database } = harness.db;
     const silent: PaymentRail = {
       id: 'sandbox',
       routes: () => [],
@@ -216,8 +219,8 @@ describe('a rail that does not know', () => {
     };
     const { claimPayment } = ledgerParts(database, [silent]);
     const order = newOrder();
-    const offered = await world.quote(order);
-    await world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
+    const offered = await harness.quote(order);
+    await harness.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 day'");
     const claim = await claimPayment.execute(
       {
         relayRequestId: offered.offer.relay_request_id,
@@ -234,13 +237,13 @@ describe('a rail that does not know', () => {
       retryAfterSeconds: 2,
       reason: 'payment_unknown',
     });
-    expect(await world.stateOf(offered.offer.payment_id)).toBe('pending');
-    await world.db.inspect(
+    expect(await harness.stateOf(offered.offer.payment_id)).toBe('pending');
+    await harness.db.inspect(
       "UPDATE payments_ledger.payments SET state = 'expired', expires_at = now() - interval '400 days'",
     );
     await ledgerParts(database, [{ ...silent, prunable: true }]).expirePayments.run();
-    expect(await world.stateOf(offered.offer.payment_id)).toBe('expired');
-    await world.stop();
+    expect(await harness.stateOf(offered.offer.payment_id)).toBe('expired');
+    await harness.stop();
   });
 });
 
@@ -258,22 +261,22 @@ describe('rails that do not answer', () => {
     );
 
   it('keep nothing that does not need them from being owed back within ten seconds of its time, among 50,000 open offers', async () => {
-    const world = await startRelayLedger({
+    const harness = await startRelayLedger({
       env: { PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '5000', PAYMENTS_LEDGER_RELAY_TIMEOUT_MS: '8000' },
     });
-    const { ledger } = world;
+    const { ledger } = harness;
     const PLAY = { originChainId: '84532' };
     const [underpaid, paid] = [newOrder(), newOrder()];
     const [part, whole, carried, unpaid] = [
       await ledger.quote(underpaid, PLAY),
       await ledger.quote(paid, PLAY),
-      await ledger.quote(await world.order(), BY_ETH),
+      await ledger.quote(await harness.order(), BY_ETH),
       await ledger.quote(newOrder(), PLAY),
     ];
     await ledger.pay(underpaid, part, 'underpaid');
     await ledger.pay(paid, whole);
     await ledger.release(asClaimed(await ledger.claim(paid, whole)));
-    world.relay.misbehave = () => 'silence';
+    harness.relay.misbehave = () => 'silence';
     await ledger.db.inspect(...copies(25_000, carried.offer.payment_id));
     await ledger.db.inspect(...copies(25_000, unpaid.offer.payment_id));
     await new Promise((resolve) => setTimeout(resolve, 6_000));
@@ -296,14 +299,14 @@ describe('rails that do not answer', () => {
         { rail: 'sandbox', state: 'expired' },
       ]),
     );
-    await world.stop();
+    await harness.stop();
   });
 
   it('are asked for one offer after the other, however many they say nothing of', async () => {
-    const world = await startLedger();
-    const [first, last] = [await world.quote(newOrder()), await world.quote(newOrder())];
-    await world.db.inspect(...copies(60, first.offer.payment_id));
-    await world.db.inspect(
+    const harness = await startLedger();
+    const [first, last] = [await harness.quote(newOrder()), await harness.quote(newOrder())];
+    await harness.db.inspect(...copies(60, first.offer.payment_id));
+    await harness.db.inspect(
       "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1",
       [last.offer.payment_id],
     );
@@ -318,11 +321,11 @@ describe('rails that do not answer', () => {
         throw new Error('no answer');
       },
     };
-    const { expirePayments } = ledgerParts(world.db.database, [mute]);
+    const { expirePayments } = ledgerParts(harness.db.database, [mute]);
     await expirePayments.run();
-    expect(await world.stateOf(last.offer.payment_id)).toBe('pending');
+    expect(await harness.stateOf(last.offer.payment_id)).toBe('pending');
     await expirePayments.run();
-    expect(await world.stateOf(last.offer.payment_id)).toBe('expired');
-    await world.stop();
+    expect(await harness.stateOf(last.offer.payment_id)).toBe('expired');
+    await harness.stop();
   });
 });

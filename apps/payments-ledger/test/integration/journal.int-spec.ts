@@ -2,22 +2,22 @@ import { newId } from '@market/kernel';
 import { sql } from '@market/persistence';
 import pg from 'pg';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
-import { newOrder, startLedger, type Claimed, type LedgerWorld } from '../support/ledger-world.js';
+import { newOrder, startLedger, type Claimed, type LedgerHarness } from '../support/ledger-harness.js';
 
 const APPEND_ONLY = ['journal_transactions', 'postings', 'receipts'];
 
 describe('the journal', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   let sold: Claimed;
   beforeAll(async () => {
-    world = await startLedger();
-    for (let calls = 0; calls < 5; calls += 1) await world.settle((sold = await world.claimed(newOrder())));
+    harness = await startLedger();
+    for (let calls = 0; calls < 5; calls += 1) await harness.settle((sold = await harness.claimed(newOrder())));
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   /** One statement or more, as the service's own role or as the login user who owns the tables. */
   const run = async (who: 'service' | 'owner', ...statements: string[]): Promise<void> => {
-    const client = new pg.Client({ connectionString: world.db.url, options: '-c search_path=payments_ledger' });
+    const client = new pg.Client({ connectionString: harness.db.url, options: '-c search_path=payments_ledger' });
     await client.connect();
     try {
       if (who === 'service') await client.query('SET ROLE market_payments_ledger');
@@ -83,14 +83,14 @@ describe('the journal', () => {
       ...order,
       listing: { ...order.listing, sellerId },
     }));
-    const claims = await Promise.all(orders.map((order) => world.claimed(order)));
-    await Promise.all(claims.map((claim) => world.settle(claim)));
-    const [account] = await world.db.inspect<{ balance_micros: string }>(
+    const claims = await Promise.all(orders.map((order) => harness.claimed(order)));
+    await Promise.all(claims.map((claim) => harness.settle(claim)));
+    const [account] = await harness.db.inspect<{ balance_micros: string }>(
       'SELECT balance_micros FROM payments_ledger.accounts WHERE address = $1',
       [`agent:${sellerId}:earnings`],
     );
     expect(account!.balance_micros).toBe(String(40 * 237_500));
-    await world.reconcile();
+    await harness.reconcile();
   });
 
   describe('verifyJournal', () => {
@@ -98,10 +98,10 @@ describe('the journal', () => {
     const tamper = (...statements: string[]): Promise<void> =>
       run('owner', 'SET LOCAL session_replication_role = replica', ...statements);
     const problems = async (): Promise<string[]> =>
-      (await verifyJournal(world.db.database)).map(({ kind, subject }) => `${kind} ${subject}`);
+      (await verifyJournal(harness.db.database)).map(({ kind, subject }) => `${kind} ${subject}`);
     const idAt = async (sequence: number): Promise<string> =>
       (
-        await world.db.inspect<{ id: string }>(
+        await harness.db.inspect<{ id: string }>(
           'SELECT id FROM payments_ledger.journal_transactions WHERE sequence = $1',
           [sequence],
         )
@@ -111,7 +111,7 @@ describe('the journal', () => {
     it('finds nothing wrong with books that nobody touched', async () => {
       expect(await problems()).toEqual([]);
       for (const pageSize of [1, 2, 3, 44, 45, 46])
-        expect(await verifyJournal(world.db.database, pageSize)).toEqual([]);
+        expect(await verifyJournal(harness.db.database, pageSize)).toEqual([]);
     });
 
     it.each<[string, string, string, (id: string) => string[]]>([
@@ -132,7 +132,7 @@ describe('the journal', () => {
 
     it('finds a hash that was written anew, at the next link', async () => {
       const id = await idAt(2);
-      const [{ hash } = { hash: '' }] = await world.db.inspect<{ hash: string }>(
+      const [{ hash } = { hash: '' }] = await harness.db.inspect<{ hash: string }>(
         "SELECT encode(hash, 'hex') AS hash FROM payments_ledger.journal_transactions WHERE id = $1",
         [id],
       );
@@ -180,7 +180,7 @@ describe('the journal', () => {
 
     it('finds transactions that were cut out, in the middle and at the end', async () => {
       const last = (
-        await world.db.inspect<{ sequence: string }>('SELECT sequence FROM payments_ledger.journal_head')
+        await harness.db.inspect<{ sequence: string }>('SELECT sequence FROM payments_ledger.journal_head')
       )[0]!.sequence;
       for (const sequence of [3, Number(last)]) {
         const id = await idAt(sequence);
@@ -194,7 +194,7 @@ describe('the journal', () => {
 
     it('finds a transaction without postings', async () => {
       const id = newId();
-      const before = await world.db.database.query<{ sequence: string }>(
+      const before = await harness.db.database.query<{ sequence: string }>(
         sql('test.head', 'SELECT sequence FROM journal_head'),
       );
       const sequence = BigInt(before[0]!.sequence) + 1n;

@@ -1,5 +1,5 @@
 import { newId } from '@market/kernel';
-import { newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
+import { newOrder, reasonOf, startLedger, type LedgerHarness } from '../support/ledger-harness.js';
 
 const BY_RELAY = {
   PAYMENTS_LEDGER_RELAY_URL: 'http://127.0.0.1:1',
@@ -8,23 +8,23 @@ const BY_RELAY = {
 };
 
 describe('createOffer', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2 });
+    harness = await startLedger({ replicas: 2 });
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const endTimeOf = (paymentId: string): Promise<unknown> =>
-    world.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [
+    harness.db.inspect("UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1", [
       paymentId,
     ]);
 
   it('says what to pay, where, until when, and what the seller gets of it', async () => {
     const order = newOrder({ priceMicros: '250000' });
-    const { offer, money } = await world.quote(order);
+    const { offer, money } = await harness.quote(order);
     expect(money).toEqual({ grossMicros: '250000', feeMicros: '12500', netMicros: '237500', feeBps: 500 });
     expect(offer).toEqual({
       payment_id: expect.any(String) as string,
@@ -61,17 +61,17 @@ describe('createOffer', () => {
 
   it('is one and the same for 64 quotes at once over two processes, and for the next one', async () => {
     const order = newOrder();
-    const quotes = await Promise.all(Array.from({ length: 64 }, () => world.quote(order)));
+    const quotes = await Promise.all(Array.from({ length: 64 }, () => harness.quote(order)));
     expect(new Set(quotes.map(({ offer }) => JSON.stringify(offer))).size).toBe(1);
     expect(new Set(quotes.map(({ gatewayRequestId }) => gatewayRequestId)).size).toBe(1);
-    expect((await world.quote(order)).offer).toEqual(quotes[0]!.offer);
+    expect((await harness.quote(order)).offer).toEqual(quotes[0]!.offer);
   });
 
   it('is made once for each of many calls that two processes quote at once, in whatever order', async () => {
     const orders = Array.from({ length: 40 }, () => newOrder());
     const quotes = await Promise.all(
       [...orders, ...orders.toReversed(), ...orders].map(async (order) =>
-        [order.bodyDigest, (await world.quote(order)).offer.relay_request_id].join(),
+        [order.bodyDigest, (await harness.quote(order)).offer.relay_request_id].join(),
       ),
     );
     expect(new Set(quotes).size).toBe(40);
@@ -80,33 +80,33 @@ describe('createOffer', () => {
   it('is another one for another buyer, listing, body or route', async () => {
     const order = newOrder();
     const others = [
-      world.quote(order),
-      world.quote({ ...order, buyer: newId() }),
-      world.quote({ ...order, listing: { ...order.listing, listingId: newId() } }),
-      world.quote({ ...order, bodyDigest: newOrder().bodyDigest }),
-      world.quote(order, { originCurrency: 'ETH' }),
-      world.quote(order, { originCurrency: 'SOL' }),
+      harness.quote(order),
+      harness.quote({ ...order, buyer: newId() }),
+      harness.quote({ ...order, listing: { ...order.listing, listingId: newId() } }),
+      harness.quote({ ...order, bodyDigest: newOrder().bodyDigest }),
+      harness.quote(order, { originCurrency: 'ETH' }),
+      harness.quote(order, { originCurrency: 'SOL' }),
     ];
     expect(new Set((await Promise.all(others)).map(({ offer }) => offer.relay_request_id)).size).toBe(others.length);
   });
 
   it('keeps the price it was made with, whatever the listing costs now', async () => {
     const order = newOrder({ priceMicros: '300000' });
-    const { offer } = await world.quote(order);
-    expect((await world.quote({ ...order, priceMicros: '900000' })).offer).toEqual(offer);
+    const { offer } = await harness.quote(order);
+    expect((await harness.quote({ ...order, priceMicros: '900000' })).offer).toEqual(offer);
     await endTimeOf(offer.payment_id);
-    expect((await world.quote({ ...order, priceMicros: '900000' })).offer.fees.gross_amount).toBe(0.9);
+    expect((await harness.quote({ ...order, priceMicros: '900000' })).offer.fees.gross_amount).toBe(0.9);
   });
 
   it('is replaced once, by one fresh offer for all, when it was not paid in time', async () => {
     const order = newOrder();
-    const { offer } = await world.quote(order);
+    const { offer } = await harness.quote(order);
     await endTimeOf(offer.payment_id);
-    const fresh = await Promise.all(Array.from({ length: 32 }, () => world.quote(order)));
+    const fresh = await Promise.all(Array.from({ length: 32 }, () => harness.quote(order)));
     expect(new Set(fresh.map((quote) => quote.offer.relay_request_id)).size).toBe(1);
     expect(fresh[0]!.offer.relay_request_id).not.toBe(offer.relay_request_id);
-    expect(await world.stateOf(offer.payment_id)).toBe('expired');
-    expect(await world.claim(order, { ...fresh[0]!, offer })).toEqual({
+    expect(await harness.stateOf(offer.payment_id)).toBe('expired');
+    expect(await harness.claim(order, { ...fresh[0]!, offer })).toEqual({
       outcome: 'not_payable',
       reason: 'offer_expired',
     });
@@ -114,44 +114,44 @@ describe('createOffer', () => {
 
   it('is not replaced when money is on its way or came in time without being seen', async () => {
     const slow = newOrder();
-    const arriving = await world.quote(slow);
-    await world.pay(slow, arriving, 'pending');
+    const arriving = await harness.quote(slow);
+    await harness.pay(slow, arriving, 'pending');
     await endTimeOf(arriving.offer.payment_id);
-    const again = await world.quote(slow);
+    const again = await harness.quote(slow);
     expect([again.offer.relay_request_id, again.offer.status]).toEqual([arriving.offer.relay_request_id, 'pending']);
 
-    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+    await harness.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
       arriving.offer.payment_id,
     ]);
-    const paid = await world.quote(slow);
+    const paid = await harness.quote(slow);
     expect([paid.offer.relay_request_id, paid.offer.status]).toEqual([arriving.offer.relay_request_id, 'verified']);
-    expect(await world.claim(slow, paid)).toMatchObject({ outcome: 'claimed' });
+    expect(await harness.claim(slow, paid)).toMatchObject({ outcome: 'claimed' });
   });
 
   it('is replaced when only a part was paid in time, and that part is owed back', async () => {
     const order = newOrder({ priceMicros: '500000' });
-    const partly = await world.quote(order);
-    await world.pay(order, partly, 'underpaid');
+    const partly = await harness.quote(order);
+    await harness.pay(order, partly, 'underpaid');
     await endTimeOf(partly.offer.payment_id);
-    expect((await world.quote(order)).offer.relay_request_id).not.toBe(partly.offer.relay_request_id);
-    expect(await world.stateOf(partly.offer.payment_id)).toBe('refund_due');
+    expect((await harness.quote(order)).offer.relay_request_id).not.toBe(partly.offer.relay_request_id);
+    expect(await harness.stateOf(partly.offer.payment_id)).toBe('refund_due');
   });
 
   it('stays the same while it is paid and under way, and is a new one after it was delivered', async () => {
     const order = newOrder();
-    const quoted = await world.quote(order);
-    await world.pay(order, quoted);
-    expect((await world.quote(order)).offer).toEqual({ ...quoted.offer, status: 'verified' });
-    const claim = await world.claim(order, quoted);
-    expect((await world.quote(order)).offer).toEqual({ ...quoted.offer, status: 'in_flight' });
-    if (claim.outcome === 'claimed') await world.settle(claim);
-    expect((await world.quote(order)).offer.relay_request_id).not.toBe(quoted.offer.relay_request_id);
+    const quoted = await harness.quote(order);
+    await harness.pay(order, quoted);
+    expect((await harness.quote(order)).offer).toEqual({ ...quoted.offer, status: 'verified' });
+    const claim = await harness.claim(order, quoted);
+    expect((await harness.quote(order)).offer).toEqual({ ...quoted.offer, status: 'in_flight' });
+    if (claim.outcome === 'claimed') await harness.settle(claim);
+    expect((await harness.quote(order)).offer.relay_request_id).not.toBe(quoted.offer.relay_request_id);
   });
 
   it('asks for whole base units, rounded up, in each currency', async () => {
     const amounts = await Promise.all(
       (['USDC', 'ETH', 'SOL'] as const).map((originCurrency) =>
-        world.quote(newOrder({ priceMicros: '100001' }), { originCurrency }),
+        harness.quote(newOrder({ priceMicros: '100001' }), { originCurrency }),
       ),
     );
     expect(
@@ -169,8 +169,8 @@ describe('createOffer', () => {
 
   it('takes a route that carries the price where none was asked for, and refuses the one that does not where one was', async () => {
     const cheap = newOrder({ priceMicros: '1' });
-    expect((await world.quote(cheap)).offer.requirements.currency).toBe('SOL');
-    const error: unknown = await world.quote(cheap, { originCurrency: 'USDC' }).catch((reason: unknown) => reason);
+    expect((await harness.quote(cheap)).offer.requirements.currency).toBe('SOL');
+    const error: unknown = await harness.quote(cheap, { originCurrency: 'USDC' }).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
       reason: 'payment_route_minimum_not_met',
       details: {
@@ -180,10 +180,12 @@ describe('createOffer', () => {
       },
       declaration: { code: 'PAYMENT_ROUTE_MINIMUM_NOT_MET' },
     });
-    expect(await reasonOf(world.quote(cheap, { originChainId: 'eip155:84532' }))).toBe('payment_route_minimum_not_met');
-    expect(await reasonOf(world.quote(cheap, { originChainId: 'eip155:1' }))).toBe('payment_route_unavailable');
+    expect(await reasonOf(harness.quote(cheap, { originChainId: 'eip155:84532' }))).toBe(
+      'payment_route_minimum_not_met',
+    );
+    expect(await reasonOf(harness.quote(cheap, { originChainId: 'eip155:1' }))).toBe('payment_route_unavailable');
     expect(
-      (await world.quote(cheap, { originChainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1' })).offer.requirements.currency,
+      (await harness.quote(cheap, { originChainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1' })).offer.requirements.currency,
     ).toBe('SOL');
   });
 
@@ -200,20 +202,20 @@ describe('createOffer', () => {
     const live = await startLedger({ env: { PAYMENTS_MODE: 'live', ...BY_RELAY } });
     const order = newOrder();
     expect(await reasonOf(live.quote(order, { originChainId: 'eip155:84532' }))).toBe('payment_route_unavailable');
-    expect(await reasonOf(live.pay(order, await world.quote(order)))).toBe('sandbox_only');
+    expect(await reasonOf(live.pay(order, await harness.quote(order)))).toBe('sandbox_only');
     await live.stop();
   });
 });
 
 describe('an account that pays for nothing', () => {
   it('has so many open offers and no more, whoever makes them, until one is paid or over', async () => {
-    const world = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER: '20' } });
+    const harness = await startLedger({ replicas: 2, env: { PAYMENTS_LEDGER_OPEN_OFFERS_PER_BUYER: '20' } });
     const buyer = newId();
-    const ask = (): Promise<unknown> => world.quote(newOrder({ buyer }));
+    const ask = (): Promise<unknown> => harness.quote(newOrder({ buyer }));
     const open = async (): Promise<number> =>
-      (await world.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer])).length;
+      (await harness.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [buyer])).length;
     const order = newOrder({ buyer });
-    const first = await world.quote(order);
+    const first = await harness.quote(order);
     for (let n = 1; n < 20; n += 1) await ask();
     const refused = await Promise.allSettled(Array.from({ length: 30 }, ask));
     for (const outcome of refused)
@@ -226,17 +228,17 @@ describe('an account that pays for nothing', () => {
         },
       });
     expect(await open()).toBe(20);
-    expect((await world.quote(order)).offer.payment_id).toBe(first.offer.payment_id);
-    await world.quote(newOrder());
-    await world.pay(order, first);
-    await world.claim(order, first);
+    expect((await harness.quote(order)).offer.payment_id).toBe(first.offer.payment_id);
+    await harness.quote(newOrder());
+    await harness.pay(order, first);
+    await harness.claim(order, first);
     await ask();
     expect(await reasonOf(ask())).toBe('too_many_open_offers');
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE payments_ledger.payments SET expires_at = now() WHERE buyer_id = $1 AND state = 'pending'",
       [buyer],
     );
     await ask();
-    await world.stop();
+    await harness.stop();
   });
 });

@@ -2,7 +2,7 @@ import { handleRelayWebhook, openKeylessPayment, quoteKeyless } from '@market/co
 import { newId } from '@market/kernel';
 import { newRequestContext, type Refusal } from '@market/messaging';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { newOrder, startLedger, type Offered } from '../support/ledger-world.js';
+import { newOrder, startLedger, type Offered } from '../support/ledger-harness.js';
 import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, PAY_TO } from '../support/x402-ledger.js';
@@ -31,7 +31,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
     'as %s leaves a signed payment as it was, with a key and without',
     async (party) => {
       const url = parties.urlOf(fault);
-      const world = await startLedger({
+      const harness = await startLedger({
         env: {
           PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
           PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${PAY_TO}`,
@@ -47,55 +47,55 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       const payer = privateKeyToAccount(generatePrivateKey());
       const order = newOrder();
       const { listing, priceMicros, bodyDigest } = order;
-      const offered = await world.quote(order, ON_CHAIN);
-      await isOutage(world.claim(order, offered, { authorization: await signed(offered, payer) }));
-      const { offers } = await world.gateway.request(quoteKeyless, { listing, priceMicros }, newRequestContext());
+      const offered = await harness.quote(order, ON_CHAIN);
+      await isOutage(harness.claim(order, offered, { authorization: await signed(offered, payer) }));
+      const { offers } = await harness.gateway.request(quoteKeyless, { listing, priceMicros }, newRequestContext());
       const authorization = await signed(
         { offer: offers.find(({ provider }) => provider === 'x402')! } as unknown as Offered,
         payer,
       );
       await isOutage(
-        world.gateway.request(
+        harness.gateway.request(
           openKeylessPayment,
           { gatewayRequestId: newId(), listing, bodyDigest, leaseMs: 60_000, authorization },
           newRequestContext(),
         ),
       );
       expect(
-        await world.db.inspect(
+        await harness.db.inspect(
           'SELECT state, authorization_id, (SELECT count(*)::int FROM payments_ledger.authorizations) AS held FROM payments_ledger.payments',
         ),
       ).toEqual([{ state: 'pending', authorization_id: null, held: 0 }]);
-      expect(await world.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
-      await world.stop();
+      expect(await harness.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+      await harness.stop();
     },
   );
 
   it('as Relay is left for another rail where there is one, and else makes no offer', async () => {
-    const world = await startRelayLedger({ env: { PAYMENTS_LEDGER_RELAY_URL: parties.urlOf(fault) } });
-    const order = await world.order();
-    await isOutage(world.ledger.quote(order, BY_ETH));
+    const harness = await startRelayLedger({ env: { PAYMENTS_LEDGER_RELAY_URL: parties.urlOf(fault) } });
+    const order = await harness.order();
+    await isOutage(harness.ledger.quote(order, BY_ETH));
     const preferred = { ...order, listing: { ...order.listing, preferredCurrency: 'SOL' as const } };
-    await world.addWallet(order.buyer, 'solana');
-    expect((await world.ledger.quote(preferred)).offer).toMatchObject({
+    await harness.addWallet(order.buyer, 'solana');
+    expect((await harness.ledger.quote(preferred)).offer).toMatchObject({
       provider: 'sandbox',
       requirements: { currency: 'SOL' },
     });
     // Neither an offer that is over, nor one that a webhook tells of, is judged without asking.
-    await world.ledger.db.inspect(
+    await harness.ledger.db.inspect(
       `UPDATE payments_ledger.payments SET rail = 'relay', network = 'eip155:8453', currency = 'ETH', relay_request_id = $1, expires_at = now() - interval '1 hour', offer_key = 'x'`,
       [`0x${'ab'.repeat(32)}`],
     );
     await isOutage(
-      world.ledger.edge.request(
+      harness.ledger.edge.request(
         handleRelayWebhook,
-        world.relay.webhook({ requestId: `0x${'ab'.repeat(32)}`, status: 'success' } as never),
+        harness.relay.webhook({ requestId: `0x${'ab'.repeat(32)}`, status: 'success' } as never),
         newRequestContext(),
       ),
     );
-    expect(await world.ledger.db.inspect('SELECT DISTINCT state FROM payments_ledger.payments')).toEqual([
+    expect(await harness.ledger.db.inspect('SELECT DISTINCT state FROM payments_ledger.payments')).toEqual([
       { state: 'pending' },
     ]);
-    await world.stop();
+    await harness.stop();
   });
 });

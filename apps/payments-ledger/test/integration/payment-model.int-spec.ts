@@ -4,11 +4,11 @@ import {
   startLedger,
   digestOf,
   type Claimed,
-  type LedgerWorld,
+  type LedgerHarness,
   type Offered,
   type Order,
   type Outcome,
-} from '../support/ledger-world.js';
+} from '../support/ledger-harness.js';
 import { claimPayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { Refusal } from '@market/messaging';
@@ -37,7 +37,7 @@ interface Model {
 }
 
 interface Real {
-  world: LedgerWorld;
+  harness: LedgerHarness;
   order: Order;
   sweep(): Promise<void>;
 }
@@ -71,17 +71,17 @@ const step = (
       expect([
         name,
         offer.offered.offer.relay_request_id,
-        await real.world.stateOf(offer.offered.offer.payment_id),
+        await real.harness.stateOf(offer.offered.offer.payment_id),
       ]).toEqual([name, offer.offered.offer.relay_request_id, offer.state]);
   },
   toString: () => name,
 });
 const hasOffer = (model: Model): boolean => model.offers.length > 0;
 
-const quote = step('quote', async (model, { world, order }) => {
+const quote = step('quote', async (model, { harness, order }) => {
   const live = model.offers.find(({ state }) => LIVE.includes(state));
   if (live?.over && (live.state === 'pending' || live.state === 'underpaid')) look(live);
-  const offered = await world.quote(order);
+  const offered = await harness.quote(order);
   if (live && LIVE.includes(live.state)) expect(offered.offer).toEqual({ ...live.offered.offer, status: live.state });
   else
     model.offers.push({
@@ -99,9 +99,9 @@ const quote = step('quote', async (model, { world, order }) => {
 const pay = (outcome: Outcome): Step =>
   step(
     `pay ${outcome}`,
-    async (model, { world, order }) => {
+    async (model, { harness, order }) => {
       const offer = current(model);
-      const answer = await world.pay(order, offer.offered, outcome).then(({ status }) => status, refusedAs);
+      const answer = await harness.pay(order, offer.offered, outcome).then(({ status }) => status, refusedAs);
       if (['verified', 'in_flight', 'completed'].includes(offer.state)) return expect(answer).toBe(offer.state);
       if (offer.state !== 'pending' && offer.state !== 'underpaid') return expect(answer).toBe('offer_not_payable');
       const missing = PRICE - offer.final - offer.arriving;
@@ -121,9 +121,9 @@ const pay = (outcome: Outcome): Step =>
 
 const becomeFinal = step(
   'become final',
-  async (model, { world }) => {
+  async (model, { harness }) => {
     const offer = current(model);
-    await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+    await harness.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
       offer.offered.offer.payment_id,
     ]);
     offer.final += offer.arriving;
@@ -149,10 +149,10 @@ const expectedOfClaim = (offer: ModelOffer): string => {
 const claim = (copies: number): Step =>
   step(
     `claim ×${copies}`,
-    async (model, { world, order }) => {
+    async (model, { harness, order }) => {
       const offer = current(model);
       const expected = expectedOfClaim(offer);
-      const claims = await Promise.all(Array.from({ length: copies }, () => world.claim(order, offer.offered)));
+      const claims = await Promise.all(Array.from({ length: copies }, () => harness.claim(order, offer.offered)));
       const outcomes = claims.map(({ outcome }) => outcome).sort();
       if (expected !== 'claimed') return expect(outcomes).toEqual(claims.map(() => expected));
       expect(outcomes).toEqual(['claimed', ...Array.from({ length: copies - 1 }, () => 'in_flight')]);
@@ -166,7 +166,7 @@ const claim = (copies: number): Step =>
 
 const foreignClaim = step(
   'claim for another buyer, listing, body',
-  async (model, { world, order }) => {
+  async (model, { harness, order }) => {
     const offer = current(model).offered;
     const request = {
       relayRequestId: offer.offer.relay_request_id,
@@ -176,9 +176,9 @@ const foreignClaim = step(
       holderId: newId(),
     };
     const refusals = await Promise.all([
-      world.gateway.request(claimPayment, request, as(newId())).catch(refusedAs),
-      world.gateway.request(claimPayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),
-      world.gateway
+      harness.gateway.request(claimPayment, request, as(newId())).catch(refusedAs),
+      harness.gateway.request(claimPayment, { ...request, listingId: newId() }, as(order.buyer)).catch(refusedAs),
+      harness.gateway
         .request(claimPayment, { ...request, bodyDigest: digestOf('other') }, as(order.buyer))
         .catch(refusedAs),
     ]);
@@ -191,11 +191,11 @@ const foreignClaim = step(
 const end = (what: 'settle' | 'release', pick: number): Step =>
   step(
     `${what} claim ${pick}`,
-    async (model, { world }) => {
+    async (model, { harness }) => {
       const offer = current(model);
       const held = offer.claims[pick % offer.claims.length]!;
       const newest = held === offer.claims[offer.claims.length - 1];
-      const answer = await world[what](held).then(() => 'done', refusedAs);
+      const answer = await harness[what](held).then(() => 'done', refusedAs);
       if (what === 'settle' && offer.state === 'completed') return expect(answer).toBe('done');
       if (what === 'release' && offer.state === 'verified' && newest) return expect(answer).toBe('done');
       if (offer.state !== 'in_flight' || !newest) return expect(answer).toBe('claim_lost');
@@ -208,15 +208,15 @@ const end = (what: 'settle' | 'release', pick: number): Step =>
 const timePasses = (what: 'offer' | 'window' | 'lease'): Step =>
   step(
     `the ${what} runs out`,
-    async (model, { world }) => {
+    async (model, { harness }) => {
       const offer = current(model);
       const column = { offer: 'expires_at', window: 'retry_until', lease: 'lease_until' }[what];
-      await world.db.inspect(
+      await harness.db.inspect(
         `UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`,
         [offer.offered.offer.payment_id],
       );
       offer.offered.offer.requirements.expiresAt = (
-        await world.db.inspect<{ at: Date }>('SELECT expires_at AS at FROM payments_ledger.payments WHERE id = $1', [
+        await harness.db.inspect<{ at: Date }>('SELECT expires_at AS at FROM payments_ledger.payments WHERE id = $1', [
           offer.offered.offer.payment_id,
         ])
       )[0]!.at.toISOString();
@@ -253,29 +253,29 @@ const steps = fc.commands(
 );
 
 describe('a payment', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2 });
+    harness = await startLedger({ replicas: 2 });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it(
     `is always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`,
     async () => {
-      const { expirePayments } = ledgerParts(world.db.database);
+      const { expirePayments } = ledgerParts(harness.db.database);
       await fc.assert(
         fc.asyncProperty(steps, async (commands) => {
           await fc.asyncModelRun(
             () => ({
               model: { offers: [] },
-              real: { world, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => expirePayments.run() },
+              real: { harness, order: newOrder({ priceMicros: PRICE.toString() }), sweep: () => expirePayments.run() },
             }),
             commands,
           );
         }),
         { seed, numRuns: runs },
       );
-      await world.reconcile();
+      await harness.reconcile();
     },
     60_000 + runs * 1_000,
   );

@@ -2,26 +2,26 @@ import { getReceiptProof, listReceipts, listSigningKeys } from '@market/contract
 import { newId } from '@market/kernel';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { randomBytes } from 'node:crypto';
-import { as, digestOf, newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
+import { as, digestOf, newOrder, reasonOf, startLedger, type LedgerHarness } from '../support/ledger-harness.js';
 import { offered, subscriberOf } from '../support/subscriber.js';
 
 describe('the proof of a receipt', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
     const keys = [randomBytes(32), randomBytes(32)].map((key) => key.toString('base64')).join(',');
-    world = await startLedger({ env: { PUBLIC_URL: 'https://market.test/', PAYMENTS_LEDGER_SIGNING_KEYS: keys } });
+    harness = await startLedger({ env: { PUBLIC_URL: 'https://market.test/', PAYMENTS_LEDGER_SIGNING_KEYS: keys } });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const receiptsOf = async (who: string) =>
-    (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(who))).items;
-  const proofOf = (receiptId: string, who: string) => world.edge.request(getReceiptProof, { receiptId }, as(who));
-  const keySet = async () => createLocalJWKSet(await world.edge.request(listSigningKeys, {}, as(newId())));
+    (await harness.edge.request(listReceipts, { page: 1, limit: 20 }, as(who))).items;
+  const proofOf = (receiptId: string, who: string) => harness.edge.request(getReceiptProof, { receiptId }, as(who));
+  const keySet = async () => createLocalJWKSet(await harness.edge.request(listSigningKeys, {}, as(newId())));
 
   it('signs what was bought of whom, for how much, and what was exchanged', async () => {
     const order = newOrder();
-    const claim = await world.claimed(order);
-    await world.settle(claim);
+    const claim = await harness.claimed(order);
+    await harness.settle(claim);
     const [receipt] = await receiptsOf(order.buyer);
     const { jws, claims } = await proofOf(receipt!.id, order.buyer);
     const { id, created_at, ...shown } = receipt!;
@@ -45,7 +45,7 @@ describe('the proof of a receipt', () => {
   });
 
   it("signs a subscription's receipts too, one a side", async () => {
-    const [listing, ada] = [offered(world), subscriberOf(world)];
+    const [listing, ada] = [offered(harness), subscriberOf(harness)];
     await ada.buy(listing);
     const [bought, sold] = [(await receiptsOf(ada.id))[0]!, (await receiptsOf(listing.sellerId))[0]!];
     const [mine, theirs] = [await proofOf(bought.id, ada.id), await proofOf(sold.id, listing.sellerId)];
@@ -67,7 +67,7 @@ describe('the proof of a receipt', () => {
   });
 
   it('publishes every key, the signing one first', async () => {
-    const { keys } = await world.edge.request(listSigningKeys, {}, as(newId()));
+    const { keys } = await harness.edge.request(listSigningKeys, {}, as(newId()));
     expect(keys).toHaveLength(2);
     expect(new Set(keys.map(({ kid }) => kid)).size).toBe(2);
     expect(listSigningKeys.output.safeParse({ keys }).error).toBeUndefined();

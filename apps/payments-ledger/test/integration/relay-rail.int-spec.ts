@@ -7,7 +7,7 @@ import { eventually } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { reportPayments } from '../../src/payments/report-payments.command.js';
 import { paymentsLedger } from '../../src/service.js';
-import { as, asClaimed, digestOf, reasonOf, type Offered } from '../support/ledger-world.js';
+import { as, asClaimed, digestOf, reasonOf, type Offered } from '../support/ledger-harness.js';
 import {
   BY_ETH,
   FEE_RECIPIENT,
@@ -19,33 +19,33 @@ import {
 import { offered as sold, subscriberOf } from '../support/subscriber.js';
 
 describe('the Relay rail', () => {
-  let world: RelayLedger;
+  let harness: RelayLedger;
   beforeAll(async () => {
-    world = await startRelayLedger({ replicas: 2 });
+    harness = await startRelayLedger({ replicas: 2 });
   }, 60_000);
   afterEach(() => {
-    world.relay.misbehave = null;
+    harness.relay.misbehave = null;
   });
   afterAll(async () => {
-    await world.ledger.reconcile();
-    await world.stop();
+    await harness.ledger.reconcile();
+    await harness.stop();
   });
 
   const quote = (order: RelayOrder, wish: Partial<RequestOf<typeof createOffer>> = BY_ETH): Promise<Offered> =>
-    world.ledger.quote(strip(order), wish);
+    harness.ledger.quote(strip(order), wish);
   const strip = ({ payer: _payer, payout: _payout, ...order }: RelayOrder) => order;
   const quoted = async (): Promise<[RelayOrder, Offered]> => {
-    const order = await world.order();
+    const order = await harness.order();
     return [order, await quote(order)];
   };
-  const claim = (order: RelayOrder, offered: Offered) => world.ledger.claim(order, offered);
-  const stateOf = ({ offer }: Offered) => world.ledger.stateOf(offer.payment_id);
-  const asksOf = (path: string): number => world.relay.asked.filter((asked) => asked === path).length;
+  const claim = (order: RelayOrder, offered: Offered) => harness.ledger.claim(order, offered);
+  const stateOf = ({ offer }: Offered) => harness.ledger.stateOf(offer.payment_id);
+  const asksOf = (path: string): number => harness.relay.asked.filter((asked) => asked === path).length;
   const QUOTE = 'POST /quote/v2';
   const STATUS = 'GET /intents/status/v3';
   const column = async (name: string, { offer }: Offered) =>
     (
-      await world.ledger.db.inspect<{ value: unknown }>(
+      await harness.ledger.db.inspect<{ value: unknown }>(
         `SELECT ${name} AS value FROM payments_ledger.payments WHERE id = $1`,
         [offer.payment_id],
       )
@@ -55,7 +55,7 @@ describe('the Relay rail', () => {
     it('that Relay opens: over which the seller gets its part in its own wallet, and the buyer its money back', async () => {
       const [order, offered] = await quoted();
       const { offer, money } = offered;
-      const request = world.requestOf(offered);
+      const request = harness.requestOf(offered);
       expect(money).toMatchObject({ grossMicros: '250000', feeMicros: '12500', netMicros: '237500' });
       expect(offer).toMatchObject({
         provider: 'relay',
@@ -85,7 +85,7 @@ describe('the Relay rail', () => {
     });
 
     it('once for all who ask at a time, and asks Relay no more while one lives', async () => {
-      const order = await world.order();
+      const order = await harness.order();
       const before = asksOf(QUOTE);
       const offers = await Promise.all(Array.from({ length: 64 }, () => quote(order)));
       expect(new Set(offers.map(({ offer }) => offer.relay_request_id)).size).toBe(1);
@@ -98,14 +98,14 @@ describe('the Relay rail', () => {
 
     it('of its own for each wallet that the buyer names, which gets the money back', async () => {
       const [order, offered] = await quoted();
-      const named = await world.addWallet(order.buyer, 'evm');
+      const named = await harness.addWallet(order.buyer, 'evm');
       const other = await quote(order, { ...BY_ETH, originWalletId: named.id });
       expect(other.offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
-      expect(world.requestOf(other).quote).toMatchObject({ user: named.address, refundTo: named.address });
+      expect(harness.requestOf(other).quote).toMatchObject({ user: named.address, refundTo: named.address });
     });
 
     it('on Solana from a wallet there, and tells the buyer that has none to link one', async () => {
-      const order = await world.order();
+      const order = await harness.order();
       const refused: unknown = await quote(order, { originCurrency: 'SOL', originChainId: SOLANA }).catch(
         (error: unknown) => error,
       );
@@ -114,31 +114,33 @@ describe('the Relay rail', () => {
         details: { chain_type: 'solana', network: SOLANA },
         declaration: { kind: 'invalid', recovery: { nextAction: 'link_wallet' } },
       });
-      const wallet = await world.addWallet(order.buyer, 'solana');
+      const wallet = await harness.addWallet(order.buyer, 'solana');
       const offered = await quote(order, { originCurrency: 'SOL', originChainId: SOLANA });
-      expect(world.requestOf(offered).quote).toMatchObject({
+      expect(harness.requestOf(offered).quote).toMatchObject({
         originChainId: 792_703_809,
         refundTo: wallet.address,
         recipient: order.payout,
       });
       expect(offered.offer.requirements.depositAddress).toMatch(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/);
-      const evm = await world.addWallet(order.buyer, 'evm');
+      const evm = await harness.addWallet(order.buyer, 'evm');
       expect(
         await reasonOf(quote(order, { originCurrency: 'SOL', originChainId: SOLANA, originWalletId: evm.id })),
       ).toBe('payer_wallet_required');
     });
 
     it('only where the seller can be paid', async () => {
-      const order = await world.order();
+      const order = await harness.order();
       const unpayable = { ...order, listing: { ...order.listing, sellerId: newId() } };
       expect(await reasonOf(quote(unpayable))).toBe('payment_route_unavailable');
     });
 
     it('of no less than its route carries, by our word or by that of Relay', async () => {
       const before = asksOf(QUOTE);
-      expect(await reasonOf(quote(await world.order({ priceMicros: '99999' })))).toBe('payment_route_minimum_not_met');
+      expect(await reasonOf(quote(await harness.order({ priceMicros: '99999' })))).toBe(
+        'payment_route_minimum_not_met',
+      );
       expect(asksOf(QUOTE)).toBe(before);
-      const refused: unknown = await quote(await world.order({ priceMicros: '5100' }), {
+      const refused: unknown = await quote(await harness.order({ priceMicros: '5100' }), {
         originChainId: '42161',
       }).catch((error: unknown) => error);
       expect(refused).toMatchObject({
@@ -159,17 +161,17 @@ describe('the Relay rail', () => {
         ({ steps }) => (steps[0]!.requestId = earlier.offer.relay_request_id),
       ];
       for (const change of bad) {
-        world.relay.misbehave = (path, answer) => {
+        harness.relay.misbehave = (path, answer) => {
           if (path !== QUOTE) return undefined;
           change(answer as QuoteAnswer);
           return { status: 200, body: JSON.stringify(answer) };
         };
-        const order = await world.order();
+        const order = await harness.order();
         const refused: unknown = await quote(order).catch((error: unknown) => error);
         expect(refused).toBeInstanceOf(Refusal);
         expect((refused as Refusal).declaration.kind).toBe('unavailable');
         expect(
-          await world.ledger.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [order.buyer]),
+          await harness.ledger.db.inspect('SELECT 1 FROM payments_ledger.payments WHERE buyer_id = $1', [order.buyer]),
         ).toEqual([]);
       }
       expect(await stateOf(earlier)).toBe('pending');
@@ -180,57 +182,57 @@ describe('the Relay rail', () => {
     it('which buys the call once Relay has paid the seller, and not before', async () => {
       const [order, offered] = await quoted();
       expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_seen' });
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress!);
+      const request = harness.relay.deposit(offered.offer.requirements.depositAddress!);
       for (const status of ['depositing', 'pending', 'submitted', 'delayed'] as const) {
         request.status = status;
         expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_not_final' });
       }
-      world.relay.fill(request);
+      harness.relay.fill(request);
       const claimed = asClaimed(await claim(order, offered));
       expect(claimed.transactionHash).toBe(request.txHashes[0]);
-      await world.ledger.settle(claimed);
+      await harness.ledger.settle(claimed);
       expect(await stateOf(offered)).toBe('completed');
-      expect(await world.owed(offered)).toEqual([]);
-      await world.ledger.reconcile();
+      expect(await harness.owed(offered)).toEqual([]);
+      await harness.ledger.reconcile();
     });
 
     it('which Relay sent back because it was too little: nothing is owed, and the next offer is another', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(
+      const request = harness.relay.deposit(
         offered.offer.requirements.depositAddress!,
-        world.requestOf(offered).amountIn - 1n,
+        harness.requestOf(offered).amountIn - 1n,
       );
       expect(request.status).toBe('refund');
       expect(await claim(order, offered)).toEqual({ outcome: 'not_payable', reason: 'payment_failed' });
-      expect([await stateOf(offered), await world.owed(offered)]).toEqual(['failed', []]);
+      expect([await stateOf(offered), await harness.owed(offered)]).toEqual(['failed', []]);
       expect((await quote(order)).offer.relay_request_id).not.toBe(offered.offer.relay_request_id);
     });
 
     it('which was too much: it buys the call at its price, and the rest is not ours to owe', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(
+      const request = harness.relay.deposit(
         offered.offer.requirements.depositAddress!,
-        world.requestOf(offered).amountIn * 2n,
+        harness.requestOf(offered).amountIn * 2n,
       );
-      world.relay.fill(request);
+      harness.relay.fill(request);
       asClaimed(await claim(order, offered));
       expect(request.refunded).toBe(request.amountIn);
       expect(BigInt((await column('received_base_units', offered)) as string)).toBe(request.amountIn);
-      expect(await world.owed(offered)).toEqual([]);
+      expect(await harness.owed(offered)).toEqual([]);
     });
 
     it('and takes back nothing when Relay later says less', async () => {
       const [order, offered] = await quoted();
-      const request = world.relay.deposit(offered.offer.requirements.depositAddress!);
-      world.relay.fill(request);
+      const request = harness.relay.deposit(offered.offer.requirements.depositAddress!);
+      harness.relay.fill(request);
       let claimed = asClaimed(await claim(order, offered));
       for (const status of ['pending', 'waiting', 'refund', 'failure'] as const) {
         request.status = status;
-        await world.ledger.release(claimed);
+        await harness.ledger.release(claimed);
         claimed = asClaimed(await claim(order, offered));
       }
-      await world.ledger.settle(claimed);
-      expect([await stateOf(offered), await world.owed(offered)]).toEqual(['completed', []]);
+      await harness.ledger.settle(claimed);
+      expect([await stateOf(offered), await harness.owed(offered)]).toEqual(['completed', []]);
     });
 
     it.each<[string, NonNullable<RelayLedger['relay']['misbehave']>]>([
@@ -252,17 +254,17 @@ describe('the Relay rail', () => {
       ],
     ])('and knows nothing where it says %s: not paid is never what that means', async (_name, misbehave) => {
       const [order, offered] = await quoted();
-      world.relay.misbehave = (path, answer) => (path === STATUS ? misbehave(path, answer) : undefined);
+      harness.relay.misbehave = (path, answer) => (path === STATUS ? misbehave(path, answer) : undefined);
       expect(await claim(order, offered)).toMatchObject({ outcome: 'pending', reason: 'payment_unknown' });
-      await world.ledger.db.inspect(
+      await harness.ledger.db.inspect(
         "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1",
         [offered.offer.payment_id],
       );
       const before = asksOf(STATUS);
       await eventually(() => Promise.resolve(expect(asksOf(STATUS)).toBeGreaterThan(before + 1)), { withinMs: 10_000 });
       expect(await stateOf(offered)).toBe('pending');
-      world.relay.misbehave = null;
-      world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
+      harness.relay.misbehave = null;
+      harness.relay.fill(harness.relay.deposit(offered.offer.requirements.depositAddress!));
       await eventually(async () => expect(await stateOf(offered)).toBe('verified'), { withinMs: 10_000 });
     });
   });
@@ -270,24 +272,24 @@ describe('the Relay rail', () => {
   describe('at the end of the time', () => {
     it('holds an offer open while Relay is delivering, and ends it when nothing came', async () => {
       const [[, delivering], [, unpaid]] = [await quoted(), await quoted()];
-      const request = world.relay.deposit(delivering.offer.requirements.depositAddress!);
+      const request = harness.relay.deposit(delivering.offer.requirements.depositAddress!);
       request.status = 'delayed';
-      await world.ledger.db.inspect(
+      await harness.ledger.db.inspect(
         "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 minute' WHERE id = $1",
         [delivering.offer.payment_id],
       );
-      await world.end(unpaid);
+      await harness.end(unpaid);
       expect([await stateOf(delivering), await stateOf(unpaid)]).toEqual(['pending', 'expired']);
-      world.relay.fill(request);
+      harness.relay.fill(request);
       await eventually(async () => expect(await stateOf(delivering)).toBe('verified'), { withinMs: 10_000 });
     });
 
     it('owes back what Relay delivered after an offer was over, and is then done with it', async () => {
       const [order, offered] = await quoted();
-      await world.end(offered);
-      world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
-      await world.recheck(offered);
-      expect([await stateOf(offered), await world.owed(offered)]).toEqual(['refund_due', [['paid_late', '250000']]]);
+      await harness.end(offered);
+      harness.relay.fill(harness.relay.deposit(offered.offer.requirements.depositAddress!));
+      await harness.recheck(offered);
+      expect([await stateOf(offered), await harness.owed(offered)]).toEqual(['refund_due', [['paid_late', '250000']]]);
       expect(await column('recheck_at', offered)).toBeNull();
       expect(await claim(order, offered)).toMatchObject({ outcome: 'not_payable', reason: 'refund_due' });
     });
@@ -296,52 +298,52 @@ describe('the Relay rail', () => {
       const [, offered] = await quoted();
       const first = (await column('recheck_at', offered)) as Date;
       expect(first.getTime() - new Date(offered.offer.requirements.expiresAt).getTime()).toBe(3_600_000);
-      await world.end(offered);
-      await world.recheck(offered);
+      await harness.end(offered);
+      await harness.recheck(offered);
       expect(await column('recheck_at', offered)).not.toBeNull();
-      await world.ledger.db.inspect(
+      await harness.ledger.db.inspect(
         "UPDATE payments_ledger.payments SET created_at = now() - interval '2 hours' WHERE id = $1",
         [offered.offer.payment_id],
       );
-      await world.recheck(offered);
+      await harness.recheck(offered);
       expect([await stateOf(offered), await column('recheck_at', offered)]).toEqual(['expired', null]);
     });
   });
 
   describe('webhooks', () => {
     const hear = (webhook: RequestOf<typeof handleRelayWebhook>) =>
-      world.ledger.edge.request(handleRelayWebhook, webhook, newRequestContext());
+      harness.ledger.edge.request(handleRelayWebhook, webhook, newRequestContext());
 
     it('that are genuine make the ledger ask Relay at once, and believe Relay and not the webhook', async () => {
       const [, offered] = await quoted();
-      const request = world.requestOf(offered);
-      expect(await hear(world.relay.webhook({ ...request, status: 'success' }))).toEqual({ received: true });
+      const request = harness.requestOf(offered);
+      expect(await hear(harness.relay.webhook({ ...request, status: 'success' }))).toEqual({ received: true });
       expect(await stateOf(offered)).toBe('pending');
-      world.relay.fill(world.relay.deposit(request.depositAddress));
-      await hear(world.relay.webhook(request));
+      harness.relay.fill(harness.relay.deposit(request.depositAddress));
+      await hear(harness.relay.webhook(request));
       expect(await stateOf(offered)).toBe('verified');
       for (const status of ['waiting', 'refund', 'failure', 'success'] as const)
-        await hear(world.relay.webhook({ ...request, status }));
+        await hear(harness.relay.webhook({ ...request, status }));
       expect(await stateOf(offered)).toBe('verified');
     });
 
     it('of what is not known here are heard and left', async () => {
       const before = asksOf(STATUS);
-      await hear(world.relay.webhook({ requestId: `0x${randomBytes(32).toString('hex')}`, status: 'success' }));
+      await hear(harness.relay.webhook({ requestId: `0x${randomBytes(32).toString('hex')}`, status: 'success' }));
       expect(asksOf(STATUS)).toBe(before);
     });
 
     it('that are forged change nothing, a thousand of them', async () => {
       const [, offered] = await quoted();
-      const request = world.requestOf(offered);
-      world.relay.fill(world.relay.deposit(request.depositAddress));
-      const genuine = world.relay.webhook(request);
+      const request = harness.requestOf(offered);
+      harness.relay.fill(harness.relay.deposit(request.depositAddress));
+      const genuine = harness.relay.webhook(request);
       const flipped = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === '0' ? '1' : '0') + text.slice(at + 1);
       const forgeries: ((n: number) => RequestOf<typeof handleRelayWebhook>)[] = [
-        () => world.relay.webhook(request, { apiKey: randomBytes(16).toString('hex') }),
-        () => world.relay.webhook(request, { at: Date.now() - 301_000 }),
-        () => world.relay.webhook(request, { at: Date.now() + 310_000 }),
+        () => harness.relay.webhook(request, { apiKey: randomBytes(16).toString('hex') }),
+        () => harness.relay.webhook(request, { at: Date.now() - 301_000 }),
+        () => harness.relay.webhook(request, { at: Date.now() + 310_000 }),
         (n) => ({ ...genuine, signature: flipped(genuine.signature, n % 64) }),
         (n) => ({ ...genuine, body: flipped(genuine.body, n % genuine.body.length) }),
         (n) => ({ ...genuine, timestamp: String(Number(genuine.timestamp) + 1 + n) }),
@@ -362,19 +364,19 @@ describe('the Relay rail', () => {
 
   it('is not bought from by anyone but its buyer, for anything but its call', async () => {
     const [order, offered] = await quoted();
-    world.relay.fill(world.relay.deposit(offered.offer.requirements.depositAddress!));
-    expect(await reasonOf(world.ledger.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
-    expect(await reasonOf(world.ledger.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
-    expect(await reasonOf(world.ledger.claim(order, offered, { bodyDigest: digestOf('another') }))).toBe(
+    harness.relay.fill(harness.relay.deposit(offered.offer.requirements.depositAddress!));
+    expect(await reasonOf(harness.ledger.claim({ ...order, buyer: newId() }, offered))).toBe('payment_not_found');
+    expect(await reasonOf(harness.ledger.claim(order, offered, { listingId: newId() }))).toBe('listing_mismatch');
+    expect(await reasonOf(harness.ledger.claim(order, offered, { bodyDigest: digestOf('another') }))).toBe(
       'request_body_mismatch',
     );
     asClaimed(await claim(order, offered));
   });
 
   it('buys a subscription too', async () => {
-    const { buyer, listing } = await world.order();
-    const subscriber = subscriberOf(world.ledger, buyer);
-    const offer = await subscriber.offerOf(sold(world.ledger, { sellerId: listing.sellerId }), {
+    const { buyer, listing } = await harness.order();
+    const subscriber = subscriberOf(harness.ledger, buyer);
+    const offer = await subscriber.offerOf(sold(harness.ledger, { sellerId: listing.sellerId }), {
       originCurrency: 'ETH',
     });
     expect(offer).toMatchObject({
@@ -383,8 +385,8 @@ describe('the Relay rail', () => {
       fees: { gross_amount: 9.99 },
     });
     expect((await subscriber.verify(offer)).outcome).toBe('pending');
-    const request = world.relay.deposit(offer.requirements.depositAddress!);
-    world.relay.fill(request);
+    const request = harness.relay.deposit(offer.requirements.depositAddress!);
+    harness.relay.fill(request);
     expect(await subscriber.verify(offer)).toMatchObject({
       outcome: 'completed',
       payment: { transaction_hash: request.txHashes[0] },
@@ -393,8 +395,8 @@ describe('the Relay rail', () => {
 
   it('is reported on: what Relay sent back, kept or delivered late', async () => {
     const [[sentBackOrder, sentBack], [keptOrder, kept], [, late]] = [await quoted(), await quoted(), await quoted()];
-    world.relay.deposit(sentBack.offer.requirements.depositAddress!, 1n);
-    Object.assign(world.relay.deposit(kept.offer.requirements.depositAddress!), {
+    harness.relay.deposit(sentBack.offer.requirements.depositAddress!, 1n);
+    Object.assign(harness.relay.deposit(kept.offer.requirements.depositAddress!), {
       status: 'failure',
       refundFailReason: 'AMOUNT_TOO_LOW_TO_REFUND',
     });
@@ -403,17 +405,17 @@ describe('the Relay rail', () => {
       [keptOrder, kept],
     ] as const)
       expect((await claim(order, offered)).outcome).toBe('not_payable');
-    await world.end(late);
-    world.relay.fill(world.relay.deposit(late.offer.requirements.depositAddress!));
-    await world.recheck(late);
+    await harness.end(late);
+    harness.relay.fill(harness.relay.deposit(late.offer.requirements.depositAddress!));
+    await harness.recheck(late);
     const outcome: unknown = await runCommand(
       paymentsLedger,
       reportPayments,
       { operator: 'ada', arguments: [], options: {} },
       {
-        DATABASE_URL: world.ledger.db.url,
+        DATABASE_URL: harness.ledger.db.url,
         PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
-        ...world.env,
+        ...harness.env,
       },
     ).catch((error: unknown) => error);
     expect(outcome).toMatchObject({ name: 'CommandFailure' });

@@ -1,16 +1,16 @@
 import { runCommand } from '@market/runtime';
 import { reportPayments } from '../../src/payments/report-payments.command.js';
 import { paymentsLedger } from '../../src/service.js';
-import { asClaimed, newOrder, type Offered } from '../support/ledger-world.js';
+import { asClaimed, newOrder, type Offered } from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
 
 describe('payments report', () => {
-  let world: X402Ledger;
+  let harness: X402Ledger;
   beforeAll(async () => {
-    world = await startX402Ledger();
+    harness = await startX402Ledger();
   }, 60_000);
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const NOTHING = 'no payment is open longer than expected';
   const report = (): Promise<string> =>
@@ -19,9 +19,9 @@ describe('payments report', () => {
       reportPayments,
       { operator: 'ada', arguments: [], options: {} },
       {
-        DATABASE_URL: world.ledger.db.url,
+        DATABASE_URL: harness.ledger.db.url,
         PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
-        ...world.env,
+        ...harness.env,
       },
     );
   const failed = async (outcome: Promise<string>): Promise<string[]> => {
@@ -30,20 +30,20 @@ describe('payments report', () => {
     return (error as Error).message.split('\n');
   };
   const set = (change: string, { offer }: Offered) =>
-    world.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
+    harness.ledger.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
   const lineOf = (lines: string[], { offer }: Offered): string[] | undefined =>
     lines.find((line) => line.includes(offer.payment_id))?.split('\t');
 
   it('has nothing to say where nothing is open', async () => {
-    await world.ledger.quote(newOrder(), ON_CHAIN);
+    await harness.ledger.quote(newOrder(), ON_CHAIN);
     expect(await report()).toBe(NOTHING);
   });
 
   it('says what is paid and not delivered', async () => {
     const order = newOrder();
-    const offered = await world.ledger.quote(order, { originCurrency: 'SOL' });
-    await world.ledger.pay(order, offered);
-    await world.ledger.release(asClaimed(await world.ledger.claim(order, offered)));
+    const offered = await harness.ledger.quote(order, { originCurrency: 'SOL' });
+    await harness.ledger.pay(order, offered);
+    await harness.ledger.release(asClaimed(await harness.ledger.claim(order, offered)));
     expect(await report()).toBe(NOTHING);
     await set("verified_at = now() - interval '11 minutes'", offered);
     expect(lineOf([await report()], offered)).toEqual([
@@ -68,7 +68,7 @@ describe('payments report', () => {
 
   it('says whether money holds an old offer open, or nothing, or whether its rail is not known here', async () => {
     const order = newOrder();
-    const offered = await world.ledger.quote(order, { originCurrency: 'SOL' });
+    const offered = await harness.ledger.quote(order, { originCurrency: 'SOL' });
     await set("expires_at = now() - interval '11 minutes'", offered);
     expect(lineOf(await failed(report()), offered)).toEqual([
       'unexplained',
@@ -78,7 +78,7 @@ describe('payments report', () => {
       expect.any(String),
       'its time is over and nothing is on its way',
     ]);
-    await world.ledger.db.inspect(
+    await harness.ledger.db.inspect(
       "INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 1, now() + interval '1 hour')",
       [`0x${offered.offer.payment_id}`, offered.offer.payment_id],
     );
@@ -90,9 +90,9 @@ describe('payments report', () => {
 
   it('says what became of a claim that nobody holds', async () => {
     const order = newOrder();
-    const offered = await world.ledger.quote(order, { originCurrency: 'SOL' });
-    await world.ledger.pay(order, offered);
-    asClaimed(await world.ledger.claim(order, offered));
+    const offered = await harness.ledger.quote(order, { originCurrency: 'SOL' });
+    await harness.ledger.pay(order, offered);
+    asClaimed(await harness.ledger.claim(order, offered));
     expect(await report()).toBe(NOTHING);
     await set("lease_until = now() - interval '11 minutes'", offered);
     expect(lineOf(await failed(report()), offered)?.slice(3)).toEqual([
@@ -105,15 +105,15 @@ describe('payments report', () => {
 
   it('says of a signed payment with an unknown outcome how often it was handed in, and how long it is good', async () => {
     const order = newOrder();
-    const offered = await world.ledger.quote(order, ON_CHAIN);
+    const offered = await harness.ledger.quote(order, ON_CHAIN);
     const claim = asClaimed(
-      await world.ledger.claim(order, offered, {
-        authorization: await signed(offered, world.chain.payerAccount as never),
+      await harness.ledger.claim(order, offered, {
+        authorization: await signed(offered, harness.chain.payerAccount as never),
       }),
     );
-    world.facilitator.fault = 'break-before';
-    await expect(world.ledger.settle(claim)).rejects.toThrow();
-    expect(await world.ledger.stateOf(claim.paymentId)).toBe('indeterminate');
+    harness.facilitator.fault = 'break-before';
+    await expect(harness.ledger.settle(claim)).rejects.toThrow();
+    expect(await harness.ledger.stateOf(claim.paymentId)).toBe('indeterminate');
     expect(lineOf([await report()], offered)?.slice(3)).toEqual([
       'indeterminate',
       expect.any(String),
@@ -121,7 +121,7 @@ describe('payments report', () => {
         /^handed to the facilitator 1 times, last 20.+, and its outcome is unknown; the signature is good until 20/,
       ),
     ]);
-    await world.ledger.db.inspect(
+    await harness.ledger.db.inspect(
       "UPDATE payments_ledger.authorizations SET valid_before = now() - interval '2 hours' WHERE state = 'settling'",
     );
     expect(lineOf(await failed(report()), offered)?.[0]).toBe('unexplained');

@@ -3,7 +3,7 @@ import { Refusal } from '@market/messaging';
 import fc from 'fast-check';
 import type { PaymentState } from '../../src/payments/payment-state.js';
 import { ExpireSubscriptions } from '../../src/subscriptions/expire-subscriptions.job.js';
-import { startLedger, type LedgerWorld, type Outcome } from '../support/ledger-world.js';
+import { startLedger, type LedgerHarness, type Outcome } from '../support/ledger-harness.js';
 import { offered, subscriberOf, type Subscriber, type SubscriptionOffer } from '../support/subscriber.js';
 import { ledgerParts } from '../support/parts.js';
 
@@ -37,7 +37,7 @@ interface Model {
 }
 
 interface Real {
-  world: LedgerWorld;
+  harness: LedgerHarness;
   buyer: Subscriber;
   listing: Offering;
   sweep(): Promise<void>;
@@ -139,9 +139,9 @@ const pay = (index: number, outcome: Outcome): Step =>
 const becomeFinal = (index: number): Step =>
   step(
     `what is on its way to ${index} becomes final`,
-    async (model, { world }) => {
+    async (model, { harness }) => {
       const payment = pick(model, index);
-      await world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+      await harness.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
         payment.offer.payment_id,
       ]);
       payment.final += payment.arriving;
@@ -204,9 +204,9 @@ const verify = (index: number, copies: number): Step =>
 
 const foreign = step(
   'verify, read and cancel as another',
-  async (model, { world, listing }) => {
+  async (model, { harness, listing }) => {
     const { offer } = pick(model, 0);
-    for (const other of [subscriberOf(world), subscriberOf(world, listing.sellerId)]) {
+    for (const other of [subscriberOf(harness), subscriberOf(harness, listing.sellerId)]) {
       expect([
         await other.verify(offer).catch(refusedAs),
         await other.payment(offer.payment_id).catch(refusedAs),
@@ -236,9 +236,9 @@ const cancel = (index: number): Step =>
 
 const periodEnds = step(
   'the period ends',
-  async (model, { world }) => {
+  async (model, { harness }) => {
     const subscription = active(model)!;
-    await world.db.inspect(
+    await harness.db.inspect(
       "UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 hour' WHERE id = $1",
       [subscription.id],
     );
@@ -252,10 +252,10 @@ const periodEnds = step(
 const timePasses = (index: number, what: 'offer' | 'window'): Step =>
   step(
     `the ${what} of ${index} runs out`,
-    async (model, { world }) => {
+    async (model, { harness }) => {
       const payment = pick(model, index);
       const column = { offer: 'expires_at', window: 'retry_until' }[what];
-      await world.db.inspect(
+      await harness.db.inspect(
         `UPDATE payments_ledger.payments SET ${column} = now() - interval '1 hour' WHERE id = $1 AND ${column} IS NOT NULL`,
         [payment.offer.payment_id],
       );
@@ -266,8 +266,8 @@ const timePasses = (index: number, what: 'offer' | 'window'): Step =>
   );
 
 const offer = (isOffered: boolean): Step =>
-  step(`the listing is ${isOffered ? 'active' : 'suspended'}`, async (model, { world, listing }) => {
-    world.catalog.offer({ ...listing, status: isOffered ? 'active' : 'suspended' });
+  step(`the listing is ${isOffered ? 'active' : 'suspended'}`, async (model, { harness, listing }) => {
+    harness.catalog.offer({ ...listing, status: isOffered ? 'active' : 'suspended' });
     model.isOffered = isOffered;
   });
 
@@ -321,16 +321,16 @@ const preludes = fc.constantFrom<Step[]>(
 );
 
 describe('a subscription and its payments', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2 });
+    harness = await startLedger({ replicas: 2 });
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   it(
     `are always where the model says, whatever is asked in whatever order (TEST_SEED=${seed})`,
     async () => {
-      const { database } = world.db;
+      const { database } = harness.db;
       const { expirePayments, jobs, config } = ledgerParts(database);
       const subscriptions = new ExpireSubscriptions(database, jobs, config);
       const sweepAll = async (): Promise<void> => void (await Promise.all([expirePayments.run(), subscriptions.run()]));
@@ -338,9 +338,9 @@ describe('a subscription and its payments', () => {
         fc.asyncProperty(preludes, steps, async (prelude, commands) => {
           const model: Model = { payments: [], subscriptions: [], isOffered: true };
           const real: Real = {
-            world,
-            buyer: subscriberOf(world),
-            listing: offered(world, { priceMicros: PRICE.toString() }),
+            harness,
+            buyer: subscriberOf(harness),
+            listing: offered(harness, { priceMicros: PRICE.toString() }),
             sweep: sweepAll,
           };
           for (const command of prelude) await command.run(model, real);
@@ -348,7 +348,7 @@ describe('a subscription and its payments', () => {
         }),
         { seed, numRuns: runs },
       );
-      await world.reconcile();
+      await harness.reconcile();
     },
     60_000 + runs * 1_000,
   );

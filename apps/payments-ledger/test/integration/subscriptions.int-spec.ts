@@ -8,35 +8,35 @@ import {
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
-import { as, newOrder, reasonOf, startLedger, type LedgerWorld, type Outcome } from '../support/ledger-world.js';
+import { as, newOrder, reasonOf, startLedger, type LedgerHarness, type Outcome } from '../support/ledger-harness.js';
 import { freeListing, offered, subscriberOf, type SubscriptionOffer } from '../support/subscriber.js';
 
 const RELAY_ID = /^0x[0-9a-f]{64}$/;
 const HOUR_MS = 3_600_000;
 
 describe('subscriptions', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   beforeAll(async () => {
-    world = await startLedger({ replicas: 2 });
+    harness = await startLedger({ replicas: 2 });
   });
   afterAll(async () => {
-    await world.reconcile();
-    await world.stop();
+    await harness.reconcile();
+    await harness.stop();
   });
 
   const started = async (consumerId: string) =>
-    (await world.heard(subscriptionStarted)).filter((event) => event.consumerId === consumerId);
+    (await harness.heard(subscriptionStarted)).filter((event) => event.consumerId === consumerId);
   const owedTo = async (buyer: string) =>
-    (await world.heard(paymentRefundDue)).filter(({ buyerId }) => buyerId === buyer);
+    (await harness.heard(paymentRefundDue)).filter(({ buyerId }) => buyerId === buyer);
   const setPayment = (change: string, { payment_id }: SubscriptionOffer) =>
-    world.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [payment_id]);
+    harness.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [payment_id]);
   const endPeriod = (id: string) =>
-    world.db.inspect(
+    harness.db.inspect(
       `UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 second' WHERE id = $1`,
       [id],
     );
   const becomeFinal = ({ payment_id }: SubscriptionOffer) =>
-    world.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
+    harness.db.inspect('UPDATE payments_ledger.sandbox_transfers SET final_at = now() WHERE payment_id = $1', [
       payment_id,
     ]);
   const keyed = (key: string, body: object = {}) => ({
@@ -48,7 +48,7 @@ describe('subscriptions', () => {
       ['free', freeListing],
       ['monthly at a price of 0', { pricingModel: 'monthly', priceMicros: '0' }],
     ] as const)('start at once and have no end: %s', async (_what, changes) => {
-      const [listing, ada] = [offered(world, changes), subscriberOf(world)];
+      const [listing, ada] = [offered(harness, changes), subscriberOf(harness)];
       const outcome = await ada.subscribe(listing);
       expect(outcome).toEqual({
         outcome: 'subscribed',
@@ -75,7 +75,7 @@ describe('subscriptions', () => {
 
     it('are one, of 64 asked for at once over two processes', async () => {
       for (let round = 0; round < 10; round += 1) {
-        const [listing, ada] = [offered(world, freeListing), subscriberOf(world)];
+        const [listing, ada] = [offered(harness, freeListing), subscriberOf(harness)];
         const answers = await Promise.allSettled(Array.from({ length: 64 }, () => ada.subscribe(listing)));
         expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
         expect(
@@ -91,7 +91,7 @@ describe('subscriptions', () => {
     });
 
     it('begin again after they were cancelled', async () => {
-      const [listing, ada] = [offered(world, freeListing), subscriberOf(world)];
+      const [listing, ada] = [offered(harness, freeListing), subscriberOf(harness)];
       const first = await ada.subscribe(listing);
       expect(await reasonOf(ada.subscribe(listing))).toBe('already_subscribed');
       if (first.outcome === 'subscribed')
@@ -102,7 +102,7 @@ describe('subscriptions', () => {
   });
 
   it('are not had of what is not offered, of oneself, or of what is paid per call', async () => {
-    const ada = subscriberOf(world);
+    const ada = subscriberOf(harness);
     const refusals: [object, string][] = [
       [{ status: 'draft' }, 'listing_not_found'],
       [{ status: 'suspended' }, 'listing_not_found'],
@@ -113,18 +113,18 @@ describe('subscriptions', () => {
       [{ pricingModel: 'per_call', status: 'draft' }, 'listing_not_found'],
     ];
     for (const [changes, reason] of refusals) {
-      const listing = offered(world, changes);
+      const listing = offered(harness, changes);
       expect([await reasonOf(ada.subscribe(listing)), await reasonOf(ada.createPayment(listing))]).toEqual([
         reason,
         reason,
       ]);
     }
-    expect(await reasonOf(ada.subscribe({ ...offered(world), listingId: newId() }))).toBe('listing_not_found');
-    expect(await reasonOf(ada.createPayment(offered(world, freeListing)))).toBe('listing_free');
-    expect(await reasonOf(ada.subscribe(offered(world, { priceMicros: '10' }), { originCurrency: 'USDC' }))).toBe(
+    expect(await reasonOf(ada.subscribe({ ...offered(harness), listingId: newId() }))).toBe('listing_not_found');
+    expect(await reasonOf(ada.createPayment(offered(harness, freeListing)))).toBe('listing_free');
+    expect(await reasonOf(ada.subscribe(offered(harness, { priceMicros: '10' }), { originCurrency: 'USDC' }))).toBe(
       'payment_route_minimum_not_met',
     );
-    const perCall = offered(world, { pricingModel: 'per_call' });
+    const perCall = offered(harness, { pricingModel: 'per_call' });
     await expect(ada.subscribe(perCall)).rejects.toMatchObject({
       details: { replacement: `POST /gateway/${perCall.slug}` },
       declaration: { kind: 'invalid', recovery: { nextAction: 'use_direct_gateway' } },
@@ -134,7 +134,7 @@ describe('subscriptions', () => {
 
   describe('to a paid listing', () => {
     it('name a payment, with its price frozen and the words of x402', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const offer = await ada.offerOf(listing);
       expect(offer).toEqual({
         payment_id: expect.any(String) as string,
@@ -151,14 +151,14 @@ describe('subscriptions', () => {
         },
         fees: { gross_amount: 9.99, fee_rate: 0.05, fee_amount: 0.4995, provider_receives: 9.4905 },
       });
-      world.catalog.offer({ ...listing, priceMicros: '50000000' });
+      harness.catalog.offer({ ...listing, priceMicros: '50000000' });
       expect(await ada.offerOf(listing)).toEqual(offer);
       expect(await ada.createPayment(listing)).toEqual(offer);
-      expect(await subscriberOf(world).offerOf(listing)).toMatchObject({ fees: { gross_amount: 50 } });
+      expect(await subscriberOf(harness).offerOf(listing)).toMatchObject({ fees: { gross_amount: 50 } });
     });
 
     it('name the same payment to 64 who ask at once, and to POST /payments whatever its route', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const asked = await Promise.all(
         Array.from({ length: 64 }, () => ada.offerOf(listing, { originCurrency: 'ETH' })),
       );
@@ -170,7 +170,7 @@ describe('subscriptions', () => {
     });
 
     it('start when the money has come: journal, receipts, event and end of the period', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const offer = await ada.offerOf(listing);
       await ada.pay(offer);
       const verified = await ada.verify(offer);
@@ -195,7 +195,7 @@ describe('subscriptions', () => {
         (Date.parse(subscription.current_period_end!) - Date.parse(subscription.created_at)) / (24 * HOUR_MS);
       expect([28, 29, 30, 31]).toContain(days);
 
-      const receipts = await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(listing.sellerId));
+      const receipts = await harness.edge.request(listReceipts, { page: 1, limit: 20 }, as(listing.sellerId));
       expect(receipts.items).toMatchObject([
         {
           payment_id: offer.payment_id,
@@ -206,8 +206,8 @@ describe('subscriptions', () => {
           transaction_hash: payment.transaction_hash,
         },
       ]);
-      const [mine] = (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(ada.id))).items;
-      const ledger = await world.edge.request(listLedger, { page: 1, limit: 20 }, as(ada.id));
+      const [mine] = (await harness.edge.request(listReceipts, { page: 1, limit: 20 }, as(ada.id))).items;
+      const ledger = await harness.edge.request(listLedger, { page: 1, limit: 20 }, as(ada.id));
       expect(ledger.items).toMatchObject([
         {
           type: 'direct_payment',
@@ -232,7 +232,7 @@ describe('subscriptions', () => {
       ['yearly', 365, 366],
       ['usage_tiered', 28, 31],
     ] as const)('last as long as their model says: %s', async (pricingModel, least, most) => {
-      const { subscription } = await subscriberOf(world).buy(offered(world, { pricingModel }));
+      const { subscription } = await subscriberOf(harness).buy(offered(harness, { pricingModel }));
       const days =
         (Date.parse(subscription.current_period_end!) - Date.parse(subscription.created_at)) / (24 * HOUR_MS);
       expect(days).toBeGreaterThanOrEqual(least);
@@ -240,7 +240,7 @@ describe('subscriptions', () => {
     });
 
     it('are one for one payment, of 32 verifications at once, and each tells the first result for ever', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const offer = await ada.offerOf(listing);
       await ada.pay(offer);
       const verified = await Promise.all(Array.from({ length: 32 }, () => ada.verify(offer)));
@@ -254,7 +254,7 @@ describe('subscriptions', () => {
     });
 
     it('of two payments that were both made are one; the other money is owed back and says so', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const [inUsdc, inEth] = [await ada.offerOf(listing), await ada.offerOf(listing, { originCurrency: 'ETH' })];
       await Promise.all([ada.pay(inUsdc), ada.pay(inEth)]);
       const answers = await Promise.allSettled([ada.verify(inUsdc), ada.verify(inEth)]);
@@ -273,24 +273,24 @@ describe('subscriptions', () => {
         { paymentId: lost.payment_id, gatewayRequestId: null, amountMicros: '9990000', reason: 'not_delivered' },
       ]);
       expect(await reasonOf(ada.verify(lost))).toBe('payment_refund_due');
-      const { items } = await world.edge.request(listLedger, { page: 1, limit: 20, type: 'adjustment' }, as(ada.id));
+      const { items } = await harness.edge.request(listLedger, { page: 1, limit: 20, type: 'adjustment' }, as(ada.id));
       expect(items).toMatchObject([
         { direction: 'credit', amount_cents: 999, reference: { payment_id: lost.payment_id, receipt_id: null } },
       ]);
     });
 
     it('do not start of a listing that is not offered any more; the payment waits and is refunded in the end', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const offer = await ada.offerOf(listing);
       await ada.pay(offer);
       for (const status of ['suspended', 'draft'] as const) {
-        world.catalog.offer({ ...listing, status });
+        harness.catalog.offer({ ...listing, status });
         expect(await reasonOf(ada.verify(offer))).toBe('listing_unavailable');
       }
-      world.catalog.remove(listing);
+      harness.catalog.remove(listing);
       expect(await reasonOf(ada.verify(offer))).toBe('listing_unavailable');
-      expect(await world.stateOf(offer.payment_id)).toBe('verified');
-      world.catalog.offer(listing);
+      expect(await harness.stateOf(offer.payment_id)).toBe('verified');
+      harness.catalog.offer(listing);
       await setPayment("retry_until = now() - interval '1 second'", offer);
       expect(await reasonOf(ada.verify(offer))).toBe('payment_refund_due');
       expect(await owedTo(ada.id)).toMatchObject([{ amountMicros: '9990000', reason: 'not_delivered' }]);
@@ -299,7 +299,7 @@ describe('subscriptions', () => {
 
   describe('and what a verification says of a payment', () => {
     const asked = async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       return { listing, ada, offer: await ada.offerOf(listing) };
     };
 
@@ -365,7 +365,7 @@ describe('subscriptions', () => {
       await setPayment("expires_at = now() - interval '1 second'", offer);
       expect(await reasonOf(ada.verify(offer))).toBe('payment_expired');
       expect(await reasonOf(ada.verify(offer, { payload: payloadOf(offer) }))).toBe('payment_expired');
-      await world.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 9990000, now())', [
+      await harness.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 9990000, now())', [
         `0x${newId()}`,
         offer.payment_id,
       ]);
@@ -375,14 +375,14 @@ describe('subscriptions', () => {
 
     it('of another account, or unknown: not found; of a gateway call: where to go', async () => {
       const { ada, listing, offer } = await asked();
-      const bob = subscriberOf(world);
-      for (const stranger of [bob, subscriberOf(world, listing.sellerId)]) {
+      const bob = subscriberOf(harness);
+      for (const stranger of [bob, subscriberOf(harness, listing.sellerId)]) {
         expect(await reasonOf(stranger.verify(offer))).toBe('payment_not_found');
         expect(await reasonOf(stranger.payment(offer.payment_id))).toBe('payment_not_found');
       }
       expect(await reasonOf(ada.verify({ ...offer, payment_id: newId() }))).toBe('payment_not_found');
       const order = newOrder({ buyer: bob.id });
-      const quoted = await world.quote(order);
+      const quoted = await harness.quote(order);
       const ofCall = { ...offer, payment_id: quoted.offer.payment_id };
       await expect(bob.verify(ofCall)).rejects.toMatchObject({
         reason: 'payment_of_call',
@@ -392,7 +392,7 @@ describe('subscriptions', () => {
       expect(await bob.payment(quoted.offer.payment_id)).toMatchObject({ purpose: 'call', status: 'pending' });
       expect(
         await reasonOf(
-          world.claim(
+          harness.claim(
             { ...order, buyer: ada.id },
             { ...quoted, offer: { ...quoted.offer, relay_request_id: offer.requirements.relayRequestId } },
           ),
@@ -417,7 +417,7 @@ describe('subscriptions', () => {
     ])('whose %s is another: so, and nothing happens', async (field, changesOf) => {
       const { ada, offer } = await asked();
       await ada.pay(offer);
-      const other = await subscriberOf(world).offerOf(offered(world));
+      const other = await subscriberOf(harness).offerOf(offered(harness));
       await expect(ada.verify(offer, changesOf(field === 'relay_request_id' ? other : offer))).rejects.toMatchObject({
         reason: 'payment_mismatch',
         details: { field },
@@ -493,7 +493,7 @@ describe('subscriptions', () => {
 
   describe('over time', () => {
     it('are expired from the end of their period on, before any sweeper saw it, and can be had again', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const { subscription } = await ada.buy(listing);
       expect(await reasonOf(ada.subscribe(listing))).toBe('already_subscribed');
       expect(await reasonOf(ada.createPayment(listing))).toBe('already_subscribed');
@@ -532,9 +532,9 @@ describe('subscriptions', () => {
     });
 
     it('are ended by their subscriber alone, at once and for good', async () => {
-      const [listing, ada, bob] = [offered(world), subscriberOf(world), subscriberOf(world)];
+      const [listing, ada, bob] = [offered(harness), subscriberOf(harness), subscriberOf(harness)];
       const { subscription } = await ada.buy(listing);
-      const seller = subscriberOf(world, listing.sellerId);
+      const seller = subscriberOf(harness, listing.sellerId);
       expect(await reasonOf(seller.cancel(subscription.id))).toBe('not_subscriber');
       for (const other of [bob, seller])
         expect(await reasonOf(other.get(subscription.id))).toBe('subscription_not_found');
@@ -547,8 +547,8 @@ describe('subscriptions', () => {
     });
 
     it('come in pages, newest first, with an exact total', async () => {
-      const ada = subscriberOf(world);
-      for (let count = 0; count < 5; count += 1) await ada.subscribe(offered(world, freeListing));
+      const ada = subscriberOf(harness);
+      for (let count = 0; count < 5; count += 1) await ada.subscribe(offered(harness, freeListing));
       const pages = await Promise.all([1, 2, 3, 4].map((page) => ada.list('active', { page, limit: 2 })));
       expect(pages.map(({ items, total }) => [items.length, total])).toEqual([
         [2, 5],
@@ -562,12 +562,12 @@ describe('subscriptions', () => {
 
   describe('with an Idempotency-Key', () => {
     it('tell the answer that was given, and refuse another request', async () => {
-      const [listing, ada] = [offered(world, freeListing), subscriberOf(world)];
+      const [listing, ada] = [offered(harness, freeListing), subscriberOf(harness)];
       const first = await ada.subscribe(listing, {}, keyed('k'));
       expect(await ada.subscribe(listing, {}, keyed('k'))).toEqual(first);
       expect(await reasonOf(ada.subscribe(listing, {}, keyed('k', { other: true })))).toBe('idempotency_key_reused');
-      expect(await subscriberOf(world).subscribe(listing, {}, keyed('k'))).not.toEqual(first);
-      const bob = subscriberOf(world);
+      expect(await subscriberOf(harness).subscribe(listing, {}, keyed('k'))).not.toEqual(first);
+      const bob = subscriberOf(harness);
       const answers = await Promise.allSettled(
         Array.from({ length: 32 }, () => bob.subscribe(listing, {}, keyed('p'))),
       );
@@ -579,10 +579,10 @@ describe('subscriptions', () => {
     });
 
     it('bind it also where a payment is asked for, and tell where that stands', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const first = await ada.subscribe(listing, {}, keyed('k'));
       if (first.outcome !== 'payment_required') throw new Error(JSON.stringify(first));
-      expect(await reasonOf(ada.subscribe(offered(world), {}, keyed('k', { other: true })))).toBe(
+      expect(await reasonOf(ada.subscribe(offered(harness), {}, keyed('k', { other: true })))).toBe(
         'idempotency_key_reused',
       );
       await ada.pay(first.payment);
@@ -595,7 +595,7 @@ describe('subscriptions', () => {
     });
 
     it('make one payment, for as long as it can be paid', async () => {
-      const [listing, ada] = [offered(world), subscriberOf(world)];
+      const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const first = await ada.createPayment(listing, keyed('k'));
       expect(await ada.createPayment(listing, keyed('k'))).toEqual(first);
       await setPayment("expires_at = now() - interval '1 second'", first);
@@ -614,10 +614,10 @@ describe('subscriptions', () => {
   });
 
   it('and paid calls are the evidence of a purchase, as long as they are not given back', async () => {
-    const ada = subscriberOf(world);
+    const ada = subscriberOf(harness);
     const evidence = (listingId: string) =>
-      world.reputation.request(getPurchaseEvidence, { buyerId: ada.id, listingId }, as(ada.id));
-    const free = offered(world, freeListing);
+      harness.reputation.request(getPurchaseEvidence, { buyerId: ada.id, listingId }, as(ada.id));
+    const free = offered(harness, freeListing);
     expect(await evidence(free.listingId)).toEqual({ lastBillableCallAt: null, subscriptionStartedAt: null });
     const subscribed = await ada.subscribe(free);
     if (subscribed.outcome === 'subscribed')
@@ -628,14 +628,14 @@ describe('subscriptions', () => {
 
     const order = newOrder({ buyer: ada.id });
     const { listingId } = order.listing;
-    const late = await world.quote(order);
-    await world.pay(order, late, 'late');
+    const late = await harness.quote(order);
+    await harness.pay(order, late, 'late');
     expect((await evidence(listingId)).lastBillableCallAt).toBeNull();
-    await world.claimed(order);
+    await harness.claimed(order);
     expect((await evidence(listingId)).lastBillableCallAt).toBeNull();
-    const first = await world.settle(await world.claimed({ ...order, bodyDigest: newOrder().bodyDigest }));
+    const first = await harness.settle(await harness.claimed({ ...order, bodyDigest: newOrder().bodyDigest }));
     expect(await evidence(listingId)).toEqual({ lastBillableCallAt: first.completedAt, subscriptionStartedAt: null });
-    const second = await world.settle(await world.claimed({ ...order, bodyDigest: newOrder().bodyDigest }));
+    const second = await harness.settle(await harness.claimed({ ...order, bodyDigest: newOrder().bodyDigest }));
     expect((await evidence(listingId)).lastBillableCallAt).toBe(second.completedAt);
   });
 });

@@ -7,7 +7,7 @@ import { verifyPayments } from '../../src/books/verify-payments.js';
 import { verifyBooks } from '../../src/books/verify-books.command.js';
 import { verifyJournal } from '../../src/journal/verify-journal.js';
 import { paymentsLedger } from '../../src/service.js';
-import { as, newOrder, reasonOf, startLedger, type LedgerWorld } from '../support/ledger-world.js';
+import { as, newOrder, reasonOf, startLedger, type LedgerHarness } from '../support/ledger-harness.js';
 import { offered, subscriberOf } from '../support/subscriber.js';
 
 /** Where everything stands that a receipt's proof and a ledger entry show. */
@@ -85,30 +85,30 @@ const changeOf = (column: string): string => {
 };
 
 describe('books verify', () => {
-  let world: LedgerWorld;
+  let harness: LedgerHarness;
   let buyer: string;
   let call: string;
   let subscription: string;
   let refund: string;
   beforeAll(async () => {
-    world = await startLedger();
+    harness = await startLedger();
     const order = newOrder();
-    const claim = await world.claimed(order);
-    await world.settle(claim);
+    const claim = await harness.claimed(order);
+    await harness.settle(claim);
     [buyer, call] = [order.buyer, claim.paymentId];
-    subscription = (await subscriberOf(world).buy(offered(world))).payment.payment_id;
+    subscription = (await subscriberOf(harness).buy(offered(harness))).payment.payment_id;
     const late = newOrder();
-    const quoted = await world.quote(late);
-    await world.pay(late, quoted, 'late');
+    const quoted = await harness.quote(late);
+    await harness.pay(late, quoted, 'late');
     refund = quoted.offer.payment_id;
-    await world.quote(newOrder());
+    await harness.quote(newOrder());
   });
-  afterAll(() => world.stop());
+  afterAll(() => harness.stop());
 
   const TABLES = ['payments', 'receipts', 'subscriptions', 'postings', 'journal_transactions'];
   /** A superuser who has switched the triggers off, and takes it back afterwards. */
   const whileTampered = async <T>(statements: string[], look: () => Promise<T>): Promise<T> => {
-    const client = new pg.Client({ connectionString: world.db.url, options: '-c search_path=payments_ledger' });
+    const client = new pg.Client({ connectionString: harness.db.url, options: '-c search_path=payments_ledger' });
     await client.connect();
     try {
       await client.query('SET session_replication_role = replica');
@@ -130,7 +130,7 @@ describe('books verify', () => {
       verifyBooks,
       { operator: 'ada', arguments: [], options: {} },
       {
-        DATABASE_URL: world.db.url,
+        DATABASE_URL: harness.db.url,
         LOG_LEVEL: 'fatal',
         PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 1).toString('base64'),
       },
@@ -185,10 +185,10 @@ describe('books verify', () => {
     ],
   ])('finds %s, and where', async (_what, tamper, expected) => {
     const [subject, detail] = expected();
-    expect(await whileTampered(tamper(), () => verifyPayments(world.db.database))).toEqual([
+    expect(await whileTampered(tamper(), () => verifyPayments(harness.db.database))).toEqual([
       { kind: 'payment_unlike_books', subject, detail },
     ]);
-    expect(await verifyPayments(world.db.database)).toEqual([]);
+    expect(await verifyPayments(harness.db.database)).toEqual([]);
   });
 
   describe('names what was changed of all that is shown', () => {
@@ -208,19 +208,19 @@ describe('books verify', () => {
     };
     const transactionOf = async (paymentId: string): Promise<string> =>
       (
-        await world.db.inspect<{ id: string }>(
+        await harness.db.inspect<{ id: string }>(
           'SELECT id FROM payments_ledger.journal_transactions WHERE payment_id = $1',
           [paymentId],
         )
       )[0]!.id;
     const foundIn = async (): Promise<string[]> =>
-      (await verifyJournal(world.db.database))
+      (await verifyJournal(harness.db.database))
         .filter(({ kind }) => kind === 'chain_broken')
         .map(({ detail }) => detail.replaceAll(/\[\w+\]/g, ''));
 
     it.each([...new Set(Object.values(SHOWN).flat())])('of a call, and signs no proof of it: %s', async (column) => {
-      const [receipt] = (await world.edge.request(listReceipts, { page: 1, limit: 20 }, as(buyer))).items;
-      const prove = () => world.edge.request(getReceiptProof, { receiptId: receipt!.id }, as(buyer));
+      const [receipt] = (await harness.edge.request(listReceipts, { page: 1, limit: 20 }, as(buyer))).items;
+      const prove = () => harness.edge.request(getReceiptProof, { receiptId: receipt!.id }, as(buyer));
       expect((await prove()).claims.payment_id).toBe(call);
       const [found, refused] = await whileTampered(
         tampering(column, call, await transactionOf(call)),

@@ -6,25 +6,25 @@ import { parsePayload, type ExactPayload, type ExactRequirements } from '../../s
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 import { HttpFacilitator } from '../../src/rails/x402/http-facilitator.js';
 import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
-import { startEvmWorld, type EvmWorld } from '../support/evm-world.js';
+import { startEvmHarness, type EvmHarness } from '../support/evm-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from '../support/remote-facilitator.js';
 
 describe('facilitators on a real chain', () => {
-  let world: EvmWorld;
+  let harness: EvmHarness;
   let usdc: Address;
   let remote: RemoteFacilitator;
 
   beforeAll(async () => {
-    world = await startEvmWorld();
-    usdc = await world.deploy('SignedToken');
-    await world.send(usdc, 'mint', [world.payer, 10n ** 12n]);
+    harness = await startEvmHarness();
+    usdc = await harness.deploy('SignedToken');
+    await harness.send(usdc, 'mint', [harness.payer, 10n ** 12n]);
     remote = await serveFacilitator(
-      new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey),
+      new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [harness.node.url] }], harness.gasKey),
     );
   });
   afterAll(async () => {
     remote.stop();
-    await world.stop();
+    await harness.stop();
   });
 
   const requirements = (changes: Partial<ExactRequirements> = {}): ExactRequirements => ({
@@ -39,7 +39,7 @@ describe('facilitators on a real chain', () => {
   });
   const signed = async (
     asked: ExactRequirements,
-    account = world.payerAccount as ConstructorParameters<typeof ExactEvmScheme>[0],
+    account = harness.payerAccount as ConstructorParameters<typeof ExactEvmScheme>[0],
   ): Promise<ExactPayload> => {
     const { payload } = await new ExactEvmScheme(account).createPaymentPayload(2, asked as never);
     return parsePayload(JSON.stringify({ x402Version: 2, accepted: asked, payload }))!;
@@ -49,7 +49,10 @@ describe('facilitators on a real chain', () => {
     [
       'in this process',
       () =>
-        new LocalFacilitator([{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [world.node.url] }], world.gasKey),
+        new LocalFacilitator(
+          [{ network: 'eip155:31337', chainId: 31_337, rpcUrls: [harness.node.url] }],
+          harness.gasKey,
+        ),
     ],
     ['over HTTP', () => new HttpFacilitator({ url: remote.url, apiKey: 'secret', timeoutMs: 5_000 })],
   ];
@@ -63,7 +66,7 @@ describe('facilitators on a real chain', () => {
         settled: true,
         transactionHash: expect.stringMatching(/^0x[0-9a-f]{64}$/),
       });
-      expect(await world.balanceOf(usdc, asked.payTo)).toBe(250_000n);
+      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(250_000n);
     });
 
     it('move it once, however often they are asked, and do not pretend to know why the second is refused', async () => {
@@ -72,7 +75,7 @@ describe('facilitators on a real chain', () => {
       const payload = await signed(asked);
       await facilitator.settle(payload, asked);
       await expect(facilitator.settle(payload, asked)).rejects.toThrow('not certain');
-      expect(await world.balanceOf(usdc, asked.payTo)).toBe(250_000n);
+      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(250_000n);
     });
 
     it('refuse a payer without the money, and move nothing', async () => {
@@ -87,7 +90,7 @@ describe('facilitators on a real chain', () => {
         settled: false,
         reason: 'invalid_exact_evm_insufficient_balance',
       });
-      expect(await world.balanceOf(usdc, asked.payTo)).toBe(0n);
+      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(0n);
     });
 
     it('refuse what was signed for other terms', async () => {
@@ -118,7 +121,7 @@ describe('facilitators on a real chain', () => {
       await expect(facilitator().settle(payload, asked)).rejects.toThrow();
       remote.fault = null;
       await remote.idle();
-      expect(await world.balanceOf(usdc, asked.payTo)).toBe(250_000n);
+      expect(await harness.balanceOf(usdc, asked.payTo)).toBe(250_000n);
     });
 
     it('does not know where the facilitator is away', async () => {

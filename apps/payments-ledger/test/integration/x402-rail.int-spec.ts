@@ -10,39 +10,39 @@ import {
   type Claimed,
   type Offered,
   type Order,
-} from '../support/ledger-world.js';
+} from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
 import { ON_CHAIN, PAY_TO, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
 
 describe('the x402 rail on a chain', () => {
-  let world: X402Ledger;
+  let harness: X402Ledger;
   beforeAll(async () => {
-    world = await startX402Ledger({
+    harness = await startX402Ledger({
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100',
       PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '100',
       PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500',
     });
   }, 60_000);
   afterEach(() => {
-    world.facilitator.fault = null;
+    harness.facilitator.fault = null;
   });
   afterAll(async () => {
-    await world.ledger.reconcile();
-    await world.stop();
+    await harness.ledger.reconcile();
+    await harness.stop();
   });
 
   const quoted = async (): Promise<[Order, Offered]> => {
     const order = newOrder();
-    return [order, await world.ledger.quote(order, ON_CHAIN)];
+    return [order, await harness.ledger.quote(order, ON_CHAIN)];
   };
   const held = async (): Promise<{ order: Order; offered: Offered; authorization: string; claim: Claimed }> => {
     const [order, offered] = await quoted();
-    const authorization = await signed(offered, world.chain.payerAccount as never);
+    const authorization = await signed(offered, harness.chain.payerAccount as never);
     return {
       order,
       offered,
       authorization,
-      claim: asClaimed(await world.ledger.claim(order, offered, { authorization })),
+      claim: asClaimed(await harness.ledger.claim(order, offered, { authorization })),
     };
   };
   const nonceOf = (authorization: string): string =>
@@ -56,29 +56,29 @@ describe('the x402 rail on a chain', () => {
         requirements: { depositAddress: null, amount: '0.25', currency: 'USDC', network: 'eip155:31337' },
         scheme: 'exact',
       });
-      expect(x402).toMatchObject({ scheme: 'exact', asset: getAddress(world.usdc), payTo: PAY_TO, amount: '250000' });
+      expect(x402).toMatchObject({ scheme: 'exact', asset: getAddress(harness.usdc), payTo: PAY_TO, amount: '250000' });
     }
   });
 
   it('is not paid by a transfer to that address', async () => {
     const [order, offered] = await quoted();
-    await world.chain.send(world.usdc, 'transfer', [PAY_TO, 250_000n]);
-    expect(await world.ledger.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
-    await world.ledger.db.inspect(
+    await harness.chain.send(harness.usdc, 'transfer', [PAY_TO, 250_000n]);
+    expect(await harness.ledger.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
+    await harness.ledger.db.inspect(
       "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1",
       [offered.offer.payment_id],
     );
-    await eventually(async () => expect(await world.ledger.stateOf(offered.offer.payment_id)).toBe('expired'));
+    await eventually(async () => expect(await harness.ledger.stateOf(offered.offer.payment_id)).toBe('expired'));
   });
 
   it('moves the money when the answer is settled, and once', async () => {
-    const before = await world.chain.balanceOf(world.usdc, PAY_TO);
+    const before = await harness.chain.balanceOf(harness.usdc, PAY_TO);
     const { claim } = await held();
-    expect(await world.chain.balanceOf(world.usdc, PAY_TO)).toBe(before);
-    const { transfer } = await world.ledger.settle(claim);
-    expect(await world.ledger.settle(claim)).toMatchObject({ transfer });
-    expect((await world.chain.balanceOf(world.usdc, PAY_TO)) - before).toBe(250_000n);
-    expect(await world.chain.node.request('eth_getTransactionReceipt', [transfer!.transaction])).toMatchObject({
+    expect(await harness.chain.balanceOf(harness.usdc, PAY_TO)).toBe(before);
+    const { transfer } = await harness.ledger.settle(claim);
+    expect(await harness.ledger.settle(claim)).toMatchObject({ transfer });
+    expect((await harness.chain.balanceOf(harness.usdc, PAY_TO)) - before).toBe(250_000n);
+    expect(await harness.chain.node.request('eth_getTransactionReceipt', [transfer!.transaction])).toMatchObject({
       status: '0x1',
     });
   });
@@ -86,16 +86,16 @@ describe('the x402 rail on a chain', () => {
   it.each(['break-after', 'nonsense-after', 'nameless', 'late'] as const)(
     'charges once for what a facilitator moved, which then did %s',
     async (fault) => {
-      const before = await world.chain.balanceOf(world.usdc, PAY_TO);
+      const before = await harness.chain.balanceOf(harness.usdc, PAY_TO);
       const { claim } = await held();
-      world.facilitator.fault = fault;
-      await world.ledger
+      harness.facilitator.fault = fault;
+      await harness.ledger
         .settle(claim)
         .catch((error: unknown) => expect(error).toMatchObject({ reason: 'settlement_unknown' }));
-      await eventually(async () => expect(await world.ledger.stateOf(claim.paymentId)).toBe('completed'), {
+      await eventually(async () => expect(await harness.ledger.stateOf(claim.paymentId)).toBe('completed'), {
         withinMs: 20_000,
       });
-      expect((await world.chain.balanceOf(world.usdc, PAY_TO)) - before).toBe(250_000n);
+      expect((await harness.chain.balanceOf(harness.usdc, PAY_TO)) - before).toBe(250_000n);
     },
   );
 
@@ -105,7 +105,7 @@ describe('the x402 rail on a chain', () => {
       JSON.parse(authorization) as { payload: { authorization: Record<string, string> } }
     ).payload.authorization;
     const { signature } = (JSON.parse(authorization) as { payload: { signature: string } }).payload;
-    const transaction = await world.chain.send(world.usdc, 'transferWithAuthorization', [
+    const transaction = await harness.chain.send(harness.usdc, 'transferWithAuthorization', [
       from,
       to,
       BigInt(value!),
@@ -114,19 +114,19 @@ describe('the x402 rail on a chain', () => {
       nonce,
       signature,
     ]);
-    expect((await world.ledger.settle(claim)).transfer).toMatchObject({ transaction });
+    expect((await harness.ledger.settle(claim)).transfer).toMatchObject({ transaction });
   });
 
   it('charges nothing for what its payer took back, once that is sure, and the offer can be paid again', async () => {
     const { order, offered, claim, authorization } = await held();
-    await world.chain.send(world.usdc, 'cancelAuthorization', [nonceOf(authorization)]);
-    expect(await reasonOf(world.ledger.settle(claim))).toBe('settlement_unknown');
-    expect(await world.ledger.claim(order, offered)).toMatchObject({ outcome: 'pending' });
-    await world.chain.pass(700);
-    await eventually(async () => expect(await world.ledger.stateOf(claim.paymentId)).toBe('pending'), {
+    await harness.chain.send(harness.usdc, 'cancelAuthorization', [nonceOf(authorization)]);
+    expect(await reasonOf(harness.ledger.settle(claim))).toBe('settlement_unknown');
+    expect(await harness.ledger.claim(order, offered)).toMatchObject({ outcome: 'pending' });
+    await harness.chain.pass(700);
+    await eventually(async () => expect(await harness.ledger.stateOf(claim.paymentId)).toBe('pending'), {
       withinMs: 20_000,
     });
-    expect(await world.ledger.claim(order, offered, { authorization })).toMatchObject({ outcome: 'rejected' });
+    expect(await harness.ledger.claim(order, offered, { authorization })).toMatchObject({ outcome: 'rejected' });
   });
 });
 
@@ -134,17 +134,17 @@ describe.each([
   ['a chain tells what it holds', {}, 1],
   ['nobody tells what it holds', { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337' }, 10],
 ])('a wallet that signs for more than it has, where %s', (_where, env, bound) => {
-  let world: X402Ledger;
+  let harness: X402Ledger;
   beforeAll(async () => {
-    world = await startX402Ledger(env);
+    harness = await startX402Ledger(env);
   }, 60_000);
   afterAll(async () => {
-    await world.ledger.reconcile();
-    await world.stop();
+    await harness.ledger.reconcile();
+    await harness.stop();
   });
 
   it('has so much work done for it and no more, and pays first after that', async () => {
-    const { ledger, chain, usdc } = world;
+    const { ledger, chain, usdc } = harness;
     const wallet = privateKeyToAccount(generatePrivateKey());
     const fund = (calls: bigint): Promise<unknown> => chain.send(usdc, 'transfer', [wallet.address, calls * 250_000n]);
     const sign = async (): Promise<() => Promise<[Order, Offered, Claim | Refusal]>> => {

@@ -3,8 +3,8 @@ import { inProcessTransport } from '@market/messaging';
 import { eventually } from '@market/testing';
 import bs58 from 'bs58';
 import { randomBytes } from 'node:crypto';
-import { startIdentity, type IdentityWorld } from '../../../identity/test/support/identity-world.js';
-import { newOrder, startLedger, type LedgerWorld, type Offered, type Order } from './ledger-world.js';
+import { startIdentity, type IdentityHarness } from '../../../identity/test/support/identity-harness.js';
+import { newOrder, startLedger, type LedgerHarness, type Offered, type Order } from './ledger-harness.js';
 import { startRelayServer, type RelayRequest, type RelayServer } from './relay-server.js';
 
 /** ETH on Base, which sellers get as USDC on Base. */
@@ -21,7 +21,7 @@ export interface RelayOrder extends Order {
 /** The ledger with its Relay rail, beside identity and a server that speaks as Relay does. */
 export interface RelayLedger {
   relay: RelayServer;
-  ledger: LedgerWorld;
+  ledger: LedgerHarness;
   env: Record<string, string>;
   order(changes?: Partial<Order>): Promise<RelayOrder>;
   /** Gives an account one more wallet. */
@@ -47,7 +47,7 @@ export async function startRelayLedger({
 }: { replicas?: number; env?: Record<string, string> } = {}): Promise<RelayLedger> {
   const relay = await startRelayServer();
   const transport = inProcessTransport();
-  const identity: IdentityWorld = await startIdentity({}, transport);
+  const identity: IdentityHarness = await startIdentity({}, transport);
   const env = {
     PAYMENTS_LEDGER_RELAY_URL: relay.url,
     PAYMENTS_LEDGER_RELAY_API_KEY: relay.apiKey,

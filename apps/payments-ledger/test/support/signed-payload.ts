@@ -1,5 +1,5 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
-import type { Offered } from './ledger-world.js';
+import type { Offered } from './ledger-harness.js';
 
 export type Signer = ConstructorParameters<typeof ExactEvmScheme>[0];
 

@@ -12,7 +12,7 @@ import {
 } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
-import { as, newListing, type LedgerWorld, type Outcome } from './ledger-world.js';
+import { as, newListing, type LedgerHarness, type Outcome } from './ledger-harness.js';
 
 type SubscribeOutcome = OutputOf<typeof subscribe>;
 export type SubscriptionOffer = OutputOf<typeof createPayment>;
@@ -44,7 +44,7 @@ export interface Subscriber {
   cancel(subscriptionId: string): Promise<OutputOf<typeof cancelSubscription>>;
 }
 
-export function subscriberOf({ edge }: Pick<LedgerWorld, 'edge'>, id = newId()): Subscriber {
+export function subscriberOf({ edge }: Pick<LedgerHarness, 'edge'>, id = newId()): Subscriber {
   const subscriber: Subscriber = {
     id,
     subscribe: ({ listingId }, wish, context) => edge.request(subscribe, { listingId, ...wish }, as(id, context)),
@@ -77,7 +77,7 @@ export function subscriberOf({ edge }: Pick<LedgerWorld, 'edge'>, id = newId()):
 }
 
 /** A listing that the catalog offers from now on. */
-export function offered({ catalog }: Pick<LedgerWorld, 'catalog'>, changes: Partial<Offering> = {}): Offering {
+export function offered({ catalog }: Pick<LedgerHarness, 'catalog'>, changes: Partial<Offering> = {}): Offering {
   const listing = newListing(changes);
   catalog.offer(listing);
   return listing;

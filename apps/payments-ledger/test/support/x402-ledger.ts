@@ -1,7 +1,7 @@
 import type { Address } from 'viem';
 import { LocalFacilitator } from '../../src/rails/x402/local-facilitator.js';
-import { startEvmWorld, type EvmWorld } from './evm-world.js';
-import { startLedger, type LedgerWorld } from './ledger-world.js';
+import { startEvmHarness, type EvmHarness } from './evm-harness.js';
+import { startLedger, type LedgerHarness } from './ledger-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
 export const ON_CHAIN = { originChainId: '31337' };
@@ -9,16 +9,16 @@ export const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 
 /** The ledger with its x402 rail on a chain of its own, where `usdc` is USDC, before a facilitator that can fail. */
 export interface X402Ledger {
-  chain: EvmWorld;
+  chain: EvmHarness;
   facilitator: RemoteFacilitator;
-  ledger: LedgerWorld;
+  ledger: LedgerHarness;
   usdc: Address;
   env: Record<string, string>;
   stop(): Promise<void>;
 }
 
 export async function startX402Ledger(changes: Record<string, string> = {}): Promise<X402Ledger> {
-  const chain = await startEvmWorld();
+  const chain = await startEvmHarness();
   const usdc = await chain.deploy('SignedToken');
   await chain.send(usdc, 'mint', [chain.payer, 10n ** 15n]);
   const facilitator = await serveFacilitator(

@@ -4,11 +4,11 @@ import { routeKey } from '../../src/docs/contract/spec-operations.js';
 import { readContractRows } from '../../src/docs/generated-documents.js';
 import { ACCESS_ROWS, type AccessRow, type Expected } from '../support/fuzz/access-rows.js';
 import { AnswerCheck } from '../support/fuzz/answer-check.js';
-import { BOUGHT_BODY, Cast, signIn, unknownKey } from '../support/fuzz/cast.js';
+import { BOUGHT_BODY, Fixtures, signIn, unknownKey } from '../support/fuzz/fixtures.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
 import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
-import { inEachMode } from '../support/world.js';
+import { inEachMode } from '../support/harness.js';
 
 type CredentialName =
   'none' | 'malformed' | 'unknown' | 'revoked' | 'expired' | 'ended session' | Scope | 'all' | 'outsider' | 'human';
@@ -63,21 +63,21 @@ function expectedOf(cell: Cell): Expected {
   return isOwner(operation, credential) ? granted : (row.id.strangers ?? unknown);
 }
 
-inEachMode('access', (world) => {
+inEachMode('access', (harness) => {
   let description: ApiDescription;
   let check: AnswerCheck;
   let client: RawClient;
-  let cast: Cast;
+  let fixtures: Fixtures;
 
   beforeAll(async () => {
-    description = await ApiDescription.read(world);
+    description = await ApiDescription.read(harness);
     check = new AnswerCheck(description);
-    client = new RawClient(world);
-    cast = await Cast.assemble(world);
+    client = new RawClient(harness);
+    fixtures = await Fixtures.create(harness);
   }, 120_000);
   afterAll(async () => {
     client.close();
-    await cast?.close();
+    await fixtures?.close();
   });
 
   /** Ids that a refused request cannot use up are asked for once. */
@@ -86,11 +86,11 @@ inEachMode('access', (world) => {
   async function idOf({ operation, row: { id }, form }: Cell, isRefused: boolean): Promise<string[]> {
     if (form === 'random') return [newId()];
     if (form === 'malformed') return ['not-an-id', '0', `${newId()}0`, '%00', "'--", '..%2f..', 'null'];
-    if (form === 'hidden') return id!.hidden?.(cast) ?? [];
-    if (form === 'slug') return [id!.slug?.(cast) ?? cast.free.slug];
+    if (form === 'hidden') return id!.hidden?.(fixtures) ?? [];
+    if (form === 'slug') return [id!.slug?.(fixtures) ?? fixtures.free.slug];
     const key = `${operation.id} ${id!.parameter}`;
-    if (isRefused && !lastingIds.has(key)) lastingIds.set(key, Promise.resolve(id!.own(cast)));
-    return [await (isRefused ? lastingIds.get(key)! : id!.own(cast))];
+    if (isRefused && !lastingIds.has(key)) lastingIds.set(key, Promise.resolve(id!.own(fixtures)));
+    return [await (isRefused ? lastingIds.get(key)! : id!.own(fixtures))];
   }
 
   async function authorizationOf(credential: CredentialName, { endsSession }: AccessRow): Promise<string | undefined> {
@@ -98,23 +98,23 @@ inEachMode('access', (world) => {
       case 'none':
         return undefined;
       case 'malformed':
-        return `Bearer ${cast.keys.all.slice(0, -1)}`;
+        return `Bearer ${fixtures.keys.all.slice(0, -1)}`;
       case 'unknown':
         return `Bearer ${unknownKey()}`;
       case 'ended session':
-        return `Bearer ${cast.endedSession}`;
+        return `Bearer ${fixtures.endedSession}`;
       case 'outsider':
-        return cast.outsider.registration.authorization_header;
+        return fixtures.outsider.registration.authorization_header;
       case 'human':
-        return `Bearer ${endsSession ? (await signIn(world)).token : cast.human.token}`;
+        return `Bearer ${endsSession ? (await signIn(harness)).token : fixtures.human.token}`;
       default:
-        return `Bearer ${cast.keys[credential]}`;
+        return `Bearer ${fixtures.keys[credential]}`;
     }
   }
 
   async function bodyFor({ operation, row }: Cell, id: string): Promise<object | undefined> {
     if (!operation.body) return undefined;
-    const body = (await row.body?.(cast)) ?? operation.body.examples[0]!;
+    const body = (await row.body?.(fixtures)) ?? operation.body.examples[0]!;
     const isInBody = row.id && !operation.path.includes(`{${row.id.parameter}}`);
     return isInBody ? { ...body, [row.id!.parameter]: id } : body;
   }
@@ -147,8 +147,13 @@ inEachMode('access', (world) => {
         : expected[1]
           ? [answer.status, code]
           : [answer.status];
-      const secrets = isOwner(operation, credential) ? [] : cast.secrets.filter((secret) => !target.includes(secret));
-      const wrong = check.problemsOf(operation, operation.method, answer, [...secrets, ...Object.values(cast.keys)]);
+      const secrets = isOwner(operation, credential)
+        ? []
+        : fixtures.secrets.filter((secret) => !target.includes(secret));
+      const wrong = check.problemsOf(operation, operation.method, answer, [
+        ...secrets,
+        ...Object.values(fixtures.keys),
+      ]);
       if (String(got) !== String(expected)) wrong.unshift(`is answered ${got.join(' ')}, not ${expected.join(' ')}`);
       problems.push(
         ...wrong.map(
@@ -249,10 +254,10 @@ inEachMode('access', (world) => {
   });
 
   it('lets each side of a purchase see its own side, and of the other no more than its name', async () => {
-    const shared = [cast.relayRequestId, cast.transactionHash, cast.gatewayRequestId];
+    const shared = [fixtures.relayRequestId, fixtures.transactionHash, fixtures.gatewayRequestId];
     const theirs = [
-      ...cast.secrets.filter((secret) => !shared.includes(secret)),
-      ...Object.values(cast.keys),
+      ...fixtures.secrets.filter((secret) => !shared.includes(secret)),
+      ...Object.values(fixtures.keys),
       JSON.stringify(BOUGHT_BODY),
     ];
     const lists = description.operations.filter(
@@ -274,7 +279,7 @@ inEachMode('access', (world) => {
         const answer = await client.send({
           method: 'GET',
           target: `/api/v1${operation.path}${query}`,
-          headers: { authorization: cast.merchant.registration.authorization_header },
+          headers: { authorization: fixtures.merchant.registration.authorization_header },
         });
         expect(answer.status).toBe(200);
         return theirs
@@ -284,11 +289,11 @@ inEachMode('access', (world) => {
     );
     expect(lists.length).toBeGreaterThan(5);
     expect(seen.flat()).toEqual([]);
-    const [sold] = (await cast.merchant.market.gatewayRequests.list({ role: 'seller', status: 'succeeded' })).data;
-    expect(sold).toMatchObject({ buyer: { id: cast.owner.id, display_name: 'The owner' } });
+    const [sold] = (await fixtures.merchant.market.gatewayRequests.list({ role: 'seller', status: 'succeeded' })).data;
+    expect(sold).toMatchObject({ buyer: { id: fixtures.owner.id, display_name: 'The owner' } });
     expect(Object.keys(sold!.buyer)).toEqual(['id', 'display_name']);
-    expect((await cast.merchant.market.receipts.list({ role: 'buyer' })).data).toEqual([]);
-    expect((await cast.merchant.market.gatewayRequests.list({ role: 'buyer' })).data).toEqual([]);
+    expect((await fixtures.merchant.market.receipts.list({ role: 'buyer' })).data).toEqual([]);
+    expect((await fixtures.merchant.market.gatewayRequests.list({ role: 'buyer' })).data).toEqual([]);
   });
 
   describe('by another spelling of the path or the method', () => {
@@ -353,10 +358,10 @@ inEachMode('access', (world) => {
         ...guarded.map((operation) => ({ operation, authorization: undefined })),
         ...scoped.map((operation) => ({
           operation,
-          authorization: `Bearer ${cast.keys[operation.access.scope === 'read' ? 'write' : 'read']}`,
+          authorization: `Bearer ${fixtures.keys[operation.access.scope === 'read' ? 'write' : 'read']}`,
         })),
       ].flatMap(({ operation, authorization }) => {
-        const path = `/api/v1${operation.path.replace(/\{\w+\}/, cast.perCall.id)}`;
+        const path = `/api/v1${operation.path.replace(/\{\w+\}/, fixtures.perCall.id)}`;
         const ways = [
           ...spellings(path).map((target) => ({ method: operation.method, target, headers: {} })),
           // What another operation on this path answers is that operation's.
@@ -398,7 +403,7 @@ inEachMode('access', (world) => {
             undefined,
             method,
             answer,
-            cast.secrets.filter((secret) => !target.includes(secret)),
+            fixtures.secrets.filter((secret) => !target.includes(secret)),
           )
           .filter((problem) => /failure|must not see|ours/.test(problem));
         return [...problems, ...shown].map(

@@ -4,18 +4,18 @@ import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { OURS } from '../support/fuzz/answer-check.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-inEachMode('bad input', (world) => {
+inEachMode('bad input', (harness) => {
   let agent: Agent;
   let shop: Shop;
 
   beforeAll(async () => {
-    const seller = await registerAgent(world);
-    [agent, shop] = await Promise.all([registerAgent(world), openShop(seller)]);
+    const seller = await registerAgent(harness);
+    [agent, shop] = await Promise.all([registerAgent(harness), openShop(seller)]);
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
@@ -105,7 +105,7 @@ inEachMode('bad input', (world) => {
       ['TRACE', 'TRACE /api/v1/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
       ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nhost: x\r\n\r\n'],
     ])('is refused, or hung up on: %s', async (_what, bytes) => {
-      const { hostname, port } = new URL(world.baseUrl);
+      const { hostname, port } = new URL(harness.baseUrl);
       const socket = connect({ host: hostname, port: Number(port) });
       const chunks: Buffer[] = [];
       socket.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', () => undefined);
@@ -116,7 +116,7 @@ inEachMode('bad input', (world) => {
       if (status !== undefined) expect(Number(status)).toBeGreaterThanOrEqual(400);
       if (status !== undefined) expect(Number(status)).toBeLessThan(500);
       expect(Buffer.concat(chunks).toString()).not.toMatch(OURS);
-      expect((await fetch(`${world.baseUrl}/api/v1/health`)).status).toBe(200);
+      expect((await fetch(`${harness.baseUrl}/api/v1/health`)).status).toBe(200);
     });
   });
 });

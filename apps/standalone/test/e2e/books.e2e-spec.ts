@@ -4,7 +4,7 @@ import { calculateJwkThumbprint, createLocalJWKSet, jwtVerify, type JSONWebKeySe
 import { randomBytes } from 'node:crypto';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -12,7 +12,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const micros = (cents: number): bigint => BigInt(Math.round(cents * 10_000));
 const sum = (amounts: bigint[]): bigint => amounts.reduce((total, amount) => total + amount, 0n);
 
-inEachMode('the books', (world) => {
+inEachMode('the books', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let outsider: Agent;
@@ -22,9 +22,9 @@ inEachMode('the books', (world) => {
 
   beforeAll(async () => {
     [seller, buyer, outsider] = await Promise.all([
-      registerAgent(world, { displayName: 'Seller' }),
-      registerAgent(world, { displayName: 'Buyer' }),
-      registerAgent(world),
+      registerAgent(harness, { displayName: 'Seller' }),
+      registerAgent(harness, { displayName: 'Buyer' }),
+      registerAgent(harness),
     ]);
     shops = await Promise.all(
       PRICES.map((price) => openShop(seller, ({ body }) => ({ echo: body }), { pricing_amount: price })),
@@ -35,7 +35,7 @@ inEachMode('the books', (world) => {
     }
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, shops);
+    await expectBooksInOrder(harness, shops);
     await Promise.all(shops.map((shop) => shop.close()));
   });
 
@@ -84,7 +84,7 @@ inEachMode('the books', (world) => {
         await expect(stranger.market.receipts.get(data[0]!)).rejects.toMatchObject({ status: 404 });
       await expect(buyer.market.receipts.get('not-a-uuid')).rejects.toMatchObject({ status: 404 });
       for (const path of ['/receipts', `/receipts/${data[0]!.id}`])
-        expect((await stranger(world).send('GET', path)).status).toBe(401);
+        expect((await stranger(harness).send('GET', path)).status).toBe(401);
       expect((await outsider.market.receipts.list()).data).toEqual([]);
     });
 
@@ -104,7 +104,7 @@ inEachMode('the books', (world) => {
   });
 
   describe('proofs of receipts', () => {
-    const keys = async () => (await (await fetch(`${world.baseUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
+    const keys = async () => (await (await fetch(`${harness.baseUrl}/.well-known/jwks.json`)).json()) as JSONWebKeySet;
     /** The same JWS with one claim, or one byte of its header or signature, another. */
     const forged = (jws: string, change: (parts: [string, string, string]) => [string, string, string]): string =>
       change(jws.split('.') as [string, string, string]).join('.');
@@ -170,8 +170,8 @@ inEachMode('the books', (world) => {
       const [receipt] = (await buyer.market.receipts.list({ role: 'buyer', limit: 1 })).data;
       for (const other of [seller, outsider])
         await expect(other.market.receipts.proof(receipt!)).rejects.toMatchObject({ status: 404 });
-      expect((await stranger(world).send('GET', `/receipts/${receipt!.id}/proof`)).status).toBe(401);
-      const { headers } = await fetch(`${world.baseUrl}/.well-known/jwks.json`);
+      expect((await stranger(harness).send('GET', `/receipts/${receipt!.id}/proof`)).status).toBe(401);
+      const { headers } = await fetch(`${harness.baseUrl}/.well-known/jwks.json`);
       expect(headers.get('cache-control')).toBe('public, max-age=300');
     });
   });
@@ -247,7 +247,7 @@ inEachMode('the books', (world) => {
         'page=0',
       ])
         expect((await seller.market.send('GET', `/ledger?${query}`)).status).toBe(400);
-      expect((await stranger(world).send('GET', '/ledger')).status).toBe(401);
+      expect((await stranger(harness).send('GET', '/ledger')).status).toBe(401);
     });
 
     it('lets no listing write formulas into the CSV of its buyers', async () => {
@@ -323,7 +323,7 @@ inEachMode('the books', (world) => {
     it.each(['ledger', 'receipts', 'gatewayRequests'] as const)(
       'of %s shows nobody twice and misses nothing older [spec: GET /ledger, GET /receipts, GET /gateway-requests]',
       async (book) => {
-        const reader = await registerAgent(world);
+        const reader = await registerAgent(harness);
         const path = book === 'gatewayRequests' ? '/gateway-requests' : `/${book}`;
         const buy = () =>
           reader.market.call(

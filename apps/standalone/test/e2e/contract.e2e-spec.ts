@@ -5,12 +5,12 @@ import type { CreatedListing, CreateListing, SubscriptionOffer } from '@market/s
 import { payFor, withRelayId } from '../support/buyer.js';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
 import { AnswerCheck } from '../support/fuzz/answer-check.js';
-import { Cast, signIn } from '../support/fuzz/cast.js';
+import { Fixtures, signIn } from '../support/fuzz/fixtures.js';
 import { liveProof, PROVABLE } from '../support/fuzz/live-proofs.js';
 import { ApiDescription, type Operation } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { acceptedOf } from '../support/subscriber.js';
-import { inEachMode } from '../support/world.js';
+import { inEachMode } from '../support/harness.js';
 
 /** How an example is made good for a marketplace that is not the one of the examples. */
 interface Live {
@@ -23,13 +23,13 @@ interface Live {
   status?: number;
 }
 
-type LiveCase = (cast: Cast, example: Record<string, unknown>) => Live | Promise<Live>;
+type LiveCase = (fixtures: Fixtures, example: Record<string, unknown>) => Live | Promise<Live>;
 
-const paymentOf = (cast: Cast, listing: { id: string }) =>
-  cast.owner.market.request<SubscriptionOffer>('POST', '/payments', { body: { listing_id: listing.id } });
+const paymentOf = (fixtures: Fixtures, listing: { id: string }) =>
+  fixtures.owner.market.request<SubscriptionOffer>('POST', '/payments', { body: { listing_id: listing.id } });
 /** The outsider's, since nobody takes its keys away. */
 const onSale = (
-  { outsider }: Cast,
+  { outsider }: Fixtures,
   fields: Pick<CreateListing, 'pricing_model' | 'pricing_amount'>,
 ): Promise<CreatedListing> =>
   outsider.market.listings.create({
@@ -37,13 +37,13 @@ const onSale = (
     description: 'What the examples of the document subscribe to.',
     ...fields,
   });
-const subscribed = async (cast: Cast): Promise<Live> => {
-  const body = { listing_id: (await onSale(cast, { pricing_model: 'free' })).id };
-  return { id: (await cast.owner.market.request<{ id: string }>('POST', '/subscribe', { body })).id };
+const subscribed = async (fixtures: Fixtures): Promise<Live> => {
+  const body = { listing_id: (await onSale(fixtures, { pricing_model: 'free' })).id };
+  return { id: (await fixtures.owner.market.request<{ id: string }>('POST', '/subscribe', { body })).id };
 };
 
 /** PAYMENT-SIGNATURE of a wallet that nobody knows. */
-async function signedFor({ shop, owner }: Cast, body: object): Promise<Record<string, string>> {
+async function signedFor({ shop, owner }: Fixtures, body: object): Promise<Record<string, string>> {
   const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
   const asked = await fetch(new URL(`/api/v1/x402/${shop.slug}`, owner.market.baseUrl), {
     method: 'POST',
@@ -64,29 +64,35 @@ const LIVE: Record<string, LiveCase> = {
     ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}),
   }),
   createListing: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
-  updateListing: async (cast) => ({ id: (await cast.perCallListing()).id }),
+  updateListing: async (fixtures) => ({ id: (await fixtures.perCallListing()).id }),
   updateEndpoint: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
   executeCall: async ({ owner, shop }, example) => ({
     id: shop.id,
     headers: withRelayId(await payFor(owner, shop, example)),
   }),
-  executeKeylessCall: async (cast, example) => ({ id: cast.shop.id, headers: await signedFor(cast, example) }),
+  executeKeylessCall: async (fixtures, example) => ({
+    id: fixtures.shop.id,
+    headers: await signedFor(fixtures, example),
+  }),
   showPrice: ({ shop }) => ({ id: shop.id, status: 402 }),
   getReceiptProof: ({ receiptId }) => ({ id: receiptId }),
   createReview: ({ shop }) => ({ id: shop.id }),
-  subscribe: async (cast, { origin_currency: currency }) =>
+  subscribe: async (fixtures, { origin_currency: currency }) =>
     currency
-      ? { body: { listing_id: (await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 })).id }, status: 402 }
-      : { body: { listing_id: (await onSale(cast, { pricing_model: 'free' })).id } },
+      ? {
+          body: { listing_id: (await onSale(fixtures, { pricing_model: 'monthly', pricing_amount: 5 })).id },
+          status: 402,
+        }
+      : { body: { listing_id: (await onSale(fixtures, { pricing_model: 'free' })).id } },
   getSubscription: subscribed,
   cancelSubscription: subscribed,
-  createPayment: async (cast) => ({
-    body: { listing_id: (await onSale(cast, { pricing_model: 'yearly', pricing_amount: 50 })).id },
+  createPayment: async (fixtures) => ({
+    body: { listing_id: (await onSale(fixtures, { pricing_model: 'yearly', pricing_amount: 50 })).id },
   }),
-  async verifyPayment(cast, { payload }) {
+  async verifyPayment(fixtures, { payload }) {
     const { payment_id, requirements } = await paymentOf(
-      cast,
-      await onSale(cast, { pricing_model: 'monthly', pricing_amount: 5 }),
+      fixtures,
+      await onSale(fixtures, { pricing_model: 'monthly', pricing_amount: 5 }),
     );
     if (payload)
       return {
@@ -96,7 +102,7 @@ const LIVE: Record<string, LiveCase> = {
           payload: { ...payload, accepted: acceptedOf({ requirements }) },
         },
       };
-    await cast.owner.market.sandbox.pay(requirements.relayRequestId);
+    await fixtures.owner.market.sandbox.pay(requirements.relayRequestId);
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
@@ -104,21 +110,21 @@ const LIVE: Record<string, LiveCase> = {
   handleRelayWebhook: () => ({ status: 404 }),
 };
 
-inEachMode('the OpenAPI document', (world) => {
+inEachMode('the OpenAPI document', (harness) => {
   let description: ApiDescription;
   let check: AnswerCheck;
   let client: RawClient;
-  let cast: Cast;
+  let fixtures: Fixtures;
 
   beforeAll(async () => {
-    description = await ApiDescription.read(world);
+    description = await ApiDescription.read(harness);
     check = new AnswerCheck(description);
-    client = new RawClient(world);
-    cast = await Cast.assemble(world);
+    client = new RawClient(harness);
+    fixtures = await Fixtures.create(harness);
   }, 120_000);
   afterAll(async () => {
     client.close();
-    await cast?.close();
+    await fixtures?.close();
   });
 
   const successOf = ({ answers }: Operation): number =>
@@ -126,21 +132,21 @@ inEachMode('the OpenAPI document', (world) => {
 
   async function authorizationOf({ id, access }: Operation): Promise<string | undefined> {
     if (access.credential === 'none') return undefined;
-    if (ACCESS_ROWS[id]?.endsSession) return `Bearer ${(await signIn(world)).token}`;
+    if (ACCESS_ROWS[id]?.endsSession) return `Bearer ${(await signIn(harness)).token}`;
     return access.account_types.includes('agent')
-      ? cast.owner.registration.authorization_header
-      : `Bearer ${cast.human.token}`;
+      ? fixtures.owner.registration.authorization_header
+      : `Bearer ${fixtures.human.token}`;
   }
 
   /** @returns the answer, and the status it should have. */
   async function asked(operation: Operation, example: object | undefined): Promise<[RawAnswer, number]> {
     const { id, method, path } = operation;
-    const live = await LIVE[id]?.(cast, { ...example });
+    const live = await LIVE[id]?.(fixtures, { ...example });
     const target = path.includes('{')
-      ? path.replace(/\{\w+\}/, live?.id ?? (await ACCESS_ROWS[id]!.id!.own(cast)))
+      ? path.replace(/\{\w+\}/, live?.id ?? (await ACCESS_ROWS[id]!.id!.own(fixtures)))
       : path;
     const authorization = await authorizationOf(operation);
-    const proof = PROVABLE.includes(id) ? await liveProof(id, cast, world) : {};
+    const proof = PROVABLE.includes(id) ? await liveProof(id, fixtures, harness) : {};
     const body = example && JSON.stringify({ ...example, ...proof, ...live?.body });
     const headers = {
       ...(authorization ? { authorization } : {}),

@@ -3,7 +3,7 @@ import { OpenApiDocument } from '../../../api-gateway/test/support/openapi-docum
 import { bodyOf, callOnce, payFor, quote, withRelayId, type Answered } from '../support/buyer.js';
 import { sendRaw } from '../support/raw-http.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
@@ -16,7 +16,7 @@ const RETIRED = [
   '/wallet/balance',
 ];
 
-inEachMode('the edge', (world) => {
+inEachMode('the edge', (harness) => {
   let agent: Agent;
   let seller: Agent;
   let shop: Shop;
@@ -24,17 +24,17 @@ inEachMode('the edge', (world) => {
   let nextActions: string[];
 
   beforeAll(async () => {
-    [agent, seller] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    [agent, seller] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
     shop = await openShop(seller, undefined, { pricing_amount: 0.2 });
-    document = new OpenApiDocument((await stranger(world).send('GET', '/openapi.json')).json);
-    nextActions = (await stranger(world).request<{ next_action: string }[]>('GET', '/recovery-actions')).map(
+    document = new OpenApiDocument((await stranger(harness).send('GET', '/openapi.json')).json);
+    nextActions = (await stranger(harness).request<{ next_action: string }[]>('GET', '/recovery-actions')).map(
       ({ next_action }) => next_action,
     );
   });
   afterAll(() => shop.close());
 
   const anyone = (method: Method, path: string, headers: Record<string, string> = {}): Promise<HttpAnswer> =>
-    stranger(world).send(method, path, { headers });
+    stranger(harness).send(method, path, { headers });
 
   function expectError(answer: HttpAnswer, status: number, code: string, reason?: string): Answered['error'] & object {
     const body = bodyOf(answer);
@@ -62,7 +62,7 @@ inEachMode('the edge', (world) => {
       expect((document.document as unknown as { info: { version: string } }).info.version).toBe('1.0.0');
       expect(Object.keys(document.document.paths).every((path) => path.startsWith('/api/v1/'))).toBe(true);
       for (const path of ['/health', '/api/health', '/api/v2/health', '/api/v1.0/health', '/v1/health'])
-        expect((await sendRaw(world.baseUrl, 'GET', path)).status).toBe(404);
+        expect((await sendRaw(harness.baseUrl, 'GET', path)).status).toBe(404);
     });
 
     it('every success as {success: true, data} and nothing else [spec: envelope.success]', async () => {
@@ -174,7 +174,7 @@ inEachMode('the edge', (world) => {
 
     it('what is wrong with a body or a query, every problem named [spec: error.400 BAD_REQUEST]', async () => {
       const body = expectError(
-        await stranger(world).send('POST', '/auth/challenge', { body: { purpose: 'fun', chain_id: 0, more: 1 } }),
+        await stranger(harness).send('POST', '/auth/challenge', { body: { purpose: 'fun', chain_id: 0, more: 1 } }),
         400,
         'BAD_REQUEST',
         'request_invalid',
@@ -194,7 +194,7 @@ inEachMode('the edge', (world) => {
         'sort',
       ]);
       expectError(
-        await stranger(world).send('POST', '/auth/challenge', {
+        await stranger(harness).send('POST', '/auth/challenge', {
           rawBody: '{"wallet_address":',
           headers: { 'content-type': 'application/json' },
         }),
@@ -210,7 +210,7 @@ inEachMode('the edge', (world) => {
         agent,
         cheap.listing,
         { n: 1 },
-        { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': `low-${world.mode}-${Date.now()}` },
+        { 'X-Market-Origin-Currency': 'USDC', 'Idempotency-Key': `low-${harness.mode}-${Date.now()}` },
       );
       expect([answer.status, answer.json]).toEqual([
         400,
@@ -237,7 +237,7 @@ inEachMode('the edge', (world) => {
         agent,
         cheap.listing,
         { n: 1 },
-        { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': `sol-${world.mode}-${Date.now()}` },
+        { 'X-Market-Origin-Currency': 'SOL', 'Idempotency-Key': `sol-${harness.mode}-${Date.now()}` },
       );
       expect([rerouted.requirements.currency, cheap.requests.length]).toEqual(['SOL', 0]);
       await cheap.close();
@@ -323,7 +323,7 @@ inEachMode('the edge', (world) => {
     });
 
     it('what is there already [spec: error.409 CONFLICT]', async () => {
-      const again = stranger(world);
+      const again = stranger(harness);
       const challenge = await again.challenge({ wallet_address: agent.wallet.address });
       const answer = await again.send('POST', '/register', {
         body: {
@@ -356,7 +356,7 @@ inEachMode('the edge', (world) => {
       '%s with the way to the direct gateway, to any method, whatever is sent [spec: error.410]',
       async (path) => {
         for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-          for (const client of [stranger(world), agent.market]) {
+          for (const client of [stranger(harness), agent.market]) {
             const answer = await client.send(
               method,
               path,
@@ -421,7 +421,7 @@ inEachMode('the edge', (world) => {
 
     it('bodies that are too large, or not JSON, or packed', async () => {
       const send = (rawBody: string, headers: Record<string, string>) =>
-        stranger(world).send('POST', '/auth/challenge', { rawBody, headers });
+        stranger(harness).send('POST', '/auth/challenge', { rawBody, headers });
       expectError(
         await send(JSON.stringify({ wallet_address: 'x'.repeat(300_000) }), { 'content-type': 'application/json' }),
         413,
@@ -453,7 +453,7 @@ inEachMode('the edge', (world) => {
         for (const odd of ['two words', 'x'.repeat(129), 'näh'])
           expect(
             (
-              await sendRaw(world.baseUrl, method, `/api/v1${path}`, {
+              await sendRaw(harness.baseUrl, method, `/api/v1${path}`, {
                 'x-request-id': Buffer.from(odd).toString('latin1'),
               })
             ).headers['x-request-id'],
@@ -545,8 +545,8 @@ inEachMode('the edge', (world) => {
         `/listings/${shop.listing.slug}`,
       ]) {
         const [get, head] = [
-          await sendRaw(world.baseUrl, 'GET', `/api/v1${path}`),
-          await sendRaw(world.baseUrl, 'HEAD', `/api/v1${path}`),
+          await sendRaw(harness.baseUrl, 'GET', `/api/v1${path}`),
+          await sendRaw(harness.baseUrl, 'HEAD', `/api/v1${path}`),
         ];
         expect([path, head.status, head.text, head.headers['content-type'], head.headers.etag]).toEqual([
           path,
@@ -556,7 +556,7 @@ inEachMode('the edge', (world) => {
           get.headers.etag,
         ]);
       }
-      expect((await sendRaw(world.baseUrl, 'HEAD', '/api/v1/me')).status).toBe(401);
+      expect((await sendRaw(harness.baseUrl, 'HEAD', '/api/v1/me')).status).toBe(401);
     });
 
     it('that let pages of any origin ask and see what they need, never with credentials', async () => {
@@ -626,11 +626,11 @@ inEachMode('the edge', (world) => {
     ['/llms.txt', 'text/plain'],
     ['/docs', 'text/html'],
   ])('shows strangers %s, where they look first, as %s', async (path, type) => {
-    const { status, headers, text } = await sendRaw(world.baseUrl, 'GET', path);
+    const { status, headers, text } = await sendRaw(harness.baseUrl, 'GET', path);
     expect([status, headers['content-type']!.split(';')[0]]).toEqual([200, type]);
     expect(text.length).toBeGreaterThan(100);
     expect(text).not.toMatch(/undefined|\[object Object\]/);
-    expect((await sendRaw(world.baseUrl, 'GET', '/.well-known/nothing')).status).toBe(404);
+    expect((await sendRaw(harness.baseUrl, 'GET', '/.well-known/nothing')).status).toBe(404);
   });
 
   it('opens a guarded path to a stranger under no other spelling of it', async () => {
@@ -710,7 +710,7 @@ inEachMode('the edge', (world) => {
     let asked = 0;
     for (const path of guarded) {
       for (const spelling of spellings(path)) {
-        const { status, text } = await sendRaw(world.baseUrl, 'GET', spelling, methods[asked % methods.length]);
+        const { status, text } = await sendRaw(harness.baseUrl, 'GET', spelling, methods[asked % methods.length]);
         asked += 1;
         expect([spelling, [400, 401, 404, 405].includes(status), text.includes('"success":false')]).toEqual([
           spelling,
@@ -724,8 +724,8 @@ inEachMode('the edge', (world) => {
 
   it('is reached by a spelling of the same path with a key, or not at all', async () => {
     const authorization = agent.registration.authorization_header;
-    expect((await sendRaw(world.baseUrl, 'GET', '/api/v1/%6d%65', { authorization })).status).toBe(200);
+    expect((await sendRaw(harness.baseUrl, 'GET', '/api/v1/%6d%65', { authorization })).status).toBe(200);
     for (const path of ['/api/v1/me/', '/api/v1//me', '/api/v1/ME', '/api/v1/me/.', '/api/v1/x/../me'])
-      expect((await sendRaw(world.baseUrl, 'GET', path, { authorization })).status).toBe(404);
+      expect((await sendRaw(harness.baseUrl, 'GET', path, { authorization })).status).toBe(404);
   });
 });

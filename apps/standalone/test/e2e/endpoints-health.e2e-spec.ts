@@ -3,7 +3,7 @@ import { eventually, freePort, startMarketplace, type RunningMarketplace } from 
 import { createServer } from 'node:http';
 import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { listServer, openShop, reply, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 /** Two processes of the gateway where there can be two; a day of failing takes two seconds. */
 const SETTINGS = {

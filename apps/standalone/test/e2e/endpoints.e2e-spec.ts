@@ -5,14 +5,14 @@ import { Webhook } from 'standardwebhooks';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { listServer, rogueServer, type RogueServer } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 interface Seen {
   headers: IncomingHttpHeaders;
   rawBody: string;
 }
 
-inEachMode('a private endpoint', (world) => {
+inEachMode('a private endpoint', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let server: RogueServer;
@@ -20,7 +20,7 @@ inEachMode('a private endpoint', (world) => {
   let seen: Seen[];
 
   beforeAll(async () => {
-    [seller, buyer] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    [seller, buyer] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
     server = await rogueServer((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -37,7 +37,7 @@ inEachMode('a private endpoint', (world) => {
     seen = [];
   });
   afterAll(async () => {
-    await expectBooksInOrder(world);
+    await expectBooksInOrder(harness);
     await server.close();
   });
 
@@ -126,7 +126,7 @@ inEachMode('a private endpoint', (world) => {
 
   describe('that leads back to the marketplace', () => {
     it('is not set at any address of its own', async () => {
-      const { port } = new URL(world.baseUrl);
+      const { port } = new URL(harness.baseUrl);
       for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0']) {
         const answer = await seller.market.send('PUT', `/listings/${listing.id}/endpoint`, {
           body: { private_endpoint_url: `http://${host}:${port}/api/v1/gateway/${listing.id}` },
@@ -148,7 +148,7 @@ inEachMode('a private endpoint', (world) => {
         },
       };
       const marks: IncomingHttpHeaders[string][] = [];
-      const waysIn = (['/gateway', '/x402'] as const).map((way) => `${world.baseUrl}/api/v1${way}/${listing.id}`);
+      const waysIn = (['/gateway', '/x402'] as const).map((way) => `${harness.baseUrl}/api/v1${way}/${listing.id}`);
       const mirror = await rogueServer((request, response) => {
         marks.push(request.headers['x-market-hop']);
         const headers = {
@@ -218,7 +218,7 @@ inEachMode('a private endpoint', (world) => {
             auth_header: { name: 'Authorization', value: `Bearer ${to.registration.api_key}` },
           });
         await lead(seller, ours, theirBuyer, `${elsewhere.baseUrl}/api/v1/gateway/${theirs.id}`);
-        await lead(theirSeller, theirs, buyer, `${world.baseUrl}/api/v1/gateway/${ours.id}`);
+        await lead(theirSeller, theirs, buyer, `${harness.baseUrl}/api/v1/gateway/${ours.id}`);
         const { json } = await callOnce(buyer, ours, {});
         expect(json).toMatchObject({
           data: {

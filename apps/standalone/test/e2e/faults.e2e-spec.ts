@@ -4,7 +4,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { TirelessBuyer, type Purchase } from '../support/tireless-buyer.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const BUYERS = 16;
 /** So many purchases are finished before a process is killed, and again after it is back. */

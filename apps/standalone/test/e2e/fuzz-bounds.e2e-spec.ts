@@ -1,9 +1,9 @@
-import { Cast } from '../support/fuzz/cast.js';
+import { Fixtures } from '../support/fuzz/fixtures.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
 import { ApiDescription, type Operation, type Schema } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { STRANGE_TEXTS } from '../support/fuzz/values.js';
-import { inEachMode } from '../support/world.js';
+import { inEachMode } from '../support/harness.js';
 
 /** A value for one field or parameter, and whether the document lets it in. */
 interface Probe {
@@ -109,22 +109,22 @@ function wrongTypes(schema: Schema): unknown[] {
     .map(([, value]) => value);
 }
 
-inEachMode('the bounds of the OpenAPI document', (world) => {
+inEachMode('the bounds of the OpenAPI document', (harness) => {
   let description: ApiDescription;
   let client: RawClient;
-  let cast: Cast;
+  let fixtures: Fixtures;
 
   beforeAll(async () => {
-    description = await ApiDescription.read(world);
-    client = new RawClient(world);
-    cast = await Cast.assemble(world);
+    description = await ApiDescription.read(harness);
+    client = new RawClient(harness);
+    fixtures = await Fixtures.create(harness);
   }, 120_000);
   afterAll(async () => {
     client.close();
-    await cast?.close();
+    await fixtures?.close();
   });
 
-  const idsInPath: Record<string, (of: Cast) => string> = {
+  const idsInPath: Record<string, (of: Fixtures) => string> = {
     listingId: ({ perCall }) => perCall.id,
     id: ({ walletId }) => walletId,
     agentId: ({ owner }) => owner.id,
@@ -135,8 +135,8 @@ inEachMode('the bounds of the OpenAPI document', (world) => {
     { access, method, path }: Operation,
     { body, query = '' }: { body?: unknown; query?: string },
   ): Promise<RawAnswer> {
-    const credential = access.account_types.includes('agent') ? cast.keys.all : cast.human.token;
-    const target = `/api/v1${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idsInPath[name]?.(cast) ?? cast.free.id)}${query}`;
+    const credential = access.account_types.includes('agent') ? fixtures.keys.all : fixtures.human.token;
+    const target = `/api/v1${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => idsInPath[name]?.(fixtures) ?? fixtures.free.id)}${query}`;
     return client.send({
       method,
       target,
@@ -273,7 +273,7 @@ inEachMode('the bounds of the OpenAPI document', (world) => {
   }, 60_000);
 
   it('are all there is to a text: it is kept as it was sent, or refused', async () => {
-    const listing = await cast.listing();
+    const listing = await fixtures.listing();
     const FIELDS: Record<string, (text: string) => unknown> = {
       name: (text) => text,
       description: (text) => text,
@@ -286,12 +286,12 @@ inEachMode('the bounds of the OpenAPI document', (world) => {
         const answer = await client.send({
           method: 'PATCH',
           target: `/api/v1/listings/${listing.id}`,
-          headers: { authorization: `Bearer ${cast.keys.all}`, 'content-type': 'application/json' },
+          headers: { authorization: `Bearer ${fixtures.keys.all}`, 'content-type': 'application/json' },
           body: JSON.stringify({ [field]: value }),
         });
         const kept =
           answer.status === 200
-            ? ((await cast.owner.market.listings.get(listing.id)) as unknown as Record<string, unknown>)[field]
+            ? ((await fixtures.owner.market.listings.get(listing.id)) as unknown as Record<string, unknown>)[field]
             : undefined;
         if (![200, 400].includes(answer.status))
           differences.push(

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { inAllModesAtOnce, type World } from '../support/world.js';
+import { inAllModesAtOnce, type Harness } from '../support/harness.js';
 
 const HALF_OPEN = 500;
 /** As shipped. */
@@ -13,7 +13,7 @@ const CLOSE_TIMEOUT_MS = 17_000;
 /** As slow as an honest request may get beside them on a busy machine. */
 const MAX_LATENCY_MS = 2_000;
 
-async function dial({ baseUrl }: World, localAddress = '127.0.0.1'): Promise<Socket> {
+async function dial({ baseUrl }: Harness, localAddress = '127.0.0.1'): Promise<Socket> {
   const { hostname, port } = new URL(baseUrl);
   const socket = connect({ port: Number(port), host: hostname, localAddress });
   socket.on('error', () => undefined);
@@ -24,14 +24,14 @@ async function dial({ baseUrl }: World, localAddress = '127.0.0.1'): Promise<Soc
 describe('connections that never bring a request', () => {
   inAllModesAtOnce(
     'are closed before long, and nobody else waits for them',
-    async (world) => {
+    async (harness) => {
       const starts = [
         '',
         'GET /api/v1/health HTTP/1.1\r\n',
         'POST /api/v1/register HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n',
         'GET',
       ];
-      const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, () => dial(world)));
+      const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, () => dial(harness)));
       const closed = sockets.map((socket) => once(socket.resume(), 'close'));
       const startedAt = performance.now();
       sockets.forEach((socket, n) => socket.write(starts[n % starts.length]!));
@@ -45,7 +45,7 @@ describe('connections that never bring a request', () => {
       const honest = (async () => {
         while (!done) {
           const askedAt = performance.now();
-          expect((await fetch(`${world.baseUrl}/api/v1/categories`)).status).toBe(200);
+          expect((await fetch(`${harness.baseUrl}/api/v1/categories`)).status).toBe(200);
           slowest = Math.max(slowest, performance.now() - askedAt);
           await delay(50);
         }
@@ -63,14 +63,14 @@ describe('connections that never bring a request', () => {
 
   inAllModesAtOnce(
     'are so many from one address and no more, and other addresses are served meanwhile',
-    async (world) => {
-      const sockets = await Promise.all(Array.from({ length: MAX_PER_ADDRESS + 50 }, () => dial(world, '127.0.0.9')));
+    async (harness) => {
+      const sockets = await Promise.all(Array.from({ length: MAX_PER_ADDRESS + 50 }, () => dial(harness, '127.0.0.9')));
       const refused = () => sockets.filter(({ readyState }) => readyState === 'closed').length;
       await eventually(() => expect(refused()).toBe(50));
-      expect((await fetch(`${world.baseUrl}/api/v1/health`)).status).toBe(200);
+      expect((await fetch(`${harness.baseUrl}/api/v1/health`)).status).toBe(200);
       sockets.forEach((socket) => socket.destroy());
       await eventually(async () => {
-        const again = await dial(world, '127.0.0.9');
+        const again = await dial(harness, '127.0.0.9');
         again.write('GET /api/v1/health HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
         expect((await text(again)).split('\r\n')[0]).toBe('HTTP/1.1 200 OK');
       });

@@ -1,53 +1,53 @@
 import { withClient } from '@market/testing';
 import { expectBooksInOrder } from '../support/books.js';
-import { canary, Cast } from '../support/fuzz/cast.js';
+import { canary, Fixtures } from '../support/fuzz/fixtures.js';
 import { DatabaseWatch } from '../support/fuzz/database-digest.js';
 import { FuzzRun, type Tally } from '../support/fuzz/fuzz-run.js';
 import { ApiDescription } from '../support/fuzz/operations.js';
 import { RawClient } from '../support/fuzz/raw-client.js';
-import { inEachMode } from '../support/world.js';
+import { inEachMode } from '../support/harness.js';
 
 /** Another run: FUZZ_SEED=<number> FUZZ_REQUESTS=<number>; the full one is `npm run test:fuzz`. */
 const SEED = Number(process.env.FUZZ_SEED ?? 20_261_121);
 const REQUESTS = Number(process.env.FUZZ_REQUESTS ?? 2_000);
 
-inEachMode('a fuzzer that knows the OpenAPI document', (world) => {
+inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
   let description: ApiDescription;
   let client: RawClient;
-  let cast: Cast;
+  let fixtures: Fixtures;
 
   beforeAll(async () => {
-    description = await ApiDescription.read(world);
-    client = new RawClient(world);
-    cast = await Cast.assemble(world);
+    description = await ApiDescription.read(harness);
+    client = new RawClient(harness);
+    fixtures = await Fixtures.create(harness);
   }, 120_000);
   afterAll(async () => {
     client.close();
-    await cast?.close();
+    await fixtures?.close();
   });
 
   it(
     'gets documented answers from every operation, and changes nothing where it is refused [spec: envelope.error, error.400 BAD_REQUEST]',
     async () => {
-      await withClient(world.databaseUrl, async (database) => {
+      await withClient(harness.databaseUrl, async (database) => {
         const watch = await DatabaseWatch.over(database);
         // It does see a change where there is one.
         expect(
-          await watch.changedBy(async () => cast.owner.market.listings.update(cast.free, { tags: [canary()] })),
+          await watch.changedBy(async () => fixtures.owner.market.listings.update(fixtures.free, { tags: [canary()] })),
         ).toContain('catalog.listings');
-        const run = new FuzzRun(world, description, cast, client, watch);
+        const run = new FuzzRun(harness, description, fixtures, client, watch);
         const startedAt = performance.now();
         await run.run({ seed: SEED, requests: REQUESTS });
         process.stdout.write(report(run.tally, run.repeatedWrites, (performance.now() - startedAt) / 1_000));
         if (run.problems.length > 0)
           throw new Error(
-            `replay with MARKET_MODE=${world.mode} FUZZ_SEED=${SEED} FUZZ_REQUESTS=${REQUESTS}\n${run.problems.join('\n')}`,
+            `replay with MARKET_MODE=${harness.mode} FUZZ_SEED=${SEED} FUZZ_REQUESTS=${REQUESTS}\n${run.problems.join('\n')}`,
           );
         expect([...run.tally.keys()].sort()).toEqual(description.operations.map(({ name }) => name).sort());
       });
       expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
-      expect((await cast.owner.market.me()).id).toBe(cast.owner.id);
-      await expectBooksInOrder(world, [], { withinMs: 30_000 });
+      expect((await fixtures.owner.market.me()).id).toBe(fixtures.owner.id);
+      await expectBooksInOrder(harness, [], { withinMs: 30_000 });
     },
     60_000 + REQUESTS * 40,
   );
@@ -60,6 +60,6 @@ inEachMode('a fuzzer that knows the OpenAPI document', (world) => {
           .map(([status, count]) => `${status}: ${count}`)
           .join('  ')}`,
     );
-    return `\n${world.mode}: FUZZ_SEED=${SEED}, ${REQUESTS} requests, ${repeatedWrites} refused writes repeated under a digest of the database, ${seconds.toFixed(0)} s\n${lines.join('\n')}\n`;
+    return `\n${harness.mode}: FUZZ_SEED=${SEED}, ${REQUESTS} requests, ${repeatedWrites} refused writes repeated under a digest of the database, ${seconds.toFixed(0)} s\n${lines.join('\n')}\n`;
   }
 });

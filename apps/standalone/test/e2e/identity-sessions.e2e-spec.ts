@@ -3,11 +3,11 @@ import { eventually } from '@market/testing';
 import { request } from 'undici';
 import { bodyOf, reasonOf } from '../support/buyer.js';
 import { proofOf } from '../support/proofs.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-inEachMode('a human', (world) => {
-  const anyone = stranger(world);
-  const api = `${world.baseUrl}/api/v1`;
+inEachMode('a human', (harness) => {
+  const anyone = stranger(harness);
+  const api = `${harness.baseUrl}/api/v1`;
   const signIn = async (wallet: Wallet = evmWallet()) => ({ wallet, ...(await anyone.signIn(wallet)) });
   const openSession = async (wallet: Wallet): Promise<HttpAnswer> =>
     anyone.send('POST', '/auth/session', { body: await proofOf(anyone, wallet, 'session') });
@@ -68,7 +68,7 @@ inEachMode('a human', (world) => {
   });
 
   it('does not sign in with the wallet of an agent, nor does an agent register with the wallet of a human', async () => {
-    const agent = await registerAgent(world);
+    const agent = await registerAgent(harness);
     const refused = await openSession(agent.wallet);
     expect([refused.status, reasonOf(refused)]).toEqual([409, 'wallet_is_an_agents']);
     const human = await signIn();
@@ -117,7 +117,7 @@ inEachMode('a human', (world) => {
 
   it("is no agent, and an agent no human: each is kept from the other's operations [spec: error.403 FORBIDDEN]", async () => {
     const { marketplace: human } = await signIn();
-    const agent = await registerAgent(world);
+    const agent = await registerAgent(harness);
     const asHuman: ['GET' | 'POST' | 'PATCH', string][] = [
       ['GET', '/api-keys'],
       ['POST', '/api-keys'],
@@ -179,7 +179,7 @@ inEachMode('a human', (world) => {
     it('is nobody with a cookie in any other form, nor with a token anywhere but in the cookie or after Bearer', async () => {
       const answer = await openSession(evmWallet());
       const { session_token: token } = bodyOf(answer).data as Session;
-      const { api_key: key } = (await registerAgent(world)).registration;
+      const { api_key: key } = (await registerAgent(harness)).registration;
       const odd: Record<string, string | string[]>[] = [
         ...[
           key,
@@ -238,7 +238,7 @@ inEachMode('a human', (world) => {
     let human: Marketplace;
     let humanId: string;
     beforeEach(async () => {
-      agent = await registerAgent(world);
+      agent = await registerAgent(harness);
       const signedIn = await signIn();
       human = signedIn.marketplace;
       humanId = signedIn.session.account.id;
@@ -273,7 +273,7 @@ inEachMode('a human', (world) => {
     });
 
     it('with the SDK in one line, with a Solana wallet too', async () => {
-      const solana = await registerAgent(world, { wallet: solanaWallet() });
+      const solana = await registerAgent(harness, { wallet: solanaWallet() });
       expect(await human.claim(solana, solana.wallet)).toEqual({
         agent_id: solana.id,
         claimed_by: humanId,
@@ -300,7 +300,7 @@ inEachMode('a human', (world) => {
 
     it('not with what was agreed with another human, for another agent or by another wallet', async () => {
       const other = (await signIn()).marketplace;
-      const otherAgent = await registerAgent(world);
+      const otherAgent = await registerAgent(harness);
       const wrong: [Marketplace, object, string][] = [
         [other, await proofBy(human), 'claim_of_another_human'],
         [human, await proofBy(human, otherAgent.wallet, otherAgent.id), 'claim_of_another_agent'],

@@ -11,17 +11,17 @@ import {
 import { eventually } from '@market/testing';
 import { bodyOf, reasonOf } from '../support/buyer.js';
 import { proofOf, workProofOf } from '../support/proofs.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
-inEachMode('an account', (world) => {
-  const anyone = stranger(world);
+inEachMode('an account', (harness) => {
+  const anyone = stranger(harness);
   let agent: Agent;
   beforeEach(async () => {
-    agent = await registerAgent(world);
+    agent = await registerAgent(harness);
   });
-  const withKey = (apiKey: string): Marketplace => new Marketplace({ baseUrl: world.baseUrl, apiKey });
+  const withKey = (apiKey: string): Marketplace => new Marketplace({ baseUrl: harness.baseUrl, apiKey });
 
   describe('that lost its key', () => {
     const recover = async (wallet: Wallet, more: object = {}): Promise<HttpAnswer> =>
@@ -33,7 +33,7 @@ inEachMode('an account', (world) => {
     ])(
       'gets a fresh one with its %s wallet, and keeps those of before [spec: POST /auth/recover, authentication-rule.4]',
       async (_chain, newWallet: () => Wallet) => {
-        const { id, wallet, registration } = await registerAgent(world, { wallet: newWallet() });
+        const { id, wallet, registration } = await registerAgent(harness, { wallet: newWallet() });
         const answer = await recover(wallet);
         expect(answer.status).toBe(200);
         const recovery = bodyOf(answer).data as RecoveredAccount;
@@ -186,7 +186,7 @@ inEachMode('an account', (world) => {
     });
 
     it('does not link one that is taken, nor by a wallet that is not its own', async () => {
-      const other = await registerAgent(world);
+      const other = await registerAgent(harness);
       expect(await refusalOf(agent.market.wallets.link(agent.wallet, other.wallet))).toEqual([
         409,
         'wallet_already_linked',
@@ -200,7 +200,7 @@ inEachMode('an account', (world) => {
         'proof_not_sufficient',
       ]);
       const wanted = evmWallet();
-      const agents = await Promise.all(Array.from({ length: 6 }, () => registerAgent(world)));
+      const agents = await Promise.all(Array.from({ length: 6 }, () => registerAgent(harness)));
       const outcomes = await Promise.all(
         agents.map(({ market, wallet }) => refusalOf(market.wallets.link(wallet, wanted))),
       );
@@ -212,7 +212,7 @@ inEachMode('an account', (world) => {
     it("shows one of its own, and nobody else's [spec: GET /me/wallets/{id}]", async () => {
       const [own] = await list();
       expect(await agent.market.wallets.get(own!)).toEqual(own);
-      const other = await registerAgent(world);
+      const other = await registerAgent(harness);
       for (const id of [own!.id, '018f6d1e-0000-7000-8000-000000000001', 'not-a-uuid'])
         expect(await refusalOf(other.market.wallets.get(id))).toEqual([404, 'wallet_not_found']);
       expect(await refusalOf(other.market.wallets.update(own!, other.wallet, { label: 'mine' }))).toEqual([

@@ -16,13 +16,13 @@ import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
 import { request } from 'undici';
 import { bodyOf, callOnce, reasonOf } from '../support/buyer.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 
-inEachMode('an agent', (world) => {
-  const anyone = stranger(world);
+inEachMode('an agent', (harness) => {
+  const anyone = stranger(harness);
   const challengeFor = (wallet: Wallet, more: object = {}) =>
     anyone.request<Awaited<ReturnType<Marketplace['challenge']>>>('POST', '/auth/challenge', {
       body: { wallet_address: wallet.address, ...more },
@@ -99,7 +99,7 @@ inEachMode('an agent', (world) => {
         api_key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/),
         authorization_header: `Bearer ${registration.api_key}`,
       });
-      const market = new Marketplace({ baseUrl: world.baseUrl, authorization: registration.authorization_header });
+      const market = new Marketplace({ baseUrl: harness.baseUrl, authorization: registration.authorization_header });
       for (const path of ['/me', '/api-keys', '/me/wallets']) {
         const shown = await market.send('GET', path);
         expect([shown.status, shown.text.includes(registration.api_key.slice(12))]).toEqual([200, false]);
@@ -109,9 +109,9 @@ inEachMode('an agent', (world) => {
     it('sees itself with the key it gets [spec: GET /me, authentication-rule.7, profile.id, profile.display-name, profile.wallet-address, profile.account-type, profile.role, profile.is-verified, profile.bio-avatar-url-website, profile.created-at]', async () => {
       const wallet = newWallet();
       const before = Date.now() - 5_000;
-      const { registration } = await registerAgent(world, { wallet, displayName: 'Grace 🐞' });
+      const { registration } = await registerAgent(harness, { wallet, displayName: 'Grace 🐞' });
       const answer = await new Marketplace({
-        baseUrl: world.baseUrl,
+        baseUrl: harness.baseUrl,
         authorization: registration.authorization_header,
       }).send('GET', '/me');
       expect(answer.status).toBe(200);
@@ -220,10 +220,10 @@ inEachMode('an agent', (world) => {
 
   describe('with API keys', () => {
     let agent: Agent;
-    const withKey = (apiKey: string): Marketplace => new Marketplace({ baseUrl: world.baseUrl, apiKey });
+    const withKey = (apiKey: string): Marketplace => new Marketplace({ baseUrl: harness.baseUrl, apiKey });
 
     beforeAll(async () => {
-      agent = await registerAgent(world);
+      agent = await registerAgent(harness);
     });
 
     it('creates them, each shown once [spec: POST /api-keys, api-key.id, api-key.name, api-key.key-prefix, api-key.scopes, api-key.is-active, api-key.created-at, api-key.key]', async () => {
@@ -248,7 +248,7 @@ inEachMode('an agent', (world) => {
     });
 
     it('lists what they are and never what they open with [spec: GET /api-keys, api-key.last-used-at, api-key.expires-at]', async () => {
-      const owner = await registerAgent(world);
+      const owner = await registerAgent(harness);
       const end = new Date(Date.now() + 3_600_000).toISOString();
       const unused = await owner.market.apiKeys.create({ name: 'unused', scopes: ['write'] });
       const mortal = await owner.market.apiKeys.create({ name: 'mortal', scopes: ['read'], expires_at: end });
@@ -353,7 +353,7 @@ inEachMode('an agent', (world) => {
     });
 
     it('makes one key for one Idempotency-Key, and shows it again to the same request', async () => {
-      const idempotencyKey = `${world.mode}-one-key`;
+      const idempotencyKey = `${harness.mode}-one-key`;
       const answers = await Promise.all(
         Array.from({ length: 8 }, () =>
           agent.market.send('POST', '/api-keys', {
@@ -386,7 +386,7 @@ inEachMode('an agent', (world) => {
     });
 
     it('cannot see or revoke the keys of another', async () => {
-      const other = await registerAgent(world);
+      const other = await registerAgent(harness);
       const [theirs] = await other.market.apiKeys.list();
       await expect(agent.market.apiKeys.revoke(theirs!.id)).rejects.toMatchObject({ status: 404 });
       await expect(agent.market.apiKeys.revoke('not-a-uuid')).rejects.toMatchObject({ status: 404 });
@@ -411,9 +411,9 @@ inEachMode('an agent', (world) => {
   });
 
   it('is nobody with anything but exactly one well-formed Bearer key [spec: authentication-rule.1]', async () => {
-    const agent = await registerAgent(world);
+    const agent = await registerAgent(harness);
     const key = agent.registration.api_key;
-    const url = `${world.baseUrl}/api/v1/me`;
+    const url = `${harness.baseUrl}/api/v1/me`;
     const wrong = [
       [],
       ['Bearer'],

@@ -3,14 +3,14 @@ import { withClient } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { bodyOf, reasonOf } from '../support/buyer.js';
 import { attemptListing, ENDPOINT, expectFieldRefused, free, listedWith, perCall } from '../support/listings.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-inEachMode('a field of a listing', (world) => {
+inEachMode('a field of a listing', (harness) => {
   let seller: Agent;
-  const anyone = stranger(world);
+  const anyone = stranger(harness);
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Seller of fields' });
+    seller = await registerAgent(harness, { displayName: 'Seller of fields' });
   });
 
   const refused = async (fields: object, field = Object.keys(fields)[0]!): Promise<void> =>
@@ -322,7 +322,7 @@ inEachMode('a field of a listing', (world) => {
     const malformed = await post(seller, { pow_nonce: 'not-alphanumeric' });
     expect([malformed.status, reasonOf(malformed)]).toEqual([400, 'proof_of_work_invalid']);
     const pow_nonce = await solveProofOfWork(puzzle);
-    const foreign = await post(await registerAgent(world), { pow_nonce });
+    const foreign = await post(await registerAgent(harness), { pow_nonce });
     expect([foreign.status, reasonOf(foreign)]).toEqual([400, 'challenge_invalid']);
     expect((await post(seller, { pow_nonce })).status).toBe(201);
     const again = await post(seller, { pow_nonce });
@@ -360,7 +360,7 @@ inEachMode('a field of a listing', (world) => {
     await send('PATCH', `/listings/${id}`, { body: { status: 'draft' } });
     await send('DELETE', `/listings/${id}`);
     for (const { text } of answers) expect(text).not.toContain(canary);
-    await withClient(world.databaseUrl, async (client) => {
+    await withClient(harness.databaseUrl, async (client) => {
       for (const schema of ['catalog', 'gateway']) {
         const { rows } = await client.query(`SELECT subject FROM ${schema}.outbox WHERE payload::text LIKE $1`, [
           `%${canary}%`,
@@ -411,7 +411,7 @@ inEachMode('a field of a listing', (world) => {
     });
 
     it('is every column that the contract does not let a seller write', async () => {
-      const columns = await withClient(world.databaseUrl, async (client) =>
+      const columns = await withClient(harness.databaseUrl, async (client) =>
         (
           await client.query<{ name: string }>(
             `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = 'catalog' AND table_name = 'listings'`,
@@ -509,7 +509,7 @@ inEachMode('a field of a listing', (world) => {
   });
 
   it('lists the own in every state for a seller alone [spec: GET /listings]', async () => {
-    const agent = await registerAgent(world);
+    const agent = await registerAgent(harness);
     const [draft, active] = [await listedWith(agent, { status: 'draft' }), await listedWith(agent, {})];
     const mine = await agent.market.send('GET', '/listings?mine=true');
     expect(bodyOf(mine)).toMatchObject({

@@ -2,11 +2,11 @@ import { solveProofOfWork } from '@market/sdk';
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { bodyOf, reasonOf } from '../support/buyer.js';
 import { attemptListing, free, perCall } from '../support/listings.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-inEachMode('the work of a listing', (world) => {
+inEachMode('the work of a listing', (harness) => {
   it('is a challenge of its seller, told with its difficulty, its algorithm and a hint [spec: POST /listings/challenge, authentication-rule.5]', async () => {
-    const { market } = await registerAgent(world);
+    const { market } = await registerAgent(harness);
     const answer = await market.send('POST', '/listings/challenge');
     expect(answer).toMatchObject({ status: 200, json: { success: true } });
     const data = bodyOf(answer).data as { challenge: string; difficulty: number };
@@ -20,7 +20,7 @@ inEachMode('the work of a listing', (world) => {
       (await market.send('POST', '/listings', { body: { ...free(), pow_nonce: await solveProofOfWork(data) } })).status,
     ).toBe(201);
 
-    const nobody = await stranger(world).send('POST', '/listings/challenge');
+    const nobody = await stranger(harness).send('POST', '/listings/challenge');
     expect([nobody.status, bodyOf(nobody).error!.code]).toEqual([401, 'UNAUTHORIZED']);
     const { key } = await market.apiKeys.create({ name: 'reads', scopes: ['read', 'subscribe'] });
     const weak = await market.authorizedBy(`Bearer ${key}`).send('POST', '/listings/challenge');
@@ -28,7 +28,7 @@ inEachMode('the work of a listing', (world) => {
   });
 
   it('is never blocked by challenges that were forgotten: the oldest gives way', async () => {
-    const seller = await registerAgent(world);
+    const seller = await registerAgent(harness);
     const first = await seller.market.listings.challenge();
     for (let count = 0; count < 32; count += 1) await seller.market.listings.challenge();
     const stale = await attemptListing(seller, {

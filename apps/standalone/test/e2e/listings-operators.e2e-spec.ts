@@ -6,23 +6,23 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { admin } from '../support/admin.js';
 import { free } from '../support/listings.js';
-import { inEachMode, inOneMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, inOneMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const STANDALONE = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-inEachMode('an operator', (world) => {
-  const env = { DATABASE_URL: world.databaseUrl };
-  const anyone = stranger(world).listings;
+inEachMode('an operator', (harness) => {
+  const env = { DATABASE_URL: harness.databaseUrl };
+  const anyone = stranger(harness).listings;
   let seller: Agent;
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Watched over' });
+    seller = await registerAgent(harness, { displayName: 'Watched over' });
   });
 
   it('works with the URL of the one database concerned, and is the user who typed unless another is named', async () => {
     const { id } = await seller.market.listings.create(free());
     expect(
-      (await admin({ CATALOG_DATABASE_URL: world.databaseUrl }, 'listing', 'suspend', id, '--reason', 'first\tline'))
+      (await admin({ CATALOG_DATABASE_URL: harness.databaseUrl }, 'listing', 'suspend', id, '--reason', 'first\tline'))
         .code,
     ).toBe(0);
     await eventually(() => expect(anyone.get(id)).rejects.toMatchObject({ status: 404 }));
@@ -74,7 +74,7 @@ inEachMode('an operator', (world) => {
     const name = `Same ${Date.now()}`;
     const [first, second] = [
       await seller.market.listings.create(free({ name })),
-      await (await registerAgent(world)).market.listings.create(free({ name: `ＳＡＭＥ-${name.slice(5)}` })),
+      await (await registerAgent(harness)).market.listings.create(free({ name: `ＳＡＭＥ-${name.slice(5)}` })),
     ];
     const { output } = await admin(env, 'listing', 'duplicates');
     expect(output.split('\n').map((line) => line.split('\t'))).toContainEqual([

@@ -4,18 +4,18 @@ import { admin } from '../support/admin.js';
 import { bodyOf, callOnce, payFor, reasonOf, withRelayId } from '../support/buyer.js';
 import { attemptListing, free, perCall } from '../support/listings.js';
 import { openShop } from '../support/seller.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-inEachMode('the state of a listing', (world) => {
+inEachMode('the state of a listing', (harness) => {
   let seller: Agent;
   let other: Agent;
-  const anyone = stranger(world);
+  const anyone = stranger(harness);
 
   beforeAll(async () => {
-    [seller, other] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    [seller, other] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
   });
 
-  const operate = (...words: string[]) => admin({ DATABASE_URL: world.databaseUrl }, ...words, '--as', 'ada');
+  const operate = (...words: string[]) => admin({ DATABASE_URL: harness.databaseUrl }, ...words, '--as', 'ada');
   const patch = (agent: Agent, id: string, status: string) =>
     agent.market.send('PATCH', `/listings/${id}`, { body: { status } });
   const remove = (agent: Agent, id: string) => agent.market.send('DELETE', `/listings/${id}`);
@@ -217,7 +217,7 @@ inEachMode('the state of a listing', (world) => {
     expect((await seller.market.endpoint.get(id)).status).toBe('failing');
     // A day of failing, as PostgreSQL's clock would have counted it.
     await soon(async () => {
-      const { rowCount } = await withClient(world.databaseUrl, (client) =>
+      const { rowCount } = await withClient(harness.databaseUrl, (client) =>
         client.query(
           `UPDATE catalog.endpoints SET failing_since = failing_since - interval '2 days' WHERE listing_id = $1 AND failing_since > now() - interval '1 day'`,
           [id],

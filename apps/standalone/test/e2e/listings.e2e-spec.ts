@@ -4,21 +4,21 @@ import { randomBytes } from 'node:crypto';
 import { bodyOf, callOnce, payFor, reasonOf, withRelayId } from '../support/buyer.js';
 import { attemptListing, ENDPOINT, free, perCall } from '../support/listings.js';
 import { openShop } from '../support/seller.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
-inEachMode('a listing', (world) => {
+inEachMode('a listing', (harness) => {
   let seller: Agent;
   let other: Agent;
-  const anyone = stranger(world).listings;
+  const anyone = stranger(harness).listings;
 
   beforeAll(async () => {
-    [seller, other] = await Promise.all([registerAgent(world, { displayName: 'Seller' }), registerAgent(world)]);
+    [seller, other] = await Promise.all([registerAgent(harness, { displayName: 'Seller' }), registerAgent(harness)]);
   });
 
   const attempt = (body: object) => attemptListing(seller, body);
 
   it('belongs to a category, of which all are told in their order [spec: GET /categories, category]', async () => {
-    const answer = await stranger(world).send('GET', '/categories');
+    const answer = await stranger(harness).send('GET', '/categories');
     expect(answer).toMatchObject({ status: 200, json: { success: true } });
     const categories = bodyOf(answer).data as Category[];
     expect(categories.length).toBeGreaterThanOrEqual(12);
@@ -101,7 +101,7 @@ inEachMode('a listing', (world) => {
     });
 
     it('once for one Idempotency-Key, whatever proof it comes with', async () => {
-      const headers = { 'Idempotency-Key': `${world.mode}-listing` };
+      const headers = { 'Idempotency-Key': `${harness.mode}-listing` };
       const create = async () => {
         const puzzle = await seller.market.listings.challenge();
         return seller.market.send('POST', '/listings', {
@@ -243,13 +243,13 @@ inEachMode('a listing', (world) => {
 
   describe('is found', () => {
     const mark = `marker${randomBytes(5).toString('hex')}`;
-    let shelf: Listing[];
+    let listed: Listing[];
     const search = (query: object) => anyone.search({ q: mark, limit: 100, ...query });
     const names = async (query: object): Promise<string[]> =>
       (await search(query)).data.map(({ name }) => name.split(' ')[0]!);
 
     beforeAll(async () => {
-      const categories = await stranger(world).categories();
+      const categories = await stranger(harness).categories();
       expect(categories.map(({ sort_order }) => sort_order)).toEqual(
         [...categories.map(({ sort_order }) => sort_order)].sort((a, b) => a - b),
       );
@@ -270,7 +270,7 @@ inEachMode('a listing', (world) => {
       for (const { name, ...more } of goods)
         await seller.market.listings.create(free({ ...more, name: `${name} ${mark}` }));
       await seller.market.listings.create(free({ name: `Hidden ${mark}`, status: 'draft' }));
-      shelf = await eventually(async () => {
+      listed = await eventually(async () => {
         const { data } = await search({});
         expect(data.length).toBe(5);
         return data;
@@ -278,15 +278,15 @@ inEachMode('a listing', (world) => {
     });
 
     it('newest first, with an exact count, and no draft among them [spec: GET /listings]', async () => {
-      expect(shelf.map(({ name }) => name.split(' ')[0])).toEqual(['Eggs', 'Data', 'Calls', 'Books', 'Apples']);
+      expect(listed.map(({ name }) => name.split(' ')[0])).toEqual(['Eggs', 'Data', 'Calls', 'Books', 'Apples']);
       expect((await search({})).pagination).toEqual({ page: 1, limit: 100, total: 5, totalPages: 1 });
-      expect(shelf[0]).toMatchObject({ provider: { id: seller.id }, category: { slug: expect.any(String) } });
-      expect(shelf[0]).not.toHaveProperty('gateway_url');
+      expect(listed[0]).toMatchObject({ provider: { id: seller.id }, category: { slug: expect.any(String) } });
+      expect(listed[0]).not.toHaveProperty('gateway_url');
     });
 
     it('by every filter, and by all of them together [spec: GET /listings]', async () => {
-      const [, , calls] = shelf;
-      const category = shelf.find(({ category_id }) => category_id !== null)!.category_id!;
+      const [, , calls] = listed;
+      const category = listed.find(({ category_id }) => category_id !== null)!.category_id!;
       expect(await names({ category })).toEqual(['Eggs', 'Apples']);
       expect(await names({ pricing_model: 'per_call' })).toEqual(['Eggs', 'Data', 'Calls']);
       expect(await names({ delivery_type: 'file' })).toEqual(['Books']);
@@ -307,7 +307,7 @@ inEachMode('a listing', (world) => {
         await openShop(seller, undefined, { name: `Often ${mark}2` }),
         await openShop(seller, undefined, { name: `Seldom ${mark}2` }),
       ];
-      const buyer = await registerAgent(world);
+      const buyer = await registerAgent(harness);
       await callOnce(buyer, often.listing, {}, withRelayId(await payFor(buyer, often.listing, {})));
       await eventually(
         async () =>
@@ -327,7 +327,7 @@ inEachMode('a listing', (world) => {
     it('page by page, each once, and past the end there is nothing', async () => {
       const pages = await Promise.all([1, 2, 3, 4].map((page) => search({ page, limit: 2 })));
       expect(pages.map(({ data }) => data.length)).toEqual([2, 2, 1, 0]);
-      expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(shelf.map(({ id }) => id));
+      expect(pages.flatMap(({ data }) => data.map(({ id }) => id))).toEqual(listed.map(({ id }) => id));
       for (const [index, { pagination }] of pages.entries())
         expect(pagination).toEqual({ page: index + 1, limit: 2, total: 5, totalPages: 3 });
     });
@@ -349,7 +349,7 @@ inEachMode('a listing', (world) => {
       'limit=1&limit=2',
       'q[]=a',
     ])('not with ?%s', async (query) => {
-      const response = await fetch(`${world.baseUrl}/api/v1/listings?${query}`);
+      const response = await fetch(`${harness.baseUrl}/api/v1/listings?${query}`);
       expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([
         400,
         'BAD_REQUEST',

@@ -1,12 +1,12 @@
 import { withClient } from '@market/testing';
 import type pg from 'pg';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
-import { Cast } from '../support/fuzz/cast.js';
+import { Fixtures } from '../support/fuzz/fixtures.js';
 import { DatabaseWatch } from '../support/fuzz/database-digest.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
 import { ApiDescription, type Operation, type Schema } from '../support/fuzz/operations.js';
 import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
-import { inEachMode } from '../support/world.js';
+import { inEachMode } from '../support/harness.js';
 
 /** What no table has and handlers know all the same. */
 const BEYOND_TABLES = [
@@ -29,19 +29,19 @@ const CONCURRENCY = 90;
 
 const camelCase = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-inEachMode('mass assignment', (world) => {
+inEachMode('mass assignment', (harness) => {
   let description: ApiDescription;
   let client: RawClient;
-  let cast: Cast;
+  let fixtures: Fixtures;
 
   beforeAll(async () => {
-    description = await ApiDescription.read(world);
-    client = new RawClient(world);
-    cast = await Cast.assemble(world);
+    description = await ApiDescription.read(harness);
+    client = new RawClient(harness);
+    fixtures = await Fixtures.create(harness);
   }, 120_000);
   afterAll(async () => {
     client.close();
-    await cast?.close();
+    await fixtures?.close();
   });
 
   async function columnsOf(database: pg.Client): Promise<string[]> {
@@ -77,7 +77,7 @@ inEachMode('mass assignment', (world) => {
   }
 
   async function sent(operation: Operation, body: object, id: string | undefined): Promise<RawAnswer> {
-    const credential = operation.access.account_types.includes('agent') ? cast.keys.all : cast.human.token;
+    const credential = operation.access.account_types.includes('agent') ? fixtures.keys.all : fixtures.human.token;
     const path = id === undefined ? operation.path : operation.path.replace(/\{\w+\}/, id);
     return client.send({
       method: operation.method,
@@ -88,14 +88,14 @@ inEachMode('mass assignment', (world) => {
   }
 
   it('gets nowhere: each column of each table that is no field of an operation is refused by name, and no row changes', async () => {
-    await withClient(world.databaseUrl, async (database) => {
+    await withClient(harness.databaseUrl, async (database) => {
       const columns = await columnsOf(database);
       expect(columns.length).toBeGreaterThan(200);
       const watch = await DatabaseWatch.over(database);
       const operations = description.operations.filter(({ body }) => body && !body.isOpaque);
       expect(operations.length).toBeGreaterThan(10);
       const ids = new Map(
-        await inParallel(operations, async ({ id }) => [id, await ACCESS_ROWS[id]?.id?.own(cast)] as const),
+        await inParallel(operations, async ({ id }) => [id, await ACCESS_ROWS[id]?.id?.own(fixtures)] as const),
       );
       const attempts = operations.flatMap((operation) =>
         objectsIn(operation.body!.schema).flatMap(({ path, fields }) => {
@@ -110,7 +110,7 @@ inEachMode('mass assignment', (world) => {
       const taken = new Set<string>();
       const attempt = async ({ operation, path, names }: (typeof attempts)[number]): Promise<void> => {
         const extra = Object.fromEntries(
-          names.map((name) => [name, /(^|_)id$|Id$/.test(name) ? cast.outsider.id : 'x']),
+          names.map((name) => [name, /(^|_)id$|Id$/.test(name) ? fixtures.outsider.id : 'x']),
         );
         const base = operation.body!.examples[0] as Record<string, unknown>;
         const answer = await sent(operation, within(base, path, extra), ids.get(operation.id));

@@ -1,18 +1,18 @@
 import { evmWallet, solanaWallet, type PaymentOffer } from '@market/sdk';
 import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
 
-inEachMode('the headers of a paid call', (world) => {
+inEachMode('the headers of a paid call', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
   let cheap: Shop;
 
   beforeAll(async () => {
-    [seller, buyer] = await Promise.all([registerAgent(world), registerAgent(world, { wallet: evmWallet() })]);
+    [seller, buyer] = await Promise.all([registerAgent(harness), registerAgent(harness, { wallet: evmWallet() })]);
     shop = await openShop(seller);
     cheap = await openShop(seller, undefined, { pricing_amount: 0.02 });
   });
@@ -23,7 +23,7 @@ inEachMode('the headers of a paid call', (world) => {
   const walletOf = async ({ market }: Agent): Promise<string> =>
     (bodyOf(await market.send('GET', '/me/wallets')).data as { id: string }[])[0]!.id;
   const post = (headers: Record<string, string>): Promise<Response> =>
-    fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.id}`, { method: 'POST', headers, body: '{"n":1}' });
+    fetch(`${harness.baseUrl}/api/v1/gateway/${shop.listing.id}`, { method: 'POST', headers, body: '{"n":1}' });
   const json = { 'Content-Type': 'application/json' };
 
   it('Authorization: takes a bearer key and nothing else [spec: gateway.header-authorization]', async () => {
@@ -85,7 +85,7 @@ inEachMode('the headers of a paid call', (world) => {
 
   describe('X-Market-Origin-Wallet-Id', () => {
     it('is an active wallet of the caller that may pay, on the chain of its route [spec: gateway.header-x-market-origin-wallet-id]', async () => {
-      const solana = await registerAgent(world, { wallet: solanaWallet() });
+      const solana = await registerAgent(harness, { wallet: solanaWallet() });
       const [own, other] = await Promise.all([buyer, solana].map(walletOf));
       const paid = await quote(buyer, shop.listing, { wallet: 'own' }, { 'X-Market-Origin-Wallet-Id': own! });
       expect(paid.requirements.network).toMatch(/^eip155:/);

@@ -3,7 +3,7 @@ import { eventually, startMarketplace, type RunningMarketplace } from '@market/t
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, payFor, quote, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 /** Offers run out, and payments that bought nothing are owed back, while a test waits for it. */
 const SETTINGS = {

@@ -3,9 +3,9 @@ import { eventually } from '@market/testing';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, reply, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-inEachMode('a paid call', (world) => {
+inEachMode('a paid call', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
@@ -13,14 +13,14 @@ inEachMode('a paid call', (world) => {
 
   beforeAll(async () => {
     [seller, buyer] = await Promise.all([
-      registerAgent(world, { displayName: 'Seller' }),
-      registerAgent(world, { wallet: solanaWallet(), displayName: 'Buyer' }),
+      registerAgent(harness, { displayName: 'Seller' }),
+      registerAgent(harness, { wallet: solanaWallet(), displayName: 'Buyer' }),
     ]);
     shop = await openShop(seller, ({ body }) => ({ echo: body, at: process.hrtime.bigint().toString() }));
     otherShop = await openShop(seller);
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop, otherShop]);
+    await expectBooksInOrder(harness, [shop, otherShop]);
     await Promise.all([shop.close(), otherShop.close()]);
   });
 
@@ -143,7 +143,7 @@ inEachMode('a paid call', (world) => {
     });
 
     it('carries any JSON of the seller as it is, and charges for it where its status is 2xx [spec: gateway-rule.5]', async () => {
-      const shelf = [
+      const answers = [
         [404, { error: 'no such city' }],
         [201, []],
         [200, 'a string'],
@@ -151,9 +151,9 @@ inEachMode('a paid call', (world) => {
         [302, { at: 'home' }],
         [200, { number: 1.1e-7 }],
       ] as const;
-      let next: (typeof shelf)[number];
+      let next: (typeof answers)[number];
       const odd = await openShop(seller, () => reply(next[0], next[1]));
-      for (next of shelf) {
+      for (next of answers) {
         const [status, response] = next;
         const isCharged = status < 300;
         const result = await buyer.market.call(odd.listing, { status, response }, { pay: sandboxPayer(buyer.market) });
@@ -167,7 +167,7 @@ inEachMode('a paid call', (world) => {
           isCharged ? undefined : status === 302 ? 'retry_same_request' : 'fix_request',
         );
       }
-      await expectBooksInOrder(world, [odd]);
+      await expectBooksInOrder(harness, [odd]);
       await odd.close();
     });
   });
@@ -205,7 +205,7 @@ inEachMode('a paid call', (world) => {
     });
 
     it('knows nothing of it for another buyer, nor of one that never was', async () => {
-      const thief = await registerAgent(world);
+      const thief = await registerAgent(harness);
       const answers = await Promise.all([
         callOnce(thief, shop.listing, { the: 'right body' }, withRelayId(relayRequestId)),
         callOnce(buyer, shop.listing, { the: 'right body' }, withRelayId(`0x${'ab'.repeat(32)}`)),
@@ -462,12 +462,12 @@ inEachMode('a paid call', (world) => {
     await seller.market.listings.update(moving.listing, { pricing_amount: 9 });
     const answer = await callOnce(buyer, moving.listing, { price: 'quoted' }, withRelayId(relayRequestId));
     expect(resultOf(answer).charged_amount.amount_cents).toBe(25);
-    await expectBooksInOrder(world, [moving]);
+    await expectBooksInOrder(harness, [moving]);
     await moving.close();
   });
 
   describe('with an Idempotency-Key', () => {
-    const key = (name: string): Record<string, string> => ({ 'Idempotency-Key': `${world.mode}-${name}` });
+    const key = (name: string): Record<string, string> => ({ 'Idempotency-Key': `${harness.mode}-${name}` });
 
     it('may use it on the unpaid and on the paid attempt, and again after: the kept answer says that it is one [spec: gateway.header-idempotency-key]', async () => {
       const offer = await quote(buyer, shop.listing, { key: 1 }, key('one'));

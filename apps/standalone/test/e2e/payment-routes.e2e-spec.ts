@@ -2,23 +2,23 @@ import { Marketplace, type PaymentRoute } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { quote } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const BASE_SEPOLIA = 'eip155:84532';
 const SOLANA_DEVNET = 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1';
 
-inEachMode('payment routes', (world) => {
+inEachMode('payment routes', (harness) => {
   let buyer: Agent;
   let shop: Shop;
 
   beforeAll(async () => {
-    const seller = await registerAgent(world, { displayName: 'Seller' });
-    buyer = await registerAgent(world, { displayName: 'Buyer' });
+    const seller = await registerAgent(harness, { displayName: 'Seller' });
+    buyer = await registerAgent(harness, { displayName: 'Buyer' });
     shop = await openShop(seller, undefined, { pricing_amount: 0.25, preferred_currency: 'SOL' });
   });
   afterAll(() => shop.close());
 
-  const routes = (): Promise<PaymentRoute[]> => new Marketplace({ baseUrl: world.baseUrl }).paymentRoutes();
+  const routes = (): Promise<PaymentRoute[]> => new Marketplace({ baseUrl: harness.baseUrl }).paymentRoutes();
 
   it('are told to anyone, with what they carry, what their currency costs and how they are chosen', async () => {
     const onBase = (currency: string) => ({
@@ -46,15 +46,15 @@ inEachMode('payment routes', (world) => {
   });
 
   it('may be kept, and are not sent again to who has them', async () => {
-    const answer = await fetch(`${world.baseUrl}/api/v1/payment-routes`);
+    const answer = await fetch(`${harness.baseUrl}/api/v1/payment-routes`);
     expect([answer.status, answer.headers.get('cache-control'), answer.headers.get('etag')]).toEqual([
       200,
       'no-cache',
       expect.stringMatching(/^W\//),
     ]);
     await eventually(async () => {
-      const etag = (await fetch(`${world.baseUrl}/api/v1/payment-routes`)).headers.get('etag')!;
-      const again = await fetch(`${world.baseUrl}/api/v1/payment-routes`, { headers: { 'if-none-match': etag } });
+      const etag = (await fetch(`${harness.baseUrl}/api/v1/payment-routes`)).headers.get('etag')!;
+      const again = await fetch(`${harness.baseUrl}/api/v1/payment-routes`, { headers: { 'if-none-match': etag } });
       expect([again.status, await again.text()]).toEqual([304, '']);
     });
   });

@@ -2,7 +2,7 @@ import { startOwnProcess, temporaryDirectory } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { inEachMode } from '../support/world.js';
+import { inEachMode } from '../support/harness.js';
 
 const LIVE = {
   PAYMENTS_MODE: 'live',

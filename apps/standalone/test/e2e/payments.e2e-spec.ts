@@ -5,7 +5,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, quote, reasonOf } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { acceptedOf, letTimePass, listFeed, offerOf, paidOffer, refusal, verifyOnce } from '../support/subscriber.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const RETIRED = [
   '/payments/setup',
@@ -19,7 +19,7 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 /** All that money could leave a trace in. */
 const COUNT_ROWS = `SELECT ${['payments', 'journal_transactions', 'postings', 'accounts', 'receipts', 'subscriptions', 'sandbox_transfers', 'idempotency_keys', 'outbox'].map((table) => `(SELECT count(*) FROM payments_ledger.${table})::int AS ${table}`).join(', ')}`;
 
-inEachMode('payments', (world) => {
+inEachMode('payments', (harness) => {
   let seller: Agent;
   let reader: Agent;
   let outsider: Agent;
@@ -27,14 +27,14 @@ inEachMode('payments', (world) => {
   let feed: CreatedListing;
 
   beforeAll(async () => {
-    [seller, outsider] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    [seller, outsider] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
     [shop, feed] = [await openShop(seller), await listFeed(seller)];
   });
   beforeEach(async () => {
-    reader = await registerAgent(world);
+    reader = await registerAgent(harness);
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
@@ -147,7 +147,7 @@ inEachMode('payments', (world) => {
 
     it('answers 401 to strangers, 404 to other accounts, 400 for a gateway call [spec: POST /payments/verify]', async () => {
       const offer = await paidOffer(reader, feed);
-      expect(await told(verifyOnce({ ...reader, market: stranger(world) }, offer))).toEqual([401, 'unauthorized']);
+      expect(await told(verifyOnce({ ...reader, market: stranger(harness) }, offer))).toEqual([401, 'unauthorized']);
       for (const other of [outsider, seller]) {
         expect(await told(verifyOnce(other, offer))).toEqual([404, 'payment_not_found']);
         expect(await refusal(other.market.payments.get(offer.payment_id))).toEqual([404, 'payment_not_found']);
@@ -194,7 +194,7 @@ inEachMode('payments', (world) => {
       const failed = await paidOffer(reader, feed, 'failed');
       expect(await told(verifyOnce(reader, failed))).toEqual([400, 'payment_failed']);
       const overdue = await offerOf(reader, feed);
-      await letTimePass(world, { offer: overdue.payment_id });
+      await letTimePass(harness, { offer: overdue.payment_id });
       const answer = await verifyOnce(reader, overdue);
       expect([answer.status, bodyOf(answer).error]).toMatchObject([
         400,
@@ -261,7 +261,7 @@ inEachMode('payments', (world) => {
         { withinMs: 5_000 },
       );
       expect((await reader.market.payments.get(offer.payment_id)).status).toBe('verified');
-      await letTimePass(world, { window: offer.payment_id });
+      await letTimePass(harness, { window: offer.payment_id });
       await eventually(
         async () => expect((await reader.market.payments.get(offer.payment_id)).status).toBe('refund_due'),
         { withinMs: 20_000, everyMs: 100 },
@@ -272,10 +272,13 @@ inEachMode('payments', (world) => {
 
   it('setup of stored funds is gone with any method, says where to go, and writes nothing [spec: error.410]', async () => {
     const rows = () =>
-      withClient(world.databaseUrl, async (client) => (await client.query<Record<string, number>>(COUNT_ROWS)).rows[0]);
+      withClient(
+        harness.databaseUrl,
+        async (client) => (await client.query<Record<string, number>>(COUNT_ROWS)).rows[0],
+      );
     const before = await rows();
     const bodies = [undefined, { amount: 100, currency: 'USDC' }];
-    const asked = [reader.market, stranger(world)].flatMap((client) =>
+    const asked = [reader.market, stranger(harness)].flatMap((client) =>
       RETIRED.flatMap((path) =>
         METHODS.flatMap((method) =>
           bodies

@@ -2,7 +2,7 @@ import { sandboxPayer, type HttpAnswer } from '@market/sdk';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { bodyOf, callOnce, payFor, reasonOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 /** Small enough to reach; what is used up comes back later than a test takes. The tests stand behind a proxy that is believed. */
 const SETTINGS = {

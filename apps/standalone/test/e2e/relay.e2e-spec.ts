@@ -10,7 +10,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { letTimePass } from '../support/subscriber.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const BY_ETH = { 'X-Market-Origin-Chain-Id': 'eip155:8453', 'X-Market-Origin-Currency': 'ETH' };
 const BY_SOL = {

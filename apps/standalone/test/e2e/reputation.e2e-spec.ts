@@ -4,20 +4,20 @@ import { admin } from '../support/admin.js';
 import { bodyOf, callOnce, payFor, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { listServer, openShop, reply, rogueServer, type Shop } from '../support/seller.js';
 import { freeFeed, listFeed, paidOffer, verifyOnce } from '../support/subscriber.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const UNKNOWN_ID = '01995bad-5c00-7000-8000-00000000dead';
 const GOOD: CreateReview = { accuracy_rating: 5, reliability_rating: 4, value_rating: 3 };
 
-inEachMode('reviews', (world) => {
-  const anyone = stranger(world);
+inEachMode('reviews', (harness) => {
+  const anyone = stranger(harness);
   let seller: Agent;
   let shop: Shop;
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Seller' });
+    seller = await registerAgent(harness, { displayName: 'Seller' });
     shop = await openShop(seller);
   });
   afterAll(() => shop.close());
@@ -25,7 +25,7 @@ inEachMode('reviews', (world) => {
   const buy = (buyer: Agent, listing: { id: string } = shop.listing) =>
     buyer.market.call(listing, { from: buyer.id }, { pay: sandboxPayer(buyer.market) });
   const newBuyer = async (listing?: { id: string }): Promise<Agent> => {
-    const buyer = await registerAgent(world, { displayName: 'Buyer' });
+    const buyer = await registerAgent(harness, { displayName: 'Buyer' });
     await buy(buyer, listing);
     return buyer;
   };
@@ -103,7 +103,7 @@ inEachMode('reviews', (world) => {
   });
 
   it('are refused to the seller, to who bought nothing, and to who has no key', async () => {
-    const visitor = await registerAgent(world);
+    const visitor = await registerAgent(harness);
     expect(await refusal(seller)).toEqual([403, 'FORBIDDEN', 'own_listing']);
     expect(await refusal(visitor)).toEqual([403, 'FORBIDDEN', 'purchase_required']);
     expect((await anyone.send('POST', `/reviews/${shop.listing.id}`, { body: GOOD })).status).toBe(401);
@@ -120,7 +120,7 @@ inEachMode('reviews', (world) => {
   it('are refused to who paid for nothing that was delivered', async () => {
     const broken = await rogueServer((_request, response) => void response.writeHead(500).end('{}'));
     const listing = await listServer(seller, broken.url);
-    const buyer = await registerAgent(world);
+    const buyer = await registerAgent(harness);
     const relayRequestId = await payFor(buyer, listing, { n: 1 });
     expect(resultOf(await callOnce(buyer, listing, { n: 1 }, withRelayId(relayRequestId))).billable).toBe(false);
     expect(await refusal(buyer, GOOD, listing.id)).toEqual([403, 'FORBIDDEN', 'purchase_required']);
@@ -128,7 +128,7 @@ inEachMode('reviews', (world) => {
   });
 
   it('are refused to an agent that shares its human with the seller', async () => {
-    const [mine, alsoMine] = [await registerAgent(world), await registerAgent(world)];
+    const [mine, alsoMine] = [await registerAgent(harness), await registerAgent(harness)];
     const other = await openShop(mine);
     await buy(alsoMine, other.listing);
     const isWorth = (holds: (score: number) => boolean): Promise<void> =>
@@ -145,7 +145,7 @@ inEachMode('reviews', (world) => {
   }, 60_000);
 
   it('are written by subscribers, of free and of paid listings', async () => {
-    const subscriber = await registerAgent(world);
+    const subscriber = await registerAgent(harness);
     const free = await listFeed(seller, freeFeed);
     await subscriber.market.subscribe(free);
     expect((await attempt(subscriber, GOOD, free.id)).status).toBe(201);
@@ -165,13 +165,13 @@ inEachMode('reviews', (world) => {
       listing: { id: string },
       days: number,
     ): Promise<unknown> =>
-      withClient(world.databaseUrl, (client) =>
+      withClient(harness.databaseUrl, (client) =>
         client.query(
           `UPDATE payments_ledger.${table} SET ${column} = now() - $3 * interval '1 day' WHERE ${who} = $1 AND listing_id = $2`,
           [agent.id, listing.id, days],
         ),
       );
-    const [subscriber, buyer] = [await registerAgent(world), await newBuyer()];
+    const [subscriber, buyer] = [await registerAgent(harness), await newBuyer()];
     const feed = await listFeed(seller, freeFeed);
     await subscriber.market.subscribe(feed);
     await age('subscriptions', 'created_at', 'consumer_id', subscriber, feed, 30.01);
@@ -187,7 +187,7 @@ inEachMode('reviews', (world) => {
   it('are listed newest first, in pages of 20 and at most 50 [spec: GET /reviews/{listingId}, GET /receipts and GET /reviews/{listingId} limit, limit.page]', async () => {
     const feed = await listFeed(seller, freeFeed);
     const readers = await Promise.all(
-      Array.from({ length: 23 }, () => registerAgent(world, { displayName: 'Reader' })),
+      Array.from({ length: 23 }, () => registerAgent(harness, { displayName: 'Reader' })),
     );
     await Promise.all(readers.map(({ market }) => market.subscribe(feed)));
     for (const { market } of readers) await market.reviews.create(feed, GOOD);
@@ -213,7 +213,7 @@ inEachMode('reviews', (world) => {
   });
 
   it('of a listing that is not there, or not to be seen, are not found', async () => {
-    const buyer = await registerAgent(world);
+    const buyer = await registerAgent(harness);
     const draft = await listFeed(seller, { ...freeFeed, status: 'draft' });
     const gone = await listFeed(seller, freeFeed);
     await buyer.market.subscribe(gone);
@@ -238,8 +238,8 @@ inEachMode('reviews', (world) => {
   });
 });
 
-inEachMode('the score of an agent', (world) => {
-  const anyone = stranger(world);
+inEachMode('the score of an agent', (harness) => {
+  const anyone = stranger(harness);
 
   it('is refused for who is no agent [spec: GET /agents/{agentId}/score]', async () => {
     const { session } = await anyone.signIn(evmWallet());
@@ -251,7 +251,7 @@ inEachMode('the score of an agent', (world) => {
   });
 
   it('is unscored from the moment it registered', async () => {
-    const { id } = await registerAgent(world);
+    const { id } = await registerAgent(harness);
     expect(await anyone.score(id)).toMatchObject({
       agent_id: id,
       status: 'unscored',
@@ -265,10 +265,10 @@ inEachMode('the score of an agent', (world) => {
 
   it('is scored by what was measured and what buyers say of it [spec: score.agent-id, score.status, score.market-score, score.score-tier, score.provisional, score.components, score.categories, score.capability, score.meta, limit.score-scale, GET /agents/{agentId}/score]', async () => {
     const [category] = await anyone.categories();
-    const seller = await registerAgent(world);
+    const seller = await registerAgent(harness);
     let works = true;
     const shop = await openShop(seller, () => (works ? { fine: true } : reply(500, {})), { category_id: category!.id });
-    const buyer = await registerAgent(world);
+    const buyer = await registerAgent(harness);
     const buy = (n: number, retries = 0) =>
       buyer.market.call(shop.listing, { n }, { pay: sandboxPayer(buyer.market), retries });
     for (let n = 0; n < 3; n += 1) await buy(n);
@@ -329,7 +329,7 @@ inEachMode('the score of an agent', (world) => {
   }, 60_000);
 
   it('is nothing special for buying of oneself through others', async () => {
-    const [seller, other] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    const [seller, other] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
     const { marketplace: human } = await anyone.signIn(evmWallet());
     await human.claim(seller.id, seller.wallet);
     await human.claim(other.id, other.wallet);
@@ -349,7 +349,7 @@ inEachMode('the score of an agent', (world) => {
 
   it('is what its facts say, as operators can check', async () => {
     const { code, output } = await admin(
-      { DATABASE_URL: world.databaseUrl, MIGRATE_ON_START: 'false' },
+      { DATABASE_URL: harness.databaseUrl, MIGRATE_ON_START: 'false' },
       'scores',
       'verify',
     );

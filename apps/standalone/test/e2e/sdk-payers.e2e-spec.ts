@@ -13,7 +13,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { commandsBelow, runAsWritten } from '../support/paying-page.js';
 import { clientOf, failureOf, losingAnswers } from '../support/sdk-buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, inOneMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, inOneMode, registerAgent, type Agent } from '../support/harness.js';
 
 const NETWORK = 'eip155:84532';
 const PRICE = 0.25;
@@ -21,7 +21,7 @@ const PRICE = 0.25;
 const receiptsOf = async ({ market }: Agent): Promise<number> =>
   (await market.receipts.list({ role: 'buyer' })).pagination.total;
 
-inEachMode('the SDK in the sandbox', (world) => {
+inEachMode('the SDK in the sandbox', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
@@ -29,17 +29,17 @@ inEachMode('the SDK in the sandbox', (world) => {
   const signer = x402Payer(privateKeyToAccount(generatePrivateKey()), { [NETWORK]: {} });
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Seller' });
+    seller = await registerAgent(harness, { displayName: 'Seller' });
     shop = await openShop(seller, ({ body }) => (failing ? reply(503, { sorry: true }) : { echo: body }), {
       pricing_amount: PRICE,
     });
   });
   beforeEach(async () => {
     failing = false;
-    buyer = await registerAgent(world, { displayName: 'Buyer' });
+    buyer = await registerAgent(harness, { displayName: 'Buyer' });
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
@@ -136,24 +136,26 @@ inEachMode('the SDK in the sandbox', (world) => {
   });
 });
 
-inEachMode('the SDK without a key', (world) => {
+inEachMode('the SDK without a key', (harness) => {
   let shop: Shop;
   let wallet: Wallet;
   let signer: Payer;
   const client = (fetching: typeof fetch = fetch): Marketplace =>
-    new Marketplace({ baseUrl: world.baseUrl, fetch: fetching });
+    new Marketplace({ baseUrl: harness.baseUrl, fetch: fetching });
   /** What the wallet was charged for, as it reads once it registers. */
-  const charged = async (): Promise<number> => receiptsOf(await registerAgent(world, { wallet }));
+  const charged = async (): Promise<number> => receiptsOf(await registerAgent(harness, { wallet }));
 
   beforeAll(async () => {
-    shop = await openShop(await registerAgent(world, { displayName: 'Seller' }), undefined, { pricing_amount: PRICE });
+    shop = await openShop(await registerAgent(harness, { displayName: 'Seller' }), undefined, {
+      pricing_amount: PRICE,
+    });
   });
   beforeEach(() => {
     wallet = evmWallet();
     signer = x402Payer(privateKeyToAccount(wallet.exportKey() as `0x${string}`), { [NETWORK]: {} });
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
@@ -185,21 +187,21 @@ inEachMode('the SDK without a key', (world) => {
   });
 });
 
-inOneMode('docs/paying.md in the sandbox', (world) => {
+inOneMode('docs/paying.md in the sandbox', (harness) => {
   let buyer: Agent;
   let shop: Shop;
   const run = (commands: string) => runAsWritten(commands, buyer, shop.listing, { KEY: buyer.registration.api_key });
 
   beforeAll(async () => {
-    shop = await openShop(await registerAgent(world, { displayName: 'Seller' }), () => ({ words: 6 }), {
+    shop = await openShop(await registerAgent(harness, { displayName: 'Seller' }), () => ({ words: 6 }), {
       pricing_amount: PRICE,
     });
   });
   beforeEach(async () => {
-    buyer = await registerAgent(world, { displayName: 'Ada' });
+    buyer = await registerAgent(harness, { displayName: 'Ada' });
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
@@ -233,10 +235,10 @@ inOneMode('docs/paying.md in the sandbox', (world) => {
   ])('pays with %s, without a key', async (_with, command) => {
     const wallet = evmWallet();
     expect(
-      await runAsWritten(command(), { market: new Marketplace({ baseUrl: world.baseUrl }) }, shop.listing, {
+      await runAsWritten(command(), { market: new Marketplace({ baseUrl: harness.baseUrl }) }, shop.listing, {
         PAYER_KEY: wallet.exportKey(),
       }),
     ).toMatch(/words"?: ?6/);
-    expect(await receiptsOf(await registerAgent(world, { wallet }))).toBe(1);
+    expect(await receiptsOf(await registerAgent(harness, { wallet }))).toBe(1);
   });
 });

@@ -1,16 +1,16 @@
 import type { CreateListing } from '@market/sdk';
 import { randomBytes } from 'node:crypto';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const ENDPOINT = 'http://127.0.0.1:48123/call';
-const SHELF = 23;
+const LISTINGS = 23;
 
-inEachMode('search', (world) => {
+inEachMode('search', (harness) => {
   /** In the text of every listing of this suite, and of no other. */
   const mark = `mark${randomBytes(5).toString('hex')}`;
-  const { search } = stranger(world).listings;
+  const { search } = stranger(harness).listings;
   let seller: Agent;
-  let shelf: string[];
+  let created: string[];
 
   const create = async (more: Partial<CreateListing>) =>
     (
@@ -22,7 +22,7 @@ inEachMode('search', (world) => {
     ).id;
   const idsOf = async (query: Parameters<typeof search>[0]) => (await search(query)).data.map(({ id }) => id);
   const answer = async (query: string) => {
-    const response = await fetch(`${world.baseUrl}/api/v1/listings?${query}`);
+    const response = await fetch(`${harness.baseUrl}/api/v1/listings?${query}`);
     return {
       status: response.status,
       body: (await response.json()) as {
@@ -34,18 +34,18 @@ inEachMode('search', (world) => {
   };
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Searched seller' });
-    shelf = [];
-    for (let place = 0; place < SHELF; place += 1)
-      shelf.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}shelf`] }));
+    seller = await registerAgent(harness, { displayName: 'Searched seller' });
+    created = [];
+    for (let place = 0; place < LISTINGS; place += 1)
+      created.unshift(await create({ name: `Shelf ${place}`, tags: [`${mark}shelf`] }));
   });
 
   it('answers success, data and the four numbers of a page [spec: envelope.paginated-success, GET /listings]', async () => {
     const { status, body } = await answer(`q=${mark}shelf&limit=5&page=2`);
     expect(status).toBe(200);
     expect(Object.keys(body).sort()).toEqual(['data', 'pagination', 'success']);
-    expect(body).toMatchObject({ success: true, data: shelf.slice(5, 10).map((id) => ({ id })) });
-    expect(body.pagination).toEqual({ page: 2, limit: 5, total: SHELF, totalPages: 5 });
+    expect(body).toMatchObject({ success: true, data: created.slice(5, 10).map((id) => ({ id })) });
+    expect(body.pagination).toEqual({ page: 2, limit: 5, total: LISTINGS, totalPages: 5 });
     const { body: none } = await answer('q=nobodywouldcallalistingthis');
     expect(none).toEqual({ success: true, data: [], pagination: { page: 1, limit: 20, total: 0, totalPages: 0 } });
   });
@@ -57,7 +57,7 @@ inEachMode('search', (world) => {
     };
     expect(await sizes('')).toEqual([20, 20]);
     expect(await sizes('&limit=1')).toEqual([1, 1]);
-    expect(await sizes('&limit=100')).toEqual([SHELF, 100]);
+    expect(await sizes('&limit=100')).toEqual([LISTINGS, 100]);
     for (const limit of ['101', '0', '-1', '1.5', '', 'all'])
       expect(await answer(`limit=${limit}`)).toMatchObject({ status: 400, body: { error: { code: 'BAD_REQUEST' } } });
   });
@@ -66,12 +66,12 @@ inEachMode('search', (world) => {
     const q = `${mark}shelf`;
     expect((await answer(`q=${q}`)).body.pagination.page).toBe(1);
     expect(await idsOf({ q })).toEqual(await idsOf({ q, page: 1 }));
-    expect(await idsOf({ q, page: 2 })).toEqual(shelf.slice(20));
+    expect(await idsOf({ q, page: 2 })).toEqual(created.slice(20));
     for (const page of [3, 1_000_000, 1_000_000_000]) {
       expect((await answer(`q=${q}&page=${page}`)).body).toEqual({
         success: true,
         data: [],
-        pagination: { page, limit: 20, total: SHELF, totalPages: 2 },
+        pagination: { page, limit: 20, total: LISTINGS, totalPages: 2 },
       });
     }
     for (const page of [1_000_000, 1_000_000_000])

@@ -3,7 +3,7 @@ import { startMarketplace, withClient, type RunningMarketplace } from '@market/t
 import { randomBytes } from 'node:crypto';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { ACCESS_ROWS } from '../support/fuzz/access-rows.js';
-import { canary, Cast, signIn } from '../support/fuzz/cast.js';
+import { canary, Fixtures, signIn } from '../support/fuzz/fixtures.js';
 import { DatabaseWatch } from '../support/fuzz/database-digest.js';
 import { FuzzRun } from '../support/fuzz/fuzz-run.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
@@ -11,7 +11,7 @@ import { liveProof } from '../support/fuzz/live-proofs.js';
 import { ApiDescription } from '../support/fuzz/operations.js';
 import { RawClient, type RawRequest } from '../support/fuzz/raw-client.js';
 import { dumpOf, messagesIn, RedisTap } from '../support/fuzz/taps.js';
-import { inEachMode, type World } from '../support/world.js';
+import { inEachMode, type Harness } from '../support/harness.js';
 
 const ENCRYPTION_KEY = randomBytes(32).toString('base64');
 
@@ -51,7 +51,7 @@ const told = (where: string, secrets: Secret[]): string[] =>
 
 inEachMode('secrets', ({ mode }) => {
   let marketplace: RunningMarketplace;
-  let cast: Cast;
+  let fixtures: Fixtures;
   let description: ApiDescription;
   let redis: RedisTap | undefined;
   let seller: SellerServer;
@@ -86,29 +86,29 @@ inEachMode('secrets', ({ mode }) => {
       ({ body }) => ((body as { fail?: boolean }).fail ? reply(500, 'no') : { answered: body }),
       { secret: () => secrets.filter(({ kind }) => kind === 'signing secret').map(({ text }) => text) },
     );
-    cast = await Cast.assemble(marketplace);
+    fixtures = await Fixtures.create(marketplace);
     await live();
   }, 120_000);
 
   afterAll(async () => {
     globalThis.fetch = plainFetch;
     redis?.close();
-    await cast?.close();
+    await fixtures?.close();
     await seller?.close();
     await marketplace?.stop();
   }, 60_000);
 
   /** Makes one of each, uses it, fails with it, and replaces it. */
   async function live(): Promise<void> {
-    const { owner, merchant, outsider } = cast;
+    const { owner, merchant, outsider } = fixtures;
     const anyone = new Marketplace({ baseUrl: marketplace.baseUrl });
     for (const agent of [owner, merchant, outsider]) keep('API key', agent.registration.api_key);
-    for (const key of Object.values(cast.keys)) keep('API key', key);
-    for (const token of [cast.human.token, cast.endedSession]) keep('session token', token);
-    const again = await signIn(marketplace, cast.human.wallet);
+    for (const key of Object.values(fixtures.keys)) keep('API key', key);
+    for (const token of [fixtures.human.token, fixtures.endedSession]) keep('session token', token);
+    const again = await signIn(marketplace, fixtures.human.wallet);
     keep('session token', again.token);
     const recovered = await anyone.request<{ api_key: string }>('POST', '/auth/recover', {
-      body: await liveProof('recover', cast, marketplace),
+      body: await liveProof('recover', fixtures, marketplace),
     });
     keep('API key', recovered.api_key);
 
@@ -142,7 +142,7 @@ inEachMode('secrets', ({ mode }) => {
 
   /** What clients do with a key when they get it wrong. */
   async function misuse(): Promise<void> {
-    const key = cast.keys.all;
+    const key = fixtures.keys.all;
     const market = new Marketplace({ baseUrl: marketplace.baseUrl });
     const client = new RawClient(marketplace);
     for (const target of [
@@ -158,7 +158,7 @@ inEachMode('secrets', ({ mode }) => {
         { authorization: `Bearer ${key}` },
         { authorization: [`Bearer ${key}`, `Bearer ${key}`] },
         { 'x-api-key': key },
-        { cookie: `am_session=${cast.human.token}` },
+        { cookie: `am_session=${fixtures.human.token}` },
       ];
       for (const headers of ways) {
         await client.send({ method: 'GET', target, headers });
@@ -183,11 +183,11 @@ inEachMode('secrets', ({ mode }) => {
     const reads = description.operations.filter(({ method }) => method === 'GET');
     await inParallel(reads, async ({ path, id }) => {
       const own = ACCESS_ROWS[id]?.id;
-      const target = path.replace(/\{\w+\}/, own ? await own.own(cast) : '');
+      const target = path.replace(/\{\w+\}/, own ? await own.own(fixtures) : '');
       for (const market of [
-        cast.owner.market,
-        cast.outsider.market,
-        cast.owner.market.authorizedBy(`Bearer ${cast.human.token}`),
+        fixtures.owner.market,
+        fixtures.outsider.market,
+        fixtures.owner.market.authorizedBy(`Bearer ${fixtures.human.token}`),
       ])
         await market.send('GET', target);
     });
@@ -207,9 +207,9 @@ inEachMode('secrets', ({ mode }) => {
   it('stay out of logs, events, messages, caches and tables, whatever happens [spec: gateway-rule.4]', async () => {
     await withClient(marketplace.databaseUrl, async (database) => {
       // Failures of every kind, with these credentials.
-      const world: World = { mode, baseUrl: marketplace.baseUrl, databaseUrl: marketplace.databaseUrl };
-      const client = new RawClient(world);
-      const run = new FuzzRun(world, description, cast, client, await DatabaseWatch.over(database));
+      const harness: Harness = { mode, baseUrl: marketplace.baseUrl, databaseUrl: marketplace.databaseUrl };
+      const client = new RawClient(harness);
+      const run = new FuzzRun(harness, description, fixtures, client, await DatabaseWatch.over(database));
       await run.run({ seed: 1, requests: 500 });
       client.close();
       expect(run.problems).toEqual([]);

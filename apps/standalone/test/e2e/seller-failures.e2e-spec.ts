@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { listServer, rogueServer, type RogueServer } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 type Behaviour = (request: IncomingMessage, response: ServerResponse, socket: Socket) => void;
 
@@ -69,18 +69,18 @@ const FAILURES: [name: string, behaviour: Behaviour, sellerStatusCode: number][]
   ],
 ];
 
-inEachMode('a seller that fails', (world) => {
+inEachMode('a seller that fails', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let server: RogueServer;
   let behave: Behaviour;
 
   beforeAll(async () => {
-    [seller, buyer] = await Promise.all([registerAgent(world), registerAgent(world)]);
+    [seller, buyer] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
     server = await rogueServer((...args) => behave(...args));
   });
   afterAll(async () => {
-    await expectBooksInOrder(world);
+    await expectBooksInOrder(harness);
     await server.close();
   });
 

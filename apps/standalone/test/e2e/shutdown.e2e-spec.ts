@@ -12,7 +12,7 @@ import { rm } from 'node:fs/promises';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 inEachMode('a process that is told to stop', ({ mode }) => {
   let marketplace: RunningMarketplace;

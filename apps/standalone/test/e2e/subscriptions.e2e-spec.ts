@@ -14,13 +14,13 @@ import {
   subscribeOnce,
   verifyOnce,
 } from '../support/subscriber.js';
-import { inEachMode, registerAgent, stranger, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const TIMESTAMP = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
 const DAY_MS = 86_400_000;
 
-inEachMode('subscriptions', (world) => {
+inEachMode('subscriptions', (harness) => {
   let seller: Agent;
   let outsider: Agent;
   let shop: Shop;
@@ -28,7 +28,7 @@ inEachMode('subscriptions', (world) => {
   let monthly: CreatedListing;
 
   beforeAll(async () => {
-    [seller, outsider] = await Promise.all([registerAgent(world, { displayName: 'Feeder' }), registerAgent(world)]);
+    [seller, outsider] = await Promise.all([registerAgent(harness, { displayName: 'Feeder' }), registerAgent(harness)]);
     const connection = {
       connection_instructions: 'Send X-Subscription.',
       auth_method: 'bearer_token' as const,
@@ -42,11 +42,11 @@ inEachMode('subscriptions', (world) => {
     ];
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
-  const newcomer = (): Promise<Agent> => registerAgent(world, { displayName: 'Reader' });
+  const newcomer = (): Promise<Agent> => registerAgent(harness, { displayName: 'Reader' });
 
   describe('POST /subscribe', () => {
     it('of a free listing answers 201 with an active subscription [spec: POST /subscribe, subscription, subscription-state.none-to-active]', async () => {
@@ -100,7 +100,7 @@ inEachMode('subscriptions', (world) => {
       expect(Date.parse(data.requirements.expiresAt)).toBeGreaterThan(Date.now());
       expect(await offerOf(reader, monthly)).toMatchObject({ payment_id: data.payment_id });
       expect((await offerOf(reader, monthly, { origin_currency: 'SOL' })).requirements.currency).toBe('SOL');
-      await letTimePass(world, { offer: data.payment_id });
+      await letTimePass(harness, { offer: data.payment_id });
       expect((await offerOf(reader, monthly)).payment_id).not.toBe(data.payment_id);
       expect((await reader.market.subscriptions.list({ status: 'all' })).data).toEqual([]);
     });
@@ -142,7 +142,7 @@ inEachMode('subscriptions', (world) => {
       await seller.market.listings.remove(gone);
       const { key } = await outsider.market.apiKeys.create({ name: 'reads', scopes: ['read'] });
       const readOnly = { ...outsider, market: outsider.market.authorizedBy(`Bearer ${key}`) };
-      const nobody = { ...outsider, market: stranger(world) };
+      const nobody = { ...outsider, market: stranger(harness) };
       for (const path of ['/subscribe', '/payments']) {
         const ask = (agent: Agent, listing_id: unknown, more: object = {}) =>
           agent.market.send('POST', path, { body: { listing_id, ...more } });
@@ -275,7 +275,7 @@ inEachMode('subscriptions', (world) => {
     }, 60_000);
 
     it('is in the ledger of both, to the micro [spec: GET /ledger]', async () => {
-      const [reader, publisher] = [await newcomer(), await registerAgent(world)];
+      const [reader, publisher] = [await newcomer(), await registerAgent(harness)];
       const feed = await listFeed(publisher, { pricing_amount: 1.000001 });
       await reader.market.subscribe(feed, { pay: sandboxPayer(reader.market) });
       const [receipt] = (await reader.market.receipts.list()).data;
@@ -332,7 +332,7 @@ inEachMode('subscriptions', (world) => {
         [`${third.id} active`, `${second.id} active`, `${first.id} cancelled`],
       ]);
       expect((await reader.market.send('GET', '/subscriptions?status=paused')).status).toBe(400);
-      expect((await stranger(world).send('GET', '/subscriptions')).status).toBe(401);
+      expect((await stranger(harness).send('GET', '/subscriptions')).status).toBe(401);
       const { data, pagination } = await reader.market.subscriptions.list({ status: 'all', limit: 2, page: 2 });
       expect(pagination).toEqual({ page: 2, limit: 2, total: 3, totalPages: 2 });
       expect(data).toEqual([
@@ -372,14 +372,14 @@ inEachMode('subscriptions', (world) => {
         expect(await refusal(other.market.subscriptions.get(subscription))).toEqual([404, 'subscription_not_found']);
       for (const unknown of [randomUUID(), 'nope'])
         expect(await refusal(reader.market.subscriptions.get(unknown))).toEqual([404, 'subscription_not_found']);
-      expect((await stranger(world).send('GET', `/subscriptions/${subscription.id}`)).status).toBe(401);
+      expect((await stranger(harness).send('GET', `/subscriptions/${subscription.id}`)).status).toBe(401);
     });
   });
 
   it('DELETE ends one at once, for its subscriber alone [spec: DELETE /subscriptions/{subscriptionId}, subscription-state.active-to-cancelled]', async () => {
     const reader = await newcomer();
     const { id } = await reader.market.subscribe(monthly, { pay: sandboxPayer(reader.market) });
-    expect((await stranger(world).send('DELETE', `/subscriptions/${id}`)).status).toBe(401);
+    expect((await stranger(harness).send('DELETE', `/subscriptions/${id}`)).status).toBe(401);
     expect(await refusal(seller.market.subscriptions.cancel(id))).toEqual([403, 'not_subscriber']);
     expect(await refusal(outsider.market.subscriptions.cancel(id))).toEqual([404, 'subscription_not_found']);
     expect(await refusal(reader.market.subscriptions.cancel(randomUUID()))).toEqual([404, 'subscription_not_found']);
@@ -394,7 +394,7 @@ inEachMode('subscriptions', (world) => {
   it('are expired from the end of their period on, at once and by the sweeper, and can be had again', async () => {
     const reader = await newcomer();
     const { id } = await reader.market.subscribe(monthly, { pay: sandboxPayer(reader.market) });
-    await letTimePass(world, { period: id });
+    await letTimePass(harness, { period: id });
     expect((await reader.market.subscriptions.get(id)).status).toBe('expired');
     expect((await reader.market.subscriptions.list()).data).toEqual([]);
     expect(
@@ -406,10 +406,10 @@ inEachMode('subscriptions', (world) => {
       'active',
       'expired',
     ]);
-    await letTimePass(world, { period: again.id });
+    await letTimePass(harness, { period: again.id });
     await eventually(
       async () => {
-        const written = await withClient(world.databaseUrl, (client) =>
+        const written = await withClient(harness.databaseUrl, (client) =>
           client.query("SELECT 1 FROM payments_ledger.subscriptions WHERE id = $1 AND status = 'expired'", [again.id]),
         );
         expect(written.rowCount).toBe(1);

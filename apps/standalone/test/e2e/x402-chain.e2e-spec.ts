@@ -4,12 +4,12 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { parseUnits, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { startEvmWorld, type EvmWorld } from '../../../payments-ledger/test/support/evm-world.js';
+import { startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
 import { admin } from '../support/admin.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { callOnce, quote, reasonOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const CHAIN_ID = 84_532;
 /** Where stock clients know USDC of Base Sepolia. */
@@ -20,7 +20,7 @@ const PRICE = 0.25;
 
 /** A real chain and a real settlement, by the facilitator packages in the marketplace's process: it holds the key of the gas, and none of what it is paid. */
 inEachMode('signed payments on a chain', ({ mode }) => {
-  let chain: EvmWorld;
+  let chain: EvmHarness;
   let marketplace: RunningMarketplace;
   let onChain: Record<string, string>;
   let seller: Agent;
@@ -28,7 +28,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
   let shop: Shop;
 
   beforeAll(async () => {
-    chain = await startEvmWorld(CHAIN_ID);
+    chain = await startEvmHarness(CHAIN_ID);
     await chain.place('SignedToken', USDC);
     await chain.send(USDC, 'mint', [chain.payer, parseUnits('1000', 6)]);
     onChain = {

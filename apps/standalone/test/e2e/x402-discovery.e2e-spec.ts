@@ -1,5 +1,5 @@
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 /** Of the sandbox, which pays nobody. */
 const PLAY_ADDRESS = '0x5A4dB0c500000000000000000000000000000402';
@@ -18,14 +18,14 @@ interface Found {
   pagination: { limit: number; cursor: string | null };
 }
 
-inEachMode('discovery of what can be paid with x402', (world) => {
+inEachMode('discovery of what can be paid with x402', (harness) => {
   /** In the name of every listing of this file, so that a search finds these and no others. */
-  const word = `zephyr${world.mode}`;
+  const word = `zephyr${harness.mode}`;
   let seller: Agent;
   let shops: Shop[];
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Seller' });
+    seller = await registerAgent(harness, { displayName: 'Seller' });
     const fields = [
       { name: `${word} one`, pricing_amount: 0.25, tags: ['wind', 'naïve'] },
       { name: `${word} two`, pricing_amount: 0.000001, preferred_currency: 'SOL' },
@@ -45,7 +45,7 @@ inEachMode('discovery of what can be paid with x402', (world) => {
   afterAll(() => Promise.all(shops.map((shop) => shop.close())));
 
   const get = async <T>(path: string): Promise<{ status: number; headers: Headers; body: T }> => {
-    const response = await fetch(`${world.baseUrl}${path}`);
+    const response = await fetch(`${harness.baseUrl}${path}`);
     return { status: response.status, headers: response.headers, body: (await response.json()) as T };
   };
   const resources = async (query: string): Promise<Resources> =>
@@ -92,7 +92,7 @@ inEachMode('discovery of what can be paid with x402', (world) => {
   });
 
   it('says the terms that the 402 says', async () => {
-    const asked = await fetch(`${world.baseUrl}${addressOf(shops[0]!)}`);
+    const asked = await fetch(`${harness.baseUrl}${addressOf(shops[0]!)}`);
     const { resource, accepts } = JSON.parse(
       Buffer.from(asked.headers.get('payment-required')!, 'base64').toString(),
     ) as { resource: { url: string }; accepts: [Resource['accepts'][number] & { extra: object }] };

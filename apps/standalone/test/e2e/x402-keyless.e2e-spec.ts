@@ -23,7 +23,7 @@ import type { Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 interface Result {
   data: { billable: boolean; request_id: string; charged_amount: { amount_cents: number }; seller_response: unknown };
@@ -36,7 +36,7 @@ const payerOf = (): { account: PrivateKeyAccount; client: x402Client; pay: typeo
 };
 
 /** Clients as their packages ship them, with nothing but a wallet: no key, no account, no code of ours. */
-inEachMode('an x402 client without a key', (world) => {
+inEachMode('an x402 client without a key', (harness) => {
   let seller: Agent;
   let shop: Shop;
   let cheap: Shop;
@@ -44,7 +44,7 @@ inEachMode('an x402 client without a key', (world) => {
   let slow = false;
 
   beforeAll(async () => {
-    seller = await registerAgent(world, { displayName: 'Seller' });
+    seller = await registerAgent(harness, { displayName: 'Seller' });
     const handler = async ({ body }: { body: unknown }) => {
       if (slow) await delay(500);
       return failing ? reply(503, { sorry: true }) : { echo: body };
@@ -56,11 +56,11 @@ inEachMode('an x402 client without a key', (world) => {
     ]);
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop, cheap]);
+    await expectBooksInOrder(harness, [shop, cheap]);
     await Promise.all([shop.close(), cheap.close()]);
   });
 
-  const urlOf = ({ listing }: Shop): string => `${world.baseUrl}/api/v1/x402/${listing.slug}`;
+  const urlOf = ({ listing }: Shop): string => `${harness.baseUrl}/api/v1/x402/${listing.slug}`;
   const post = (body: unknown, headers: Record<string, string> = {}): RequestInit => ({
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
@@ -74,7 +74,7 @@ inEachMode('an x402 client without a key', (world) => {
     return new x402HTTPClient(client).getPaymentRequiredResponse((name) => asked.headers.get(name), await asked.json());
   };
   const counts = async (): Promise<unknown> => {
-    const client = new pg.Client({ connectionString: world.databaseUrl });
+    const client = new pg.Client({ connectionString: harness.databaseUrl });
     await client.connect();
     try {
       const { rows } = await client.query(
@@ -125,7 +125,7 @@ inEachMode('an x402 client without a key', (world) => {
       new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key))),
     );
     const { data } = (await (await pay(urlOf(shop), post({ city: 'Rome' }))).json()) as Result;
-    const buyer = await registerAgent(world, { wallet: evmWallet(key), displayName: 'Late bird' });
+    const buyer = await registerAgent(harness, { wallet: evmWallet(key), displayName: 'Late bird' });
     const history = await buyer.market.gatewayRequests.list({ role: 'buyer' });
     expect(history.data).toMatchObject([
       { request_id: data.request_id, status: 'succeeded', payment: { scheme: 'exact', network: 'eip155:84532' } },
@@ -137,7 +137,7 @@ inEachMode('an x402 client without a key', (world) => {
   });
 
   it('is not served once the holder of its wallet has disabled it, and still given what it paid for', async () => {
-    const owner = await registerAgent(world);
+    const owner = await registerAgent(harness);
     const key = generatePrivateKey();
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key)));
     const linked = await owner.market.wallets.link(owner.wallet, evmWallet(key));
@@ -286,7 +286,7 @@ inEachMode('an x402 client without a key', (world) => {
     const first = await signed();
     // The first signature is tried again, though another came.
     expect(await signed()).toMatchObject({ billable: false, request_id: first.request_id });
-    await withClient(world.databaseUrl, async (database) => {
+    await withClient(harness.databaseUrl, async (database) => {
       const signedByIt = 'id IN (SELECT payment_id FROM payments_ledger.authorizations WHERE payer = lower($1))';
       await database.query(`UPDATE payments_ledger.payments SET retry_until = now() WHERE ${signedByIt}`, [
         account.address,
@@ -379,13 +379,13 @@ inEachMode('an x402 client without a key', (world) => {
       const answers = await Promise.all([
         fetch(urlOf(shop), post({ city: 'Metz' }, { 'payment-signature': base64 })),
         fetch(
-          `${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
+          `${harness.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
           post({ city: 'Metz' }, { 'payment-signature': base64, ...asSeller }),
         ),
         ...(text.includes('"deep"')
           ? [`"${base64}"`, text].map((json) =>
               fetch(
-                `${world.baseUrl}/api/v1/payments/verify`,
+                `${harness.baseUrl}/api/v1/payments/verify`,
                 post(`{"payment_id":"${randomUUID()}","payload":${json}}`, asSeller),
               ),
             )
@@ -409,7 +409,7 @@ inEachMode('an x402 client without a key', (world) => {
 
   it('can hold the marketplace to its offer, and to its receipt', async () => {
     const { account, client, pay } = payerOf();
-    const keys = (await (await fetch(`${world.baseUrl}/.well-known/did.json`)).json()) as {
+    const keys = (await (await fetch(`${harness.baseUrl}/.well-known/did.json`)).json()) as {
       id: string;
       verificationMethod: { id: string; publicKeyJwk: object }[];
     };
@@ -458,7 +458,7 @@ inEachMode('an x402 client without a key', (world) => {
       response.status,
       ((await response.json()) as { error: { details: { reason: string } } }).error.details.reason,
     ];
-    expect(await reasonOf(await fetch(`${world.baseUrl}/api/v1/x402/nothing-like-it`, post({})))).toEqual([
+    expect(await reasonOf(await fetch(`${harness.baseUrl}/api/v1/x402/nothing-like-it`, post({})))).toEqual([
       404,
       'listing_not_found',
     ]);

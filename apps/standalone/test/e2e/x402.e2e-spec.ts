@@ -4,10 +4,10 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 /** Clients as their packages ship them: no code of ours takes part on their side. */
-inEachMode('a stock x402 client', (world) => {
+inEachMode('a stock x402 client', (harness) => {
   let seller: Agent;
   let buyer: Agent;
   let shop: Shop;
@@ -18,20 +18,20 @@ inEachMode('a stock x402 client', (world) => {
 
   beforeAll(async () => {
     [seller, buyer] = await Promise.all([
-      registerAgent(world, { displayName: 'Seller' }),
-      registerAgent(world, { displayName: 'Buyer' }),
+      registerAgent(harness, { displayName: 'Seller' }),
+      registerAgent(harness, { displayName: 'Buyer' }),
     ]);
     shop = await openShop(seller, ({ body }) => (failing ? reply(failing, { sorry: true }) : { echo: body }), {
       pricing_amount: 0.25,
     });
   });
   afterAll(async () => {
-    await expectBooksInOrder(world, [shop]);
+    await expectBooksInOrder(harness, [shop]);
     await shop.close();
   });
 
   const request = (body: object, headers: Record<string, string> = {}): [string, RequestInit] => [
-    `${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
+    `${harness.baseUrl}/api/v1/gateway/${shop.listing.slug}`,
     {
       method: 'POST',
       headers: {
@@ -136,7 +136,7 @@ inEachMode('a stock x402 client', (world) => {
     // And again, by 16 at once: the same answer, charged once.
     const replays = await Promise.all(Array.from({ length: 16 }, () => send(payload)));
     expect(new Set(await Promise.all(replays.map((replay) => replay.text()))).size).toBe(1);
-    const other = await fetch(`${world.baseUrl}/api/v1/gateway/${shop.listing.slug}`, {
+    const other = await fetch(`${harness.baseUrl}/api/v1/gateway/${shop.listing.slug}`, {
       ...init,
       body: '{"city":"Linz"}',
       headers: {
@@ -157,14 +157,14 @@ inEachMode('a stock x402 client', (world) => {
       const ways = [
         { url: request({})[0], headers, body: '{"one":1}' },
         { url: request({})[0], headers, body: '{"one":2}' },
-        { url: `${world.baseUrl}/api/v1/gateway/${other.listing.slug}`, headers, body: '{"one":1}' },
+        { url: `${harness.baseUrl}/api/v1/gateway/${other.listing.slug}`, headers, body: '{"one":1}' },
         {
-          url: `${world.baseUrl}/api/v1/x402/${other.listing.slug}`,
+          url: `${harness.baseUrl}/api/v1/x402/${other.listing.slug}`,
           headers: { 'content-type': 'application/json' },
           body: '{"one":1}',
         },
         {
-          url: `${world.baseUrl}/api/v1/x402/${shop.listing.slug}`,
+          url: `${harness.baseUrl}/api/v1/x402/${shop.listing.slug}`,
           headers: { 'content-type': 'application/json' },
           body: '{"one":1}',
         },

@@ -1,7 +1,7 @@
 import { eventually, withClient } from '@market/testing';
 import type pg from 'pg';
 import type { Shop } from './seller.js';
-import type { World } from './world.js';
+import type { Harness } from './harness.js';
 
 /** Each finds rows that must not exist, whatever was done to the marketplace. */
 const NEVER: Record<string, string> = {
@@ -72,7 +72,7 @@ const SOON_GONE: Record<string, string> = {
  * @param shops each must have been paid for exactly the calls it delivered.
  */
 export async function expectBooksInOrder(
-  { databaseUrl }: Pick<World, 'databaseUrl'>,
+  { databaseUrl }: Pick<Harness, 'databaseUrl'>,
   shops: Shop[] = [],
   { withinMs = 10_000 } = {},
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import type { GatewayResult, HttpAnswer, PaymentOffer, Recovery, SandboxOutcome } from '@market/sdk';
-import type { Agent } from './world.js';
+import type { Agent } from './harness.js';
 
 /** The parts of any answer that tests look at. */
 export interface Answered {

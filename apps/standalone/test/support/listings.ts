@@ -6,7 +6,7 @@ import {
   type RequestOptions,
 } from '@market/sdk';
 import { bodyOf } from './buyer.js';
-import type { Agent } from './world.js';
+import type { Agent } from './harness.js';
 
 export const ENDPOINT = 'http://127.0.0.1:48123/call';
 export const free = (more: Partial<CreateListing> = {}): CreateListing => ({

@@ -1,7 +1,7 @@
 import { startOwnProcess } from '@market/testing';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Agent } from './world.js';
+import type { Agent } from './harness.js';
 
 const PROJECT = fileURLToPath(new URL('../../../..', import.meta.url));
 /** The commands of docs/paying.md below a heading, block by block. */

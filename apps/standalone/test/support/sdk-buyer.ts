@@ -1,5 +1,5 @@
 import { Marketplace, MarketplaceError } from '@market/sdk';
-import type { Agent } from './world.js';
+import type { Agent } from './harness.js';
 
 export const failureOf = (call: Promise<unknown>): Promise<MarketplaceError> =>
   call.then(

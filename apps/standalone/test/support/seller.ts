@@ -1,7 +1,7 @@
 import { reply, sellerServer, type CreatedListing, type CreateListing, type SellerRequest } from '@market/sdk';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import type { Agent } from './world.js';
+import type { Agent } from './harness.js';
 
 /** Billable answers an honest seller gave, by the request id under which it was called. */
 class Deliveries {

@@ -8,7 +8,7 @@ import {
 } from '@market/sdk';
 import { withClient } from '@market/testing';
 import { bodyOf } from './buyer.js';
-import type { Agent, World } from './world.js';
+import type { Agent, Harness } from './harness.js';
 
 let feeds = 0;
 
@@ -68,10 +68,10 @@ export function verifyOnce(
 
 /** As if the time had passed. */
 export const letTimePass = (
-  world: Pick<World, 'databaseUrl'>,
+  harness: Pick<Harness, 'databaseUrl'>,
   what: { period?: string; offer?: string; window?: string; look?: string },
 ): Promise<unknown> =>
-  withClient(world.databaseUrl, async (client) => {
+  withClient(harness.databaseUrl, async (client) => {
     if (what.period)
       await client.query(
         "UPDATE payments_ledger.subscriptions SET current_period_end = now() - interval '1 second' WHERE id = $1",

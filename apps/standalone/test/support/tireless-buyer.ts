@@ -1,7 +1,7 @@
 import { MarketplaceError, type HttpAnswer } from '@market/sdk';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bodyOf, resultOf, withRelayId } from './buyer.js';
-import type { Agent } from './world.js';
+import type { Agent } from './harness.js';
 
 /** One intention to buy, and everything that was answered to it. */
 export interface Purchase {

@@ -4,7 +4,7 @@ import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transp
 import { Logger } from '@nestjs/common';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';
 import { echo, happened, testTopology, wait, type TestService } from '../../test/fixtures/contracts.js';
-import { natsWorld, type NatsWorld } from '../../test/fixtures/worlds.js';
+import { natsHarness, type NatsHarness } from '../../test/fixtures/harnesses.js';
 import { newRequestContext } from '../request-context.js';
 import type { EventRecord } from '../envelope.js';
 import { MessageBus } from '../message-bus.js';
@@ -19,16 +19,16 @@ const event = (n: number): EventRecord => ({
 });
 
 describeNeeding('nats-server')('a broker', () => {
-  let world: NatsWorld;
+  let harness: NatsHarness;
   beforeEach(async () => {
-    world = await natsWorld();
+    harness = await natsHarness();
   });
-  afterEach(() => world.stop());
+  afterEach(() => harness.stop());
 
   const listen = async (): Promise<number[]> => {
     const heard: number[] = [];
     await (
-      await world.connect('gateway')
+      await harness.connect('gateway')
     ).consumeEvents(
       happened.subject,
       async (events) => void heard.push(...events.map(({ payload }) => (payload as { n: number }).n)),
@@ -37,20 +37,20 @@ describeNeeding('nats-server')('a broker', () => {
   };
 
   it('that is killed and comes back: requests are unavailable meanwhile and answered after, no event is lost', async () => {
-    const replica = await startReplica('only', await world.connect('catalog'));
-    const emitter = await world.connect('catalog');
-    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const replica = await startReplica('only', await harness.connect('catalog'));
+    const emitter = await harness.connect('catalog');
+    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
     const heard = await listen();
     await emitter.publishEvents([event(1)]);
 
-    await world.server.kill();
+    await harness.server.kill();
     const refused = await bus
       .request(echo, { text: 'x' }, newRequestContext({ budgetMs: 500 }))
       .catch((error: unknown) => error);
     expect(['dependency_unavailable', 'deadline_exceeded']).toContain((refused as { reason: string }).reason);
     await expect(emitter.publishEvents([event(2)])).rejects.toThrow();
 
-    await world.server.restart();
+    await harness.server.restart();
     await eventually(() => bus.request(echo, { text: 'x' }, newRequestContext({ budgetMs: 500 })), {
       withinMs: 20_000,
     });
@@ -60,23 +60,23 @@ describeNeeding('nats-server')('a broker', () => {
   }, 90_000);
 
   it("that is killed takes nobody's time: who waits for an answer is told at once that there will be none", async () => {
-    const replica = await startReplica('only', await world.connect('catalog'));
-    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const replica = await startReplica('only', await harness.connect('catalog'));
+    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
     const waiting = bus.request(wait, { ticket: 'lost' }, newRequestContext()).catch((error: unknown) => error);
     await eventually(() => expect(replica.log.held.has('lost')).toBe(true));
-    await world.server.kill();
+    await harness.server.kill();
     const killedAt = Date.now();
     expect(await waiting).toMatchObject({ reason: 'answer_lost' });
     expect(Date.now() - killedAt).toBeLessThan(2_000);
     replica.log.held.get('lost')!();
-    await world.server.restart();
+    await harness.server.restart();
     await replica.close();
   });
 
   it('outlives a process: who waits for it learns within two seconds that it is gone, and who waits for another is not disturbed', async () => {
-    const [gone, other] = [await world.connect('catalog'), await world.connect('catalog')];
+    const [gone, other] = [await harness.connect('catalog'), await harness.connect('catalog')];
     const replicas = [await startReplica('gone', gone), await startReplica('other', other)];
-    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
     const tickets = Array.from({ length: 20 }, (_, n) => `${n}`);
     const answers = tickets.map((ticket) =>
       bus.request(wait, { ticket }, newRequestContext()).catch((error: unknown) => error),
@@ -95,21 +95,21 @@ describeNeeding('nats-server')('a broker', () => {
   });
 
   it('that comes back without its memory is taught it again, and events flow', async () => {
-    const emitter = await world.connect('catalog');
+    const emitter = await harness.connect('catalog');
     const heard = await listen();
     await emitter.publishEvents([event(1)]);
     await eventually(() => expect(heard).toContain(1));
 
-    await world.server.restart({ forgetting: true });
+    await harness.server.restart({ forgetting: true });
     await eventually(() => emitter.publishEvents([event(2)]), { withinMs: 20_000 });
     await eventually(() => expect(heard).toContain(2), { withinMs: 20_000 });
   }, 60_000);
 
   it('that carries garbage stops nobody', async () => {
-    const replica = await startReplica('only', await world.connect('catalog'));
-    const bus = new MessageBus(await world.connect('gateway'), testTopology.gateway);
+    const replica = await startReplica('only', await harness.connect('catalog'));
+    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
     const heard = await listen();
-    const [asker, emitter] = await Promise.all([rawConnection(world, 'gateway'), rawConnection(world, 'catalog')]);
+    const [asker, emitter] = await Promise.all([rawConnection(harness, 'gateway'), rawConnection(harness, 'catalog')]);
     for (const garbage of [
       '',
       '{',
@@ -126,17 +126,17 @@ describeNeeding('nats-server')('a broker', () => {
     await Promise.all([asker.flush(), emitter.flush()]);
 
     expect((await bus.request(echo, { text: 'still here' }, newRequestContext())).text).toBe('still here');
-    await (await world.connect('catalog')).publishEvents([event(9)]);
+    await (await harness.connect('catalog')).publishEvents([event(9)]);
     await eventually(() => expect(heard).toEqual([9]));
     await Promise.all([asker.close(), emitter.close(), replica.close()]);
   });
 });
 
 /** A connection that says what no service would say. */
-function rawConnection(world: NatsWorld, service: TestService): Promise<NatsConnection> {
+function rawConnection(harness: NatsHarness, service: TestService): Promise<NatsConnection> {
   return connect({
-    servers: [world.server.url],
-    authenticator: nkeyAuthenticator(new TextEncoder().encode(world.seedOf(service))),
+    servers: [harness.server.url],
+    authenticator: nkeyAuthenticator(new TextEncoder().encode(harness.seedOf(service))),
     inboxPrefix: `_INBOX_${service}`,
   });
 }

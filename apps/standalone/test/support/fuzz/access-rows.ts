@@ -1,4 +1,4 @@
-import type { Cast } from './cast.js';
+import type { Fixtures } from './fixtures.js';
 
 /** An exact answer: the status, and for a refusal its code and reason. */
 export type Expected = readonly [status: number, code?: string, reason?: string];
@@ -8,7 +8,7 @@ interface OwnedId {
   /** Of the path, or else the field of the body. */
   parameter: string;
   /** One that the owner may use up. */
-  own(cast: Cast): string | Promise<string>;
+  own(fixtures: Fixtures): string | Promise<string>;
   /** The reason of the 404 for what does not exist, and for what exists and is not the caller's to know. */
   unknown: string;
   /** To accounts that do not own it; as unknown where nothing is said. */
@@ -16,9 +16,9 @@ interface OwnedId {
   /** To what is no id at all; as unknown where nothing is said. */
   malformed?: Expected;
   /** Of the same resource, where the operation takes slugs; others say that it is unknown. */
-  slug?(cast: Cast): string;
+  slug?(fixtures: Fixtures): string;
   /** Ids of the same kind that only their owner can see at all. */
-  hidden?(cast: Cast): string[];
+  hidden?(fixtures: Fixtures): string[];
 }
 
 export interface AccessRow {
@@ -26,7 +26,7 @@ export interface AccessRow {
   /** To its owner, with the document's first example as the body; the operation's own success where nothing is said. */
   granted?: Expected;
   /** In place of the document's example. */
-  body?(cast: Cast): object | Promise<object>;
+  body?(fixtures: Fixtures): object | Promise<object>;
   /** It ends the session it is sent with. */
   endsSession?: true;
 }
@@ -34,12 +34,12 @@ export interface AccessRow {
 const badRequest = (reason: string): Expected => [400, 'BAD_REQUEST', reason];
 const forbidden = (reason: string): Expected => [403, 'FORBIDDEN', reason];
 
-const hiddenListings = ({ draft, suspended }: Cast): string[] => [draft.id, suspended.id];
+const hiddenListings = ({ draft, suspended }: Fixtures): string[] => [draft.id, suspended.id];
 
 /** A listing of one's own, to be changed or removed. */
 const ownListing: OwnedId = {
   parameter: 'listingId',
-  own: async (cast) => (await cast.listing()).id,
+  own: async (fixtures) => (await fixtures.listing()).id,
   unknown: 'listing_not_found',
   strangers: forbidden('not_owner'),
   hidden: hiddenListings,
@@ -90,7 +90,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   listApiKeys: {},
   createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
   revokeApiKey: {
-    id: { parameter: 'keyId', own: async (cast) => (await cast.spareKey()).id, unknown: 'api_key_not_found' },
+    id: { parameter: 'keyId', own: async (fixtures) => (await fixtures.spareKey()).id, unknown: 'api_key_not_found' },
   },
 
   listCategories: {},
@@ -168,7 +168,9 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   },
   listLedger: {},
   listReceipts: {},
-  subscribe: { id: { ...listingInBody, own: async (cast) => (await cast.merchantsListing()).id, strangers: [201] } },
+  subscribe: {
+    id: { ...listingInBody, own: async (fixtures) => (await fixtures.merchantsListing()).id, strangers: [201] },
+  },
   listSubscriptions: {},
   getSubscription: {
     id: { parameter: 'subscriptionId', own: ({ subscriptionId }) => subscriptionId, unknown: 'subscription_not_found' },
@@ -176,7 +178,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   cancelSubscription: {
     id: {
       parameter: 'subscriptionId',
-      own: async (cast) => cast.freshSubscription(),
+      own: async (fixtures) => fixtures.freshSubscription(),
       unknown: 'subscription_not_found',
     },
   },
@@ -231,7 +233,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   paySandbox: {
     id: {
       parameter: 'relayRequestId',
-      own: async (cast) => (await cast.unpaidOffer()).relay_request_id,
+      own: async (fixtures) => (await fixtures.unpaidOffer()).relay_request_id,
       unknown: 'payment_not_found',
     },
   },

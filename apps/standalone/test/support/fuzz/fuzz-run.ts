@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import type { World } from '../world.js';
+import type { Harness } from '../harness.js';
 import { AnswerCheck } from './answer-check.js';
-import { Cast, signIn } from './cast.js';
+import { Fixtures, signIn } from './fixtures.js';
 import type { DatabaseWatch } from './database-digest.js';
 import { fuzzPlans, type Actor, type Plan } from './fuzz-requests.js';
 import { inParallel } from './in-parallel.js';
@@ -12,7 +12,7 @@ import type { RawAnswer, RawClient, RawRequest } from './raw-client.js';
 
 const CHUNK = 500;
 /** Then come new people: the others have lost by now what operations remove and change. */
-const REQUESTS_A_CAST = 1_500;
+const REQUESTS_PER_FIXTURES = 1_500;
 /** So many refused writes are repeated between two looks at the database. */
 const REPEAT_BATCH_SIZE = 1_000;
 const MAX_REPORTED = 30;
@@ -42,26 +42,26 @@ export class FuzzRun {
   readonly problems: string[] = [];
   repeatedWrites = 0;
   private readonly check: AnswerCheck;
-  private cast: Cast;
+  private fixtures: Fixtures;
 
   constructor(
-    private readonly world: World,
+    private readonly harness: Harness,
     private readonly description: ApiDescription,
-    private readonly firstCast: Cast,
+    private readonly firstFixtures: Fixtures,
     private readonly client: RawClient,
     private readonly watch: DatabaseWatch,
   ) {
     this.check = new AnswerCheck(description);
-    this.cast = firstCast;
+    this.fixtures = firstFixtures;
   }
 
   async run({ seed, requests }: FuzzSettings): Promise<void> {
-    let plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
+    let plans = fuzzPlans(this.description, await knownValues(this.fixtures), PROVABLE);
     let refusedWrites: Sent[] = [];
     for (let first = 0; first < requests && this.problems.length < MAX_REPORTED; first += CHUNK) {
-      if (first > 0 && first % REQUESTS_A_CAST === 0) {
-        await this.recast();
-        plans = fuzzPlans(this.description, await knownValues(this.cast), PROVABLE);
+      if (first > 0 && first % REQUESTS_PER_FIXTURES === 0) {
+        await this.recreate();
+        plans = fuzzPlans(this.description, await knownValues(this.fixtures), PROVABLE);
       }
       const chunk = fc.sample(plans, { seed: seed + first, numRuns: Math.min(CHUNK, requests - first) });
       const sent = await inParallel(chunk, (plan, index) => this.send(plan, first + index));
@@ -73,17 +73,17 @@ export class FuzzRun {
         refusedWrites = [];
       }
     }
-    if (this.cast !== this.firstCast) await this.cast.close();
+    if (this.fixtures !== this.firstFixtures) await this.fixtures.close();
   }
 
-  private async recast(): Promise<void> {
-    if (this.cast !== this.firstCast) await this.cast.close();
-    this.cast = await Cast.assemble(this.world);
+  private async recreate(): Promise<void> {
+    if (this.fixtures !== this.firstFixtures) await this.fixtures.close();
+    this.fixtures = await Fixtures.create(this.harness);
   }
 
   private async send(plan: Plan, number: number): Promise<Sent> {
     const { operation, actor, isLive } = plan;
-    const { headers, ...rest } = plan.request(isLive ? await liveProof(operation.id, this.cast, this.world) : {});
+    const { headers, ...rest } = plan.request(isLive ? await liveProof(operation.id, this.fixtures, this.harness) : {});
     const request = { ...rest, headers: { ...(await this.credentialOf(actor, rest)), ...headers } };
     const answer = await this.client.send(request).catch((error: Error) => error);
     const sent = { plan, number, request, answer: answer as RawAnswer };
@@ -95,7 +95,7 @@ export class FuzzRun {
   private judge(sent: Sent): void {
     const { plan, request, answer } = sent;
     const reached = operationAt(this.description, request);
-    for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.cast.keys)))
+    for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.fixtures.keys)))
       this.complain(sent, problem);
     if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id))
       this.complain(sent, `it took ${Math.round(answer.tookMs)} ms`);
@@ -109,9 +109,9 @@ export class FuzzRun {
     request: Pick<RawRequest, 'method' | 'target'>,
   ): Promise<Record<string, string>> {
     if (actor === 'anonymous') return {};
-    if (actor === 'agent') return { authorization: `Bearer ${this.cast.keys.all}` };
+    if (actor === 'agent') return { authorization: `Bearer ${this.fixtures.keys.all}` };
     return {
-      authorization: `Bearer ${operationAt(this.description, request)?.id === 'closeSession' ? (await signIn(this.world)).token : this.cast.human.token}`,
+      authorization: `Bearer ${operationAt(this.description, request)?.id === 'closeSession' ? (await signIn(this.harness)).token : this.fixtures.human.token}`,
     };
   }
 

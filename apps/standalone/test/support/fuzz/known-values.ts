@@ -1,40 +1,40 @@
-import { BOUGHT_BODY, type Cast } from './cast.js';
+import { BOUGHT_BODY, type Fixtures } from './fixtures.js';
 import type { Known } from './values.js';
 import { newId } from '@market/kernel';
 import { evmWallet, solanaWallet } from '@market/sdk';
 
 /**
- * What the document cannot know: values that name something of the cast, by the name under which operations take them, or
+ * What the document cannot know: values that name something of the fixtures, by the name under which operations take them, or
  * by that of the operation as well, where it uses up what the others need.
  */
-export async function knownValues(cast: Cast): Promise<Known> {
-  const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = cast;
+export async function knownValues(fixtures: Fixtures): Promise<Known> {
+  const { owner, outsider, merchant, human, free, perCall, draft, suspended, shop, feed } = fixtures;
   // The ones with endpoints are worth asking for more often.
   const listings = [free, perCall, perCall, perCall, draft, suspended, shop, shop, shop].flatMap(({ id, slug }) => [
     id,
     id,
     slug,
   ]);
-  const spareKeys = await Promise.all(Array.from({ length: 8 }, () => cast.spareKey()));
-  const spareListings = await Promise.all(Array.from({ length: 8 }, () => cast.listing()));
-  const offers = await Promise.all(Array.from({ length: 8 }, () => cast.unpaidOffer()));
+  const spareKeys = await Promise.all(Array.from({ length: 8 }, () => fixtures.spareKey()));
+  const spareListings = await Promise.all(Array.from({ length: 8 }, () => fixtures.listing()));
+  const offers = await Promise.all(Array.from({ length: 8 }, () => fixtures.unpaidOffer()));
   const relayRequestIds = [
-    cast.relayRequestId,
-    cast.pendingPayment.requirements.relayRequestId,
+    fixtures.relayRequestId,
+    fixtures.pendingPayment.requirements.relayRequestId,
     ...offers.map((offer) => offer.relay_request_id),
   ];
   const wallets = [owner.wallet, human.wallet, evmWallet(), solanaWallet()].map(({ address }) => address);
   const accounts = [owner, outsider, merchant, human].map(({ id }) => id);
   const categories = (await owner.market.categories()).map(({ id }) => id);
-  const urls = [cast.sellerUrl, `${cast.sellerUrl}?with=query`, 'http://127.0.0.1:1/closed'];
+  const urls = [fixtures.sellerUrl, `${fixtures.sellerUrl}?with=query`, 'http://127.0.0.1:1/closed'];
   return {
     listingId: [...listings, newId()],
     listing_id: [
       ...[
         feed,
         feed,
-        await cast.merchantsListing(),
-        await cast.merchantsListing(),
+        await fixtures.merchantsListing(),
+        await fixtures.merchantsListing(),
         free,
         perCall,
         draft,
@@ -49,17 +49,17 @@ export async function knownValues(cast: Cast): Promise<Known> {
     'executeCall body': [BOUGHT_BODY, { ask: 'something else' }],
     'executeKeylessCall listingId': [shop.id, shop.slug, perCall.id, free.id, draft.id, newId()],
     'showPrice listingId': [shop.id, shop.slug, free.id, draft.id, newId()],
-    subscriptionId: [cast.subscriptionId, await cast.freshSubscription(), newId()],
-    paymentId: [cast.pendingPayment.payment_id, newId()],
+    subscriptionId: [fixtures.subscriptionId, await fixtures.freshSubscription(), newId()],
+    paymentId: [fixtures.pendingPayment.payment_id, newId()],
     id: [...(await owner.market.me()).wallets.map((wallet) => wallet.id), newId()],
     keyId: [...spareKeys.map(({ id }) => id), newId()],
-    requestId: [cast.gatewayRequestId, newId()],
-    receiptId: [cast.receiptId, newId()],
+    requestId: [fixtures.gatewayRequestId, newId()],
+    receiptId: [fixtures.receiptId, newId()],
     relayRequestId: relayRequestIds,
     relay_request_id: relayRequestIds,
     'X-Market-Relay-Request-Id': relayRequestIds,
     'X-Market-Origin-Currency': ['USDC', 'ETH', 'SOL'],
-    'X-Market-Origin-Wallet-Id': [cast.walletId],
+    'X-Market-Origin-Wallet-Id': [fixtures.walletId],
     'X-Market-Origin-Chain-Id': ['eip155:84532', '84532'],
     'X-Market-Payment-Scheme': ['deposit'],
     'X-Market-Payment-Network': ['eip155:84532'],
@@ -71,8 +71,8 @@ export async function knownValues(cast: Cast): Promise<Known> {
     network: [undefined],
     transactionHash: [undefined],
     payment_id: [
-      cast.pendingPayment.payment_id,
-      cast.pendingPayment.payment_id,
+      fixtures.pendingPayment.payment_id,
+      fixtures.pendingPayment.payment_id,
       ...offers.map((offer) => offer.payment_id),
       newId(),
     ],

@@ -8,10 +8,10 @@ import {
   type Wallet,
 } from '@market/sdk';
 import { listFeed, paidOffer } from '../subscriber.js';
-import type { World } from '../world.js';
-import type { Cast } from './cast.js';
+import type { Harness } from '../harness.js';
+import type { Fixtures } from './fixtures.js';
 
-type Proof = (cast: Cast, anyone: Marketplace) => Promise<object>;
+type Proof = (fixtures: Fixtures, anyone: Marketplace) => Promise<object>;
 
 async function walletProof(market: Marketplace, wallet: Wallet, purpose: ChallengePurpose, agentId?: string) {
   const { message, nonce, pow } = await market.challenge({
@@ -24,18 +24,18 @@ async function walletProof(market: Marketplace, wallet: Wallet, purpose: Challen
 
 /** Members of a body that are good once and for minutes: with them a request gets as far as a client's would. */
 const PROOFS: Record<string, Proof> = {
-  async register(_cast, anyone) {
+  async register(_fixtures, anyone) {
     const { proof, pow } = await walletProof(anyone, evmWallet(), 'registration');
     return { ...proof, pow_nonce: await solveProofOfWork(pow) };
   },
   /** Of someone whose keys nobody misses. */
-  async recover(_cast, anyone) {
+  async recover(_fixtures, anyone) {
     const wallet = evmWallet();
     await anyone.register(wallet);
     const { proof, pow } = await walletProof(anyone, wallet, 'recovery');
     return { ...proof, pow_nonce: await solveProofOfWork(pow) };
   },
-  openSession: async (_cast, anyone) => (await walletProof(anyone, evmWallet(), 'session')).proof,
+  openSession: async (_fixtures, anyone) => (await walletProof(anyone, evmWallet(), 'session')).proof,
   async linkWallet({ owner }) {
     const [existing, added] = await Promise.all(
       [owner.wallet, solanaWallet()].map((wallet) => walletProof(owner.market, wallet, 'wallet_link')),
@@ -67,6 +67,10 @@ const PROOFS: Record<string, Proof> = {
 export const PROVABLE = Object.keys(PROOFS);
 
 /** A fresh proof for the operation. @throws Error when the operation takes none. */
-export function liveProof(operationId: string, cast: Cast, { baseUrl }: Pick<World, 'baseUrl'>): Promise<object> {
-  return PROOFS[operationId]!(cast, new Marketplace({ baseUrl }));
+export function liveProof(
+  operationId: string,
+  fixtures: Fixtures,
+  { baseUrl }: Pick<Harness, 'baseUrl'>,
+): Promise<object> {
+  return PROOFS[operationId]!(fixtures, new Marketplace({ baseUrl }));
 }

@@ -1,30 +1,33 @@
 import { evmWallet, Marketplace, type Registration, type Wallet } from '@market/sdk';
 
 /** One running marketplace of the suite. */
-export interface World {
+export interface Harness {
   readonly mode: 'standalone' | 'distributed';
   readonly baseUrl: string;
   readonly databaseUrl: string;
 }
 
 /** Started once for all files by the global set-up. */
-const worlds = JSON.parse(process.env.MARKET_E2E_WORLDS ?? '[]') as World[];
-if (worlds.length === 0) throw new Error('no marketplace runs; end-to-end specs run with jest -c .config/jest.e2e.mjs');
+const harnesses = JSON.parse(process.env.MARKET_E2E_HARNESSES ?? '[]') as Harness[];
+if (harnesses.length === 0)
+  throw new Error('no marketplace runs; end-to-end specs run with jest -c .config/jest.e2e.mjs');
 
 /** `describe` once for each mode the suite runs in. */
-export const inEachMode = (title: string, suite: (world: World) => void): void => {
-  describe.each(worlds.map((world) => [world.mode, world] as const))(`${title}, %s`, (_mode, world) => suite(world));
+export const inEachMode = (title: string, suite: (harness: Harness) => void): void => {
+  describe.each(harnesses.map((harness) => [harness.mode, harness] as const))(`${title}, %s`, (_mode, harness) =>
+    suite(harness),
+  );
 };
 
 /** `describe` in standalone alone: what is no service's work, and what is at the buyer's end and takes long. */
-export const inOneMode = (title: string, suite: (world: World) => void): void => {
-  const [world] = worlds as [World];
-  (world.mode === 'standalone' ? describe : describe.skip)(`${title}, ${world.mode}`, () => suite(world));
+export const inOneMode = (title: string, suite: (harness: Harness) => void): void => {
+  const [harness] = harnesses as [Harness];
+  (harness.mode === 'standalone' ? describe : describe.skip)(`${title}, ${harness.mode}`, () => suite(harness));
 };
 
 /** One test of every mode at the same time, for what mostly waits. */
-export const inAllModesAtOnce = (title: string, test: (world: World) => Promise<void>, timeoutMs: number): void => {
-  it(title, async () => void (await Promise.all(worlds.map(test))), timeoutMs);
+export const inAllModesAtOnce = (title: string, test: (harness: Harness) => Promise<void>, timeoutMs: number): void => {
+  it(title, async () => void (await Promise.all(harnesses.map(test))), timeoutMs);
 };
 
 /** A registered agent with its own client. */
@@ -36,7 +39,7 @@ export interface Agent {
 }
 
 export async function registerAgent(
-  { baseUrl }: Pick<World, 'baseUrl'>,
+  { baseUrl }: Pick<Harness, 'baseUrl'>,
   { wallet = evmWallet(), displayName = 'An agent' } = {},
 ): Promise<Agent> {
   const { marketplace, registration } = await new Marketplace({ baseUrl }).register(wallet, { displayName });
@@ -44,4 +47,4 @@ export async function registerAgent(
 }
 
 /** A client without a key. */
-export const stranger = ({ baseUrl }: World): Marketplace => new Marketplace({ baseUrl });
+export const stranger = ({ baseUrl }: Harness): Marketplace => new Marketplace({ baseUrl });

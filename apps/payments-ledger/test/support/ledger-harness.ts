@@ -49,7 +49,7 @@ export interface Order {
 }
 
 /** The ledger on a database of its own, seen from the gateway and from the edge, with a catalog that offers what it is told to. */
-export interface LedgerWorld {
+export interface LedgerHarness {
   db: FreshDatabase;
   catalog: FakeCatalog;
   gateway: MessageBus;
@@ -86,7 +86,7 @@ export async function startLedger({
   env = {},
   replicas = 1,
   transport = inProcessTransport(),
-}: LedgerOptions = {}): Promise<LedgerWorld> {
+}: LedgerOptions = {}): Promise<LedgerHarness> {
   const db = await freshDatabase(paymentsLedgerDatabase);
   const books = await watchBooks(db);
   const environment = {
@@ -108,7 +108,7 @@ export async function startLedger({
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
   const asksForEvidence = { ...topology.reputation, calls: [getPurchaseEvidence] };
   const reputation = new MessageBus(await transport.connect('reputation', asksForEvidence), asksForEvidence);
-  const world: LedgerWorld = {
+  const harness: LedgerHarness = {
     db,
     catalog,
     gateway,
@@ -138,9 +138,9 @@ export async function startLedger({
       return () => clearInterval(timer);
     },
     async claimed(order) {
-      const offered = await world.quote(order);
-      await world.pay(order, offered);
-      return asClaimed(await world.claim(order, offered));
+      const offered = await harness.quote(order);
+      await harness.pay(order, offered);
+      return asClaimed(await harness.claim(order, offered));
     },
     settle: ({ paymentId, fence, gatewayRequestId }, changes) =>
       gateway.request(
@@ -175,7 +175,7 @@ export async function startLedger({
       await db.drop();
     },
   };
-  return world;
+  return harness;
 }
 
 export const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -22,7 +22,7 @@ interface Buyer {
 }
 
 /** A marketplace made ready for the bench: a seller, one paid listing and its buyers. */
-export interface World {
+export interface Fixtures {
   buyers: Buyer[];
   sellerId: string;
   listingId: string;
@@ -30,13 +30,13 @@ export interface World {
 }
 
 /** With a catalog to search. */
-export async function fillWorld(baseUrl: string, databaseUrl: string, sellerUrl: string): Promise<World> {
-  const world = await openShop(baseUrl, sellerUrl);
-  await seedListings(databaseUrl, world.sellerId);
-  return world;
+export async function createFixtures(baseUrl: string, databaseUrl: string, sellerUrl: string): Promise<Fixtures> {
+  const fixtures = await openShop(baseUrl, sellerUrl);
+  await seedListings(databaseUrl, fixtures.sellerId);
+  return fixtures;
 }
 
-export async function openShop(baseUrl: string, sellerUrl: string): Promise<World> {
+export async function openShop(baseUrl: string, sellerUrl: string): Promise<Fixtures> {
   const clientAt = (address: string): Client =>
     new Marketplace({
       baseUrl,
@@ -89,30 +89,30 @@ async function seedListings(databaseUrl: string, providerId: string): Promise<vo
   }
 }
 
-export const buyerAt = ({ buyers }: World, index: number): Buyer => buyers[index % buyers.length]!;
-export const jsonHeaders = (world: World, index: number): Record<string, string> => ({
-  authorization: buyerAt(world, index).authorization,
+export const buyerAt = ({ buyers }: Fixtures, index: number): Buyer => buyers[index % buyers.length]!;
+export const jsonHeaders = (fixtures: Fixtures, index: number): Record<string, string> => ({
+  authorization: buyerAt(fixtures, index).authorization,
   'content-type': 'application/json',
 });
 const body = (run: string, index: number): string => JSON.stringify({ place: 'Zurich', hours: 12, run, index });
 
 /** Each quote is for another body, so each is a new offer. */
-export const quoteShot = (world: World, run: string, index: number): Shot => ({
+export const quoteShot = (fixtures: Fixtures, run: string, index: number): Shot => ({
   method: 'POST',
-  path: `/api/v1/gateway/${world.listingId}`,
-  headers: jsonHeaders(world, index),
+  path: `/api/v1/gateway/${fixtures.listingId}`,
+  headers: jsonHeaders(fixtures, index),
   body: body(run, index),
 });
 
 /** Offers that are quoted and paid, ready for their retry. */
-export async function preparePaid(world: World, run: string, count: number): Promise<Shot[]> {
+export async function preparePaid(fixtures: Fixtures, run: string, count: number): Promise<Shot[]> {
   const shots: Shot[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {
     for (let index = next++; index < count; index = next++) {
-      const shot = quoteShot(world, run, index);
-      const { client } = buyerAt(world, index);
-      const quote = await client.send('POST', `/gateway/${world.listingId}`, {
+      const shot = quoteShot(fixtures, run, index);
+      const { client } = buyerAt(fixtures, index);
+      const quote = await client.send('POST', `/gateway/${fixtures.listingId}`, {
         rawBody: shot.body!,
         headers: { 'content-type': 'application/json' },
       });

@@ -47,7 +47,7 @@ export interface Known {
 }
 
 /** The identity service on a database of its own, seen from the edge. */
-export interface IdentityWorld {
+export interface IdentityHarness {
   bus: MessageBus;
   /** The same as the gateway service asks. */
   gatewayBus: MessageBus;
@@ -77,7 +77,7 @@ export interface IdentityWorld {
 export async function startIdentity(
   env: Record<string, string> = {},
   transport: Transport = inProcessTransport(),
-): Promise<IdentityWorld> {
+): Promise<IdentityHarness> {
   const db = await freshDatabase(identityDatabase);
   const running = await runProcess([identity], transport, {
     DATABASE_URL: db.url,
@@ -94,19 +94,19 @@ export async function startIdentity(
     await transport.connect('payments-ledger', topology['payments-ledger']),
     topology['payments-ledger'],
   );
-  const challenge: IdentityWorld['challenge'] = ({ address }, purpose, { by, ...more } = {}) =>
+  const challenge: IdentityHarness['challenge'] = ({ address }, purpose, { by, ...more } = {}) =>
     bus.request(
       createChallenge,
       { walletAddress: address, purpose, ...more },
       newRequestContext({ principal: by?.context.principal }),
     );
-  const prove: IdentityWorld['prove'] = async (wallet, purpose, more) => {
+  const prove: IdentityHarness['prove'] = async (wallet, purpose, more) => {
     const { message, nonce, pow } = await challenge(wallet, purpose, more);
     return { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
   };
-  const registerWallet: IdentityWorld['register'] = async (wallet, changes = {}) =>
+  const registerWallet: IdentityHarness['register'] = async (wallet, changes = {}) =>
     bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newRequestContext());
-  const contextWith: IdentityWorld['contextWith'] = async (key, values) =>
+  const contextWith: IdentityHarness['contextWith'] = async (key, values) =>
     newRequestContext({
       principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()),
       ...values,

@@ -54,7 +54,7 @@ export interface GatewayResult {
 }
 
 /** Gateway and ledger on databases of their own, a catalog that sells what it is told to, real sellers on loopback. */
-export interface GatewayWorld {
+export interface GatewayHarness {
   transport: FaultyTransport;
   catalog: FakeCatalog;
   db: FreshDatabase;
@@ -88,7 +88,7 @@ export interface GatewayOptions {
 
 export const BODY = '{"city":"Zürich","days":3}';
 
-export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = {}): Promise<GatewayWorld> {
+export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = {}): Promise<GatewayHarness> {
   const [db, ledger] = [await freshDatabase(gatewayDatabase), await freshDatabase(paymentsLedgerDatabase)];
   const books = await watchBooks(ledger);
   const transport = faultyTransport(inProcessTransport());
@@ -112,7 +112,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
   const sellers: TestSeller[] = [];
 
-  const world: GatewayWorld = {
+  const harness: GatewayHarness = {
     transport,
     catalog,
     db,
@@ -149,18 +149,18 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
         as(buyer, { idempotency: key === undefined ? undefined : { key, fingerprint: '' }, budgetMs, traceparent }),
       ),
     async quote(buyer, shop, body, options) {
-      return expectOutcome(await world.call(buyer, shop, body, options), 'payment_required');
+      return expectOutcome(await harness.call(buyer, shop, body, options), 'payment_required');
     },
     async pay(buyer, relayRequestId, outcome) {
       await edge.request(paySandbox, { relayRequestId, outcome }, as(buyer));
     },
     async buy(buyer, shop, body, options) {
-      const { payment } = await world.quote(buyer, shop, body, options);
-      await world.pay(buyer, payment.relay_request_id);
+      const { payment } = await harness.quote(buyer, shop, body, options);
+      await harness.pay(buyer, payment.relay_request_id);
       return payment.relay_request_id;
     },
     async answer(buyer, shop, body, options) {
-      return expectOutcome(await world.call(buyer, shop, body, options), 'answered');
+      return expectOutcome(await harness.call(buyer, shop, body, options), 'answered');
     },
     async configure({ offering }, changes) {
       await edge.request(updateEndpoint, { listingId: offering.listingId, ...changes }, as(offering.sellerId));
@@ -196,7 +196,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       }
     },
   };
-  return world;
+  return harness;
 }
 
 export function as(accountId: string, values: Partial<RequestContext> & { budgetMs?: number } = {}): RequestContext {

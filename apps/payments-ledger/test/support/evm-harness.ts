@@ -15,7 +15,7 @@ export const testAbi = parseAbi([
 ]);
 
 /** A chain with a payer who has coin, and contracts compiled from `contracts/`. */
-export interface EvmWorld {
+export interface EvmHarness {
   node: EvmNode;
   payer: Address;
   /** Of the payer. */
@@ -39,7 +39,7 @@ export interface EvmWorld {
 
 let contracts: ReturnType<typeof compiledContracts<[]>> | undefined;
 
-export async function startEvmWorld(chainId?: number): Promise<EvmWorld> {
+export async function startEvmHarness(chainId?: number): Promise<EvmHarness> {
   const node = await startEvmNode({ chainId });
   const account = mnemonicToAccount(node.mnemonic);
   const chain = {

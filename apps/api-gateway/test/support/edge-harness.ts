@@ -35,7 +35,7 @@ const CONTRACTS = new Map<string, RequestContract>(
 );
 
 /** The real edge on a free port; the other services answer as the test says, held to their contracts. */
-export class EdgeWorld {
+export class EdgeHarness {
   private readonly principals = new Map<string, Principal>();
 
   private constructor(
@@ -50,11 +50,11 @@ export class EdgeWorld {
     });
   }
 
-  static async start(environment: Record<string, string> = {}): Promise<EdgeWorld> {
+  static async start(environment: Record<string, string> = {}): Promise<EdgeHarness> {
     const bus = new FakeBus('api-gateway');
     const listeners = new Map<string, (payload: unknown) => void>();
     const process = await runProcess([apiGateway], transportOver(bus, listeners), { ...ENVIRONMENT, ...environment });
-    return new EdgeWorld(bus, listeners, process);
+    return new EdgeHarness(bus, listeners, process);
   }
 
   get port(): number {

@@ -15,7 +15,7 @@ import { eventually } from '@market/testing';
 import { randomBytes, randomInt } from 'node:crypto';
 import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
 import { freeFeed, listFeed, offerOf, subscribeOnce } from '../subscriber.js';
-import { registerAgent, type Agent, type World } from '../world.js';
+import { registerAgent, type Agent, type Harness } from '../harness.js';
 
 /** A word that is in no answer by chance. */
 export const canary = (): string => `canary${randomBytes(9).toString('hex')}`;
@@ -32,7 +32,7 @@ export interface Operator {
 }
 
 /** @returns a session of the wallet's human, whose account the first sign-in opens. */
-export async function signIn({ baseUrl }: Pick<World, 'baseUrl'>, wallet = evmWallet()): Promise<Operator> {
+export async function signIn({ baseUrl }: Pick<Harness, 'baseUrl'>, wallet = evmWallet()): Promise<Operator> {
   const market = new Marketplace({ baseUrl });
   const { message, nonce } = await market.challenge({ wallet_address: wallet.address, purpose: 'session' });
   const body = { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) };
@@ -50,7 +50,7 @@ export const BOUGHT_BODY = { ask: 'the price of tea' };
  * The people of the adversarial tests and what they own. The owner sells and buys and has one of everything; the outsider
  * has nothing to do with it; the merchant is whom the owner buys from.
  */
-export class Cast {
+export class Fixtures {
   /** What the owner alone may see, and nobody else in any answer. */
   readonly secrets: string[] = [];
   readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
@@ -80,24 +80,24 @@ export class Cast {
   private servers: SellerServer[] = [];
 
   private constructor(
-    private readonly world: Pick<World, 'baseUrl'>,
+    private readonly harness: Pick<Harness, 'baseUrl'>,
     readonly owner: Agent,
     readonly outsider: Agent,
     readonly merchant: Agent,
   ) {
-    this.keys = { all: owner.registration.api_key } as Cast['keys'];
+    this.keys = { all: owner.registration.api_key } as Fixtures['keys'];
   }
 
-  static async assemble(world: Pick<World, 'baseUrl'>): Promise<Cast> {
+  static async create(harness: Pick<Harness, 'baseUrl'>): Promise<Fixtures> {
     const [owner, outsider, merchant] = await Promise.all(
-      ['The owner', 'An outsider', 'A merchant'].map((displayName) => registerAgent(world, { displayName })),
+      ['The owner', 'An outsider', 'A merchant'].map((displayName) => registerAgent(harness, { displayName })),
     );
-    const cast = new Cast(world, owner!, outsider!, merchant!);
-    await cast.takeKeys();
-    await cast.takeSessions();
-    await cast.openShops();
-    await cast.buy();
-    return cast;
+    const fixtures = new Fixtures(harness, owner!, outsider!, merchant!);
+    await fixtures.takeKeys();
+    await fixtures.takeSessions();
+    await fixtures.openShops();
+    await fixtures.buy();
+    return fixtures;
   }
 
   /** A key of the owner that may be revoked. */
@@ -178,7 +178,7 @@ export class Cast {
   }
 
   private async takeSessions(): Promise<void> {
-    this.human = await signIn(this.world);
+    this.human = await signIn(this.harness);
     const claimer = this.owner.market.authorizedBy(`Bearer ${this.human.token}`);
     const { message, nonce } = await claimer.challenge({
       wallet_address: this.owner.wallet.address,
@@ -191,7 +191,7 @@ export class Cast {
     const [wallet] = (await this.owner.market.me()).wallets;
     this.walletId = wallet!.id;
     this.secrets.push(wallet!.id, wallet!.address);
-    const { token } = await signIn(this.world, this.human.wallet);
+    const { token } = await signIn(this.harness, this.human.wallet);
     await this.owner.market.authorizedBy(`Bearer ${token}`).request('DELETE', '/auth/session');
     this.endedSession = token;
     await this.untilRefused(token);
