@@ -2,7 +2,7 @@ import type { NextAction, RefusalKind } from '@market/kernel';
 import type { z } from 'zod';
 
 /**
- * A declared no. `kind` decides the HTTP status and code at the edge, the key under which it is declared becomes
+ * A declared refusal of a request. `kind` decides the HTTP status and code at the edge, the key under which it is declared becomes
  * `error.details.reason`, and `nextAction` becomes `error.recovery.next_action`.
  */
 export interface RefusalDeclaration<D extends z.ZodType = z.ZodType> {
@@ -36,9 +36,9 @@ export interface RequestContract<
   input: I;
   output: O;
   refusals: R;
-  /** Its answer may take as long as a seller does. Every other request is given up after `DEFAULT_BUDGET_MS`, however long its caller has. */
+  /** The request may take as long as a seller's answer. Every other request times out after `DEFAULT_BUDGET_MS`, even if its caller has more time. */
   waitsForSeller?: boolean;
-  /** Its answer shows a secret once. An answer kept for an Idempotency-Key is repeated to the API key that got it, and to no other key of the account. */
+  /** The answer contains a secret that is shown once. If it is stored for an Idempotency-Key, it is repeated only to the API key that got it. */
   answersSecret?: boolean;
 }
 
@@ -48,7 +48,7 @@ export interface EventContract<P extends z.ZodType = z.ZodType> {
   payload: P;
 }
 
-/** A best-effort broadcast to every process: for dropping caches, and for saying that one lives. No correctness may depend on its arrival. */
+/** A best-effort broadcast to every process, for cache invalidation and heartbeats. Correctness must not depend on its arrival. */
 export interface SignalContract<P extends z.ZodType = z.ZodType> {
   /** `sig.<service>.<noun-past>.v<n>`. */
   subject: string;
@@ -56,14 +56,14 @@ export interface SignalContract<P extends z.ZodType = z.ZodType> {
 }
 
 export type InputOf<C extends RequestContract> = z.output<C['input']>;
-/** What a caller hands in: defaults not yet applied. */
+/** The input as a caller sends it, before defaults are applied. */
 export type RequestOf<C extends RequestContract> = z.input<C['input']>;
 export type OutputOf<C extends RequestContract> = z.output<C['output']>;
 export type PayloadOf<C extends EventContract | SignalContract> = z.output<C['payload']>;
 export type ReasonOf<C extends RequestContract> = keyof C['refusals'] & string;
 export type RefusalDetailsOf<C extends RequestContract, K extends ReasonOf<C>> = z.output<C['refusals'][K]['details']>;
 
-/** All that one service answers; it does not boot while one of them has no handler. */
+/** All requests that a service answers. It does not start while one of them has no handler. */
 export type ServiceContract = Record<string, RequestContract>;
 
 export function defineRequest<I extends z.ZodType, O extends z.ZodType, R extends Refusals>(

@@ -22,22 +22,22 @@ export interface LimitVerdict {
   resetSeconds: number;
 }
 
-/** The right to do one of so many things at once. Releasing it again does nothing. */
+/** A permit of a concurrency limit. Releasing it twice has no effect. */
 export interface Permit {
   release(): void;
 }
 
-/** What a caller may do, counted. The class is the injection token; `LimitsModule` decides which of them counts. */
+/** Counts requests against limits. The class is the injection token; `LimitsModule` chooses the implementation. */
 export abstract class Limits {
   /**
-   * Takes `cost` tokens from the bucket of this rule and key, or none when there are not so many. Never fails because of
-   * where it counts. `key` is an id of ours or an address: not a secret, since it may be kept in Redis as it is.
+   * Takes `cost` tokens from the bucket of this rule and key, or none if there are fewer. It does not fail if Redis is
+   * unavailable. `key` is an id or an address; it must not be a secret, because Redis stores it.
    */
   abstract consume(rule: LimitRule, key: string, cost?: number): Promise<LimitVerdict>;
 
-  /** Puts tokens back that were taken for something that was not done after all. Nothing waits for it. */
+  /** Returns tokens that were taken for an operation that was not executed. The caller does not wait for it. */
   abstract putBack(rule: LimitRule, key: string, cost?: number): void;
 
-  /** Takes one of the `max` permits of this name and key; null when all of them are held. Never fails because of where it counts. */
+  /** Acquires one of the `max` permits of this name and key; null if all are held. It does not fail if Redis is unavailable. */
   abstract acquire(name: string, key: string, max: number): Promise<Permit | null>;
 }

@@ -2,10 +2,10 @@ import { bucketOf, verdictOf } from './token-bucket.js';
 import { Limits, type LimitRule, type LimitVerdict, type Permit } from './limits.js';
 
 const SWEEP_INTERVAL_MICROS = 10_000_000;
-/** Some 20 MB. Beyond it the bucket that was touched longest ago is forgotten, which is to say full. */
+/** About 20 MB. Beyond it the least recently used bucket is dropped, which makes it full. */
 const MAX_BUCKETS = 100_000;
 
-/** Counts in this process. Its clock is one that nobody can set. */
+/** Counts in this process, with a monotonic clock. */
 export class MemoryLimits extends Limits {
   /** When each bucket will be full; one that is full is not kept. In the order in which they were touched. */
   private readonly fullAt = new Map<string, number>();
@@ -56,7 +56,7 @@ export class MemoryLimits extends Limits {
     };
   }
 
-  /** Others have taken from the same bucket: it lacks at least so much. */
+  /** Applies what other processes have taken from the same bucket. */
   lackAtLeast(rule: LimitRule, key: string, lackMicros: number): void {
     if (this.lackOf(rule, key) < lackMicros) this.keep(rule, key, lackMicros);
   }

@@ -6,11 +6,11 @@ import { Limits, type LimitRule, type LimitVerdict, type Permit } from './limits
 import { MemoryLimits } from './memory-limits.js';
 import { bucketOf, verdictOf } from './token-bucket.js';
 
-/** What a request waits for Redis at most. */
+/** The longest time that a request waits for Redis. */
 const COMMAND_TIMEOUT_MS = 100;
 const CONNECT_TIMEOUT_MS = 1_000;
 const RECONNECT_INTERVAL_MS = 500;
-/** The permits of a process that was killed come free after this time; one that lives renews its own. */
+/** The permits of a killed process become free after this time. A running process renews its own. */
 const PERMIT_TTL_MS = 3_000;
 const RENEW_INTERVAL_MS = 1_000;
 
@@ -202,7 +202,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     this.logger.warn(`Redis is away (${error.message}); each process counts for itself`);
   }
 
-  /** Known by an answer, not by a connection: one that only refuses is not back. */
+  /** Redis counts as available after an answer, not after a connection, because it may refuse commands. */
   private found(): void {
     if (!this.isAway) return;
     this.isAway = false;

@@ -6,7 +6,7 @@ export interface RequestEnvelope {
   data: unknown;
 }
 
-/** An answer on the wire: exactly one of the three. Of a bug nothing is told but that it happened. */
+/** A reply on the wire: exactly one of the three. An unexpected error is reported without details. */
 export type ReplyEnvelope =
   | { ok: unknown; notes?: ReplyNotes }
   | { refused: { reason: string; details: Record<string, unknown> } }
@@ -26,7 +26,7 @@ export function toCall({
   return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, hops, principal, idempotency, reply: {} };
 }
 
-/** An event as it lies in an outbox and travels to consumers. */
+/** An event as it is stored in an outbox and sent to consumers. */
 export interface EventRecord {
   /** UUIDv7; the message id by which duplicates are known. */
   id: string;

@@ -29,7 +29,7 @@ export function HandleEvent<C extends EventContract>(contract: C) {
   };
 }
 
-/** Hears a signal: a hint that may never come, for letting go of what is cached. */
+/** Handles a signal, which is delivered at most once and is used for cache invalidation and heartbeats. */
 export function HandleSignal<C extends SignalContract>(contract: C) {
   return <M extends (payload: PayloadOf<C>) => void>(
     target: object,

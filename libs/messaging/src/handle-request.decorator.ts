@@ -11,9 +11,9 @@ type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestCo
 const logger = new Logger('HandleRequest');
 
 /**
- * Serves a request contract with a method `(input, call) => Promise<output>`; another shape does not compile.
- * Input is parsed by the contract's schema, an expired call is dropped, a declared refusal crosses the wire whole,
- * and anything else thrown is a bug: logged here, `internal` to the caller.
+ * Serves a request contract with a method `(input, context) => Promise<output>`; another signature does not compile.
+ * Input is parsed by the contract's schema, an expired request is dropped, a declared refusal is sent with its details, and
+ * any other error is logged here and reported as `internal`.
  */
 export function HandleRequest<C extends RequestContract>(contract: C) {
   return <M extends Handler<C>>(

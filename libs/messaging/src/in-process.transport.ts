@@ -14,7 +14,7 @@ type RequestHandler = (message: string) => Promise<string>;
 class Group<T> {
   private readonly members: T[] = [];
 
-  /** @returns how to leave. */
+  /** @returns a function that leaves the group. */
   join(member: T): () => void {
     this.members.push(member);
     return () => {
@@ -37,7 +37,7 @@ class Broker {
   readonly listeners = new Registry<string, Set<(payload: unknown) => void>>(() => new Set());
 }
 
-/** A map that makes what it does not have. */
+/** A map that creates missing values. */
 class Registry<K, V> extends Map<K, V> {
   constructor(private readonly make: () => V) {
     super();
@@ -65,7 +65,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
     callback();
   }
 
-  /** Takes nothing new and finishes what it has. */
+  /** Accepts no new requests and finishes the accepted ones. */
   async close(): Promise<void> {
     this.leave.forEach((leave) => leave());
     await this.inFlight.finished(DRAIN_TIMEOUT_MS);
@@ -78,7 +78,7 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   }
 }
 
-/** Nest hands out a promise of the reply, or of a stream of one. */
+/** Nest returns a promise of the reply, or of an observable of it. */
 async function replyOf(handler: MessageHandler, message: string): Promise<string> {
   const reply: unknown = await handler(JSON.parse(message));
   return JSON.stringify(isObservable(reply) ? await firstValueFrom(reply) : reply);
@@ -96,7 +96,7 @@ class InProcessLink implements Link {
   }
 
   request(subject: string, message: string): Promise<string> {
-    // Never on the caller's stack: a hop is always asynchronous.
+    // The handler never runs on the caller's stack, as it does not over NATS.
     return new Promise((resolve, reject) => {
       setImmediate(() => {
         const handler = this.broker.handlers.get(subject)?.next();

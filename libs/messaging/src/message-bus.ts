@@ -12,12 +12,12 @@ import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import { RequestLost, type Link } from './transport.js';
 
-/** Something behind the bus broke; what, is in that service's log under the same request id. */
+/** An unexpected error in the other service. Its log has the cause under the same request id. */
 export class BusFailure extends Error {
   override readonly name = 'BusFailure';
 }
 
-/** How a service asks others. It may only say what the topology declares for it. */
+/** Sends requests and signals to other services. A service may only send what the topology declares for it. */
 export class MessageBus {
   private readonly allowed: ReadonlySet<string>;
 
@@ -30,7 +30,7 @@ export class MessageBus {
 
   /**
    * One request, one answer, within the context's deadline.
-   * @throws Refusal as the other side declared it, or `dependency_unavailable`, `answer_lost` or `deadline_exceeded`; BusFailure on a bug over there.
+   * @throws Refusal as the other service declared it, or `dependency_unavailable`, `answer_lost` or `deadline_exceeded`; BusFailure for an unexpected error there.
    */
   async request<C extends RequestContract>(
     contract: C,

@@ -7,7 +7,7 @@ import {
   type RequestContract,
 } from '@market/contracts';
 
-/** A declared no on its way out of a service, or come whole across the bus to its caller. */
+/** A declared refusal, as a service throws it and as its caller receives it. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   constructor(

@@ -12,7 +12,7 @@ export interface RequestContext {
   readonly hops?: readonly string[];
   readonly principal?: Principal;
   readonly idempotency?: Idempotency;
-  /** Filled on the way back. */
+  /** Filled when the reply arrives. */
   readonly reply: ReplyNotes;
 }
 
@@ -21,7 +21,7 @@ export interface ReplyNotes {
   idempotencyReplayed?: boolean;
 }
 
-/** The client's key, and the SHA-256 (hex) of what it may be used with again. */
+/** The client's key, and the SHA-256 (hex) of the request that it belongs to. */
 export interface Idempotency {
   readonly key: string;
   readonly fingerprint: string;
@@ -35,7 +35,7 @@ export function newRequestContext(values: Partial<RequestContext> & { budgetMs?:
   return { requestId, deadlineAt: Date.now() + budgetMs, reply: {}, ...given };
 }
 
-/** The caller's account; a handler that needs it is reached only through routes that authenticate. */
+/** The authenticated caller. Handlers that need it are reached only through routes that authenticate. */
 export function principalOf(context: RequestContext): Principal {
   if (!context.principal) throw new Error('this request needs a principal and came without one');
   return context.principal;

@@ -6,8 +6,8 @@ const POLL_INTERVAL_MS = 50;
 const DRAIN_TIMEOUT_MS = 20_000;
 
 /**
- * Stops taking connections and answers what was asked. Closing waits for every connection to end, and one that was kept
- * open would end long after its last answer: it is ended as soon as nothing is under way on it.
+ * Stops accepting connections and finishes requests in flight. Idle keep-alive connections are closed as soon as nothing is
+ * in flight on them, because closing waits for every connection.
  */
 export async function closeEdge(app: Pick<INestApplication, 'close'>, server: Server): Promise<void> {
   const idle = setInterval(() => server.closeIdleConnections(), POLL_INTERVAL_MS);

@@ -1,8 +1,8 @@
 import type { INestApplicationContext } from '@nestjs/common';
 
-/** What a command was typed with. */
+/** The input of a command. */
 export interface CommandInput {
-  /** Who answers for it: the user of the operating system, or whom `--as` names. */
+  /** The name that is recorded: the user of the operating system, or the value of `--as`. */
   operator: string;
   /** As many as the command names, in its order. */
   arguments: readonly string[];
@@ -16,9 +16,8 @@ export interface CommandOption {
 }
 
 /**
- * What an operator may do to a service from a terminal. It runs in the service's own container, so that its use cases
- * and their events are the same as over the bus; but on no bus: nobody else can be asked, and what it writes to the
- * outbox is sent by the processes of the service.
+ * A command for operators. It runs in the service's own container, with the same use cases and events as over the bus. It has
+ * no bus: it cannot send requests, and the processes of the service send what it writes to the outbox.
  */
 export interface CommandDefinition {
   /** `<noun> <verb>`, of no other service. */
@@ -29,7 +28,7 @@ export interface CommandDefinition {
   arguments?: readonly string[];
   /** Each takes a text: `--<name> <text>`. `as` and `help` mean the same for every command. */
   options?: Readonly<Record<string, CommandOption>>;
-  /** @returns what to print. @throws CommandFailure when the answer is no. */
+  /** @returns what to print. @throws CommandFailure if the command fails. */
   run(container: Pick<INestApplicationContext, 'get'>, input: CommandInput): Promise<string>;
 }
 

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 
-/** What a service does unasked: work before its first request, and work that repeats. */
+/** Registers work that a service does before its first request, and work that repeats. */
 export class Jobs {
   private readonly logger = new Logger('Jobs');
   private readonly timers = new Set<NodeJS.Timeout>();
@@ -8,7 +8,7 @@ export class Jobs {
   private readonly preparations: (() => Promise<void>)[] = [];
   private stopped = false;
 
-  /** Work without which the service cannot answer: it takes no request before. A command, which takes none, leaves it out. */
+  /** Work that must finish before the service accepts requests. Operators' commands skip it. */
   beforeReady(work: () => Promise<void>): void {
     this.preparations.push(work);
   }

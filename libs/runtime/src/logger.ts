@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type Logger, type Level } from 'pino';
 
-/** What the framework says of its own start-up is of use only when debugging it. */
+/** Start-up messages of the framework, logged at level debug only. */
 const FRAMEWORK = new Set([
   'NestFactory',
   'InstanceLoader',

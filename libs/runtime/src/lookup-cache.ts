@@ -4,8 +4,8 @@ const MAX_ENTRIES = 10_000;
 
 /**
  * A cache of what `load` finds, read with `forceFetch`. Concurrent reads of a key share one load, and failures are not kept.
- * An entry is at most `ttlMs` old, counted from the question: what was true when its owner looked may be over when the
- * answer arrives. `delete` drops it earlier; a load that is under way then still answers its readers, and is not kept.
+ * An entry is at most `ttlMs` old, counted from the start of the load. `delete` drops it earlier; a load that is in flight
+ * then still answers its readers, and is not cached.
  */
 export function lookupCache<V extends object | string | false, C = undefined>(
   ttlMs: number,
@@ -19,7 +19,7 @@ export function lookupCache<V extends object | string | false, C = undefined>(
     async fetchMethod(key, _stale, { options, context }) {
       const askedAt = performance.now();
       const value = await load(key, context);
-      // The library counts from now. Zero would mean for ever.
+      // The library counts from now, and takes zero for no limit.
       options.ttl = Math.max(askedAt + ttlMs - performance.now(), Number.MIN_VALUE);
       return value;
     },

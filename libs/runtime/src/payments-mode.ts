@@ -11,8 +11,8 @@ const remember = sql(
 const recall = sql('runtime.recall-payments-mode', 'SELECT mode FROM payments_mode');
 
 /**
- * The first process that uses a database decides its payments mode for good: what play money earned is never owed in real
- * money, and the reverse. No database is written to unless all of them are free or of this mode.
+ * The first process that uses a database fixes its payments mode, so that simulated and real money are never mixed. Nothing
+ * is written unless every database is unused or has this mode.
  * @throws ConfigError naming the services whose data are of the other mode.
  */
 export async function claimPaymentsMode(

@@ -21,7 +21,7 @@ const encryptionKeys = z.string().superRefine((value, context) => {
   }
 });
 
-/** What every process reads, whichever services it holds. */
+/** The configuration that every process reads. */
 export const platformConfig = defineConfig('platform', {
   publicUrl: variable(
     'PUBLIC_URL',

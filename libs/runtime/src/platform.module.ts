@@ -16,7 +16,7 @@ export interface Platform {
   platformConfig: ConfigOf<typeof platformConfig>;
 }
 
-/** What the runtime gives to every service's container. */
+/** The providers that the runtime adds to every service's container. */
 @Global()
 @Module({})
 export class PlatformModule {

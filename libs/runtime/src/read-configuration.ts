@@ -10,7 +10,7 @@ export interface Configuration {
 }
 
 /**
- * All that a process of these services reads. Only a command, which may have no secret to seal, goes without encryption keys.
+ * Reads the configuration of a process with these services. Encryption keys are optional for commands only.
  * @throws ConfigError naming everything that is wrong.
  */
 export function readConfiguration(

@@ -12,8 +12,8 @@ import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
 
 /**
- * Runs one command of a service in this process, whether or not the service runs anywhere: its container and database,
- * no bus, no jobs, no relay. `ENCRYPTION_KEYS` are needed by what seals or opens secrets alone.
+ * Runs one command of a service in this process, with its container and database and without bus, jobs and outbox relay.
+ * `ENCRYPTION_KEYS` are needed only by commands that encrypt or decrypt secrets.
  */
 export async function runCommand(
   definition: ServiceDefinition,

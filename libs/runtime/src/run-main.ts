@@ -30,7 +30,7 @@ export function natsTransportFromEnv(env: Environment): Transport {
 
 const STOP_TIMEOUT_MS = 30_000;
 
-/** Runs a process until it is told to stop; a failed start exits with 1 and says why. */
+/** Runs a process until it receives a signal to stop. If it cannot start, it prints why and exits with 1. */
 export async function runMain(start: () => Promise<RunningProcess>): Promise<void> {
   try {
     const running = await start();
@@ -55,7 +55,7 @@ export async function runMain(start: () => Promise<RunningProcess>): Promise<voi
   }
 }
 
-/** What a service's `main.ts` is: this service alone, over NATS. */
+/** Runs one service over NATS, as its `main.ts` does. */
 export function runService(definition: ServiceDefinition): Promise<void> {
   return runMain(() => runProcess([definition], natsTransportFromEnv(process.env), process.env));
 }

@@ -40,9 +40,9 @@ const PRUNE_INTERVAL_MS = 10 * 60_000;
 const ping = sql('runtime.ping', 'SELECT 1 AS ok');
 
 /**
- * Starts services in one process: each gets its own container, database connection and link onto the bus, alone or in
- * company. Configuration is checked whole before anything starts. Consumers stand before the first event is relayed,
- * and everything stands before the edge takes its first request.
+ * Starts services in one process: each gets its own container, database connections and bus connection. The whole
+ * configuration is checked before anything starts. Consumers are ready before the first event is relayed, and all services
+ * before the edge accepts its first request.
  */
 export async function runProcess(
   definitions: ServiceDefinition[],

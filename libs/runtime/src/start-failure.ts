@@ -3,7 +3,7 @@ import type { Environment } from './define-config.js';
 const PROGRAMMING_ERRORS = [TypeError, ReferenceError, RangeError, SyntaxError];
 const UNUSABLE_PATH = ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST', 'ENOSPC'];
 const UNREACHABLE = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'EHOSTUNREACH', 'ECONNRESET'];
-/** By SQLSTATE, what an operator does about a PostgreSQL that does not let a process in. */
+/** By SQLSTATE: what an operator can do if PostgreSQL refuses the connection. */
 const POSTGRES_REFUSALS: Record<string, string> = {
   '28000': 'DATABASE_URL must name a role that may log in',
   '28P01': 'DATABASE_URL must carry the password of its role',
@@ -21,7 +21,7 @@ interface SystemError extends Error {
   port?: number;
 }
 
-/** Why a process did not start, and what to do about it; with the stack where nobody but a programmer can do anything. */
+/** Says why a process did not start and what to do about it. The stack is added only for unexpected errors. */
 export function startFailure(error: unknown, env: Environment): string {
   if (error instanceof AggregateError && error.errors.length > 0) return startFailure(error.errors[0], env);
   if (!(error instanceof Error) || PROGRAMMING_ERRORS.some((kind) => error instanceof kind))

@@ -8,7 +8,6 @@ import { Categories } from './categories.js';
 export class CategoriesMessageController {
   constructor(private readonly categories: Categories) {}
 
-  /** Queries: one a minute. */
   @HandleRequest(listCategories)
   async listCategories(): Promise<OutputOf<typeof listCategories>> {
     return { categories: await this.categories.list() };

@@ -12,7 +12,7 @@ const CACHE_TTL_MS = 60_000;
 
 type CategoryView = OutputOf<typeof listCategories>['categories'][number];
 
-/** All categories, in order. Only migrations change them, so they are read once a minute at most. */
+/** All categories, in order. They are cached for a minute, because only migrations change them. */
 @Injectable()
 export class Categories {
   private known: CategoryView[] = [];

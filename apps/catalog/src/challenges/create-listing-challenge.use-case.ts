@@ -34,9 +34,9 @@ interface Standing {
 }
 
 /**
- * A challenge too many takes the place of the oldest unused one, so that nobody is locked out by what it forgot. Challenges
- * held count as listings made: hoarding them while they are easy saves no work.
- * Queries: 3 in one transaction, 4 where one gives way. The lock makes the agent's parallel requests count each other.
+ * Creates a challenge. Beyond the limit it replaces the agent's oldest unused one, so that forgotten challenges lock nobody
+ * out. Open challenges count as listings for the difficulty, so that collecting easy ones saves no work. A lock serializes
+ * the agent's concurrent requests.
  */
 @Injectable()
 export class CreateListingChallenge {

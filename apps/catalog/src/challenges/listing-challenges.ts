@@ -4,7 +4,7 @@ import { refuse } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-// Time is PostgreSQL's alone: processes whose clocks differ agree on what has expired.
+// All times are PostgreSQL's, so that processes with different clocks agree on what has expired.
 const findOpen = sql(
   'listing-challenges.find-open',
   `SELECT challenge, difficulty, (extract(epoch FROM clock_timestamp() - created_at) * 1000)::int AS "solveMs" FROM listing_challenges
@@ -19,11 +19,11 @@ const consume = sql(
 export interface SolvedChallenge {
   challenge: string;
   difficulty: number;
-  /** From handing it out to now, by PostgreSQL's clock. */
+  /** The time since the challenge was issued, by PostgreSQL's clock. */
   solveMs: number;
 }
 
-/** Open challenges are rows; a used one is gone. */
+/** Stores open challenges. A used challenge is deleted. */
 @Injectable()
 export class ListingChallenges {
   constructor(private readonly database: Database) {}
@@ -41,7 +41,7 @@ export class ListingChallenges {
     return open;
   }
 
-  /** Uses the challenge up with the rest of the transaction; of all who try, one succeeds. @throws Refusal `challenge_invalid`. */
+  /** Consumes the challenge in the caller's transaction. One of several concurrent attempts succeeds. @throws Refusal `challenge_invalid`. */
   async consume(tx: Tx, agentId: string, challenge: string): Promise<void> {
     const consumed = await tx.query(consume, [challenge, agentId]);
     if (consumed.length === 0) throw refuse(createListing, 'challenge_invalid', {});

@@ -5,7 +5,7 @@ import { MessageBus, type RequestContext, type ReceivedEvent } from '@market/mes
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-// Version 0 is older than anything the gateway tells later.
+// Version 0 is older than every version that the gateway sends.
 const keepFirst = sql(
   'endpoints.keep-first',
   `INSERT INTO endpoints (listing_id, version, status, limits) VALUES ($1, 0, $2, $3) ON CONFLICT DO NOTHING`,
@@ -32,7 +32,7 @@ const forget = sql('endpoints.forget', 'DELETE FROM endpoints WHERE listing_id =
 
 export type ProvisionedEndpoint = OutputOf<typeof provisionEndpoint>;
 
-/** The gateway owns private endpoints; here is how a listing gets one, and what listings show of it. */
+/** Provisions private endpoints, which the gateway owns, and stores the part of them that listings show. */
 @Injectable()
 export class Endpoints {
   constructor(
@@ -46,7 +46,7 @@ export class Endpoints {
     return this.bus.request(provisionEndpoint, endpoint, context);
   }
 
-  /** Lets the gateway take back what was provisioned for a listing that did not come to be. */
+  /** Makes the gateway delete the endpoint of a listing that was not created. */
   async abandon(listingId: string, context: RequestContext): Promise<void> {
     await this.database.transaction((tx) =>
       this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, context),
@@ -57,7 +57,7 @@ export class Endpoints {
     await tx.query(keepFirst, [listingId, status, JSON.stringify(limits)]);
   }
 
-  /** Keeps the newest version of each endpoint. @returns the listings whose endpoint is known to work now. */
+  /** Stores the newest version of each endpoint. @returns the listings whose endpoint works now. */
   async project(tx: Tx, events: ReceivedEvent<typeof endpointChanged>[]): Promise<string[]> {
     const told = events.map((event) => event.payload);
     const changed = await tx.query<{ listing_id: string; status: string }>(project, [
@@ -70,7 +70,7 @@ export class Endpoints {
     return changed.filter(({ status }) => status === 'active').map((row) => row.listing_id);
   }
 
-  /** Some active per_call listings whose endpoint has failed for longer than this without a break, and fails until `tx` ends. */
+  /** Locks and returns some active per_call listings whose endpoint has been failing for longer than this. */
   async failingFor(tx: Tx, seconds: number): Promise<string[]> {
     return (await tx.query<{ listing_id: string }>(failing, [seconds])).map((row) => row.listing_id);
   }

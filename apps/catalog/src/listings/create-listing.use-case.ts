@@ -19,9 +19,8 @@ type Input = InputOf<typeof createListing>;
 type Created = OutputOf<typeof createListing>;
 
 /**
- * A new listing for a solved challenge. Its private endpoint is provisioned before the transaction: what the gateway
- * refuses costs the seller nothing, and no transaction waits for another service.
- * Queries: 2 and a transaction of 8; 1 more for per_call, 4 more with an Idempotency-Key, 1 more for a new seller.
+ * Creates a listing for a solved challenge. Its private endpoint is provisioned before the transaction, so that a refusal of
+ * the gateway does not consume the challenge and no transaction waits for another service.
  */
 @Injectable()
 export class CreateListing {
@@ -56,11 +55,11 @@ export class CreateListing {
       const created = await this.idempotency.run(createListing, context, (tx) =>
         this.store(tx, listing, solved, endpoint, context),
       );
-      // A parallel request with the same key came first, and its listing is the answer.
+      // A concurrent request with the same key has created the listing.
       if (endpoint && created.id !== listing.id) await this.endpoints.abandon(listing.id, context);
       return created;
     } catch (error) {
-      // After any other failure the listing may be there, and keeps its endpoint.
+      // After any other error the listing may have been committed, so its endpoint is kept.
       if (endpoint && error instanceof Refusal) await this.endpoints.abandon(listing.id, context);
       throw error;
     }

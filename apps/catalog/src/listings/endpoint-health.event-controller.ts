@@ -12,7 +12,7 @@ export class EndpointHealthEventController {
     private readonly changes: ListingChanges,
   ) {}
 
-  /** A listing that was suspended for its failing endpoint comes back with it. */
+  /** A listing that was suspended because its endpoint failed becomes active when the endpoint recovers. */
   @HandleEvent(endpointChanged)
   async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
     const working = await this.endpoints.project(tx, events);

@@ -10,7 +10,7 @@ const byIds = sql(
   'SELECT id, name, slug, delivery_type, provider_id, connection_instructions, auth_method, demo_endpoint FROM listings WHERE id = ANY($1::uuid[])',
 );
 
-/** What subscribers see of what they subscribed to, also when it is off the market. Queries: 1. */
+/** Listings as their subscribers see them, in every status. */
 @Injectable()
 export class GetListingCards {
   constructor(private readonly database: Database) {}

@@ -14,7 +14,7 @@ const bySlug = sql(
   `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = $1`,
 );
 
-/** One listing in full. What is not active exists for its owner alone. Queries: 1. */
+/** One listing with all details. A listing that is not active is visible to its owner only. */
 @Injectable()
 export class GetListing {
   constructor(

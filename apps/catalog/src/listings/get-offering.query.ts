@@ -16,7 +16,7 @@ const bySlug = sql(
   `SELECT ${COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${CATEGORY} WHERE s.slug = $1`,
 );
 
-/** What the gateway sells, whatever its status: whether it may be sold is the gateway's question. Queries: 1. */
+/** The offering of a listing in every status; the gateway decides whether it may be sold. */
 @Injectable()
 export class GetOffering {
   constructor(private readonly database: Database) {}

@@ -20,8 +20,8 @@ export interface Moved {
 }
 
 /**
- * An operator holds a listing back, or releases it to what it was. Its owner can do neither. Told to the others like
- * every change, and noted with its reason in the same transaction. Queries: a transaction of 5 or 6.
+ * Holds a listing or releases it to its former state, on behalf of an operator. The change is published like every other, and
+ * recorded with its reason in the same transaction.
  */
 @Injectable()
 export class HoldListing {
@@ -31,7 +31,7 @@ export class HoldListing {
     private readonly changes: ListingChanges,
   ) {}
 
-  /** @returns null where there is no such listing; `from` is `to` where there was nothing to do, and nothing is noted. */
+  /** @returns null if there is no such listing. If nothing changed, `from` equals `to` and nothing is recorded. */
   execute(
     action: 'hold' | 'release',
     command: string,

@@ -23,13 +23,13 @@ const namesakes = sql(
 );
 
 export interface Namesakes {
-  /** As it reads: without case, accents, spaces and punctuation. */
+  /** The normalised name: without case, accents, spaces and punctuation. */
   name: string;
   ids: string[];
   sellers: number;
 }
 
-/** What operators see of listings, in whatever state. */
+/** Listings in every state, for operators. */
 @Injectable()
 export class InspectListings {
   constructor(
@@ -37,13 +37,13 @@ export class InspectListings {
     private readonly listings: ListingsRepository,
   ) {}
 
-  /** By uuid or slug; undefined when there is none. Queries: 1, and 1 more for a slug. */
+  /** By uuid or slug; undefined when there is none. */
   async one(ref: string): Promise<object | undefined> {
     const id = await this.listings.resolve(this.database, ref);
     return id === undefined ? undefined : (await this.database.query<object>(inFull, [id]))[0];
   }
 
-  /** Names that more than one active listing has, letters that look alike taken for the same; the most frequent 100. Queries: 1. */
+  /** The 100 most frequent names that more than one active listing has. Letters that look alike count as equal. */
   namesakes(): Promise<Namesakes[]> {
     return this.database.query<Namesakes>(namesakes);
   }

@@ -13,7 +13,7 @@ import {
 
 type OwnersAction = 'edit' | 'set_draft' | 'set_active' | 'delete';
 
-/** How a locked listing changes: the next version, its event with the commit, and the signal after it. */
+/** Changes a locked listing: writes the next version and its event, and sends the signal after the commit. */
 @Injectable()
 export class ListingChanges {
   constructor(
@@ -23,7 +23,7 @@ export class ListingChanges {
     private readonly bus: MessageBus,
   ) {}
 
-  /** Stores a new listing under the best free slug of its name, and returns that. Queries: 4, and 1 for each slug that was taken. */
+  /** Stores a new listing and returns its slug. */
   async add(tx: Tx, listing: Omit<Listing, 'slug'>, context: RequestContext): Promise<string> {
     const slug = await this.listings.claimSlug(tx, listing.id, listing.name);
     await this.listings.insert(tx, { ...listing, slug });
@@ -32,7 +32,7 @@ export class ListingChanges {
   }
 
   /**
-   * What anyone but the owner does to a listing moves it, or does not concern it. Queries: 1, and 3 for a move.
+   * Applies an action of an operator or of the gateway. Actions without a transition from the current state are ignored.
    * @returns the listing as it was before; undefined when there is none.
    */
   async react(
@@ -49,7 +49,6 @@ export class ListingChanges {
     return listing;
   }
 
-  /** Queries: 3. */
   async apply(
     tx: Tx,
     listing: ListingFacts,
@@ -70,7 +69,6 @@ export class ListingChanges {
     await this.announce(tx, { id: listing.id, version }, now, context);
   }
 
-  /** Queries: 3, and 1 more where the listing was never public. */
   async remove(tx: Tx, listing: ListingFacts, context: RequestContext): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, listing.id);
     await this.listings.remove(tx, listing);
@@ -78,7 +76,6 @@ export class ListingChanges {
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: listing.id, slugs }));
   }
 
-  /** Queries: 2. */
   private async announce(
     tx: Tx,
     { id, version }: Pick<Listing, 'id' | 'version'>,

@@ -18,7 +18,7 @@ import { RemoveListing } from './remove-listing.use-case.js';
 import { SearchListings } from './search-listings.query.js';
 import { UpdateListing } from './update-listing.use-case.js';
 
-/** How many queries a request costs stands beside each class. */
+/** Answers requests about listings. */
 @Controller()
 export class ListingsMessageController {
   constructor(

@@ -8,7 +8,7 @@ import { stateOf, TRANSITIONS } from './domain/listing-state.js';
 import { ListingsRepository } from './infra/listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
-/** A draft goes; what buyers may know is suspended instead. Repeating it changes nothing. Queries: a transaction of 1 to 6. */
+/** Deletes a draft; a listing that was public is suspended instead. Repeating it changes nothing. */
 @Injectable()
 export class RemoveListing {
   constructor(

@@ -6,7 +6,7 @@ import { catalogConfig, type CatalogConfig } from '../config.js';
 import { Endpoints } from '../endpoints/endpoints.js';
 import { ListingChanges } from './listing-changes.js';
 
-/** Takes listings off the market whose endpoint has failed too long for buyers to be sent there. */
+/** Suspends listings whose endpoint has been failing for too long. */
 @Injectable()
 export class SuspendFailing implements OnModuleInit {
   constructor(

@@ -15,8 +15,8 @@ import { ListingChanges } from './listing-changes.js';
 type Input = InputOf<typeof updateListing>;
 
 /**
- * A change by the owner. Rules are checked before the gateway is asked for an endpoint, and again on the locked row,
- * since the listing may have changed meanwhile. Queries: 1 and a transaction of 5; 1 more with private_endpoint_url.
+ * Applies a change by the owner. The rules are checked before the gateway is asked for an endpoint, and again on the locked
+ * row, because the listing may have changed meanwhile.
  */
 @Injectable()
 export class UpdateListing {
@@ -52,7 +52,7 @@ export class UpdateListing {
   }
 }
 
-/** @throws Refusal of `updateListing` where the owner, the state, the texts or the price do not allow the change. */
+/** @throws Refusal of `updateListing` if the owner, the state, the texts or the price do not allow the change. */
 function decide(
   listing: ListingFacts | undefined,
   input: Input,
@@ -71,7 +71,7 @@ function decide(
   const text = textProblem({ name: fields.name, description: fields.description });
   if (text) throw refuse(updateListing, 'text_invalid', text);
   const model = fields.pricing_model ?? listing.pricing_model;
-  // Made free without a word on its price, a listing costs nothing.
+  // A listing that becomes free gets the price 0 unless the change names one.
   const unsaid = fields.pricing_model === 'free' ? '0' : listing.price_micros;
   const price_micros = pricing_amount === undefined ? unsaid : microsFromUsdNumber(pricing_amount)!.toString();
   if (model === 'free' && price_micros !== '0')

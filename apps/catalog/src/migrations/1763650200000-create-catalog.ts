@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const ROLE = 'market_catalog';
 
-/** The last digits of an id never change, and a retired one is not given away again. */
+/** The last digits of an id never change, and are not used again after a category is removed. */
 const CATEGORIES: readonly [lastDigits: string, slug: string, name: string, description: string][] = [
   ['01', 'data-research', 'Data & Research', 'Datasets, enrichment, market and literature research'],
   ['02', 'search-web', 'Search & Web', 'Web search, crawling, scraping and page extraction'],
@@ -68,8 +68,8 @@ async function createCategories(runner: QueryRunner): Promise<void> {
 }
 
 /**
- * What identity, the gateway and reputation told us. None refers to listings: an event may arrive before the listing it
- * belongs to is committed here, or after it is gone.
+ * Projections of events from identity, the gateway and reputation. They have no foreign keys to listings, because an event
+ * may arrive before its listing is committed or after it is deleted.
  */
 async function createProjections(runner: QueryRunner): Promise<void> {
   await runner.query(`
@@ -106,7 +106,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
     CREATE FUNCTION words_of(text text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_tsvector('pg_catalog.english', regexp_replace(text, '\S{128}', '\& ', 'g'))`);
-  // Declared immutable over a stable array_to_string: of a text[] it depends on nothing but its argument.
+  // Declared immutable although array_to_string is stable; for text[] the result depends on the argument only.
   // Tags and docs are capped, since a tsvector holds 1 MB at most and the end of a long manual finds nothing useful.
   await runner.query(`
     CREATE FUNCTION listing_document(name text, tags text[], description text, docs text) RETURNS tsvector

@@ -20,7 +20,7 @@ export class Providers {
     private readonly bus: MessageBus,
   ) {}
 
-  /** Asks identity for a seller whose registration has not reached us yet. Queries: 1, and 1 more for such a seller. */
+  /** Asks identity for a seller whose registration has not reached us yet. */
   async ensureKnown(id: string, context: RequestContext): Promise<void> {
     if ((await this.database.query(exists, [id])).length > 0) return;
     const { agents } = await this.bus.request(getAgents, { ids: [id] }, context);

@@ -89,10 +89,8 @@ interface Total {
 const NOTHING: PageRow = { itemsJson: '[]', shown: 0, key: null, id: null };
 
 /**
- * Answers from the indexes of the catalog's own tables. How many listings match decides how a page of them is found: few are
- * taken out of the GIN index and sorted; where many match, following the index of the order meets a page soon.
- *
- * Queries: 1 for one seller's listings, 2 without any filter; else 2 to 4, and up to 4 more for a text that nothing matches.
+ * Searches with the indexes of the catalog's own tables. The number of matches decides how a page is found: a few are read
+ * from the GIN index and sorted; for many, the index of the sort order is scanned until the page is full.
  */
 export class PostgresListingSearch extends ListingSearch implements OnModuleInit, OnModuleDestroy {
   private connections: Database | undefined;
@@ -117,7 +115,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     await this.connections?.close();
   }
 
-  /** Makes one row of those by which the number of active listings changed. Whoever else does so meanwhile leaves them alone. */
+  /** Merges the rows that count changes of active listings into one. Concurrent runs skip each other's rows. */
   async sumUp(): Promise<void> {
     await this.database.query(sumUp);
   }
@@ -130,7 +128,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return { itemsJson, total: activeCount.active, totalIsEstimate: false };
   }
 
-  /** However many one seller may have, they are few enough to be sorted. */
+  /** The listings of one seller are few enough to be sorted. */
   private async findOfSeller(query: Query): Promise<FoundListings> {
     const { matches, itemsJson } = await this.ask<PageRow & { matches: number }>(
       fewMatches(query, { most: MAX_OF_SELLER, sortable: MAX_OF_SELLER }),

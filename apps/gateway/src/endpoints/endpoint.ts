@@ -18,7 +18,7 @@ export const DEFAULT_LIMITS = {
   requestsPerMinute: null,
 };
 
-/** Whether calls may be sold; an endpoint that was never tested may. */
+/** Whether calls of the endpoint may be sold. An endpoint that was never tested is accepted. */
 export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean =>
   status === 'active' || status === 'unverified';
 
@@ -33,7 +33,7 @@ export const urlColumns = (
   urlHost: new URL(url).host,
 });
 
-/** Another URL has to prove itself anew, by a call or by the marketplace's own test at `probeAt`; the one it has already changes nothing. */
+/** Sets the URL. A changed URL must be verified again, by a call or by the probe at `probeAt`. */
 export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, cipher: FieldCipher): void {
   const columns = urlColumns(endpoint.listingId, url, cipher);
   if (endpoint.urlDigest.equals(columns.urlDigest)) return;
@@ -46,7 +46,7 @@ export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, cip
   } satisfies Partial<EndpointEntity>);
 }
 
-/** Time for a first call, which spares a new URL the test. */
+/** The time of the first probe of a new URL. A successful call before it makes the probe unnecessary. */
 export const firstProbeAt = (probeIntervalMs: number): Date => new Date(Date.now() + 2 * probeIntervalMs);
 
 export const limitsOf = (endpoint: EndpointEntity): EndpointLimits => ({
@@ -87,7 +87,7 @@ export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]
   };
 }
 
-/** To what a sealed value is bound: table, column, row. */
+/** The additional authenticated data of each encrypted column: table, column and row. */
 export const sealedFor = {
   url: (listingId: string): string => `endpoints|url_sealed|${listingId}`,
   authHeader: (listingId: string): string => `endpoints|auth_header_sealed|${listingId}`,

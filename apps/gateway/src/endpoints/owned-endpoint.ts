@@ -7,7 +7,7 @@ import { EndpointSecretEntity } from './endpoint-secret.entity.js';
 import { EndpointEntity } from './endpoint.entity.js';
 import { limitsOf } from './endpoint.js';
 
-/** What every operation on one's own endpoint begins and ends with. */
+/** Finds and saves the caller's own endpoint. */
 @Injectable()
 export class OwnedEndpoint {
   constructor(
@@ -34,7 +34,7 @@ export class OwnedEndpoint {
     return manager.findBy(EndpointSecretEntity, { listingId });
   }
 
-  /** Saves a changed endpoint and tells of it: the event with the change, the signal after the commit. */
+  /** Saves a changed endpoint and publishes the change: the event in the same transaction, the signal after the commit. */
   async save(tx: Tx, endpoint: EndpointEntity, context: RequestContext): Promise<EndpointEntity> {
     endpoint.version += 1;
     const saved = await tx.manager.save(endpoint);

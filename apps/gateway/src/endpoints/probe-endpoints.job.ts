@@ -10,7 +10,7 @@ const BATCH_SIZE = 50;
 /** More than any endpoint's timeout. */
 const PROBE_BUDGET_MS = 130_000;
 
-/** Tests endpoints unasked where it is due (see `EndpointHealth`), each in one process. A seller that hangs holds up none of the others. */
+/** Probes the endpoints that are due (see `EndpointHealth`), each from one process. A seller that does not answer delays no other probe. */
 @Injectable()
 export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('ProbeEndpoints');

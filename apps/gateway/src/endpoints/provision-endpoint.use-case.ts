@@ -12,7 +12,7 @@ import { DEFAULT_LIMITS, firstProbeAt, limitsOf, moveTo, sealedFor, urlColumns }
 import { EndpointEntity } from './endpoint.entity.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
 
-/** Makes a listing's endpoint, or gives an existing one a new URL; the secret is told only when it is made. */
+/** Creates a listing's endpoint, or sets the URL of an existing one. The secret is returned only at creation. */
 @Injectable()
 export class ProvisionEndpoint {
   constructor(
@@ -46,7 +46,7 @@ export class ProvisionEndpoint {
     });
   }
 
-  /** @returns false when the listing has an endpoint, also one that another process is just making. */
+  /** @returns false if the listing has an endpoint already, also if another process has just created it. */
   private async create(tx: Tx, listingId: string, sellerId: string, url: string): Promise<boolean> {
     const values = {
       ...DEFAULT_LIMITS,

@@ -9,7 +9,7 @@ import { EndpointSecretEntity } from './endpoint-secret.entity.js';
 import { sealedFor } from './endpoint.js';
 import { OwnedEndpoint } from './owned-endpoint.js';
 
-/** A new secret signs at once; the one before it signs along for the overlap, so that no call fails verification meanwhile. */
+/** Creates a new signing secret. The former one also signs for the time of the overlap, so that no call fails verification. */
 @Injectable()
 export class RotateEndpointSecret {
   constructor(
@@ -28,7 +28,7 @@ export class RotateEndpointSecret {
       const previous = await tx.manager.findOneByOrFail(EndpointSecretEntity, { listingId, expiresAt: IsNull() });
       const expiresAt = new Date(Date.now() + overlapSeconds * 1000);
       const secret = newSigningSecret();
-      // Only two sign at a time: an older one that still overlapped ends here.
+      // At most two secrets sign at a time, so an older one that still overlaps is deleted.
       await tx.manager.delete(EndpointSecretEntity, { listingId, expiresAt: Not(IsNull()) });
       await tx.manager.update(EndpointSecretEntity, { keyId: previous.keyId }, { expiresAt });
       await tx.manager.insert(EndpointSecretEntity, {

@@ -15,7 +15,7 @@ type Output = OutputOf<typeof testEndpoint>;
 
 const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
-/** A signed call to an endpoint with a body of ours. What went wrong is told to its owner coarsely: an endpoint test is no port scanner. */
+/** Sends a signed test request to an endpoint. The owner gets a coarse reason for a failure, so that the test cannot be used as a port scanner. */
 @Injectable()
 export class TestEndpoint {
   constructor(
@@ -44,13 +44,13 @@ export class TestEndpoint {
     };
   }
 
-  /** Decides the endpoint's health, too. @returns nothing for a listing without an endpoint. */
+  /** Also updates the endpoint's health. @returns undefined for a listing without an endpoint. */
   async test(
     { listingId, sellerId }: { listingId: string; sellerId: string },
     context: RequestContext,
     signal?: AbortSignal,
   ): Promise<{ requestId: string; outcome: SellerOutcome } | null> {
-    // What is tested is what was last configured, not what calls may use for another second.
+    // The cached endpoint may be a second old; the test uses the current configuration.
     this.endpoints.drop({ listingId });
     const target = await this.endpoints.find(listingId);
     if (!target) return null;
@@ -62,7 +62,7 @@ export class TestEndpoint {
       { requestId, event: 'endpoint.test', buyerId: sellerId, attempt: 1, rawBody, timeoutMs, signal },
       context,
     );
-    // A test that was broken off says nothing of the seller.
+    // An aborted test says nothing about the seller.
     if (!signal?.aborted) await this.health.tested(target.endpoint, outcome, context);
     return { requestId, outcome };
   }

@@ -12,7 +12,7 @@ import { OwnedEndpoint } from './owned-endpoint.js';
 
 type Input = InputOf<typeof updateEndpoint>;
 
-/** Changes what is given and leaves the rest. A new URL has to prove itself again; `active` ends a pause, and no owner declares a failing endpoint healthy. */
+/** Changes the given fields. A new URL must be verified again. `active` ends a pause, but does not make a failing endpoint healthy. */
 @Injectable()
 export class UpdateEndpoint {
   constructor(

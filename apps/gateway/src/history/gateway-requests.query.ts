@@ -37,7 +37,7 @@ interface RequestRow {
   completed_at: Date | null;
 }
 
-/** What time alone has changed: offers that ran out, and free calls whose process died with them under way. */
+/** The status including what follows from the time: expired offers, and free calls whose process stopped. */
 const statusNow = `CASE WHEN g.status IN ('payment_required', 'payment_pending') AND g.offer_expires_at < now() THEN 'expired'
    WHEN g.status = 'forwarding' AND g.lease_until < now() THEN 'seller_failed' ELSE g.status END`;
 const columns = `g.id, g.buyer_id, g.seller_id, g.listing_id, g.listing_name, g.listing_slug, ${statusNow} AS status, g.body_digest, g.gross_micros, g.fee_micros, g.net_micros, g.fee_bps,
@@ -57,7 +57,7 @@ interface Asked {
   values: unknown[];
 }
 
-/** Only what is asked for becomes a condition, so that a page is cut, and a total counted, from an index alone where it can be. */
+/** Only the given filters become conditions, so that pages and totals can use index-only scans. */
 function conditionsOf(
   accountId: string,
   { role, status, listingId, from, to, cursor }: InputOf<typeof listGatewayRequests>,
@@ -81,14 +81,14 @@ function conditionsOf(
   };
 }
 
-/** Nobody is both sides of one call, so what one side counts the other does not. */
+/** Nobody is buyer and seller of the same call, so the counts of both sides can be added. */
 const countOf = (role: View['role'] | 'all', { name, where }: Asked) =>
   sql(
     `gateway-requests.count-${name}`,
     `SELECT ${SIDES[role].map((side) => `(SELECT count(*) FROM gateway_requests g WHERE ${where(side)})`).join(' + ')} AS total`,
   );
 
-/** The rows of a page are found by their ids first: those before it are skipped in the index, and never read. */
+/** The ids of a page are found first, so that skipped rows are read from the index only. */
 function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
   const [limit, offset] = [`$${values.length + 1}::int + 1`, `$${values.length + 2}::int`];
   const newestOf = (side: Side): string =>
@@ -100,7 +100,7 @@ function pageOf(role: View['role'] | 'all', { name, where, values }: Asked) {
   );
 }
 
-/** The history of calls, seen from the side the caller was on. `from` is inclusive, `to` exclusive. Two statements a page, one beyond the end. */
+/** The history of calls, as buyer or as seller. `from` is inclusive, `to` exclusive. */
 @Injectable()
 export class GatewayRequestsQuery {
   constructor(private readonly database: Database) {}
@@ -164,7 +164,7 @@ function toView(row: RequestRow, viewerId: string): View {
     seller_status_code: row.seller_status_code,
     latency_ms: row.latency_ms,
     error_code: row.error_code,
-    // A short body is guessed from its digest: neither side is shown that of one which it was never given.
+    // A short body can be guessed from its digest, so each side sees only the digests of bodies that it was given.
     request_digest: bought || row.fence > 0 ? row.body_digest.toString('hex') : null,
     response_digest: !bought || row.settled_at ? (row.response_digest?.toString('hex') ?? null) : null,
     created_at: row.created_at.toISOString(),

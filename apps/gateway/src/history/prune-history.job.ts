@@ -28,9 +28,9 @@ const forgetCalls = sql(
 );
 
 /**
- * Forgets the results of delivered calls after `GATEWAY_RESULTS_KEPT_DAYS`, and calls after `GATEWAY_HISTORY_KEPT_DAYS`, in
- * small bites. A repeat of a relay request id whose result is gone is told so, by the ledger's word that it was delivered.
- * What is charged stays in the ledger and its receipts for good. A result that is not settled yet stays.
+ * Deletes the results of delivered calls after `GATEWAY_RESULTS_KEPT_DAYS`, and calls after `GATEWAY_HISTORY_KEPT_DAYS`, in
+ * small batches. Results that are not settled yet are kept. Charges stay in the ledger for good, and so a retry whose result
+ * was deleted is answered that it was delivered.
  */
 @Injectable()
 export class PruneHistory implements OnApplicationBootstrap {

@@ -3,10 +3,10 @@ import { HandleSignal, isRefusal, MessageBus, type RequestContext } from '@marke
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
 
-/** What the catalog sells, by uuid or slug: at most a second old, and dropped at once when a listing changes. */
+/** Caches offerings of the catalog, by uuid or slug, for at most a second. A change of a listing drops it at once. */
 @Injectable()
 export class Offerings {
-  /** `false` for what there is not. */
+  /** `false` if there is no such listing. */
   private readonly cache = lookupCache<Offering | false, RequestContext>(1_000, (ref, context) =>
     this.load(ref, context),
   );

@@ -31,7 +31,6 @@ interface Holder {
 
 /**
  * The account of a wallet that has signed a payment, opened where there is none: it has no key until its holder registers.
- * Statements: 1 for a wallet that is known; else 3 and a commit.
  */
 @Injectable()
 export class OpenPayerAccount {

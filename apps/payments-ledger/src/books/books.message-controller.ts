@@ -14,7 +14,7 @@ import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
 import { ReceiptSigner } from './receipt-signer.js';
 import { ReceiptsQuery } from './receipts.query.js';
 
-/** Each of these is one statement, and a second for the exact total of a list or the check of a proof. */
+/** Answers requests about receipts and the ledger. */
 @Controller()
 export class BooksMessageController {
   constructor(
@@ -47,7 +47,7 @@ export class BooksMessageController {
     return this.receipts.prove(input, context);
   }
 
-  /** No statement: the keys are the configuration's. */
+  /** The keys come from the configuration. */
   @HandleRequest(listSigningKeys)
   async listSigningKeys(): Promise<OutputOf<typeof listSigningKeys>> {
     return { keys: this.signer.publicKeys };

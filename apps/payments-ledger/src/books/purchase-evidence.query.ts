@@ -9,7 +9,7 @@ const find = sql(
           (SELECT max(created_at) FROM subscriptions WHERE consumer_id = $1 AND listing_id = $2) AS subscribed`,
 );
 
-/** One statement over two indexes. A payment that is owed back is not completed, so refunded and unbilled calls do not count. */
+/** When a buyer last bought from a listing. Refunded and unbilled calls do not count, because their payments are not completed. */
 @Injectable()
 export class PurchaseEvidenceQuery {
   constructor(private readonly database: Database) {}

@@ -6,17 +6,17 @@ import { calculateJwkThumbprint, CompactSign, exportJWK, SignJWT } from 'jose';
 type PublicKey = OutputOf<typeof listSigningKeys>['keys'][number];
 export type ReceiptClaims = OutputOf<typeof getReceiptProof>['claims'];
 
-/** So that a proof is not taken for another kind of token, nor another for a proof (RFC 8725 §3.11). */
+/** Explicit typing, so that a proof cannot be confused with another kind of token (RFC 8725 §3.11). */
 const TYPE = 'receipt+jwt';
 /** A PKCS #8 Ed25519 key (RFC 8410) up to its 32 bytes. */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 
-/** Signs receipts; whoever has the published keys checks them without asking. */
+/** Signs receipts. Anyone can verify them offline with the published keys. */
 export class ReceiptSigner {
   private constructor(
     private readonly current: KeyObject,
-    /** The current one first, then those that signed before it. */
+    /** The current key first, then earlier ones. */
     readonly publicKeys: PublicKey[],
   ) {}
 

@@ -53,7 +53,7 @@ const find = sql(
    FROM receipts r JOIN payments p ON p.id = r.payment_id WHERE r.id = $1 AND r.recipient_id = $2`,
 );
 
-/** Receipts of the caller, as buyer or as seller; nobody sees the other side's. */
+/** Receipts of the caller, as buyer or as seller. The receipt of the other side is never shown. */
 @Injectable()
 export class ReceiptsQuery {
   private readonly logger = new Logger('ReceiptsQuery');
@@ -91,7 +91,7 @@ export class ReceiptsQuery {
     return { ...toView(row), relay_request_id: row.relay_request_id, payer_id: row.buyer_id, seller_id: row.seller_id };
   }
 
-  /** What is signed is read from the books each time: none of it ever changes, and where it did nothing is signed. */
+  /** The claims are read from the books each time. They never change; if the books were altered, nothing is signed. */
   async prove(
     { receiptId }: InputOf<typeof getReceiptProof>,
     context: RequestContext,

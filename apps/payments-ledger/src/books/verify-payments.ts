@@ -7,7 +7,7 @@ export interface PaymentProblem {
   detail: string;
 }
 
-/** What each payment must have in the books, given its state and what came for it; only those that do not. */
+/** Payments whose journal entries or receipts do not match their state and the money received. */
 const unlike = sql(
   'payments.unlike-books',
   `WITH facts AS (
@@ -51,7 +51,7 @@ const unlike = sql(
    SELECT id, array_to_string(problems, '; ') AS detail FROM judged WHERE cardinality(problems) > 0 ORDER BY id`,
 );
 
-/** Compares every payment, of calls and of subscriptions, with what journal, receipts and subscriptions say of it. One statement, one snapshot. */
+/** Compares every payment with the journal, the receipts and the subscriptions, in one snapshot. */
 export async function verifyPayments(database: Pick<Tx, 'query'>): Promise<PaymentProblem[]> {
   const rows = await database.query<{ id: string; detail: string }>(unlike);
   return rows.map(({ id, detail }) => ({ kind: 'payment_unlike_books', subject: id, detail }));

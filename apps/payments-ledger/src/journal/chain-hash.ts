@@ -62,7 +62,7 @@ export interface RecordedTransaction extends Row<(typeof TRANSACTION)[number]> {
   postings: readonly PostingFacts[];
 }
 
-/** What a sale has beside its payment: when that was completed, the wallet that signed for it where one did, and the receipt of each side. */
+/** The facts of a sale beside its payment: the time of completion, the wallet that signed the payment if one did, and both receipts. */
 export interface SaleFacts {
   completed_at: unknown;
   payer: unknown;
@@ -70,7 +70,7 @@ export interface SaleFacts {
   seller: ReceiptFacts;
 }
 
-/** Everything that is bound, in one order. Postings are last, so that one more or less moves nothing else. */
+/** All bound values in a fixed order. Postings are last, so that their number does not shift the other values. */
 export function boundValues(transaction: RecordedTransaction): Value[] {
   const { payment, sale, postings } = transaction;
   const values: Value[] = [];
@@ -85,19 +85,19 @@ export function boundValues(transaction: RecordedTransaction): Value[] {
   return values;
 }
 
-/** SHA-256 over the previous hash and every bound value: a change of any of them breaks this link, and of the hash the next one. */
+/** SHA-256 over the previous hash and every bound value. A changed value breaks this link; a changed hash breaks the next one. */
 export function chainHash(previous: Buffer, values: readonly Value[]): Buffer {
   return createHash('sha256').update(previous).update(JSON.stringify(values)).digest();
 }
 
-/** Four bytes a value, kept beside the hash: the hash tells that something was changed, these tell what. */
+/** Four bytes for each value, stored beside the hash. The hash shows that something was changed, the checksums show what. */
 export function checksumsOf(values: readonly Value[]): Buffer {
   const checksums = Buffer.allocUnsafe(values.length * 4);
   values.forEach((value, index) => checksums.writeUInt32BE(checksum(value), index * 4));
   return checksums;
 }
 
-/** The columns whose values do not have the checksums that were kept. */
+/** The columns whose values do not match the stored checksums. */
 export function changedColumns(transaction: RecordedTransaction, checksums: Buffer): string[] {
   const columns = boundColumns(transaction);
   const values = boundValues(transaction);

@@ -23,7 +23,7 @@ const write = sql(
    SELECT * FROM unnest($13::uuid[], $14::uuid[], $15::bigint[], $16::int[], $17::text[], $18::uuid[], $19::text[], $20::text[], $21::bigint[], $22::bigint[])`,
 );
 
-/** An entry with what the chain binds beside it. A sale is completed when it is recorded. */
+/** An entry with the further values that the chain binds. A sale is completed when it is recorded. */
 export interface JournalRecord {
   entry: JournalEntry;
   payment: PaymentFacts;
@@ -32,8 +32,7 @@ export interface JournalRecord {
 
 /**
  * Records every movement of money. Entries are balanced before they are sent and again by the database; each is chained to the
- * one before by its hash. The head row serialises all writers, so balances need no locks of their own: three
- * statements for any number of entries.
+ * one before by its hash. The head row serialises all writers, so balances need no locks of their own.
  */
 @Injectable()
 export class Journal {

@@ -2,7 +2,7 @@ import { invariant, type FeeSplit, type Micros } from '@market/kernel';
 
 type PostingType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
 
-/** An account is an address; the owner, if any, sees its postings in GET /ledger. A balance is credits − debits. */
+/** An account is named by its address. Its owner, if it has one, sees its postings in GET /ledger. A balance is credits − debits. */
 export interface Account {
   address: string;
   ownerId: string | null;
@@ -13,10 +13,10 @@ export const accounts = {
   paymentsOf: (agentId: string): Account => ({ address: `agent:${agentId}:payments`, ownerId: agentId }),
   /** What an agent earned, after fees. */
   earningsOf: (agentId: string): Account => ({ address: `agent:${agentId}:earnings`, ownerId: agentId }),
-  /** What an agent is owed for what it paid and did not get. */
+  /** What an agent is owed for payments without delivery. */
   refundsOf: (agentId: string): Account => ({ address: `agent:${agentId}:refunds`, ownerId: agentId }),
   platformFees: { address: 'platform:fees', ownerId: null } satisfies Account,
-  /** Money that arrived on a rail and bought nothing. */
+  /** Money that arrived on a rail and is not the price of a sale. */
   clearingOf: (rail: string): Account => ({ address: `rail:${rail}:clearing`, ownerId: null }),
 };
 
@@ -28,13 +28,13 @@ export interface Posting {
   amountMicros: Micros;
 }
 
-/** What money was earned by. */
+/** The reasons of entries by which a seller earns. */
 export const SALE_REASONS = ['call_completed', 'subscription_started'] as const;
 type SaleReason = (typeof SALE_REASONS)[number];
 
 export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 
-/** One balanced change of the books; at most one for each payment and reason. */
+/** One balanced change of the books. There is at most one for each payment and reason. */
 export interface JournalEntry {
   reason: SaleReason | RefundReason;
   paymentId: string;
@@ -83,7 +83,7 @@ function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross
   };
 }
 
-/** Money that arrived and bought nothing is owed back to the buyer. */
+/** Records that money which arrived for no sale is owed to the buyer. */
 export function refundDue(refund: {
   paymentId: string;
   buyerId: string;

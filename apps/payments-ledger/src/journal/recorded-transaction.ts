@@ -38,7 +38,7 @@ const textOf = (column: string): string => {
   return column.endsWith('_at') ? `floor(extract(epoch FROM ${column}) * 1000)::text` : `${column}::text`;
 };
 
-/** Journal transactions `t` with all that the chain binds to them, wherever it stands. */
+/** Journal transactions `t` with all values that the chain binds, from every table that holds them. */
 export const recordedTransactions = `
   SELECT t.id, t.sequence, t.reason, t.payment_id, t.recorded_at, t.hash, t.checksums, p.completed_at,
     CASE WHEN p.id IS NOT NULL THEN ${asText('p', PAYMENT)} END AS payment,
@@ -47,7 +47,7 @@ export const recordedTransactions = `
     coalesce((SELECT json_agg(${asText('o', POSTING)} ORDER BY o.position) FROM postings o WHERE o.transaction_id = t.id), '[]') AS postings
   FROM journal_transactions t LEFT JOIN payments p ON p.id = t.payment_id`;
 
-/** What is gone counts as nothing in each of its columns. */
+/** The columns of a missing row count as null. */
 export function toRecorded({
   hash: _hash,
   checksums: _checksums,

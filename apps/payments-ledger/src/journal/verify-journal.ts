@@ -31,8 +31,8 @@ const saleOf = sql(
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 
 /**
- * Reads the whole journal and says what is wrong with it; nothing, for books that nobody touched. Safe beside running
- * services: what is recorded after it began is not looked at, balances and sums are compared in one statement.
+ * Reads the whole journal and reports every inconsistency. It is safe beside running services: entries recorded after it
+ * began are not read, and balances and sums are compared in one statement.
  */
 export async function verifyJournal(database: Pick<Tx, 'query'>, pageSize = 1_000): Promise<JournalProblem[]> {
   const problems = await verifyChain(database, pageSize);
@@ -79,7 +79,7 @@ async function verifyChain(database: Pick<Tx, 'query'>, pageSize: number): Promi
   return problems;
 }
 
-/** One link: it goes on from the recorded hash before it, so that each change is reported once and where it is. */
+/** Verifies one link against the recorded hash before it, so that each change is reported once, where it was made. */
 function verifyTransaction(
   row: RecordedRow,
   expected: bigint,
@@ -108,8 +108,8 @@ function verifyTransaction(
 }
 
 /**
- * Whether a sale's payment, postings and receipts are still what its journal transaction was recorded with. One statement. Who
- * changed the transaction's hash as well is found by `verifyJournal` at the next link, and not here.
+ * Verifies that a sale's payment, postings and receipts are unchanged since its journal transaction was recorded. If the hash
+ * of the transaction was changed as well, only `verifyJournal` finds it, at the next link.
  * @returns what was changed, null for nothing.
  */
 export async function verifySale(database: Pick<Tx, 'query'>, paymentId: string): Promise<string | null> {

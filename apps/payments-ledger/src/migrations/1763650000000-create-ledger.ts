@@ -103,7 +103,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query('CREATE INDEX sandbox_transfers_payment ON sandbox_transfers (payment_id)');
 }
 
-/** Signed payments (x402 `exact`): held while the seller is called, settled when it has answered. One authorization is one payment's, for good. */
+/** Signed payments (x402 `exact`), held while the seller is called and settled when it has answered. An authorization belongs to one payment for ever. */
 async function createAuthorizations(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE authorizations (
@@ -187,7 +187,7 @@ async function createJournal(runner: QueryRunner): Promise<void> {
   await runner.query(
     'CREATE INDEX postings_owner ON postings (owner_id, sequence DESC, position DESC) WHERE owner_id IS NOT NULL',
   );
-  // Each statement must balance every transaction it adds to, so nothing that lies there already has to be read again.
+  // Each statement must balance every transaction that it adds to, so earlier postings need not be read again.
   await runner.query(`
     CREATE FUNCTION refuse_unbalanced() RETURNS trigger LANGUAGE plpgsql AS $$
     DECLARE unbalanced uuid;
@@ -254,7 +254,7 @@ async function createSubscriptions(runner: QueryRunner): Promise<void> {
   await runner.query(`REVOKE DELETE, TRUNCATE ON subscriptions FROM ${ROLE}`);
 }
 
-/** The service's role may add and read; nobody changes or removes, not even by mistake as the owner. */
+/** The service's role may insert and read. A trigger refuses updates and deletes even to the owner. */
 async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -271,7 +271,7 @@ async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<vo
   await runner.query(`REVOKE TRUNCATE ON payments FROM ${ROLE}`);
 }
 
-/** Offers that brought nothing may be forgotten one day; a payment that money came for never is. */
+/** Unpaid offers may be deleted. A payment that received money may not. */
 async function keepMoney(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_forgetting_money() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -28,7 +28,7 @@ const find = sql(
   'authorizations.find-by-nonce',
   `SELECT a.id, a.payment_id, a.state FROM authorizations a WHERE a.network = $1 AND a.asset = lower($2) AND a.payer = lower($3) AND a.nonce = $4`,
 );
-/** Good for another try of the call as long as it can still be settled after it. */
+/** The call may be retried for as long as the authorization can still be settled afterwards. */
 const verify = sql(
   'payments.authorize',
   `UPDATE payments SET state = 'verified', authorization_id = $2, verified_at = now(), retry_until = to_timestamp($3) - $4 * interval '1 millisecond' WHERE id = $1`,
@@ -39,7 +39,7 @@ const lapse = sql(
    UPDATE authorizations a SET state = 'lapsed' FROM payment p WHERE a.id = p.authorization_id`,
 );
 
-/** Far more than a chain takes to include a transaction; the facilitator's own limit comes first. */
+/** The end of the year 9999. An authorization may name a later time, which PostgreSQL need not store. */
 const MAX_TIMESTAMP = 253_402_300_799n;
 
 export interface SignedPayment {
@@ -49,8 +49,8 @@ export interface SignedPayment {
 }
 
 /**
- * Payments by a signed authorization (x402 `exact`): nothing moves while the seller is called. One is held for a payment,
- * settled when the answer is there, and lapses unused when it can no longer be.
+ * Payments by a signed authorization (x402 `exact`). An authorization is held while the seller is called, settled when the
+ * answer is stored, and lapses when it can no longer be settled.
  */
 @Injectable()
 export class Authorizations {
@@ -69,7 +69,7 @@ export class Authorizations {
       : asked;
   }
 
-  /** What was held for a payment. */
+  /** Parses the authorization that is held for a payment. */
   read(payment: PaymentRow, text: string): SignedPayment {
     const exact = this.railOf(payment)?.exact;
     const requirements = this.requirementsOf(payment);
@@ -80,9 +80,9 @@ export class Authorizations {
   }
 
   /**
-   * Holds an authorization for a payment that waits for money, which is then as good as paid. Statements: 5 and a commit,
-   * beside the facilitator's look, which no transaction waits for.
-   * @returns why it does not pay this offer, in the protocol's words; undefined when it is held.
+   * Holds an authorization for a pending payment, which is then verified. The facilitator is asked outside of any
+   * transaction.
+   * @returns the protocol's reason why it does not pay this offer; undefined when it is held.
    */
   async hold(payment: PaymentRow, text: string, leaseMs: number): Promise<string | undefined> {
     const exact = this.railOf(payment)?.exact;
@@ -98,7 +98,7 @@ export class Authorizations {
     );
   }
 
-  /** Whether what `payer` signed could be settled now and after `leaseMs`, by its own terms and by the facilitator's `verify`. Nothing moves. */
+  /** Checks whether the authorization could be settled now and after `leaseMs`, by its terms and by the facilitator's `verify`. No money moves. */
   async check(
     { payload, requirements, exact }: SignedPayment,
     payer: Address,
@@ -110,7 +110,7 @@ export class Authorizations {
     return verified.valid ? checked : verified;
   }
 
-  /** @throws UnavailableError where the facilitator does not answer in time, or nothing that can be relied on. */
+  /** @throws UnavailableError if the facilitator does not answer in time or its answer is not usable. */
   private async verify({ payload, requirements, exact }: SignedPayment): Promise<Verification> {
     try {
       return await this.inTime(exact.facilitator.verify(payload, requirements));
@@ -131,19 +131,19 @@ export class Authorizations {
     }
   }
 
-  /** In base units of what the payment asks for; null where nobody tells. */
+  /** The balance in base units of the payment's asset; null if it is not known. */
   async balanceOf(payment: PaymentRow, payer: string): Promise<bigint | null> {
     const requirements = this.requirementsOf(payment);
     const answer = requirements && this.railOf(payment)?.exact?.balanceOf?.(payer as Address, requirements);
     return answer ? this.inTime(answer).catch(() => null) : null;
   }
 
-  /** Nothing was charged, and nothing will be: the call was not delivered while it could have been settled. */
+  /** Cancels the payment of an authorization that can no longer be settled. Nothing was charged, because the call was not delivered in time. */
   async lapse(tx: Tx, paymentId: string): Promise<void> {
     await tx.query(lapse, [paymentId]);
   }
 
-  /** @returns why it cannot be held, where another payment has it. */
+  /** @returns the reason if another payment holds the authorization. */
   async store(
     tx: Tx,
     paymentId: string,
@@ -153,7 +153,7 @@ export class Authorizations {
     leaseMs: number,
   ): Promise<string | undefined> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
-    // Another authorization, or money, came first: the claim goes on from there.
+    // The payment was paid by another authorization or transfer meanwhile, so the claim continues from that state.
     if (payment.state !== 'pending') return undefined;
     if (payment.is_expired) return 'offer_expired';
     const until = validBefore < MAX_TIMESTAMP ? validBefore : MAX_TIMESTAMP;

@@ -8,12 +8,12 @@ import { callCompleted } from '../journal/posting.js';
 import { splitOf, type CallPaymentRow } from './payment.js';
 import { receiptsOf } from './receipt.js';
 
-/** One that is charged now; its row is locked. */
+/** A payment to charge now. Its row is locked. */
 export interface Due {
   input: InputOf<typeof settlePayment>;
   context: Pick<RequestContext, 'requestId' | 'traceparent'>;
   payment: CallPaymentRow;
-  /** The wallet that signed for it, where one did. */
+  /** The wallet that signed the payment, if one did. */
   payer?: string;
 }
 
@@ -28,7 +28,7 @@ const complete = sql(
      AS r (id, payment_id, recipient_type, recipient_id, request_digest, response_digest, seller_status_code)`,
 );
 
-/** What a charge is: journal, completed payment, both receipts and the event. Statements: 5 for any number of them. */
+/** Charges for delivered calls: records the journal entries, completes the payments and adds both receipts and the event. */
 @Injectable()
 export class ChargeCalls {
   constructor(

@@ -4,25 +4,25 @@ import { HandleSignal } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
 import type { PaymentRow } from './payment.js';
 
-/** A holder that was not heard for so many beats, two seconds, is gone: a busy event loop is late by less. */
+/** A holder that misses this many heartbeats (two seconds) counts as stopped. A busy event loop is late by less. */
 const MISSED_HEARTBEATS = 5;
-/** Beats of several holders within this time count as one. */
+/** Heartbeats of several holders within this time count as one beat. */
 const HEARTBEAT_MS = 0.8 * CLAIMS_HELD_INTERVAL_MS;
-/** So soon its holder need not have said anything of a claim. */
+/** A claim younger than this may not have been announced by its holder yet. */
 const HOLDER_TIMEOUT_MS = 2_000;
 
 /**
- * Knows which claims are held by a living process of the gateway: each names all it holds every 400 ms to every process of the ledger.
+ * Tracks which claims are held by a running process of the gateway. Each process announces its claims every 400 ms to every process of the ledger.
  *
- * Time is counted in beats and passes only while some holder is heard. So whatever keeps this process from hearing any of them (it has
- * just started, the bus was away, it was paused, the machine is overloaded) makes nobody look gone. Only claims are freed by this; what
- * is charged is decided by their fences.
+ * Time is counted in heartbeats and passes only while some holder is heard. If this process hears none of them, because it
+ * has just started, was paused or lost the bus, no holder counts as stopped. This only releases claims; fences decide what is
+ * charged.
  */
 @Injectable()
 export class ClaimHolders {
   private beat = 0;
   private beatAt = -Infinity;
-  /** Those that are not gone. */
+  /** The holders that are running. */
   private readonly holders = new Map<string, { heardAt: number; paymentIds: ReadonlySet<string> }>();
 
   @HandleSignal(claimsHeld)
@@ -32,7 +32,7 @@ export class ClaimHolders {
     this.holders.set(holderId, { heardAt: this.beat, paymentIds: new Set(paymentIds) });
   }
 
-  /** Whether a claim may be released in its holder's place, so that another attempt gets the next. `as_of` is PostgreSQL's clock. */
+  /** Whether the holder of a claim has stopped, so that the claim may be released. `as_of` is PostgreSQL's clock. */
   isAbandoned({
     id,
     state,

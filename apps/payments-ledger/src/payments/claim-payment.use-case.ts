@@ -25,7 +25,7 @@ type Input = InputOf<typeof claimPayment>;
 type Output = OutputOf<typeof claimPayment>;
 type Claim = Input & { buyerId: string };
 
-/** Each id is looked up by itself, in the order given: a join would read every verified payment there is. */
+/** Each id is looked up separately, in the given order, because a join would read every verified payment. */
 const claim = batchSql(
   `WITH claimable AS (
      SELECT p.id, w.lease_ms, w.holder_id
@@ -49,10 +49,10 @@ const find = sql(
 const PENDING_RETRY_SECONDS = 2;
 
 /**
- * Takes the right to call the seller. Of any number of parallel claims of one id exactly one gets it; the rest learn
- * where it stands. The common case, a verified payment, is one statement in one shared commit. A claim whose lease is over,
- * or whose holder is gone, is released first, by its fence: of those who find it so at once, one gets the next. What was only
- * signed is claimed by itself.
+ * Claims a payment, which is the right to call the seller. Exactly one of any number of concurrent claims succeeds; the
+ * others get the payment's state. Claims of verified payments share one statement and one commit. A claim whose lease has
+ * expired or whose holder has stopped is released first, by its fence, so that only one of its successors succeeds. Payments
+ * that are only signed are claimed by `ClaimSignedPayment`.
  */
 @Injectable()
 export class ClaimPayment {
@@ -101,7 +101,7 @@ export class ClaimPayment {
     }
   }
 
-  /** @returns what keeps the payment from being claimed; undefined where it became good for its call just now. */
+  /** @returns what keeps the payment from being claimed; undefined if it has become claimable. */
   private async awaitMoney(
     current: CallPaymentRow & { as_of: Date },
     input: Input,
@@ -121,7 +121,7 @@ export class ClaimPayment {
       : this.explain({ ...current, state: observed.state, received_base_units: observed.received_base_units }, missing);
   }
 
-  /** Asked for in one order, so that two processes that claim the same ids wait for each other instead of deadlocking. */
+  /** Ids are sorted, so that two processes that claim the same ids do not deadlock. */
   private async write(claims: Claim[]): Promise<(CallPaymentRow | null)[]> {
     const items = claims.toSorted((a, b) => (a.relayRequestId < b.relayRequestId ? -1 : 1));
     const rows = await this.database.query<CallPaymentRow>(claim, [
@@ -135,7 +135,7 @@ export class ClaimPayment {
     const granted = new Map(rows.map((row) => [row.relay_request_id, row]));
     return claims.map((item) => {
       const row = granted.get(item.relayRequestId);
-      // The same id twice in one group: only the first asked gets the claim.
+      // If an id occurs twice in a group, only the first request gets the claim.
       if (row && matches(row, item) && granted.delete(item.relayRequestId)) return row;
       return null;
     });

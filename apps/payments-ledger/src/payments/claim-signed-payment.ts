@@ -14,13 +14,13 @@ const findPayer = sql(
   'payers.find',
   `SELECT a.payer, coalesce(y.settled_base_units, 0) AS settled_base_units FROM authorizations a LEFT JOIN payers y USING (network, asset, payer) WHERE a.id = $1`,
 );
-/** Also makes the payer known. Of those who claim for one payer at a time each waits here for the one before. */
+/** Inserts the payer if it is new, and serializes concurrent claims of one payer. */
 const lockPayer = sql(
   'payers.lock',
   `INSERT INTO payers (network, asset, payer) SELECT network, asset, payer FROM authorizations WHERE id = $1
    ON CONFLICT (network, asset, payer) DO UPDATE SET payer = excluded.payer RETURNING network, asset, payer, settles_first_since, settled_base_units`,
 );
-/** Calls that a payer's signatures pay and that nothing was settled for yet. */
+/** Calls in flight that a payer's signatures pay and that are not settled yet. */
 const unsettled = sql(
   'authorizations.unsettled',
   `SELECT count(*)::int AS count, coalesce(sum(p.amount_base_units), 0) AS base_units FROM authorizations a JOIN payments p ON p.id = a.payment_id AND p.authorization_id = a.id
@@ -38,7 +38,7 @@ interface PayerRow {
   settles_first_since: Date | null;
   settled_base_units: string;
 }
-/** What a payer's wallet held when so much of its signatures had been settled; null where nobody tells. */
+/** The balance of a payer's wallet at the time when this much of its authorizations had been settled; null if it is not known. */
 interface Funds {
   balance: bigint | null;
   settledBaseUnits: bigint;
@@ -46,10 +46,10 @@ interface Funds {
 type Attempt = { claimed: CallPaymentRow | null } | { rejected: string } | { toSettle: AuthorizationRow };
 
 /**
- * Takes the right to call the seller for what was only signed. A signature moves nothing until the answer is there, and one
- * wallet can sign for more than it has: so the calls of a payer that are under way and not settled are bounded: in sum
- * where it is known what the wallet holds, in number where it is not. A payer of which one was not settled when it was asked for pays before its
- * seller is called, until a settlement succeeds.
+ * Claims a payment that is only signed. A signature moves no money until the answer is stored, and a wallet can sign for more
+ * than it holds. The unsettled calls of a payer are therefore bounded: in sum if the balance of the wallet is known, in
+ * number if it is not. After a settlement of a payer has failed, its payments are settled before the seller is called, until
+ * one succeeds.
  */
 @Injectable()
 export class ClaimSignedPayment {
@@ -62,9 +62,8 @@ export class ClaimSignedPayment {
   ) {}
 
   /**
-   * A statement, a look at the chain where there is one, and a transaction of 4 statements.
-   * @returns null where it is not to be claimed, or has been paid just now: it is looked at again.
-   * @throws Refusal `too_many_unsettled`; of the settlement, where that comes first.
+   * @returns null if it cannot be claimed or was paid meanwhile; the caller reads it again. @throws Refusal
+   * `too_many_unsettled`, or the refusal of the settlement if that comes first.
    */
   async execute(
     payment: PaymentRow,

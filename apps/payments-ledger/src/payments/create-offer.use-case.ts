@@ -7,7 +7,7 @@ import { Authorizations } from './authorizations.js';
 import { Offers } from './offers.js';
 import { isForCall, moneyOf, toOffer } from './payment.js';
 
-/** The offer of a gateway call. One statement and one shared commit. */
+/** Creates the offer of a gateway call. */
 @Injectable()
 export class CreateOffer {
   constructor(

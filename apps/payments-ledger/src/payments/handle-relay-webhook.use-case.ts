@@ -15,8 +15,8 @@ const find = sql(
 );
 
 /**
- * A webhook says when to look and never what is there: what Relay answers when it is asked moves the payment. Nothing is read
- * of a webhook that is not genuine. One statement, and a look at the rail where the payment waits for money.
+ * A webhook only says that a payment should be reconciled; the payment is moved by what Relay's API then answers. The body of
+ * a webhook is not read unless its signature is valid.
  */
 @Injectable()
 export class HandleRelayWebhook {
@@ -36,7 +36,7 @@ export class HandleRelayWebhook {
     const requestId = requestIdOf(webhook.body);
     const [payment] =
       requestId === undefined ? [] : await this.database.query<{ id: string; state: PaymentState }>(find, [requestId]);
-    // Relay tells again of what was not heard.
+    // Relay repeats a webhook that is not acknowledged.
     if (
       payment &&
       mayGetMoney(payment.state) &&
@@ -47,7 +47,7 @@ export class HandleRelayWebhook {
   }
 }
 
-/** Relay may tell of more than of requests; what it tells of something else is heard and left. */
+/** Relay may send webhooks about other objects than requests; those are acknowledged and ignored. */
 function requestIdOf(body: string): string | undefined {
   try {
     const { data } = JSON.parse(body) as { data?: { requestId?: unknown } };

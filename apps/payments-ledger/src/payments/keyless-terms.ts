@@ -2,7 +2,7 @@ import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Hex } from 'viem';
 import { z } from 'zod';
 
-/** What an offer to whoever asks says, beside its recipient, which is the rail's. */
+/** The terms of a keyless offer. The recipient is not part of them; it is the rail's. */
 export interface KeylessTerms {
   listingId: string;
   /** CAIP-2. */
@@ -29,9 +29,9 @@ const amount = z
 const fields = z.tuple([z.string(), z.uuid(), z.string(), amount, amount, z.number().int(), z.number().int()]);
 
 /**
- * Offers that nobody stores: whoever asks may ask as often as it likes. What they say travels in them, and the id they are
- * paid under is its seal, which only a ledger can make. The key comes from those that sign receipts, so that every
- * process knows offers of every other, and offers under an earlier key stay good while that key is listed.
+ * Authenticates keyless offers, which are not stored. An offer carries its terms, and its relay request id is their HMAC. The
+ * key is derived from the signing keys of receipts, so that every process accepts the offers of every other, and offers under
+ * an earlier key stay valid while that key is configured.
  */
 export class KeylessTermsSeal {
   private readonly keys: Buffer[];
@@ -43,7 +43,7 @@ export class KeylessTermsSeal {
       .map((key) => Buffer.from(hkdfSync('sha256', Buffer.from(key.trim(), 'base64'), '', 'keyless offers', 32)));
   }
 
-  /** Two offers of the same terms are two offers. */
+  /** A random part makes two offers with the same terms different. */
   seal({ listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt }: KeylessTerms): SealedTerms {
     const values = [
       randomBytes(NONCE_BYTES).toString('base64url'),
@@ -58,7 +58,7 @@ export class KeylessTermsSeal {
     return { offer, relayRequestId: `0x${macOf(this.keys[0]!, offer).toString('hex')}` };
   }
 
-  /** Undefined where the offer is none of ours. */
+  /** Undefined if the offer was not made by this marketplace. */
   read({ offer, relayRequestId }: { offer?: string; relayRequestId: string }): KeylessTerms | undefined {
     const given = Buffer.from(relayRequestId.slice(2), 'hex');
     if (

@@ -155,7 +155,7 @@ export class Offers {
       preferredCurrency: order.listing.preferredCurrency,
       priceMicros: order.priceMicros,
       mayFallBack: this.config.defaultRoute === 'supported',
-      // An authorization is settled after a delivery, which a period of a subscription is not.
+      // An authorization is settled after a delivery; a subscription has none.
       ...(order.purchasable.purpose === 'subscription' && { scheme: 'deposit' }),
     });
   }

@@ -19,7 +19,7 @@ type Input = InputOf<typeof openKeylessPayment>;
 type Output = OutputOf<typeof openKeylessPayment>;
 type Payer = OutputOf<typeof openPayerAccount>;
 
-/** An offer as its bearer handed it back. */
+/** A keyless offer as the client returned it. */
 interface Offered {
   terms: KeylessTerms;
   sealed: string;
@@ -29,7 +29,7 @@ interface Offered {
 
 const find = sql('payments.find-keyless', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
 
-/** Ends a transaction that came to nothing. */
+/** Rolls a transaction back whose authorization could not be held. */
 class NotHeld extends Error {
   constructor(readonly reason: string) {
     super(reason);
@@ -39,13 +39,12 @@ class NotHeld extends Error {
 const rejected = (reason: string): Output => ({ outcome: 'rejected', reason });
 
 /**
- * A keyless offer that comes back signed becomes a payment, verified and with its authorization held, in one commit; what
- * does not pay leaves no trace. The buyer is the account of the wallet that signed.
- * Statements: 1 for a payment that there is; else 8 and a commit, and a bus hop for a wallet that did not pay lately.
+ * Turns a signed keyless offer into a verified payment with a held authorization, in one commit. Nothing is stored for a
+ * signature that does not pay. The buyer is the account of the wallet that signed.
  */
 @Injectable()
 export class OpenKeylessPayment {
-  /** Accounts by address: a wallet never leaves its account, but it may be disabled. */
+  /** Accounts by wallet address. A wallet never changes its account, but it may be disabled. */
   private readonly accounts = lookupCache<Payer, RequestContext>(10_000, (walletAddress, context) =>
     this.openAccount(walletAddress, context),
   );
@@ -78,12 +77,12 @@ export class OpenKeylessPayment {
         );
     if (checked && !checked.valid) return rejected(checked.reason);
     const { accountId: buyerId, mayPay } = await this.accounts.forceFetch(signed.payer, { context });
-    // What it paid before it was disabled is still its own to ask for.
+    // A disabled wallet may still ask for the result of what it paid earlier.
     if (!known && !mayPay) throw refuse(openKeylessPayment, 'wallet_cannot_pay', {});
     if (buyerId === input.listing.sellerId) throw refuse(openKeylessPayment, 'own_listing', {});
     try {
       const payment = known ?? (await this.open(buyerId, offered, checked!.authorization, input));
-      // Whoever signs an offer that another wallet has paid needs one of its own.
+      // An offer that another wallet has paid cannot be used again.
       return payment.buyer_id === buyerId ? opened(payment, offered.requirements) : rejected('accepted_mismatch');
     } catch (error) {
       if (error instanceof NotHeld) return rejected(error.reason);
@@ -132,7 +131,7 @@ export class OpenKeylessPayment {
     }
   }
 
-  /** Of two who hand in the same offer at once, the second finds the payment of the first. */
+  /** If the same offer is submitted twice concurrently, the second request finds the payment of the first. */
   private async open(
     buyerId: string,
     { terms, sealed, route: { rail, exact, route }, requirements }: Offered,

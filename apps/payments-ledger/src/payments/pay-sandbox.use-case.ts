@@ -32,7 +32,7 @@ interface Paid {
   isPayable: boolean;
 }
 
-/** Plays the chain: puts a transfer where the sandbox rail looks, then lets the payment be observed as any other. */
+/** Simulates the chain: stores a transfer for the sandbox rail, then reconciles the payment like any other. */
 @Injectable()
 export class PaySandbox {
   constructor(
@@ -43,7 +43,7 @@ export class PaySandbox {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** Of the payments that this pays. */
+  /** The rail whose payments can be paid here. */
   get railId(): string {
     return this.rail.id;
   }
@@ -65,7 +65,7 @@ export class PaySandbox {
     };
   }
 
-  /** Paying again what is paid changes nothing, since an agent that lost the answer may repeat itself; nor does paying what is over. */
+  /** Paying a payment that is paid or expired changes nothing, so that a client may repeat a request whose answer it lost. */
   pay(paymentId: string, outcome: Input['outcome'], context: RequestContext): Promise<Paid> {
     return this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, paymentId);
@@ -88,7 +88,7 @@ export class PaySandbox {
     });
   }
 
-  /** @returns the transaction's hash, also of one that failed; null when there is nothing to send. */
+  /** @returns the transaction's hash, also of a failed one; null if there is nothing to send. */
   private async transfer(
     tx: Tx,
     payment: LockedPayment,
@@ -108,7 +108,7 @@ export class PaySandbox {
     return hash;
   }
 
-  /** As if the money had come after the offer's time: all of it is owed back. */
+  /** Simulates money that arrives after the offer expired: all of it is refunded. */
   private async arriveLate(
     tx: Tx,
     payment: LockedPayment,

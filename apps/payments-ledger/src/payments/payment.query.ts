@@ -8,7 +8,7 @@ import { feesOf, owedMicros, paymentColumns, requirementsOf, type PaymentRow } f
 
 const find = sql('payments.find-own', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1 AND buyer_id = $2`);
 
-/** Where a payment of the caller's stands, as last seen; its rail is not asked. */
+/** The stored state of one of the caller's payments. Its rail is not asked. */
 @Injectable()
 export class PaymentQuery {
   constructor(private readonly database: Database) {}

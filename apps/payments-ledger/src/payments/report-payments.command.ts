@@ -42,7 +42,7 @@ const undelivered = sql(
 
 type Explanation = { explained: boolean; why: string };
 
-/** `npm run admin -- payments report`. Changes nothing, and may run beside the services. */
+/** `npm run admin -- payments report`. It only reads, and may run beside the services. */
 export const reportPayments: CommandDefinition = {
   name: 'payments report',
   help: 'prints payments that are open longer than expected, with why, and what became of money that another party carried for nothing; ends with 1 when one is unexplained',

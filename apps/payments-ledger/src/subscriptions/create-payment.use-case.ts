@@ -11,7 +11,7 @@ type Output = OutputOf<typeof createPayment>;
 
 /**
  * The payment that a subscription waits for: the one POST /subscribe named, whatever its route, or a new one. One bus
- * request. Statements: 2, and 1 in a shared commit for a new one; with an Idempotency-Key 1 more, and 3 in a transaction.
+ * request.
  */
 @Injectable()
 export class CreatePayment {

@@ -11,8 +11,7 @@ import { Subscriptions } from './subscriptions.js';
 type Output = OutputOf<typeof subscribe>;
 
 /**
- * Subscribes to what is free, and names the payment of what is not. One bus request. Statements: free, a transaction of
- * 3; paid, 2 and a shared commit; with an Idempotency-Key 1 more, and 3 in a transaction.
+ * Subscribes to what is free, and names the payment of what is not. One bus request.
  */
 @Injectable()
 export class Subscribe {

@@ -49,8 +49,7 @@ interface Looked {
 }
 
 /**
- * Starts the subscription that a payment is for, once its money has come. Statements: 2 for a payment whose subscription
- * stands; else 1, a look at the rail (4 and a commit), one bus request, and a transaction of 8.
+ * Starts the subscription that a payment is for, once its money has come.
  */
 @Injectable()
 export class VerifyPayment {

@@ -38,7 +38,7 @@ const seen = sql(
    ON CONFLICT (account_id) DO UPDATE SET last_active_at = greatest(known.last_active_at, excluded.last_active_at)`,
 );
 
-/** Keeps who is who: registrations, wallets, claims, the work agents did, and what category a listing is in. */
+/** Stores facts about accounts and listings: registrations, wallets, claims, proofs of work and categories. */
 @Injectable()
 export class AccountFacts {
   constructor(private readonly clusters: AccountClusters) {}
@@ -52,7 +52,7 @@ export class AccountFacts {
     await tx.query(seen, [agents.map(({ agent }) => agent.id), agents.map(({ registeredAt }) => registeredAt)]);
   }
 
-  /** A wallet that two accounts hold makes them one party. */
+  /** Accounts that hold the same wallet belong to one party. */
   @HandleEvent(walletLinked)
   async onWalletLinked(events: ReceivedEvent<typeof walletLinked>[], tx: Tx): Promise<void> {
     const links = events.map(({ payload }) => ({

@@ -5,7 +5,7 @@ import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Trades, type TradeEvent } from './trades.js';
 
-/** What was recorded now and not before, as it is added up. */
+/** Inserts facts and returns those that were new, to be added to the sums. */
 const recordCalls = sql(
   'call-facts.record',
   `INSERT INTO call_facts SELECT * FROM jsonb_populate_recordset(NULL::call_facts, $1) ON CONFLICT DO NOTHING
@@ -18,8 +18,8 @@ const recordSubscriptions = sql(
 );
 
 /**
- * Keeps what was measured of each call and which subscriptions began, append-only, one row an event, and adds it up. The
- * order in which facts arrive means nothing, nor does a repetition, even of an event that the inbox has forgotten by now.
+ * Stores facts about calls and subscriptions, append-only, one row for each event, and adds them to the sums. The order of
+ * events does not matter. A repeated event has no effect, even if the inbox no longer knows it.
  */
 @Injectable()
 export class CallFacts {

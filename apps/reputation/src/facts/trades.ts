@@ -1,7 +1,7 @@
 import { batchSql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
-/** One thing that happened between a buyer and a seller, as it is recorded. */
+/** A fact about a buyer and a seller. */
 export interface TradeEvent {
   seller_id: string;
   buyer_id: string;
@@ -19,8 +19,8 @@ const EVENTS = `
   FROM jsonb_to_recordset($1)
     AS events (seller_id uuid, buyer_id uuid, listing_id uuid, kind text, paid_micros bigint, at timestamptz, accuracy smallint, reliability smallint, value smallint)`;
 
-// Each takes its rows in one order everywhere, so that two batches wait for each other instead of deadlocking.
-// A review is a sign of life of the reviewer, not of the seller.
+// Rows are always locked in the same order, so that two batches do not deadlock.
+// A review is an activity of the reviewer, not of the seller.
 const addToAccounts = batchSql(`
   INSERT INTO accounts AS known (account_id, party_id, spent_micros, earned_micros, last_active_at)
   SELECT account_id, account_id, sum(spent), sum(earned), max(at)
@@ -60,10 +60,10 @@ const addToListingTotals = batchSql(`
     first_at = least(known.first_at, excluded.first_at),
     last_at = greatest(known.last_at, excluded.last_at)`);
 
-/** What facts add up to, a row a pair of accounts and listing, so that a score reads none of the facts. */
+/** Sums of facts by buyer, seller and listing, so that a score is computed without reading the facts. */
 @Injectable()
 export class Trades {
-  /** Only what was not added before: the caller has just written these facts. Queries: 3. */
+  /** Adds facts that the caller has just inserted. */
   async add(tx: Pick<Tx, 'query'>, events: TradeEvent[]): Promise<void> {
     if (events.length === 0) return;
     const values = [JSON.stringify(events)];

@@ -13,7 +13,7 @@ const FACTS = [
   'reviews',
 ];
 
-/** Facts, and what they add up to: `listings`, `accounts`, `trades` and `listing_totals` follow from the facts and can be made again. */
+/** The facts and their sums. `listings`, `accounts`, `trades` and `listing_totals` are derived from the facts and can be rebuilt. */
 export class CreateReputation1763650300000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await this.createFacts(runner);
@@ -137,7 +137,7 @@ export class CreateReputation1763650300000 implements MigrationInterface {
     await runner.query('CREATE INDEX listing_totals_seller ON listing_totals (seller_id)');
   }
 
-  /** The same sums from scratch, against which the stored ones are verified and from which they are made again. */
+  /** The same sums computed from the facts, to verify and to rebuild the stored ones. */
   private async createSumsFromFacts(runner: QueryRunner): Promise<void> {
     await runner.query(`
       CREATE VIEW trade_events AS

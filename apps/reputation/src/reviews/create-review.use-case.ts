@@ -31,9 +31,8 @@ const findTotals = sql(
 );
 
 /**
- * One review a listing and agent, by who really bought. The purchase is the ledger's to tell, so that no event is waited
- * for; kinship is what the events have told by now. Of all attempts at once the unique index lets one through.
- * Queries: 3 and a transaction of 6; 2 bus hops.
+ * Creates the review of a buyer, at most one for each agent and listing. The ledger is asked for the purchase, because its
+ * event may not have arrived yet. The unique index decides between concurrent attempts.
  */
 @Injectable()
 export class CreateReview {
@@ -122,7 +121,7 @@ export class CreateReview {
         value,
       },
     ]);
-    // The totals' row is ours until the commit: who reviews this listing next counts one more.
+    // The row of the totals stays locked until the commit, so that concurrent reviews of a listing are counted one after the other.
     const [totals] = await tx.query<{
       reviews: number;
       accuracy_sum: number;

@@ -12,7 +12,7 @@ const findPage = sql(
   `SELECT ${REVIEW_COLUMNS} FROM reviews WHERE listing_id = $1 ORDER BY created_at DESC, id DESC LIMIT $2 OFFSET $3`,
 );
 
-/** The reviews of an active listing, newest first. Queries: 2; 1 where there is none; 1 bus hop. */
+/** The reviews of an active listing, newest first. */
 @Injectable()
 export class ListReviews {
   constructor(

@@ -1,7 +1,7 @@
 /** Bounds in Unicode code points, as the edge and PostgreSQL count. */
 const MAX_LENGTHS = { title: 200, comment: 5_000 } as const;
 
-/** PostgreSQL keeps neither NUL nor half a surrogate pair. */
+/** PostgreSQL stores neither NUL nor a lone surrogate. */
 const UNSTORABLE = /[\0\p{Cs}]/u;
 
 export interface TextProblem {

@@ -4,7 +4,7 @@ import { scoreOf, sum, type Buyer } from './score.js';
 
 export type AgentScore = OutputOf<typeof getScore>;
 
-/** Everything that happened to one listing; exact, whoever did it. */
+/** The exact totals of one listing, over all buyers. */
 export interface ListingTotals {
   category: { id: string; name: string; slug: string } | null;
   delivered: number;
@@ -33,7 +33,7 @@ const STALE_DAYS = 30;
 const INACTIVE_DAYS = 90;
 const FULL_LONGEVITY_DAYS = 365;
 
-/** The score of an agent with everything that is shown beside it, at this moment. */
+/** Computes the score of an agent and the values that are shown with it. */
 export function agentScoreOf(
   agentId: string,
   { listings, buyers, solveMs, lastActiveAt }: Evidence,

@@ -7,8 +7,8 @@ import { agentScoreOf, NO_EVIDENCE, type AgentScore } from './agent-score.js';
 import { ScoreEvidence } from './score-evidence.js';
 
 /**
- * Computes the score from the sums of this moment, by PostgreSQL's clock. Queries: 2; 3 for a seller. An agent whose
- * registration has not arrived here yet is looked up at identity: 1 bus hop more.
+ * Computes the score from the current sums, by PostgreSQL's clock. An agent whose registration event has not arrived yet is
+ * looked up at identity.
  */
 @Injectable()
 export class GetScore {

@@ -49,7 +49,7 @@ const findBuyers = sql(
 export class ScoreEvidence {
   constructor(private readonly database: Database) {}
 
-  /** Null for an account that is not known as an agent. Queries: 2; 3 for a seller. */
+  /** Null for an account that is not known as an agent. */
   async of(agentId: string): Promise<{ evidence: Evidence; now: Date } | null> {
     const [agent] = await this.database.query<{
       now: Date;

@@ -8,7 +8,7 @@ const oneSnapshot = batchSql('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, R
 const lockSums = batchSql('LOCK TABLE accounts, trades, listing_totals IN SHARE ROW EXCLUSIVE MODE');
 
 const ACCOUNT_SUMS = 'account_id, spent_micros, earned_micros, last_active_at';
-/** What is stored, beside what the facts add up to. */
+/** The stored sums, and the views that compute them from the facts. */
 const SUMS = {
   trades: ['SELECT * FROM trades', 'SELECT * FROM trades_from_facts'],
   listing_totals: ['SELECT * FROM listing_totals', 'SELECT * FROM listing_totals_from_facts'],
@@ -29,12 +29,12 @@ const setParties = batchSql(
   'UPDATE accounts SET party_id = known.party_id FROM unnest($1::uuid[], $2::uuid[]) AS known (account_id, party_id) WHERE accounts.account_id = known.account_id',
 );
 
-/** The sums from which scores are computed, as the facts say them: what was bought, by whom, and which accounts are one party. */
+/** Verifies and rebuilds the sums that scores are computed from. */
 @Injectable()
 export class ScoreSums {
   constructor(private readonly database: Database) {}
 
-  /** Compares what is stored with the facts, as of one moment. Changes nothing and blocks nobody. */
+  /** Compares the stored sums with the facts, in one snapshot. It changes and locks nothing. */
   verify(): Promise<{ accounts: number; differences: string[] }> {
     return this.database.transaction(async (tx) => {
       await tx.query(oneSnapshot);
@@ -47,7 +47,7 @@ export class ScoreSums {
     });
   }
 
-  /** Adds everything up again. New facts wait meanwhile; scores are computed from the sums before until the commit. @returns the number of accounts. */
+  /** Rebuilds the sums from the facts. New facts wait for the commit; until then scores use the former sums. @returns the number of accounts. */
   recompute(): Promise<number> {
     return this.database.transaction(async (tx) => {
       await tx.query(withoutTimeout);

@@ -306,7 +306,7 @@ export const removeListing = defineRequest({
   refusals: { listing_not_found: listingNotFound, not_owner: notOwner },
 });
 
-/** A listing as its subscribers know it, whatever its status. */
+/** A listing as it is shown to its subscribers, in every status. */
 export const listingCard = z.object({
   id,
   name: z.string(),
@@ -358,7 +358,7 @@ export const listingRemoved = defineEvent({
   payload: z.object({ listingId: id, removedAt: timestamp }),
 });
 
-/** Every former and current slug is named, so that caches by slug let go too. */
+/** It names every former and current slug, so that caches by slug are invalidated too. */
 export const listingTouched = defineSignal({
   subject: 'sig.catalog.listing-touched.v1',
   payload: z.object({ listingId: id, slugs: z.array(z.string()) }),

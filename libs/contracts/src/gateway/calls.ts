@@ -43,13 +43,13 @@ export const executeCall = defineRequest({
     z.object({
       outcome: z.literal('payment_required'),
       payment: paymentOffer,
-      /** Why an id that was sent is not good for this call, where one was sent. */
+      /** Why the relay request id that was sent does not pay this call. */
       reason: z
         .enum(['unpaid', 'underpaid', 'offer_expired', 'payment_failed', 'refund_due', 'refunded', 'cancelled'])
         .optional(),
       received: z.string().optional(),
       missing: z.string().optional(),
-      /** Why the signed authorization that was sent does not pay: before the call, or when its answer was to be settled. Nothing was charged. */
+      /** Why the signed authorization does not pay, found before the call or at settlement. Nothing was charged. */
       rejection: z.object({ reason: z.string(), at: z.enum(['verification', 'settlement']) }).optional(),
     }),
     z.object({
@@ -297,13 +297,13 @@ export const getGatewayRequest = defineRequest({
 /** Milliseconds between two `claimsHeld` of one process. */
 export const CLAIMS_HELD_INTERVAL_MS = 400;
 
-/** All claims that a process of the gateway holds at this moment. It says so while it lives, also when it holds none. */
+/** The claims that a process of the gateway holds. It is sent as a heartbeat, also when there are none. */
 export const claimsHeld = defineSignal({
   subject: 'sig.gateway.claims-held.v1',
   payload: z.object({ holderId: id, paymentIds: z.array(id) }),
 });
 
-/** A call that its seller failed: it was not reached, or gave no usable answer. A refusal (4xx) is none. */
+/** A call that failed because the seller was not reached or gave no usable answer. A refusal (4xx) is not a failure. */
 export const callFailed = defineEvent({
   subject: 'evt.gateway.call-failed.v1',
   payload: z.object({

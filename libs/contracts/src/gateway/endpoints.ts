@@ -40,7 +40,7 @@ export const endpointView = z.object({
   updated_at: timestamp,
 });
 
-/** Another seller's endpoint is answered like none: who asks is not told which drafts there are. */
+/** The endpoint of another seller is reported as missing, so that drafts stay private. */
 const endpointNotFound = declareRefusal(
   'not-found',
   'You have no such listing, or it has no private endpoint',
@@ -108,7 +108,7 @@ export const testEndpoint = defineRequest({
     latency_ms: z.number().int(),
     request_id: z.string(),
     checks: z.array(z.object({ name: z.string(), ok: z.boolean(), message: z.string() })),
-    /** The seller's JSON as text, exactly as it came; null when it gave none. */
+    /** The seller's JSON text, unchanged; null if there was none. */
     seller_response_json: z.string().nullable(),
   }),
   refusals: {

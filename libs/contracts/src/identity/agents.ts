@@ -83,7 +83,7 @@ export const openPayerAccount = defineRequest({
   },
 });
 
-/** A fresh key that may do everything, for whoever proves a wallet that may recover. */
+/** Issues a key with all scopes to a caller that proves a wallet with the capability `recovery`. */
 export const recover = defineRequest({
   subject: 'rpc.identity.recover.v1',
   input: walletProof.extend({ powNonce: z.string(), revokeExisting: z.boolean().default(false) }),
@@ -130,7 +130,7 @@ export const walletLinked = defineEvent({
   payload: z.object({ accountId: id, address: z.string(), chainType, linkedAt: timestamp }),
 });
 
-/** A human took responsibility for an agent; agents of one human are not independent of each other. */
+/** A human has claimed an agent. Agents of one human belong to one party. */
 export const agentClaimed = defineEvent({
   subject: 'evt.identity.agent-claimed.v1',
   payload: z.object({ agentId: id, humanId: id, claimedAt: timestamp }),

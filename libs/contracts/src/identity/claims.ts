@@ -5,7 +5,7 @@ import { walletProofRefusals } from './challenges.js';
 
 const { challenge_invalid, signature_invalid, contract_wallet_unverifiable } = walletProofRefusals;
 
-/** The caller, a human, takes an agent whose wallet agreed to it by a challenge of purpose `claim`. The first claim stands. */
+/** The caller, a human, claims an agent whose wallet signed a challenge of purpose `claim`. The first claim is final. */
 export const claimAgent = defineRequest({
   subject: 'rpc.identity.claim-agent.v1',
   input: z.object({ agentId: id, nonce: z.string(), signature: z.string() }),
@@ -27,7 +27,7 @@ export const claimAgent = defineRequest({
       z.object({}),
       { nextAction: 'request_new_challenge' },
     ),
-    /** As the interface has it, a claim that is not proven is forbidden. */
+    /** The interface answers an unproven claim with 403. */
     signature_invalid: { ...signature_invalid, kind: 'forbidden' as const },
   },
 });

@@ -4,7 +4,7 @@ import { id, scope } from './scalars.js';
 export const accountType = z.enum(['agent', 'human']);
 export type AccountType = z.output<typeof accountType>;
 
-/** Who is calling, as the edge resolved it; services trust it because only the edge may publish to them. */
+/** The authenticated caller, as the edge determined it. Services trust it, because the broker lets only declared callers send requests. */
 export const principal = z.object({
   accountId: id,
   accountType,

@@ -72,13 +72,13 @@ export class EventStream {
         }),
       );
     } catch (error) {
-      // Nobody took it: a broker that lost its memory has no stream. The next attempt of the outbox finds one again.
+      // No stream stored the event, because a broker without its data has none. The stream is created for the outbox's next attempt.
       if (isUnheard(error)) await this.ensureStream().catch(() => undefined);
       throw error;
     }
   }
 
-  /** Feeds a sink until this is closed, also after a broker came back without its memory. */
+  /** Delivers to a sink until this is closed, also after the broker was restarted without its data. */
   async consume(subject: string, sink: EventSink): Promise<void> {
     const messages = await this.attach(subject, sink);
     this.running.set(subject, messages);
@@ -147,7 +147,7 @@ export class EventStream {
     }
   }
 
-  /** Only an emitter of ours can publish here; what is no event of ours would come again for ever. */
+  /** Only services can publish here. An unreadable message is dropped, because it would be delivered again for ever. */
   private isReadable(message: JsMsg): boolean {
     try {
       message.json();

@@ -66,7 +66,7 @@ class DrainingNatsServer extends ServerNats {
     });
   }
 
-  /** Listens once the broker knows it: who says it is ready is asked at once. */
+  /** Resolves when the broker has processed the subscriptions, so that a ready service gets every request. */
   override start(callback: (error?: unknown) => void): void {
     this.naming = setInterval(() => this.nameRequests(), UNDER_WAY_INTERVAL_MS).unref();
     super.start(
@@ -86,7 +86,7 @@ class DrainingNatsServer extends ServerNats {
     };
   }
 
-  /** Takes nothing new, finishes what it has, then leaves: a rolling restart loses no request. */
+  /** Accepts nothing new, finishes what was accepted, then disconnects, so that a rolling restart loses no request. */
   override async close(): Promise<void> {
     const connection = this.unwrap<NatsConnection>();
     if (connection.isClosed()) return;
@@ -96,7 +96,7 @@ class DrainingNatsServer extends ServerNats {
     await connection.drain().catch(() => undefined);
   }
 
-  /** Who waits for one of them learns that it is not lost. */
+  /** Tells the callers which requests are still in progress. */
   private nameRequests(): void {
     const connection = this.unwrap<NatsConnection>();
     if (this.underWay.size > 0 && !connection.isClosed())
@@ -111,9 +111,9 @@ class DrainingNatsServer extends ServerNats {
 }
 
 class NatsLink implements Link {
-  /** Requests that have no reply yet, by id: how to give them up, and for how many intervals nobody has named them. */
+  /** Requests without a reply, by id: how to reject them, and for how many intervals no process has named them. */
   private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; unnamed: number }>();
-  /** Intervals and not milliseconds are counted, so that a process that was busy or paused itself first reads what came meanwhile. */
+  /** It counts intervals instead of milliseconds, so that a process that was busy or paused first reads the messages that arrived meanwhile. */
   private readonly watching = setInterval(() => this.giveUpLost(), UNDER_WAY_INTERVAL_MS).unref();
   private readonly idPrefix = `${nuid.next()}.`;
   private requests = 0;
@@ -171,7 +171,7 @@ class NatsLink implements Link {
     if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
   }
 
-  /** A request whose broker is lost gets no reply any more: its caller learns that at once, instead of at its deadline. */
+  /** When the connection is lost, requests without a reply are rejected at once instead of at their deadline. */
   private async watchConnection(): Promise<void> {
     for await (const { type } of this.connection.status()) {
       if (type === 'reconnect') this.connected = true;

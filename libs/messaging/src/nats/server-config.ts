@@ -25,11 +25,11 @@ export interface NatsServerPlace {
 export interface NatsPermissions {
   publish: string[];
   subscribe: string[];
-  /** Whether it may answer whoever asked it. */
+  /** Whether the service may publish replies. */
   responds: boolean;
 }
 
-/** A host that starts everything at once may leave a service without a core for longer than the server's own two seconds. */
+/** On a host that starts everything at once, a service may take longer than the server's default of two seconds. */
 const AUTHENTICATED_WITHIN_SECONDS = 10;
 /** Longer than any deadline that a request can have. */
 const RESPONSE_WITHIN = '5m';
@@ -107,7 +107,7 @@ function user(service: ServiceName, publicKey: string, { publish, subscribe, res
 
 const subjects = (contracts: readonly { subject: string }[]): string[] => contracts.map((contract) => contract.subject);
 
-/** To the server an empty allow-list means everything. */
+/** The server takes an empty allow-list for no restriction. */
 const only = (entries: string[]): string =>
   entries.length === 0
     ? 'deny: [">"]'

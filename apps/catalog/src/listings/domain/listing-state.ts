@@ -19,7 +19,7 @@ export type ListingState = (typeof LISTING_STATES)[number];
 /** `locked`: not the owner's to change. `draft_first`: an owner's own suspension ends in draft. */
 type Denial = { denied: 'locked' | 'draft_first' };
 
-/** Where each action leads from one state. The first four are the owner's, two are an operator's, the gateway reports the last two. */
+/** The next state for each action. The first four are actions of the owner, the next two of an operator; the last two are reported by the gateway. */
 export interface Moves {
   edit: ListingState | Denial;
   set_draft: ListingState | Denial;
@@ -45,7 +45,7 @@ const held = (state: ListingState, release: ListingState): Moves => ({
   endpoint_recovered: state,
 });
 
-/** Every move between the states of a listing. What its owner withdrew, no recovery and no release brings back. */
+/** Every transition between the states of a listing. A listing that its owner withdrew stays withdrawn when its endpoint recovers or an operator releases it. */
 export const TRANSITIONS: Record<ListingState, Moves> = {
   draft: {
     edit: 'draft',
@@ -82,7 +82,7 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     set_draft: locked,
     set_active: locked,
     delete: 'suspended_by_owner',
-    // Whether its endpoint still fails is found out again after the release.
+    // The health of its endpoint is determined again after the release.
     hold: 'held_as_active',
     release: 'suspended_by_system',
     endpoint_gave_up: 'suspended_by_system',

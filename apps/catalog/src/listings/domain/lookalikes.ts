@@ -1,4 +1,4 @@
-/** Letters of other alphabets, and odd ones of ours, that read as a Latin letter; those most used to pass for another name. */
+/** Letters that look like a Latin letter, the ones most used for imitating names. */
 const LETTERS = 'АВЕЅІЈКМНОРСТХУԚԜаеѕіјорсухһԁԛԝѵΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυγօոսհցɡɑıǃ';
 const LATIN = 'ABESIJKMHOPCTXYQWaesijopcyxhdqwvABEZHIKMNOPTYXavikopuyonuhggail';
 
@@ -15,7 +15,7 @@ export function readAsLatin(word: string): string {
   return FOREIGN_LETTER.test(read) ? word : read;
 }
 
-/** The first word that mixes alphabets so that it reads as a Latin one: nobody writes so but to pass for another. */
+/** The first word that mixes alphabets and reads as a Latin word. */
 export function disguisedWord(text: string): string | undefined {
   return text
     .normalize('NFKC')

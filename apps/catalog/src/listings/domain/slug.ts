@@ -5,7 +5,7 @@ import { readAsLatin, replaceWords } from './lookalikes.js';
 const MAX_LENGTH = 80;
 const NUMBERED = 5;
 
-/** Paths under /listings, now or likely soon, and what a client's mistake asks for. */
+/** Existing and likely paths under /listings, and values that faulty clients send. */
 const RESERVED = new Set([
   'admin',
   'all',
@@ -51,10 +51,10 @@ export function slugOf(name: string): string {
   return words.slice(0, MAX_LENGTH).replace(/-$/, '') || 'listing';
 }
 
-/** What a listing may be called, best first, without end: the plain slug, a few numbered ones, then random ones. */
+/** Candidates for the slug of a listing, best first and without end: the plain slug, a few numbered ones, then random ones. */
 export function* slugCandidates(name: string): Generator<string, never> {
   const base = slugOf(name);
-  // An address that reads as an id or a path would never be reached.
+  // A slug that looks like an id or a path could not be reached.
   if (!RESERVED.has(base) && !isUuid(base)) yield base;
   for (let number = 2; number <= NUMBERED; number += 1) yield `${base}-${number}`;
   for (;;) yield `${base}-${randomBytes(3).toString('hex')}`;

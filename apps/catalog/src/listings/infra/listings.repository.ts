@@ -6,7 +6,7 @@ import { Injectable } from '@nestjs/common';
 import type { StateColumns } from '../domain/listing-state.js';
 import { isSlug, slugCandidates } from '../domain/slug.js';
 
-/** What a seller writes, as columns. */
+/** The fields that a seller writes, as columns. */
 export interface ListingFields extends Omit<
   InputOf<typeof createListing>,
   'pow_nonce' | 'challenge' | 'private_endpoint_url' | 'status' | 'pricing_amount'
@@ -14,14 +14,14 @@ export interface ListingFields extends Omit<
   price_micros: string;
 }
 
-/** All of a listing that is written; `search` is generated from it. */
+/** All written columns of a listing. The column `search` is generated. */
 export interface Listing extends ListingFields, StateColumns {
   id: string;
   /** Grows with each change. */
   version: number;
   provider_id: string;
   slug: string;
-  /** When it first became active; its address is kept from then on. */
+  /** When the listing first became active. Its slugs are reserved from then on. */
   published_at: Date | null;
   created_at: Date;
   updated_at: Date;
@@ -39,7 +39,7 @@ const FACTS = [
   'held_as',
   'published_at',
 ] as const;
-/** What decides about a change of a listing. */
+/** The columns that decide whether a change is allowed. */
 export type ListingFacts = Pick<Listing, (typeof FACTS)[number]>;
 
 const find = sql('listings.find', `SELECT ${FACTS.join()} FROM listings WHERE id = $1`);
@@ -67,26 +67,25 @@ export class ListingsRepository {
     return (await from.query<ListingFacts>(find, [id]))[0];
   }
 
-  /** Nobody else changes the listing until the transaction ends. */
+  /** Locks the listing until the transaction ends. */
   async lock(tx: Tx, id: string): Promise<ListingFacts | undefined> {
     return (await tx.query<ListingFacts>(lock, [id]))[0];
   }
 
-  /** The id behind a uuid or a slug, current or former; undefined when it names nothing, or only a uuid that may. */
+  /** The id for a uuid or for a current or former slug; undefined if there is none. A uuid is returned unchecked. */
   async resolve(from: Pick<Tx, 'query'>, ref: string): Promise<string | undefined> {
     if (isUuid(ref)) return ref;
     return isSlug(ref) ? (await from.query<{ id: string }>(idOfSlug, [ref]))[0]?.id : undefined;
   }
 
-  /** How many listings a seller has, whatever their status. Nobody adds one for the same seller until the transaction ends. */
+  /** Counts the listings of a seller in every status, and locks the count until the transaction ends. */
   async countOfSeller(tx: Tx, sellerId: string): Promise<number> {
     await tx.query(lockSeller, [sellerId]);
     return (await tx.query<{ count: number }>(countOfSeller, [sellerId]))[0]!.count;
   }
 
   /**
-   * Takes the best free slug of a name. One that a parallel transaction is taking is waited for, not fought over.
-   * Queries: 1 a candidate.
+   * Reserves the best free slug of a name. It waits for concurrent transactions that reserve the same slug.
    */
   async claimSlug(tx: Tx, listingId: string, name: string): Promise<string> {
     const candidates = slugCandidates(name);
@@ -118,7 +117,7 @@ export class ListingsRepository {
     );
   }
 
-  /** The slugs of a listing that was never public are free again; those of another stay its own for ever. */
+  /** Deletes a listing. The slugs of a listing that was never public become free; others stay reserved. */
   async remove(tx: Tx, { id, published_at }: ListingFacts): Promise<void> {
     await tx.query(remove, [id]);
     if (published_at === null) await tx.query(freeSlugs, [id]);

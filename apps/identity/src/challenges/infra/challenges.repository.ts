@@ -5,7 +5,7 @@ import type { WalletAddress } from '../../wallets/wallet-address.js';
 import type { Challenge } from '../challenge.js';
 import type { ChallengeEntity } from './challenge.entity.js';
 
-// Time is PostgreSQL's alone: processes whose clocks differ agree on what has expired.
+// All times are PostgreSQL's, so that processes with different clocks agree on what has expired.
 const insertMakingRoom = sql(
   'challenges.insert-making-room',
   `WITH crowded AS (
