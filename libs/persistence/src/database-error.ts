@@ -1,9 +1,9 @@
 import { UnavailableError } from '@market/kernel';
 
-/** Serialization failure and deadlock: nothing happened, the same again may succeed. */
+/** Serialization failure and deadlock. The transaction was rolled back and may be retried. */
 const RETRYABLE = new Set(['40001', '40P01']);
 
-/** PostgreSQL error classes and socket errors that say the server is not there for us now. */
+/** PostgreSQL error classes and socket errors that mean that the server is unavailable. */
 const UNAVAILABLE =
   /^(08...|57P0[1-5]|53[0-4]..|55P03|57014|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/;
 /** TypeORM releases a query runner by itself when its connection broke between two statements. */
@@ -20,7 +20,7 @@ export function isUniqueViolation(error: unknown, constraint: string): boolean {
   return codeOf(cause) === '23505' && (cause as { constraint?: string }).constraint === constraint;
 }
 
-/** Turns "the database is out of reach" into what the bus and the edge understand; leaves every other error as it is. */
+/** Converts errors of an unreachable database into `UnavailableError`, and returns other errors unchanged. */
 export function asUnavailable(error: unknown): unknown {
   const text = error instanceof Error ? error.message : '';
   if (UNAVAILABLE.test(codeOf(error) ?? '') || UNAVAILABLE_TEXT.test(text) || isRetryable(error))

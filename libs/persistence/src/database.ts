@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asUnavailable, isRetryable } from './database-error.js';
 import type { Statement } from './statement.js';
 
-/** What a service's database is made of; a value, so that tests, migrations and processes read the same one. */
+/** The definition of a service's database, shared by tests, migrations and processes. */
 export interface DatabaseDefinition {
   schema: string;
   entities: (new () => object)[] | EntitySchema[];
@@ -25,13 +25,13 @@ export interface Tx {
   /** TypeORM, inside this transaction. */
   readonly manager: EntityManager;
   query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
-  /** Runs once the commit is known to have happened; what it throws is logged and changes nothing. */
+  /** Runs after a successful commit. An error that it throws is only logged. */
   afterCommit(action: () => void): void;
 }
 
 const ATTEMPTS = 4;
 
-/** The name under which a service's grants lie; no one logs in as it. */
+/** The role that holds a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
 
 /** A service's own schema, reached as its own role. */
@@ -41,7 +41,7 @@ export class Database {
   private constructor(
     private readonly definition: DatabaseDefinition,
     private readonly url: string,
-    /** For what looks at the schema itself; services read and write through the methods below. */
+    /** For access to the schema itself; services read and write with the methods below. */
     readonly dataSource: DataSource,
     private readonly pool: Pool,
   ) {}
@@ -77,24 +77,24 @@ export class Database {
     return new Database(definition, options.url, dataSource, (dataSource.driver as unknown as { master: Pool }).master);
   }
 
-  /** Connections beside these, with bounds of their own, so that neither waits for the other. Whoever opens them closes them. */
+  /** Opens a second pool with its own size, so that neither pool waits for the other. The caller closes it. */
   openPool(options: Omit<DatabaseOptions, 'url'>): Promise<Database> {
     return Database.open(this.definition, { url: this.url, ...options });
   }
 
-  /** TypeORM outside a transaction; what it meets of an outage is told as everywhere else. */
+  /** Runs TypeORM outside of a transaction. Outages are reported as `UnavailableError`. */
   read<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
     return this.retrying(() => work(this.dataSource.manager));
   }
 
-  /** One prepared statement on its own, committed when it returns; after a deadlock again, as a transaction. */
+  /** Runs one prepared statement in its own implicit transaction. After a deadlock it is retried. */
   async query<Row>(statement: Statement, values: unknown[] = []): Promise<Row[]> {
     return this.retrying(
       async () => (await this.pool.query({ name: statement.name, text: statement.text, values })).rows as Row[],
     );
   }
 
-  /** Runs `work` in one transaction; after a deadlock or serialization failure the whole of it again, a few times. */
+  /** Runs `work` in one transaction. After a deadlock or serialization failure all of it is retried, a few times. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
     return this.retrying(() => this.runOnce(work));
   }

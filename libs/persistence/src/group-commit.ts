@@ -7,9 +7,8 @@ interface Waiting<I, O> {
 }
 
 /**
- * Groups concurrent writes, or reads, into one statement or transaction and answers each after the common commit: whatever
- * arrives while a group is on its way forms the next one. Nothing waits on a timer, so a lone write is not delayed.
- * Measured at 2.6 times the throughput of a commit each.
+ * Groups concurrent operations into one statement or transaction, and resolves each after the common commit. Operations that
+ * arrive while a group is being executed form the next group. There is no timer, so a single operation is not delayed.
  */
 export class GroupCommit<I, O> {
   private waiting: Waiting<I, O>[] = [];
@@ -17,8 +16,7 @@ export class GroupCommit<I, O> {
 
   /**
    * @param write gets at most `maxSize` items and returns their results in order; when it throws and the group had
-   * several items, each is tried alone, so that one bad item cannot fail its neighbours. An outage is no item's fault
-   * and fails them all at once.
+   * several items, each is tried alone, so that one bad item does not fail the others. An outage fails all of them at once.
    */
   constructor(
     private readonly write: (items: I[]) => Promise<(O | Error)[]>,
@@ -29,7 +27,7 @@ export class GroupCommit<I, O> {
   submit(item: I): Promise<O> {
     return new Promise<O>((resolve, reject) => {
       this.waiting.push({ item, resolve, reject });
-      // The rest of this turn of the event loop may join the group.
+      // Operations of the same turn of the event loop join the group.
       if (this.running < this.lanes) setImmediate(() => this.next());
     });
   }

@@ -1,7 +1,7 @@
 import type { Database } from './database.js';
 import { sql } from './statement.js';
 
-/** What each service may forget, and after how long. Inbox ids outlive the week that JetStream keeps events. */
+/** The rows that each service deletes, and after how long. Inbox ids are kept longer than the week for which JetStream keeps events. */
 const sweeps = [
   sql(
     'outbox.sweep',
@@ -17,7 +17,7 @@ const sweeps = [
   ),
 ];
 
-/** Deletes what is out of date, in bounded bites; meant to be repeated. */
+/** Deletes expired rows in batches of bounded size. It is meant to be repeated. */
 export async function forgetOutdated(database: Database): Promise<void> {
   for (const statement of sweeps) await database.query(statement);
 }

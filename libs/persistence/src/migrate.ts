@@ -4,7 +4,7 @@ import { codeOf } from './database-error.js';
 import { roleOf, type DatabaseDefinition } from './database.js';
 import { CreateMessaging1763600000000 } from './migrations/1763600000000-create-messaging.js';
 
-/** Any two processes that migrate take turns on this advisory lock. */
+/** Migrating processes take this advisory lock, one after the other. */
 const MIGRATION_LOCK = 7_302_019;
 
 /** duplicate_object, or unique_violation when both created it in the same moment. */
@@ -39,7 +39,7 @@ async function provision(client: Client, schema: string): Promise<void> {
   await client.query(`ALTER DEFAULT PRIVILEGES IN SCHEMA ${schema} GRANT USAGE ON SEQUENCES TO ${role}`);
 }
 
-/** Roles belong to the whole server, the lock to one database: a migration of another database may create it first. */
+/** Roles belong to the server and the lock to one database, so a migration of another database may create the role concurrently. */
 async function ensureRole(client: Client, role: string): Promise<void> {
   const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [role]);
   if (rowCount !== 0) return;

@@ -17,12 +17,12 @@ export interface OperatorAction {
   operator: string;
   /** The command's name. */
   command: string;
-  /** The id of what it was done to. */
+  /** The id of the affected object. */
   subject: string;
   reason: string | null;
 }
 
-/** Notes what an operator did, with the transaction that does it. */
+/** Records an operator's action in the transaction of the action. */
 export async function recordOperatorAction(
   tx: Tx,
   { operator, command, subject, reason }: OperatorAction,
@@ -30,7 +30,7 @@ export async function recordOperatorAction(
   await tx.query(record, [newId(), operator, command, subject, reason]);
 }
 
-/** The latest actions of a service, newest first; none where it keeps none. */
+/** The latest operators' actions of a service, newest first. */
 export async function latestOperatorActions(
   database: Database,
   limit: number,
@@ -39,7 +39,7 @@ export async function latestOperatorActions(
   return table!.found ? database.query<OperatorAction & { doneAt: Date }>(latest, [limit]) : [];
 }
 
-/** For the migrations of a service whose commands change something. The table only grows, for its owner too. */
+/** For services whose commands change data. The table is append-only, also for its owner. */
 export class CreateOperatorActions1763660000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const [{ schema }] = (await runner.query('SELECT current_schema() AS schema')) as [{ schema: string }];

@@ -1,11 +1,11 @@
-/** A statement with its parameters left open. */
+/** A statement with parameters. */
 export interface Statement {
-  /** Absent: planned anew for the values of each execution. */
+  /** Without a name, the statement is planned for the values of each execution. */
   readonly name?: string;
   readonly text: string;
 }
 
-/** Parsed and planned once a connection, then known there by its name. */
+/** Prepared once for each connection, under its name. */
 export interface PreparedStatement extends Statement {
   readonly name: string;
 }
@@ -20,7 +20,7 @@ export function sql(name: string, text: string): PreparedStatement {
   return { name, text };
 }
 
-/** What was read with one row more than the page holds, which says whether there is another page. */
+/** Cuts a page from rows that were read with one extra row, which shows whether there is another page. */
 export function pageOfRows<Row extends { id: string }>(
   rows: Row[],
   limit: number,
@@ -29,8 +29,7 @@ export function pageOfRows<Row extends { id: string }>(
 }
 
 /**
- * A statement that joins arrays of values with a growing table. It is planned for what it is given, each time: a plan
- * that was kept from the table's first rows reads all of its millions (measured: 15 ms instead of 0.5). The planning
- * is paid once for all that arrived together.
+ * A statement that joins arrays of values with a growing table. It is planned for each execution, because a cached plan from
+ * the time when the table was small would read all of a large one. A group shares the cost of planning.
  */
 export const batchSql = (text: string): Statement => ({ text });

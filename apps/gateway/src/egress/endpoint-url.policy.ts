@@ -18,13 +18,13 @@ export type EndpointUrlCheck = { ok: true; url: URL } | { ok: false; reason: End
 export interface EndpointUrlPolicyOptions {
   /** Sandbox and tests: also http, private addresses and local names. */
   allowPrivate: boolean;
-  /** Our own names, `host` (any port) or `host:port`, one of this machine's addresses standing for all: a call to them would come back to us. */
+  /** The marketplace's own hosts, `host` (any port) or `host:port`. A call to them would come back to the marketplace. One address of this machine stands for all of them. */
   ownHosts: readonly string[];
 }
 
 const maxUrlLength = 2_048;
 
-/** Ports of services that understand enough of a POST to do harm, or that no seller's HTTP endpoint listens on. */
+/** Ports of services that a POST could harm, and ports on which no seller's HTTP endpoint listens. */
 const forbiddenPorts = new Set([
   0,
   1,
@@ -95,7 +95,7 @@ const privateSuffixes = new Set([
   'alt',
 ]);
 
-/** Which URLs a seller may register and we may call. Names that pass here are still checked address by address when dialled. */
+/** Decides which URLs a seller may register. The addresses of a host are checked again when it is dialled. */
 export class EndpointUrlPolicy {
   private readonly ownHosts: ReadonlySet<string>;
 
@@ -106,7 +106,7 @@ export class EndpointUrlPolicy {
   /** The URL in normal form, or why it is refused. Hosts outside ASCII are to be given in punycode. */
   check(raw: string): EndpointUrlCheck {
     if (raw.length > maxUrlLength) return refused('url_too_long');
-    // Parsers drop or turn around blanks, controls and backslashes; what one reader sees is then not what another does.
+    // URL parsers treat blanks, control characters and backslashes differently, so such URLs are refused.
     if (!/^[\x21-\x7e]+$/.test(raw) || raw.includes('\\')) return refused('invalid_url');
     const authority = /^https?:\/\/([^/?#]+)/i.exec(raw)?.[1];
     if (authority === undefined)
@@ -139,7 +139,7 @@ export class EndpointUrlPolicy {
   }
 }
 
-/** Every address of this machine is one and the same. */
+/** Maps every address of this machine to the same value. */
 function local(host: string): string {
   const { name, port } = /^(?<name>\[.*\]|[^:]*)(?<port>:\d+)?$/.exec(host)?.groups ?? {};
   const literal = name?.replace(/^\[(.*)\]$/, '$1') ?? '';

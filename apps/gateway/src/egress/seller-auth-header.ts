@@ -1,4 +1,4 @@
-/** The header by which a seller's own gateway lets us in. */
+/** The header with which the marketplace authenticates at a seller's own gateway. */
 export interface SellerAuthHeader {
   name: string;
   value: string;
@@ -10,7 +10,7 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 /** Visible ASCII with single spaces or runs of them between words, as in `Bearer …`. */
 const visible = /^[\x21-\x7e](?:[\x20-\x7e]{0,4094}[\x21-\x7e])?$/;
 
-/** Names that frame the message, route it, or are ours to set. */
+/** Headers that frame or route the message, or that the marketplace sets. */
 const reservedNames = new Set([
   'accept-encoding',
   'connection',

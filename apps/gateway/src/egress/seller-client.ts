@@ -6,7 +6,7 @@ import type { SellerOutcome } from './seller-outcome.js';
 export interface SellerCall {
   listingId: string;
   url: string;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   rawBody: Buffer | string;
   /** All headers but Host, Connection and Content-Length; see `signRequest`. */
   headers: Record<string, string>;
@@ -17,14 +17,14 @@ export interface SellerCall {
   signal?: AbortSignal | undefined;
 }
 
-/** Calls sellers' endpoints, whatever they do in return. */
+/** Sends requests to sellers' endpoints, and turns every kind of response or failure into an outcome. */
 export class SellerClient {
   constructor(
     private readonly connections: SellerConnections,
     private readonly policy: EndpointUrlPolicy,
   ) {}
 
-  /** One POST, never repeated and never redirected. Rejects only for headers that no HTTP message can carry, and for want of a socket of our own. */
+  /** Sends one POST, without retries and redirects. It rejects only for invalid headers and if this machine has no free socket. */
   async call(call: SellerCall): Promise<SellerOutcome> {
     const startedAt = performance.now();
     const exchange = new SellerExchange(call.maxResponseBytes);

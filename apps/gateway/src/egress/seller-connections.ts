@@ -18,7 +18,7 @@ export interface SellerHandler extends Dispatcher.DispatchHandler {
   onResponseError(controller: Dispatcher.DispatchController | null, error: Error): void;
 }
 
-/** Whose connections an exchange may use: a listing shares none, not even with another one at the same origin. */
+/** Identifies the connections that an exchange may use. Listings do not share connections, even at the same origin. */
 export interface SellerTarget {
   listingId: string;
   origin: string;

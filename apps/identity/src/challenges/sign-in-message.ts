@@ -1,7 +1,7 @@
 import type { ChallengePurpose } from '@market/contracts/identity';
 import type { ChainType, WalletAddress } from '../wallets/wallet-address.js';
 
-/** What a wallet is asked to sign. Every field is part of the text, so a signature is good for this one thing only. */
+/** The content of a message to sign. Every field is part of the text, so that a signature is valid for this request only. */
 export interface SignInRequest {
   wallet: WalletAddress;
   purpose: ChallengePurpose;

@@ -6,7 +6,7 @@ import { ChallengesRepository } from './infra/challenges.repository.js';
 const INTERVAL_MS = 10_000;
 const BATCH = 5_000;
 
-/** Expired challenges are of no use to anyone; and since asking for one needs no credential, there are only so many in all. */
+/** Deletes expired challenges, and the oldest ones beyond a maximum, because creating a challenge needs no credential. */
 @Injectable()
 export class SweepChallenges implements OnModuleInit {
   constructor(

@@ -21,14 +21,14 @@ export interface ChallengeAnswer {
 
 type ProvingContract = RequestContract<z.ZodType, z.ZodType, typeof walletProofRefusals>;
 type WorkProvingContract = RequestContract<z.ZodType, z.ZodType, typeof workProofRefusals>;
-/** Where the challenge says which wallet. */
+/** For operations in which the challenge names the wallet. */
 type VerifyingContract = RequestContract<
   z.ZodType,
   z.ZodType,
   Omit<typeof walletProofRefusals, 'wallet_address_invalid'>
 >;
 
-/** Work that was done, as events tell it. */
+/** A solved proof of work, as events report it. */
 export interface SolvedWork {
   difficulty: number;
   /** By PostgreSQL's clock, from handing out the challenge to its use. */

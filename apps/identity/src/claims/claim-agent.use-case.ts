@@ -17,7 +17,7 @@ const insert = sql(
   'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at AS "claimedAt"',
 );
 
-/** Puts an agent into the hands of the human its wallet agreed to. */
+/** Records that a human has claimed an agent whose wallet agreed to it. */
 @Injectable()
 export class ClaimAgent {
   private readonly logger = new Logger('ClaimAgent');

@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class CreateClaims1763720000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    // The primary key is the rule that the first claim stands.
+    // The primary key makes the first claim final.
     await runner.query(`
       CREATE TABLE claims (
         agent_id uuid PRIMARY KEY CONSTRAINT claims_agent REFERENCES accounts (id),

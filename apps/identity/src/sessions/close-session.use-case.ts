@@ -9,7 +9,7 @@ const end = sql(
   `DELETE FROM sessions WHERE id = $1 AND account_id = $2 RETURNING encode(token_hash, 'hex') AS "keyHash"`,
 );
 
-/** Ends the session that is presented; one that ended in the same moment is ended all the same. */
+/** Ends the session that the request presents. Ending it twice has no effect. */
 @Injectable()
 export class CloseSession {
   constructor(

@@ -17,7 +17,7 @@ import { newCredentialSecret } from '../credential-secret.js';
 import { shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
 import { Wallets } from '../wallets/wallets.js';
 
-/** Two first sign-ins of one wallet take turns, so that one of them opens the account. */
+/** Serializes concurrent first sign-ins of a wallet, so that one of them opens the account. */
 const lockAddress = sql('sessions.lock-address', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
 const findHolder = sql(
   'sessions.find-holder',
@@ -29,7 +29,7 @@ const insert = sql(
   `INSERT INTO sessions (id, account_id, token_hash, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING expires_at AS "expiresAt"`,
 );
 
-/** Signs a human in. Who signs in for the first time has an account from then on. */
+/** Signs a human in. The first sign-in opens the account. */
 @Injectable()
 export class OpenSession {
   constructor(
@@ -70,7 +70,7 @@ export class OpenSession {
       displayName: `Operator ${shortAddress(wallet)}`,
     });
     await tx.manager.insert(AccountEntity, account);
-    // Between the look and the insert, only a registration can have taken the wallet.
+    // Only a registration can have taken the wallet since it was looked up.
     if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(openSession, 'wallet_is_an_agents', {});
     await this.outbox.add(
       tx,

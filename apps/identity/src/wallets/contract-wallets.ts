@@ -27,17 +27,17 @@ const EIP_1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signat
 const VALID: Hex = `0x1626ba7e${'0'.repeat(56)}`;
 const VALID_BEFORE_DEPLOYMENT: Hex = '0x01';
 
-/** What a node that has no answer says in its words, as opposed to a contract that says no by reverting. */
+/** Errors of a node, as opposed to the revert of a contract that rejects a signature. */
 const NODE_ERRORS = [InternalRpcError, LimitExceededRpcError];
 
-/** The chain cannot be asked now, so nothing is known of the signature. */
+/** The chain is unreachable, so the signature cannot be verified. */
 export class ChainUnreachableError extends Error {
   override readonly name = 'ChainUnreachableError';
 }
 
 /**
- * Asks EVM contracts whether a signature is theirs: EIP-1271 where there is a contract, EIP-6492 where it is yet to be
- * deployed. Only reads (`eth_call`), and remembers nothing: who controls a contract may change with every block.
+ * Verifies signatures of EVM contracts: EIP-1271 for deployed contracts, EIP-6492 for contracts that are not deployed yet. It
+ * only reads (`eth_call`). Nothing is cached, because the control of a contract may change with every block.
  */
 @Injectable()
 export class ContractWallets {
@@ -51,7 +51,7 @@ export class ContractWallets {
     const url = this.config.evmRpcUrls.get(chainId);
     const parts = partsOf(signature);
     if (url === undefined || !parts) return false;
-    // One deadline for all that is asked, whatever viem allows each single request.
+    // One deadline for all requests together; viem's timeout applies to each of them.
     const transport = http(url, {
       retryCount: 0,
       timeout: TIMEOUT_MS,
@@ -99,7 +99,7 @@ async function isSignatureOf(
     return data === VALID;
   }
   if (!wrapped) return false;
-  // Runs as the constructor of a contract that is never created: deploys the wallet, asks it, and leaves nothing.
+  // The code runs as the constructor of a contract that is never created. It deploys the wallet, verifies the signature and leaves no state.
   const data = encodeDeployData({
     abi: erc6492SignatureValidatorAbi,
     bytecode: erc6492SignatureValidatorByteCode,
@@ -108,7 +108,7 @@ async function isSignatureOf(
   return (await chain.call({ data })).data === VALID_BEFORE_DEPLOYMENT;
 }
 
-/** Whether the node answered, and the answer was that the contract failed. */
+/** Whether the node answered that the contract rejected the signature. */
 function isNo(error: unknown): boolean {
   if (!(error instanceof BaseError) || !error.walk((cause) => cause instanceof RpcRequestError)) return false;
   return !error.walk((cause) => NODE_ERRORS.some((trouble) => cause instanceof trouble));

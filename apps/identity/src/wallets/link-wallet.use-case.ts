@@ -12,7 +12,7 @@ import { Wallets } from './wallets.js';
 const LABEL_LENGTH = 100;
 const MAX_WALLETS = 50;
 
-/** Adds a wallet to an account, when both the new one and one that may recover the account agree to it. */
+/** Links a wallet to an account. Both the new wallet and one with the capability `recovery` must sign. */
 @Injectable()
 export class LinkWallet {
   constructor(

@@ -7,7 +7,7 @@ import { toLinkedWallet } from './linked-wallet.js';
 import { mayBePaidTo, mayPay } from './wallet-set.js';
 import { Wallets, type WalletRow } from './wallets.js';
 
-/** One account's wallets; to anyone else they do not exist. */
+/** The wallets of an account, for that account only. */
 @Injectable()
 export class ReadWallets {
   constructor(

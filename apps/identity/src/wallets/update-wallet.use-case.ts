@@ -11,7 +11,7 @@ import { Wallets, type WalletRow } from './wallets.js';
 
 const LABEL_LENGTH = 100;
 
-/** Changes a wallet, and with it what the other wallets of the account are, in one step that others wait for. */
+/** Changes a wallet and the roles of the account's other wallets, in one transaction under a lock. */
 @Injectable()
 export class UpdateWallet {
   constructor(

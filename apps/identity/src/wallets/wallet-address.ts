@@ -2,7 +2,7 @@ import bs58 from 'bs58';
 import { checksumAddress, type Address } from 'viem';
 import { isEd25519PublicKey } from './ed25519-strict.js';
 
-/** A wallet in the one spelling we store, compare and print. */
+/** A wallet address in the canonical form that is stored, compared and shown. */
 export type WalletAddress =
   /** EIP-55 checksummed. */
   | { readonly chainType: 'evm'; readonly address: Address }
@@ -25,7 +25,7 @@ export function parseWalletAddress(text: string): WalletAddress | null {
   return SOLANA.test(text) ? parseSolana(text) : null;
 }
 
-/** Enough of an address for people to know it again. */
+/** A shortened address for display. */
 export const shortAddress = ({ address }: WalletAddress): string => `${address.slice(0, 6)}…${address.slice(-4)}`;
 
 function parseEvm(text: string): WalletAddress | null {

@@ -1,6 +1,6 @@
 import type { WalletCapability, WalletStatus } from '@market/contracts/identity';
 
-/** What changes of a wallet, and what is decided between the wallets of one account. */
+/** The state of a wallet, and its roles among the wallets of an account. */
 export interface WalletState {
   readonly id: string;
   readonly label: string | null;
@@ -36,7 +36,7 @@ export const mayRecover = may('recovery');
 export const mayPay = may('payer');
 export const mayBePaidTo = may('payout');
 
-/** What one wallet of an account is at a time. */
+/** The roles that at most one wallet of an account has at a time. */
 const ROLES: readonly Role[] = [
   { flag: 'isPrimary', field: 'is_primary', isEligible: isActive },
   { flag: 'isDefaultPayer', field: 'is_default_payer', isEligible: mayPay },

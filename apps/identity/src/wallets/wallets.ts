@@ -26,12 +26,12 @@ const findHuman = sql(
   'wallets.find-human',
   "SELECT a.id FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 AND a.account_type = 'human'",
 );
-// Ids are made in the order of time, so the oldest wallet is the one with the smallest.
+// Ids are ordered by time, so the oldest wallet has the smallest id.
 const findAll = sql('wallets.find-all', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 ORDER BY id`);
 const findOne = sql('wallets.find-one', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 AND id = $2`);
-// Not FOR UPDATE: what else refers to the account meanwhile has nothing to do with its wallets.
+// Not FOR UPDATE, which would also block new rows that refer to the account.
 const lockAccount = sql('wallets.lock-account', 'SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE');
-// A unique index is checked row by row: what moves between wallets is first taken from all of them.
+// A unique index is checked row by row, so a role is first removed from all wallets and then given.
 const takeRoles = sql(
   'wallets.take-roles',
   'UPDATE wallets SET is_primary = false, is_default_payer = false, is_default_payout = false WHERE account_id = $1',
@@ -44,7 +44,7 @@ const store = sql(
 /** Adds, links and finds wallets of accounts. */
 @Injectable()
 export class Wallets {
-  /** Gives a new account its proven wallet for everything; false when the wallet belongs to an account already. */
+  /** Adds the first wallet of a new account, with every capability; false if the wallet belongs to an account already. */
   async addFirst(tx: Tx, accountId: string, wallet: WalletAddress): Promise<boolean> {
     const inserted = await tx.query(insertFirst, [newId(), accountId, wallet.chainType, wallet.address]);
     return inserted.length === 1;
@@ -87,7 +87,7 @@ export class Wallets {
     return row;
   }
 
-  /** The account's wallets, oldest first, which nobody else changes until the commit. */
+  /** Locks and returns the account's wallets, oldest first. */
   async lockAll(tx: Tx, accountId: string): Promise<WalletRow[]> {
     await tx.query(lockAccount, [accountId]);
     return this.findAll(tx, accountId);

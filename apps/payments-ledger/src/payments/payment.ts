@@ -4,17 +4,17 @@ import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } f
 import type { Route, WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
-/** What a paid subscription may be sold under. */
+/** The pricing models of a paid subscription. */
 export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
 
-/** A row of `payments` as pg reads it: bigint and numeric come as text. */
+/** A row of `payments` as pg returns it, with bigint and numeric as text. */
 export interface PaymentRow {
   id: string;
   relay_request_id: string;
   purpose: 'call' | 'subscription';
-  /** Of a call; null for a subscription. */
+  /** Set for a call, null for a subscription. */
   gateway_request_id: string | null;
-  /** Of a subscription; null for a call. */
+  /** Set for a subscription, null for a call. */
   pricing_model: PaidModel | null;
   state: PaymentState;
   buyer_id: string;
@@ -23,7 +23,7 @@ export interface PaymentRow {
   listing_name: string;
   listing_slug: string;
   preferred_currency: Currency;
-  /** Of a call; null for a subscription. */
+  /** Set for a call, null for a subscription. */
   body_digest: Buffer | null;
   rail: string;
   scheme: Route['scheme'];
@@ -39,12 +39,12 @@ export interface PaymentRow {
   amount_base_units: string;
   received_base_units: string;
   transaction_hash: string | null;
-  /** The signed authorization that pays, where one does: held until the answer is there, or charged. */
+  /** The signed authorization that pays, if one does: held until the answer is stored, then charged. */
   authorization_id: string | null;
-  /** The sealed terms of an offer that nobody stored before it was paid. */
+  /** The terms of a keyless offer, as the client returned them. */
   keyless_offer: string | null;
   fence: number;
-  /** The process that claimed it last, and when. */
+  /** The process that made the last claim, and when. */
   holder_id: string | null;
   claimed_at: Date | null;
   lease_until: Date | null;
@@ -66,7 +66,7 @@ export interface SubscriptionPaymentRow extends PaymentRow {
 }
 
 export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
-/** By an authorization that is not settled: no money has moved. */
+/** Whether an authorization pays that is not settled yet, so that no money has moved. */
 export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } =>
   row.authorization_id !== null && row.transaction_hash === null;
 export const isForSubscription = (row: PaymentRow): row is SubscriptionPaymentRow => row.purpose === 'subscription';
@@ -114,7 +114,7 @@ export const paymentColumns = (alias: string): string =>
   PAYMENT_COLUMNS.map((column) => `${alias}.${column}`).join(', ');
 
 export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] => ({
-  // A plain transfer would pay for nothing where a signature is asked for.
+  // A plain transfer does not pay an offer that asks for a signature.
   depositAddress: row.scheme === 'deposit' ? row.pay_to : null,
   amount: formatDecimal(BigInt(row.amount_base_units), row.decimals),
   amount_base_units: row.amount_base_units,
@@ -124,7 +124,7 @@ export const requirementsOf = (row: PaymentRow): PaymentOffer['requirements'] =>
   expiresAt: row.expires_at.toISOString(),
 });
 
-/** What its rail must know to look for its money. */
+/** The part of a payment that its rail needs to find the money. */
 export const watchedOffer = (row: PaymentRow): WatchedOffer => ({
   paymentId: row.id,
   relayRequestId: row.relay_request_id,
@@ -142,7 +142,7 @@ export const feesOf = (row: PaymentRow): PaymentOffer['fees'] => ({
   provider_receives: usdNumber(BigInt(row.net_micros)),
 });
 
-/** A payment for a call, as its buyer is asked for it. */
+/** The payment of a call, as its buyer sees it. */
 export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOffer {
   return {
     payment_id: row.id,
@@ -175,17 +175,17 @@ export const moneyOf = (row: PaymentRow): CallMoney => ({
   feeBps: row.fee_bps,
 });
 
-/** What part of the price an amount on the rail is worth, in micros, rounded down. */
+/** The part of the price that an amount on the rail covers, in micros, rounded down. */
 export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
   return (baseUnits * BigInt(row.gross_micros)) / BigInt(row.amount_base_units);
 }
 
-/** What of the money that came the buyer is owed back: all of it where it bought nothing, else what was too much. */
+/** The part of the received money that is owed to the buyer: all of it if there was no sale, otherwise the surplus. */
 export function owedMicros(row: PaymentRow): Micros {
   const received = BigInt(row.received_base_units);
   const price = BigInt(row.amount_base_units);
   if (row.state === 'refund_due') return worthMicros(row, received);
   const isSold = row.state === 'verified' || row.state === 'in_flight' || row.state === 'completed';
-  // What a signed authorization pays has not come before it is charged.
+  // A signed authorization moves no money before it is charged.
   return isSold && received > price ? worthMicros(row, received - price) : 0n;
 }

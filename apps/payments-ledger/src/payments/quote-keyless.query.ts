@@ -9,7 +9,7 @@ import type { ExactRequirements } from '../rails/x402/exact-payment.js';
 import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
-/** What a call costs whoever asks, on every chain that a signed authorization can pay on. No statement: see `KeylessTermsSeal`. */
+/** Quotes a keyless call on every chain on which a signed authorization can pay. Nothing is stored, see `KeylessTermsSeal`. */
 @Injectable()
 export class QuoteKeyless {
   constructor(

@@ -9,7 +9,7 @@ export const release = sql(
   `UPDATE payments SET state = 'verified', lease_until = NULL WHERE id = $1 AND fence = $2 AND state IN ('in_flight', 'verified') RETURNING retry_until`,
 );
 
-/** Gives a claim back after an answer that was not billable; the payment stays good for the same call. */
+/** Releases a claim after an answer that was not billable. The payment can be claimed again for the same call. */
 @Injectable()
 export class ReleasePayment {
   constructor(private readonly database: Database) {}

@@ -9,11 +9,11 @@ interface OpenPayment extends PaymentRow {
   attempts: number | null;
   tried_at: Date | null;
   valid_before: Date | null;
-  /** Long enough past the end of what it waits for that a job must have ended it. */
+  /** Overdue for so long that a job should have ended it. */
   is_overdue: boolean;
 }
 
-/** What jobs do at once they have had ten minutes for. */
+/** Payments that a job should have ended more than ten minutes ago. */
 const open = sql(
   'payments.open-longer-than-expected',
   `SELECT * FROM (
@@ -34,7 +34,7 @@ const open = sql(
 );
 const PAGE = 200;
 const FIRST = '00000000-0000-0000-0000-000000000000';
-/** Paid at least in part, as far as another party took the money, and not for what it was. */
+/** Payments for which an external provider received money that did not complete them. */
 const undelivered = sql(
   'payments.carried-for-nothing',
   `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2 ORDER BY id LIMIT ${PAGE}`,
@@ -110,7 +110,7 @@ async function explainUnpaid(payment: PaymentRow, rail: PaymentRail): Promise<Ex
   }
 }
 
-/** One after the other: whoever is asked counts. */
+/** One after the other, because the provider limits requests. */
 async function carried(database: Database, rails: PaymentRail[]): Promise<{ explained: boolean; line: string[] }[]> {
   const lines: { explained: boolean; line: string[] }[] = [];
   const carriers = rails.filter((rail) => rail.disposition);

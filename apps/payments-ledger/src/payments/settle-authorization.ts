@@ -27,7 +27,7 @@ export interface AuthorizationRow {
   nonce: Hex;
   valid_before: Date;
   payload: string;
-  /** What is charged for once it is settled; null where it is settled before the seller is called. */
+  /** The call to charge for after the settlement; null if it is settled before the seller is called. */
   settlement: Input | null;
   attempts: number;
   created_at: Date;
@@ -37,11 +37,11 @@ const COLUMNS =
   'a.id, a.payment_id, a.state, a.payer, a.nonce, a.valid_before, a.payload, a.settlement, a.attempts, a.created_at';
 const find = sql('authorizations.find', `SELECT ${COLUMNS} FROM authorizations a WHERE a.id = $1`);
 const payments = sql('payments.of-authorization', `SELECT ${paymentColumns('p')} FROM payments p WHERE p.id = $1`);
-/** A settlement that its process renews no more is free for others so soon. */
+/** The lease of a settlement, after which another process may continue it. */
 const LEASE = `interval '2500 milliseconds'`;
 const RENEW_INTERVAL_MS = 500;
 
-/** What is charged for is written down before anyone is asked to move money, so that any process can finish it. */
+/** The intent to settle is stored before the facilitator is asked, so that any process can finish it. */
 const begin = sql(
   'authorizations.begin',
   `WITH payment AS (UPDATE payments SET state = 'indeterminate', lease_until = NULL WHERE id = $1)
@@ -69,12 +69,12 @@ const settled = sql(
    UPDATE payers y SET settles_first_since = CASE WHEN s.tried_at < y.settles_first_since THEN y.settles_first_since END, settled_base_units = y.settled_base_units + p.amount_base_units
    FROM settled s, payment p WHERE y.network = s.network AND y.asset = s.asset AND y.payer = s.payer`,
 );
-/** The money has moved before the seller is called, so that the payment is verified as one by transfer is: it can be claimed again until `retry_until`, and is owed back after that. */
+/** The money moved before the seller is called, so the payment is verified like one by transfer: it can be claimed until `retry_until`, and is refunded after that. */
 const paid = sql(
   'payments.paid-first',
   `UPDATE payments SET state = 'verified', verified_at = now(), retry_until = now() + $2 * interval '1 second' WHERE id = $1 AND state = 'indeterminate'`,
 );
-/** Only of the last try: one before it may be told late what is not true any more. */
+/** Only for the last attempt, because the result of an earlier one may be outdated. */
 const refused = sql(
   'authorizations.refused',
   `WITH refused AS (UPDATE authorizations SET state = 'refused', reason = $2 WHERE id = $1 AND state = 'settling' AND attempts = $3 RETURNING payment_id),
@@ -82,7 +82,7 @@ const refused = sql(
    SELECT payment_id FROM refused`,
 );
 
-/** Until one is settled that was asked for after this, what its payer signs is settled before the seller is called. */
+/** Authorizations of this payer are settled before the seller is called, until a later settlement succeeds. */
 const settleNextFirst = sql(
   'payers.settle-first',
   'UPDATE payers y SET settles_first_since = clock_timestamp() FROM authorizations a WHERE a.id = $1 AND y.network = a.network AND y.asset = a.asset AND y.payer = a.payer',
@@ -91,15 +91,15 @@ const settleNextFirst = sql(
 const RETRY_SECONDS = 2;
 
 /**
- * Has the facilitator move the money of a held authorization, then charges for the call. Three commits: intent, then after
- * the facilitator's answer the charge. Between them the payment is `indeterminate`, and whoever comes next, a retry or the
- * job, asks again with the same payload: it moves once. Not knowing ends only when the chain shows that the authorization was
- * used for this payment, or that it never can be any more.
+ * Settles a held authorization through its facilitator, then charges for the call. The intent is committed first and the
+ * charge after the facilitator's answer. In between the payment is `indeterminate`; a retry or the job submits the same
+ * payload again, which moves the money at most once. The state ends when the chain shows that the authorization was used for
+ * this payment, or can never be used.
  */
 @Injectable()
 export class SettleAuthorization implements OnApplicationBootstrap {
   private readonly logger = new Logger('SettleAuthorization');
-  /** The attempts of what this process settles, by the ids of the authorizations. */
+  /** The settlements in flight in this process, by the ids of their authorizations. */
   private readonly underSettlement = new Map<string, number>();
 
   constructor(
@@ -129,7 +129,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
         };
   }
 
-  /** Those that no process settles and whose outcome nobody learned. Several replicas share them. */
+  /** Continues settlements whose outcome is unknown and which no process continues. Several replicas share them. */
   async run(): Promise<void> {
     const rows = await this.database.query<AuthorizationRow>(takeAgain);
     await Promise.all(
@@ -141,7 +141,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     );
   }
 
-  /** The transfer that completed a payment by authorization, with its receipt; null also where the books are not what was recorded, since nothing is signed from them then. */
+  /** The transfer that completed a payment by authorization, with its signed receipt. Null if the books were altered, because nothing is signed from altered books. */
   async transferOf(payment: PaymentRow): Promise<Output['transfer']> {
     if (payment.authorization_id === null || payment.transaction_hash === null) return null;
     const [row] = await this.database.query<AuthorizationRow>(find, [payment.authorization_id]);
@@ -162,7 +162,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return { ...transfer, receipt: await this.offerReceiptSigner.receipt(payment, transfer, completedAt) };
   }
 
-  /** Writes down that a held authorization is settled now, before its seller is called. Its payment is locked. */
+  /** Stores the intent to settle a held authorization before its seller is called. Its payment is locked. */
   async beginFirst(tx: Tx, { id, authorization_id }: PaymentRow): Promise<AuthorizationRow> {
     const [row] = await tx.query<AuthorizationRow>(begin, [id, authorization_id, null]);
     invariant(row, `authorization ${authorization_id} exists`);
@@ -240,12 +240,12 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     throw refuse(settlePayment, 'settlement_refused', { reason: outcome.reason });
   }
 
-  /** @returns null while it is not known. */
+  /** @returns null while the outcome is unknown. */
   private async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
     const signed = this.authorizations.read(payment, row.payload);
     try {
       const outcome = await signed.exact.facilitator.settle(signed.payload, signed.requirements);
-      // Only at the first time nothing can be under way from before.
+      // Only at the first attempt can no earlier submission be in flight.
       if (outcome.settled || row.attempts === 1) return outcome;
     } catch (error) {
       this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${messageOf(error)}`);

@@ -22,9 +22,9 @@ const keep = sql(
 
 /**
  * Runs a command at most once per Idempotency-Key, account and 24 hours: the key, the change and the answer are one
- * commit. The answer is sealed, since it may hold a secret that is shown once; where it does, it belongs to the API key that
- * made the request, and not to the whole account. A transaction-scoped advisory lock
- * marks a key in flight, so a crash leaves nothing behind.
+ * commit. The answer is encrypted, because it may contain a secret that is shown once; such an answer is repeated only to the
+ * API key that made the request. A transaction-scoped advisory lock
+ * marks a key as in flight, so that a crash leaves no mark behind.
  */
 export class Idempotency {
   constructor(
@@ -33,7 +33,7 @@ export class Idempotency {
   ) {}
 
   /**
-   * The kept answer of this key, for commands that must do something elsewhere before their own transaction.
+   * The stored answer of this key, for commands that call another service before their own transaction.
    * @throws Refusal `idempotency_key_reused`.
    */
   async replay<C extends RequestContract>(contract: C, context: RequestContext): Promise<OutputOf<C> | undefined> {

@@ -43,9 +43,9 @@ interface ParkedRow {
 }
 
 /**
- * Gives a handler each event once, however often it is delivered: the event's id and the handler's effect are one
- * commit. A batch that fails is handled event by event; one that fails alone is parked and tried again by
- * `retryParked`, so that it holds up nobody, and ends in `dead_letters` when it keeps failing.
+ * Passes each event to its handler once, however often it is delivered: the event's id is recorded in the transaction of the
+ * handler. If a batch fails, its events are handled one by one. An event that fails alone is parked and retried by
+ * `retryParked`, so that it does not block others; after the last attempt it is moved to `dead_letters`.
  */
 export class EventConsumer {
   private readonly logger = new Logger('EventConsumer');
@@ -58,7 +58,7 @@ export class EventConsumer {
     private readonly retryDelayMs = 250,
   ) {}
 
-  /** Resolves when none of the events need come again. @throws UnavailableError when all of them must. */
+  /** Resolves when no event needs to be delivered again. @throws UnavailableError if all of them must be. */
   async deliver(events: EventRecord[]): Promise<void> {
     try {
       await this.handle(events);
@@ -68,7 +68,7 @@ export class EventConsumer {
     }
   }
 
-  /** Tries again what is due; meant to be repeated. */
+  /** Retries parked events that are due. It is meant to be repeated. */
   async retryParked(): Promise<void> {
     for (const row of await this.database.query<ParkedRow>(findDue, [this.contract.subject])) {
       const event = {
@@ -94,7 +94,7 @@ export class EventConsumer {
   }
 
   private async handleIn(tx: Tx, events: EventRecord[]): Promise<void> {
-    // In one order everywhere, so that two deliveries of the same events wait for each other instead of deadlocking.
+    // Sorted, so that two deliveries of the same events do not deadlock.
     const ids = events.map((event) => event.id).sort();
     const recorded = await tx.query<{ event_id: string }>(recordNew, [this.contract.subject, ids]);
     const fresh = new Set(recorded.map((row) => row.event_id));
@@ -140,7 +140,7 @@ export class EventConsumer {
     await this.database.transaction(async (tx) => {
       const [mine] = await tx.query(unpark, [event.subject, event.id]);
       if (!mine) return;
-      // As if handled: delivered once more, it would be parked once more.
+      // Recorded as handled, because a further delivery would park it again.
       await tx.query(recordNew, [event.subject, [event.id]]);
       await tx.query(bury, [event.subject, event.id, JSON.stringify(event.payload), String(error)]);
     });

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What every service has beside its own tables: outbox, inbox, events to try again, dead letters, idempotency keys, the payments mode. */
+/** The tables that every service has: outbox, inbox, parked events, dead letters, idempotency keys and the payments mode. */
 export class CreateMessaging1763600000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

@@ -22,9 +22,9 @@ const BATCH = 256;
 const POLL_INTERVAL_MS = 1_000;
 
 /**
- * Hands committed events to the bus, at least once, in batches. It is woken by each commit of this process and looks
- * by itself every second for what a crashed one left. Published rows stay three days, so that a broker that lost its
- * memory can be fed again.
+ * Publishes committed events to the bus, at least once, in batches. Each commit of this process wakes it, and it polls every
+ * second for events of crashed processes. Published rows are kept for three days, so that they can be published again to a
+ * broker that lost its data.
  */
 export class OutboxRelay {
   private readonly logger = new Logger('OutboxRelay');

@@ -16,7 +16,7 @@ export interface OutgoingEvent<C extends EventContract = EventContract> {
   context: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
-/** Events leave with the change they tell of: same transaction, or not at all. */
+/** Stores events in the transaction of the change that they report. */
 export class Outbox {
   private wake: () => void = () => {};
 
@@ -41,7 +41,7 @@ export class Outbox {
     tx.afterCommit(() => this.wake());
   }
 
-  /** The relay is told of every commit, so that an event does not wait for its next look. */
+  /** Registers the relay, which is woken after every commit, so that events do not wait for its next poll. */
   onCommit(wake: () => void): void {
     this.wake = wake;
   }

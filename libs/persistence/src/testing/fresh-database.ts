@@ -5,7 +5,7 @@ import { withClient } from './with-client.js';
 
 export interface FreshDatabase {
   readonly database: Database;
-  /** As the login user, who owns the tables: what the service's own role may not do, this one may. */
+  /** The URL of the login user, who owns the tables and may do what the service's role may not. */
   readonly url: string;
   /** Runs one statement as the login user, outside the service's role and pool. */
   inspect<Row extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<Row[]>;

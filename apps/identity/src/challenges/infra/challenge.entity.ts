@@ -2,7 +2,7 @@ import type { ChallengePurpose } from '@market/contracts/identity';
 import { Check, Column, CreateDateColumn, Entity, Index, PrimaryColumn } from 'typeorm';
 import type { ChainType } from '../../wallets/wallet-address.js';
 
-/** One thing one wallet was asked to sign for one purpose, once. */
+/** A challenge for one wallet and one purpose, which can be answered once. */
 @Entity('challenges')
 @Index('challenges_open', ['address'], { where: 'consumed_at IS NULL' })
 @Index('challenges_expires_at', ['expiresAt'])

@@ -55,7 +55,7 @@ type OpenRow = Pick<
 export class ChallengesRepository {
   constructor(private readonly database: Database) {}
 
-  /** Where the wallet has `limit` unused challenges already, the oldest goes: a stranger who asks for many keeps nobody out. */
+  /** If the wallet has `limit` unused challenges, the oldest is replaced, so that a stranger's requests do not lock its owner out. */
   async insertMakingRoom(
     limit: number,
     challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>,
@@ -93,18 +93,18 @@ export class ChallengesRepository {
     return toChallenge(rest, { nonce, wallet: { chainType, address } as WalletAddress, purpose: 'claim' });
   }
 
-  /** When it was answered and how long that took, to exactly one of all who ever try; null to the others. */
+  /** Returns when it was answered and how long that took, to exactly one caller; null to all others. */
   async consume({ nonce, purpose, wallet }: Challenge): Promise<Consumed | null> {
     const [consumed] = await this.database.query<Consumed>(consume, [nonce, purpose, wallet.address]);
     return consumed ?? null;
   }
 
-  /** Keeps `count` challenges in all, those that live longest. @returns how many went, at most `limit`. */
+  /** Deletes all but the `count` challenges that expire last. @returns how many were deleted, at most `limit`. */
   async deleteBeyond(count: number, limit: number): Promise<number> {
     return (await this.database.query(deleteBeyond, [count, limit])).length;
   }
 
-  /** @returns how many went, at most `limit`. */
+  /** @returns how many were deleted, at most `limit`. */
   async deleteExpired(limit: number): Promise<number> {
     return (await this.database.query(deleteExpired, [limit])).length;
   }

@@ -1,6 +1,6 @@
 import { Column, CreateDateColumn, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 
-/** The human who answers for an agent. */
+/** The human who is responsible for an agent. */
 @Entity('claims')
 @Index('claims_human_id', ['humanId'])
 export class ClaimEntity {
