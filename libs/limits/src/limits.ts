@@ -10,7 +10,7 @@ export interface LimitRule {
   burst?: number;
 }
 
-export interface LimitVerdict {
+export interface LimitResult {
   allowed: boolean;
   /** Tokens a full bucket holds. */
   limit: number;
@@ -33,7 +33,7 @@ export abstract class Limits {
    * Takes `cost` tokens from the bucket of this rule and key, or none if there are fewer. It does not fail if Redis is
    * unavailable. `key` is an id or an address; it must not be a secret, because Redis stores it.
    */
-  abstract consume(rule: LimitRule, key: string, cost?: number): Promise<LimitVerdict>;
+  abstract consume(rule: LimitRule, key: string, cost?: number): Promise<LimitResult>;
 
   /** Returns tokens that were taken for an operation that was not executed. The caller does not wait for it. */
   abstract putBack(rule: LimitRule, key: string, cost?: number): void;

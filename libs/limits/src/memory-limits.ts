@@ -1,5 +1,5 @@
-import { bucketOf, verdictOf } from './token-bucket.js';
-import { Limits, type LimitRule, type LimitVerdict, type Permit } from './limits.js';
+import { bucketOf, resultOf } from './token-bucket.js';
+import { Limits, type LimitRule, type LimitResult, type Permit } from './limits.js';
 
 const SWEEP_INTERVAL_MICROS = 10_000_000;
 /** About 20 MB. Beyond it the least recently used bucket is dropped, which makes it full. */
@@ -17,18 +17,18 @@ export class MemoryLimits extends Limits {
     super();
   }
 
-  consume(rule: LimitRule, key: string, cost = 1): Promise<LimitVerdict> {
+  consume(rule: LimitRule, key: string, cost = 1): Promise<LimitResult> {
     return Promise.resolve(this.take(rule, key, cost));
   }
 
-  take(rule: LimitRule, key: string, cost: number): LimitVerdict {
+  take(rule: LimitRule, key: string, cost: number): LimitResult {
     const bucket = bucketOf(rule);
     // Of a rule that was made smaller, no bucket lacks more than all of it.
     const lack = Math.min(this.lackOf(rule, key), bucket.spanMicros);
     const after = lack + cost * bucket.tokenMicros;
     const allowed = after <= bucket.spanMicros;
     if (allowed) this.keep(rule, key, after);
-    return verdictOf(bucket, allowed, allowed ? after : lack, cost);
+    return resultOf(bucket, allowed, allowed ? after : lack, cost);
   }
 
   putBack(rule: LimitRule, key: string, cost = 1): void {

@@ -2,9 +2,9 @@ import { newId } from '@market/kernel';
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis, type Result } from 'ioredis';
 import { z } from 'zod';
-import { Limits, type LimitRule, type LimitVerdict, type Permit } from './limits.js';
+import { Limits, type LimitRule, type LimitResult, type Permit } from './limits.js';
 import { MemoryLimits } from './memory-limits.js';
-import { bucketOf, verdictOf } from './token-bucket.js';
+import { bucketOf, resultOf } from './token-bucket.js';
 
 /** The longest time that a request waits for Redis. */
 const COMMAND_TIMEOUT_MS = 100;
@@ -99,7 +99,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     this.redis.on('reconnecting', () => this.lost(new Error('the connection was closed')));
   }
 
-  async consume(rule: LimitRule, key: string, cost = 1): Promise<LimitVerdict> {
+  async consume(rule: LimitRule, key: string, cost = 1): Promise<LimitResult> {
     const own = this.own.take(rule, key, cost);
     if (!own.allowed || !this.isConnected) return own;
     const bucket = bucketOf(rule);
@@ -117,7 +117,7 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
     const lackMicros = Math.min(answer[1], bucket.spanMicros);
     if (!allowed) this.own.putBack(rule, key, cost);
     this.own.lackAtLeast(rule, key, lackMicros);
-    return verdictOf(bucket, allowed, lackMicros, cost);
+    return resultOf(bucket, allowed, lackMicros, cost);
   }
 
   putBack(rule: LimitRule, key: string, cost = 1): void {

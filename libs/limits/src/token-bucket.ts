@@ -1,5 +1,5 @@
 import { invariant } from '@market/kernel';
-import type { LimitRule, LimitVerdict } from './limits.js';
+import type { LimitRule, LimitResult } from './limits.js';
 
 /**
  * A bucket is measured by what it lacks: the microseconds until it is full again. So its state is one instant, nothing has
@@ -20,7 +20,7 @@ export function bucketOf({ name, points, perSeconds, burst = points }: LimitRule
 }
 
 /** @param lackMicros what the bucket lacks after it was asked. */
-export function verdictOf(bucket: Bucket, allowed: boolean, lackMicros: number, cost: number): LimitVerdict {
+export function resultOf(bucket: Bucket, allowed: boolean, lackMicros: number, cost: number): LimitResult {
   const { tokenMicros, spanMicros } = bucket;
   return {
     allowed,

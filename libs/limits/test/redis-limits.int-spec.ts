@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describeNeeding, eventually, startRedisServer, type RedisServer } from '@market/testing';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { RedisLimits, type LimitRule, type LimitVerdict, type Permit } from '../src/index.js';
+import { RedisLimits, type LimitRule, type LimitResult, type Permit } from '../src/index.js';
 
 /** Refills one token in 10 s: within a test, what a bucket holds is what may pass. */
 const slow: LimitRule = { name: 'slow', points: 360, perSeconds: 3600, burst: 20 };
@@ -50,8 +50,8 @@ describeNeeding('redis-server')('RedisLimits', () => {
       await limits.consume(slow, key);
       expect(await admin.exists(`limits:slow:${key}`)).toBe(1);
     });
-  const allowedOf = (verdicts: LimitVerdict[]): number => verdicts.filter(({ allowed }) => allowed).length;
-  const ask = (times: number, key: string, limits = processes): Promise<LimitVerdict[]> =>
+  const allowedOf = (verdicts: LimitResult[]): number => verdicts.filter(({ allowed }) => allowed).length;
+  const ask = (times: number, key: string, limits = processes): Promise<LimitResult[]> =>
     Promise.all(Array.from({ length: times }, (_, n) => limits[n % limits.length]!.consume(slow, key)));
   const slowestOf = async (times: number, key: string): Promise<number> => {
     let slowest = 0;
@@ -218,7 +218,7 @@ describeNeeding('redis-server')('RedisLimits', () => {
   it('counts for itself while Redis only refuses, and says so once', async () => {
     await admin.config('SET', 'maxmemory', '1');
     const key = newKey();
-    const verdicts: LimitVerdict[] = [];
+    const verdicts: LimitResult[] = [];
     for (let n = 0; n < 30; n++) {
       verdicts.push(...(await ask(2, key, [processes[0]!])));
       await delay(40);

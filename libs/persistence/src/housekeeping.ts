@@ -18,6 +18,6 @@ const sweeps = [
 ];
 
 /** Deletes expired rows in batches of bounded size. It is meant to be repeated. */
-export async function forgetOutdated(database: Database): Promise<void> {
+export async function deleteExpired(database: Database): Promise<void> {
   for (const statement of sweeps) await database.query(statement);
 }

@@ -1,6 +1,6 @@
 import { topology, type ServiceName } from '@market/contracts';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
-import { Database, forgetOutdated, migrate, Outbox, OutboxRelay, FieldCipher, sql } from '@market/persistence';
+import { Database, deleteExpired, migrate, Outbox, OutboxRelay, FieldCipher, sql } from '@market/persistence';
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions, NestMicroservice } from '@nestjs/microservices';
@@ -119,7 +119,7 @@ async function startService(
   const link = await transport.connect(definition.name, declared);
   const outbox = new Outbox();
   const jobs = new Jobs();
-  if (database) jobs.every('forget-outdated', PRUNE_INTERVAL_MS, () => forgetOutdated(database));
+  if (database) jobs.every('delete-expired', PRUNE_INTERVAL_MS, () => deleteExpired(database));
   const root = PlatformModule.under(definition.module, {
     bus: new MessageBus(link, declared),
     database,

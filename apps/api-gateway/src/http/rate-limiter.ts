@@ -1,5 +1,5 @@
 import type { Principal } from '@market/contracts';
-import { Limits, type LimitRule, type LimitVerdict, type Permit } from '@market/limits';
+import { Limits, type LimitRule, type LimitResult, type Permit } from '@market/limits';
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { apiGatewayConfig, type ApiGatewayConfig } from '../config.js';
@@ -148,18 +148,18 @@ export class RateLimiter {
     done: Done,
   ): void {
     const { points, perSeconds } = rate.rule;
-    this.limits.consume(rate.rule, key, cost).then((verdict) => {
-      if (verdict.allowed && verdict.remaining + cost > 0) return goOn();
-      tell(reply, rate, verdict);
+    this.limits.consume(rate.rule, key, cost).then((result) => {
+      if (result.allowed && result.remaining + cost > 0) return goOn();
+      tell(reply, rate, result);
       done(rateLimited(rate.name, Math.ceil(perSeconds / points)));
     }, done);
   }
 
   private count(rate: Rate, key: string, reply: FastifyReply, done: Done): void {
-    this.limits.consume(rate.rule, key).then((verdict) => {
-      tell(reply, rate, verdict);
-      if (verdict.allowed) done();
-      else done(rateLimited(rate.name, verdict.retryAfterSeconds));
+    this.limits.consume(rate.rule, key).then((result) => {
+      tell(reply, rate, result);
+      if (result.allowed) done();
+      else done(rateLimited(rate.name, result.retryAfterSeconds));
     }, done);
   }
 }
@@ -173,5 +173,5 @@ function rateOf(name: RateName, rule: LimitRule): Rate {
   return { name, rule, policy: `"${name}";q=${rule.points};w=${rule.perSeconds}${burst}` };
 }
 
-const tell = (reply: FastifyReply, { name, policy }: Rate, { remaining, resetSeconds }: LimitVerdict): void =>
+const tell = (reply: FastifyReply, { name, policy }: Rate, { remaining, resetSeconds }: LimitResult): void =>
   void reply.header('ratelimit-policy', policy).header('ratelimit', `"${name}";r=${remaining};t=${resetSeconds}`);

@@ -12,7 +12,7 @@ import {
   follow,
   type Bound,
   type PageRow,
-  type Place,
+  type PageEnd,
   type Query,
 } from './search-sql.js';
 
@@ -96,7 +96,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   private connections: Database | undefined;
   private readonly totals = new LRUCache<string, Total>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
   /** By filters, order and offset, where the page before it ended. */
-  private readonly ends = new LRUCache<string, Place>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
+  private readonly ends = new LRUCache<string, PageEnd>({ max: 5_000, ttl: COUNT_CACHE_TTL_MS });
 
   constructor(
     private readonly database: Database,
@@ -234,7 +234,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   /** A page that begins about where the offset is: behind the match of a sample that has as large a share of all before it. */
   private async pageNear(query: Query, matches: number, active: number): Promise<PageRow> {
     const { offset } = query;
-    const mark = await this.ask<(Place & { share: number }) | undefined>(
+    const mark = await this.ask<(PageEnd & { share: number }) | undefined>(
       landmark(query, { size: this.bounds.landmarks, share: offset / matches }),
     );
     const passed = mark ? Math.round(mark.share * matches) : 0;

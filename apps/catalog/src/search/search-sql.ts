@@ -8,7 +8,7 @@ export interface Query extends WantedListings {
 }
 
 /** A listing's place in an order: its key there, as text, and its id. */
-export interface Place {
+export interface PageEnd {
   key: string;
   id: string;
 }
@@ -64,7 +64,7 @@ export function fewMatches(query: Query, { most, sortable }: { most: number; sor
 
 export interface Stretch {
   /** Begins behind this place of the order; with its first listing where absent. */
-  after?: Place;
+  after?: PageEnd;
   /** Matches passed over from there on. */
   offset: number;
   /** Listings looked at, whether they match or not. */

@@ -34,9 +34,9 @@ export class SellerClient {
     const lease = this.start(call, exchange);
     let reusable = false;
     try {
-      const verdict = await exchange.verdict;
-      reusable = verdict.reusable;
-      return { ...verdict.outcome, latencyMs: Math.round(performance.now() - startedAt) };
+      const result = await exchange.result;
+      reusable = result.reusable;
+      return { ...result.outcome, latencyMs: Math.round(performance.now() - startedAt) };
     } finally {
       clearTimeout(deadline);
       call.signal?.removeEventListener('abort', giveUp);

@@ -7,7 +7,7 @@ import type { SellerHandler } from './seller-connections.js';
 import { ForbiddenAddress } from './seller-dialer.js';
 import type { SellerAnswered, SellerFailed, SellerFailureReason } from './seller-outcome.js';
 
-export interface SellerVerdict {
+export interface SellerResult {
   outcome: Omit<SellerAnswered, 'latencyMs'> | Omit<SellerFailed, 'latencyMs'>;
   /** The answer ended where it said it would, so its connection may carry another exchange. */
   reusable: boolean;
@@ -20,7 +20,7 @@ const noBytes = Buffer.alloc(0);
 /** This process or machine has no socket left: nothing that a seller could be blamed for. */
 const outOfSockets = new Set(['EMFILE', 'ENFILE', 'ENOBUFS']);
 
-/** Reads one answer as it arrives and gives its verdict once, at the first moment it is certain. */
+/** Reads one answer as it arrives and resolves once, as soon as the result is certain. */
 export class SellerExchange implements SellerHandler {
   private informational = 0;
   private connected = false;
@@ -31,12 +31,12 @@ export class SellerExchange implements SellerHandler {
   private over = false;
 
   /** Rejects only for what is our own: a request that cannot be written as HTTP, or no socket to send it from (`UnavailableError`). */
-  readonly verdict: Promise<SellerVerdict>;
-  private resolve!: (verdict: SellerVerdict) => void;
+  readonly result: Promise<SellerResult>;
+  private resolve!: (result: SellerResult) => void;
   private reject!: (error: Error) => void;
 
   constructor(private readonly maxResponseBytes: number) {
-    this.verdict = new Promise((resolve, reject) => {
+    this.result = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
     });
@@ -133,8 +133,8 @@ export class SellerExchange implements SellerHandler {
     return isWhole && this.statusCode < 500 ? 'answered' : 'broken';
   }
 
-  private conclude(verdict: SellerVerdict): void {
+  private conclude(result: SellerResult): void {
     this.over = true;
-    this.resolve(verdict);
+    this.resolve(result);
   }
 }

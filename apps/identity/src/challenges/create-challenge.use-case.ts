@@ -35,7 +35,7 @@ export class CreateChallenge {
       nonce: newNonce(),
       pow: { challenge: newProofOfWorkChallenge(), difficulty: powDifficulty },
     };
-    const times = await this.challenges.insertMakingRoom(maxOpenChallenges, asked, challengeTtlSeconds);
+    const times = await this.challenges.insertReplacingOldest(maxOpenChallenges, asked, challengeTtlSeconds);
     return {
       message: signInMessage({ ...asked, ...times, publicUrl: this.platform.publicUrl }),
       nonce: asked.nonce,

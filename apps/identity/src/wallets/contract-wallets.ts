@@ -60,7 +60,7 @@ export class ContractWallets {
     try {
       return await isSignatureOf(createPublicClient({ transport }), address, hashMessage(message), parts);
     } catch (error) {
-      if (isNo(error)) return false;
+      if (isRejection(error)) return false;
       // The cause names the URL, which may hold the operator's key to the node.
       throw new ChainUnreachableError(`chain ${chainId} is out of reach`);
     }
@@ -109,7 +109,7 @@ async function isSignatureOf(
 }
 
 /** Whether the node answered that the contract rejected the signature. */
-function isNo(error: unknown): boolean {
+function isRejection(error: unknown): boolean {
   if (!(error instanceof BaseError) || !error.walk((cause) => cause instanceof RpcRequestError)) return false;
   return !error.walk((cause) => NODE_ERRORS.some((trouble) => cause instanceof trouble));
 }

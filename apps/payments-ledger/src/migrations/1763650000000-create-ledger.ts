@@ -10,7 +10,7 @@ export class CreateLedger1763650000000 implements MigrationInterface {
     await createReceipts(runner);
     await createSubscriptions(runner);
     await makeAppendOnly(runner, ['journal_transactions', 'postings', 'receipts']);
-    await keepMoney(runner);
+    await protectPaidPayments(runner);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -272,7 +272,7 @@ async function makeAppendOnly(runner: QueryRunner, tables: string[]): Promise<vo
 }
 
 /** Unpaid offers may be deleted. A payment that received money may not. */
-async function keepMoney(runner: QueryRunner): Promise<void> {
+async function protectPaidPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE FUNCTION refuse_forgetting_money() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN

@@ -8,9 +8,9 @@ import {
 import { setTimeout as delay } from 'node:timers/promises';
 import { decodeFunctionData, erc20Abi, type Chain } from 'viem';
 import { arbitrum } from 'viem/chains';
-import { RelayApi, RelaySilent, type RelayApiSettings } from '../../src/rails/relay/relay-api.js';
+import { RelayApi, RelayUnavailable, type RelayApiSettings } from '../../src/rails/relay/relay-api.js';
 import { quoteRequest, readQuote, type QuoteTerms } from '../../src/rails/relay/relay-quote.js';
-import { placeOf } from '../../src/rails/relay/relay-settings.js';
+import { assetOf } from '../../src/rails/relay/relay-settings.js';
 import { observationOf, readStatus } from '../../src/rails/relay/relay-status.js';
 import { startRelayServer, type QuoteBody, type RelayRequest, type RelayServer } from '../support/relay-server.js';
 
@@ -84,9 +84,9 @@ describe('asking Relay', () => {
       relay.misbehave = (path) =>
         path.endsWith('/quote/v2') ? { status: 429, body: '{"message":"slow down"}', headers } : undefined;
       const first = await failureOf(api.quote(QUOTE));
-      expect(first).toBeInstanceOf(RelaySilent);
-      expect((first as RelaySilent).retryAfterSeconds).toBeGreaterThanOrEqual(least);
-      expect((first as RelaySilent).retryAfterSeconds).toBeLessThanOrEqual(most);
+      expect(first).toBeInstanceOf(RelayUnavailable);
+      expect((first as RelayUnavailable).retryAfterSeconds).toBeGreaterThanOrEqual(least);
+      expect((first as RelayUnavailable).retryAfterSeconds).toBeLessThanOrEqual(most);
       const asked = relay.asked.length;
       expect(await failureOf(api.quote(QUOTE))).toMatchObject({
         name: 'RelaySilent',
@@ -101,11 +101,11 @@ describe('asking Relay', () => {
     const api = apiOf({ quotesPerMinute: 3, statusesPerMinute: 2 });
     const before = relay.asked.length;
     const outcomes = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.quote(QUOTE))));
-    expect(outcomes.filter((outcome) => outcome instanceof RelaySilent && outcome.retryAfterSeconds > 50)).toHaveLength(
-      17,
-    );
+    expect(
+      outcomes.filter((outcome) => outcome instanceof RelayUnavailable && outcome.retryAfterSeconds > 50),
+    ).toHaveLength(17);
     const looks = await Promise.all(Array.from({ length: 20 }, () => failureOf(api.status(`0x${'0'.repeat(64)}`))));
-    expect(looks.filter((look) => !(look instanceof RelaySilent))).toEqual([
+    expect(looks.filter((look) => !(look instanceof RelayUnavailable))).toEqual([
       { status: 'unknown' },
       { status: 'unknown' },
     ]);
@@ -120,7 +120,7 @@ describe('asking Relay', () => {
     expect(Date.now() - began).toBeLessThan(2_000);
     relay.misbehave = null;
     const asked = relay.asked.length;
-    for (let n = 0; n < 10; n += 1) expect(await failureOf(api.quote(QUOTE))).toBeInstanceOf(RelaySilent);
+    for (let n = 0; n < 10; n += 1) expect(await failureOf(api.quote(QUOTE))).toBeInstanceOf(RelayUnavailable);
     expect(relay.asked.length).toBe(asked);
     await delay(2_100);
     requestIdOf(await api.quote(QUOTE));
@@ -132,7 +132,7 @@ describe('asking Relay', () => {
       ['eip155:42161', 'ETH', arbitrum],
     ];
     const termsOf = (network: string, currency: 'ETH' | 'USDC'): QuoteTerms => {
-      const [from, to] = [placeOf(network, currency), placeOf('eip155:8453', 'USDC')];
+      const [from, to] = [assetOf(network, currency), assetOf('eip155:8453', 'USDC')];
       invariant(from && to, 'both places are known');
       return {
         draft: { priceMicros: 250_000n, netMicros: 237_500n, feeBps: 500 },
@@ -263,8 +263,8 @@ describe('asking Relay', () => {
       await failureOf(apiOf().quote(QUOTE)),
       await failureOf(apiOf().status(`0x${'0'.repeat(64)}`)),
     ]) {
-      expect(outcome).toBeInstanceOf(RelaySilent);
-      expect((outcome as RelaySilent).retryAfterSeconds).toBe(2);
+      expect(outcome).toBeInstanceOf(RelayUnavailable);
+      expect((outcome as RelayUnavailable).retryAfterSeconds).toBe(2);
       expect(`${String((outcome as Error).stack)}${JSON.stringify(outcome)}`).not.toContain(relay.apiKey);
     }
   });

@@ -18,9 +18,9 @@ import {
   LOST_AFTER_INTERVALS,
   REQUEST_ID_HEADER,
   servicesAsked,
-  UNDER_WAY_INTERVAL_MS,
-  underWaySubject,
-} from './requests-under-way.js';
+  PROGRESS_INTERVAL_MS,
+  progressSubject,
+} from './requests-in-progress.js';
 
 export interface NatsTransportOptions {
   servers: string[];
@@ -68,7 +68,7 @@ class DrainingNatsServer extends ServerNats {
 
   /** Resolves when the broker has processed the subscriptions, so that a ready service gets every request. */
   override start(callback: (error?: unknown) => void): void {
-    this.naming = setInterval(() => this.nameRequests(), UNDER_WAY_INTERVAL_MS).unref();
+    this.naming = setInterval(() => this.announceProgress(), PROGRESS_INTERVAL_MS).unref();
     super.start(
       (error) =>
         void this.unwrap<NatsConnection>()
@@ -97,10 +97,10 @@ class DrainingNatsServer extends ServerNats {
   }
 
   /** Tells the callers which requests are still in progress. */
-  private nameRequests(): void {
+  private announceProgress(): void {
     const connection = this.unwrap<NatsConnection>();
     if (this.underWay.size > 0 && !connection.isClosed())
-      connection.publish(underWaySubject(this.service), JSON.stringify([...this.underWay]));
+      connection.publish(progressSubject(this.service), JSON.stringify([...this.underWay]));
   }
 
   private subscribe(connection: NatsConnection, ...args: Parameters<NatsConnection['subscribe']>): Subscription {
@@ -114,7 +114,7 @@ class NatsLink implements Link {
   /** Requests without a reply, by id: how to reject them, and for how many intervals no process has named them. */
   private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; unnamed: number }>();
   /** It counts intervals instead of milliseconds, so that a process that was busy or paused first reads the messages that arrived meanwhile. */
-  private readonly watching = setInterval(() => this.giveUpLost(), UNDER_WAY_INTERVAL_MS).unref();
+  private readonly watching = setInterval(() => this.rejectLost(), PROGRESS_INTERVAL_MS).unref();
   private readonly idPrefix = `${nuid.next()}.`;
   private requests = 0;
   private connected = true;
@@ -127,7 +127,7 @@ class NatsLink implements Link {
   ) {
     void this.watchConnection();
     for (const service of servicesAsked(topology))
-      connection.subscribe(underWaySubject(service), {
+      connection.subscribe(progressSubject(service), {
         callback: (error, message) => (error ? undefined : this.hear(message.json())),
       });
   }
@@ -188,7 +188,7 @@ class NatsLink implements Link {
     }
   }
 
-  private giveUpLost(): void {
+  private rejectLost(): void {
     for (const [id, request] of this.waiting) {
       if ((request.unnamed += 1) < LOST_AFTER_INTERVALS) continue;
       this.waiting.delete(id);

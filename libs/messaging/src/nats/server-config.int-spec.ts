@@ -4,7 +4,7 @@ import { createUser, type KeyPair } from '@nats-io/nkeys';
 import { connect, nkeyAuthenticator, PermissionViolationError, type NatsConnection } from '@nats-io/transport-node';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
 import { inboxPrefixOf } from './nats.transport.js';
-import { servicesAsked, underWaySubject } from './requests-under-way.js';
+import { servicesAsked, progressSubject } from './requests-in-progress.js';
 import { natsServerConfig } from './server-config.js';
 
 const subjectsOf = (contracts: readonly { subject: string }[]): string[] =>
@@ -15,7 +15,7 @@ const consumersOf = (service: ServiceName) =>
 const COMMON_SUBJECTS = {
   rpc: SERVICE_NAMES.flatMap((service) => subjectsOf(Object.values(topology[service].serves))),
   evt: SERVICE_NAMES.flatMap((service) => subjectsOf(topology[service].emits)),
-  sig: SERVICE_NAMES.flatMap((service) => [...subjectsOf(topology[service].signals), underWaySubject(service)]),
+  sig: SERVICE_NAMES.flatMap((service) => [...subjectsOf(topology[service].signals), progressSubject(service)]),
   consumers: SERVICE_NAMES.flatMap(consumersOf),
   inboxes: SERVICE_NAMES.map((service) => `${inboxPrefixOf(service)}.${'x'.repeat(22)}`),
 };
@@ -86,7 +86,7 @@ function mayPublish(service: ServiceName): string[] {
   const usesStream = emits.length > 0 || consumes.length > 0;
   return [
     ...subjectsOf([...calls, ...emits, ...signals]),
-    ...(Object.keys(serves).length > 0 ? [underWaySubject(service)] : []),
+    ...(Object.keys(serves).length > 0 ? [progressSubject(service)] : []),
     ...(usesStream ? STREAM_ADMIN_SUBJECTS.slice(0, 2) : []),
     ...consumersOf(service).flatMap((consumer) => {
       const [create, info, next] = consumerPowers(consumer);
@@ -100,7 +100,7 @@ function maySubscribe(service: ServiceName): string[] {
   return [
     ...subjectsOf(Object.values(serves)).map((subject) => `${subject} in ${service}`),
     ...subjectsOf(subscribes),
-    ...servicesAsked(topology[service]).map(underWaySubject),
+    ...servicesAsked(topology[service]).map(progressSubject),
     `${inboxPrefixOf(service)}.>`,
     COMMON_SUBJECTS.inboxes[SERVICE_NAMES.indexOf(service)]!,
   ].sort();

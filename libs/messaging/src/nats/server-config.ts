@@ -6,7 +6,7 @@ import {
 } from '@market/contracts';
 import { consumerName, EVENT_STREAM } from './event-stream.js';
 import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD } from './nats.transport.js';
-import { servicesAsked, underWaySubject } from './requests-under-way.js';
+import { servicesAsked, progressSubject } from './requests-in-progress.js';
 
 export interface NatsServerPlace {
   host?: string;
@@ -45,7 +45,7 @@ export function natsPermissionsOf(
       ...subjects(calls),
       ...subjects(emits),
       ...subjects(signals),
-      ...(served.length > 0 ? [underWaySubject(service)] : []),
+      ...(served.length > 0 ? [progressSubject(service)] : []),
       ...(emits.length + consumes.length > 0
         ? [`$JS.API.STREAM.INFO.${EVENT_STREAM}`, `$JS.API.STREAM.CREATE.${EVENT_STREAM}`]
         : []),
@@ -54,7 +54,7 @@ export function natsPermissionsOf(
     subscribe: [
       ...subjects(served).map((subject) => `${subject} ${service}`),
       ...subjects(subscribes),
-      ...servicesAsked({ calls }).map(underWaySubject),
+      ...servicesAsked({ calls }).map(progressSubject),
       `${inboxPrefixOf(service)}.>`,
     ],
     responds: served.length > 0,

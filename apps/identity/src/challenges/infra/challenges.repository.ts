@@ -6,8 +6,8 @@ import type { Challenge } from '../challenge.js';
 import type { ChallengeEntity } from './challenge.entity.js';
 
 // All times are PostgreSQL's, so that processes with different clocks agree on what has expired.
-const insertMakingRoom = sql(
-  'challenges.insert-making-room',
+const insertReplacingOldest = sql(
+  'challenges.insert-replacing-oldest',
   `WITH crowded AS (
      DELETE FROM challenges WHERE consumed_at IS NULL AND nonce IN (
        SELECT nonce FROM challenges WHERE address = $4 AND consumed_at IS NULL ORDER BY issued_at DESC, nonce OFFSET $11 - 1)
@@ -56,7 +56,7 @@ export class ChallengesRepository {
   constructor(private readonly database: Database) {}
 
   /** If the wallet has `limit` unused challenges, the oldest is replaced, so that a stranger's requests do not lock its owner out. */
-  async insertMakingRoom(
+  async insertReplacingOldest(
     limit: number,
     challenge: Omit<Challenge, 'issuedAt' | 'expiresAt'>,
     ttlSeconds: number,
@@ -75,7 +75,7 @@ export class ChallengesRepository {
       ttlSeconds,
       limit,
     ];
-    const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insertMakingRoom, values);
+    const [times] = await this.database.query<Pick<Challenge, 'issuedAt' | 'expiresAt'>>(insertReplacingOldest, values);
     return times!;
   }
 

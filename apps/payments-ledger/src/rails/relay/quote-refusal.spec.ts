@@ -1,6 +1,6 @@
 import { quoteRefusal } from './quote-refusal.js';
-import { RelayRefused, RelaySilent } from './relay-api.js';
-import { QuoteTooDear, QuoteWithoutFee } from './relay-quote.js';
+import { RelayRejected, RelayUnavailable } from './relay-api.js';
+import { QuoteTooExpensive, QuoteWithoutFee } from './relay-quote.js';
 
 const NO_ROUTE = [
   'NO_QUOTES',
@@ -29,7 +29,7 @@ const told = (error: Error) => {
 
 describe('a quote that brings no offer', () => {
   it('is below the minimum where Relay says so, and where Relay would take no fee of ours', () => {
-    for (const error of [new RelayRefused('AMOUNT_TOO_LOW'), new QuoteWithoutFee()])
+    for (const error of [new RelayRejected('AMOUNT_TOO_LOW'), new QuoteWithoutFee()])
       expect(told(error)).toEqual([
         'payment_route_minimum_not_met',
         'invalid',
@@ -39,7 +39,7 @@ describe('a quote that brings no offer', () => {
   });
 
   it.each(NO_ROUTE)('is no route: %s', (code) =>
-    expect(told(new RelayRefused(code))).toEqual([
+    expect(told(new RelayRejected(code))).toEqual([
       'payment_route_unavailable',
       'invalid',
       'choose_another_payment_route',
@@ -47,10 +47,11 @@ describe('a quote that brings no offer', () => {
     ]),
   );
 
-  it('is no route where it is too dear', () => expect(told(new QuoteTooDear())[0]).toBe('payment_route_unavailable'));
+  it('is no route where it is too dear', () =>
+    expect(told(new QuoteTooExpensive())[0]).toBe('payment_route_unavailable'));
 
   it.each(SANCTIONED)('is not for these wallets: %s', (code) =>
-    expect(told(new RelayRefused(code))).toEqual([
+    expect(told(new RelayRejected(code))).toEqual([
       'payment_provider_refused',
       'forbidden',
       'choose_another_payment_route',
@@ -59,7 +60,7 @@ describe('a quote that brings no offer', () => {
   );
 
   it.each(NOT_NOW)('says nothing of the request: %s', (code) =>
-    expect(told(new RelayRefused(code))).toEqual([
+    expect(told(new RelayRejected(code))).toEqual([
       'payment_provider_unavailable',
       'unavailable',
       'retry_after_delay',
@@ -68,7 +69,7 @@ describe('a quote that brings no offer', () => {
   );
 
   it('is worth another try when Relay can be asked again, and soon after an answer that is not as asked', () => {
-    expect(told(new RelaySilent('Relay was asked too often', 37))).toEqual([
+    expect(told(new RelayUnavailable('Relay was asked too often', 37))).toEqual([
       'payment_provider_unavailable',
       'unavailable',
       'retry_after_delay',

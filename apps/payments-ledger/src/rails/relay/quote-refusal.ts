@@ -1,8 +1,8 @@
 import { createOffer } from '@market/contracts/payments-ledger';
 import { refuse, type Refusal } from '@market/messaging';
 import { minimumNotMet } from '../minimum-not-met.js';
-import { RelayRefused, RelaySilent } from './relay-api.js';
-import { QuoteTooDear, QuoteWithoutFee } from './relay-quote.js';
+import { RelayRejected, RelayUnavailable } from './relay-api.js';
+import { QuoteTooExpensive, QuoteWithoutFee } from './relay-quote.js';
 
 /** After which a quote that went wrong for no reason of the caller's is worth another try. */
 const RETRY_SECONDS = 10;
@@ -13,14 +13,14 @@ const NO_ROUTE =
 /** What a buyer is told when a quote brings no offer. Codes are those of docs.relay.link, "Quote Errors"; one that is new says nothing about the request. */
 export function quoteRefusal(error: unknown, provider: string): Refusal {
   if (error instanceof QuoteWithoutFee) return minimumNotMet();
-  if (error instanceof QuoteTooDear) return refuse(createOffer, 'payment_route_unavailable', {});
-  if (error instanceof RelayRefused) {
+  if (error instanceof QuoteTooExpensive) return refuse(createOffer, 'payment_route_unavailable', {});
+  if (error instanceof RelayRejected) {
     if (error.errorCode === 'AMOUNT_TOO_LOW') return minimumNotMet();
     if (NO_ROUTE.test(error.errorCode)) return refuse(createOffer, 'payment_route_unavailable', {});
     if (error.errorCode.startsWith('SANCTIONED_')) return refuse(createOffer, 'payment_provider_refused', { provider });
   }
   return refuse(createOffer, 'payment_provider_unavailable', {
     provider,
-    retry_after_seconds: error instanceof RelaySilent ? error.retryAfterSeconds : RETRY_SECONDS,
+    retry_after_seconds: error instanceof RelayUnavailable ? error.retryAfterSeconds : RETRY_SECONDS,
   });
 }

@@ -11,7 +11,7 @@ export interface RelayApiSettings {
 }
 
 /** Relay said no, in a word of its own. Source: docs.relay.link, "Quote Errors". */
-export class RelayRefused extends Error {
+export class RelayRejected extends Error {
   override readonly name = 'RelayRefused';
   constructor(readonly errorCode: string) {
     super(`Relay refuses: ${errorCode}`);
@@ -19,7 +19,7 @@ export class RelayRefused extends Error {
 }
 
 /** Relay said nothing that can be relied on, or is not asked for now. */
-export class RelaySilent extends Error {
+export class RelayUnavailable extends Error {
   override readonly name = 'RelaySilent';
   constructor(
     message: string,
@@ -67,7 +67,7 @@ export class RelayApi {
     budget: RequestBudget,
   ): Promise<unknown> {
     const waitSeconds = budget.take();
-    if (waitSeconds > 0) throw new RelaySilent('Relay is asked as often as it lets itself be asked', waitSeconds);
+    if (waitSeconds > 0) throw new RelayUnavailable('Relay is asked as often as it lets itself be asked', waitSeconds);
     const { url, apiKey, timeoutMs } = this.settings;
     const headers = { accept: 'application/json', 'x-api-key': apiKey, ...init.headers };
     const response = await fetch(`${url.replace(/\/$/, '')}${path}`, {
@@ -77,21 +77,22 @@ export class RelayApi {
       signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => undefined);
     if (!response || response.status === 429 || response.status >= 500) {
-      const seconds = response?.status === 429 ? restOf(response.headers.get('retry-after')) : BACKOFF_SECONDS;
+      const seconds =
+        response?.status === 429 ? retryAfterSeconds(response.headers.get('retry-after')) : BACKOFF_SECONDS;
       await response?.body?.cancel();
       budget.rest(seconds);
-      throw new RelaySilent(response ? `Relay answers ${response.status}` : 'Relay does not answer', seconds);
+      throw new RelayUnavailable(response ? `Relay answers ${response.status}` : 'Relay does not answer', seconds);
     }
     const answer = await readJson(response);
     if (response.ok) return answer;
     const errorCode = (answer as { errorCode?: unknown } | null)?.errorCode;
-    if (typeof errorCode === 'string' && ERROR_CODE.test(errorCode)) throw new RelayRefused(errorCode);
-    throw new RelaySilent(`Relay answers ${response.status}`, BACKOFF_SECONDS);
+    if (typeof errorCode === 'string' && ERROR_CODE.test(errorCode)) throw new RelayRejected(errorCode);
+    throw new RelayUnavailable(`Relay answers ${response.status}`, BACKOFF_SECONDS);
   }
 }
 
 /** `Retry-After` in seconds or as a date. */
-function restOf(header: string | null): number {
+function retryAfterSeconds(header: string | null): number {
   const seconds = /^\d{1,15}$/.test(header ?? '')
     ? Number(header)
     : Math.ceil((Date.parse(header ?? '') - Date.now()) / 1000);
@@ -100,11 +101,11 @@ function restOf(header: string | null): number {
 
 async function readJson(response: Response): Promise<unknown> {
   const text = await textOf(response, MAX_RESPONSE_BYTES).catch((error: unknown) => {
-    throw new RelaySilent(`an answer of Relay ${(error as Error).message}`, BACKOFF_SECONDS);
+    throw new RelayUnavailable(`an answer of Relay ${(error as Error).message}`, BACKOFF_SECONDS);
   });
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new RelaySilent(`Relay answers ${response.status} and no JSON`, BACKOFF_SECONDS);
+    throw new RelayUnavailable(`Relay answers ${response.status} and no JSON`, BACKOFF_SECONDS);
   }
 }

@@ -1,10 +1,10 @@
 import { invariant } from '@market/kernel';
 import type { paths } from '@relayprotocol/relay-sdk';
-import { placeOf, type RelayPlace } from './relay-settings.js';
-import { quoteRequest, QuoteTooDear, QuoteWithoutFee, readQuote, type QuoteTerms } from './relay-quote.js';
+import { assetOf, type RelayAsset } from './relay-settings.js';
+import { quoteRequest, QuoteTooExpensive, QuoteWithoutFee, readQuote, type QuoteTerms } from './relay-quote.js';
 
-const place = (...[network, currency]: Parameters<typeof placeOf>): RelayPlace => {
-  const found = placeOf(network, currency);
+const place = (...[network, currency]: Parameters<typeof assetOf>): RelayAsset => {
+  const found = assetOf(network, currency);
   invariant(found, 'the place is known');
   return found;
 };
@@ -166,7 +166,7 @@ describe('a quote of Relay', () => {
         terms(),
       );
     expect(inEth('0.375000999')().amountBaseUnits).toBe(95_000_000_000_000n);
-    expect(inEth('0.375001')).toThrow(QuoteTooDear);
+    expect(inEth('0.375001')).toThrow(QuoteTooExpensive);
   });
 
   it('counts USDC as dollars, whatever Relay says it is worth', () => {
@@ -184,7 +184,7 @@ describe('a quote of Relay', () => {
         usdc,
       );
     expect(paid('375000')().amountBaseUnits).toBe(375_000n);
-    expect(paid('375001')).toThrow(QuoteTooDear);
+    expect(paid('375001')).toThrow(QuoteTooExpensive);
     expect(paid('124999')).toThrow('less than half');
   });
 

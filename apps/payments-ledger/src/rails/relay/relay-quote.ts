@@ -3,13 +3,13 @@ import bs58 from 'bs58';
 import { isAddress as isEvmAddress } from 'viem';
 import { z } from 'zod';
 import type { DraftOffer } from '../payment-rail.js';
-import type { RelayPlace } from './relay-settings.js';
+import type { RelayAsset } from './relay-settings.js';
 
 /** What is asked of Relay for one offer. */
 export interface QuoteTerms {
   draft: Pick<DraftOffer, 'netMicros' | 'priceMicros' | 'feeBps'>;
-  from: RelayPlace;
-  to: RelayPlace;
+  from: RelayAsset;
+  to: RelayAsset;
   /** The buyer's wallet: it pays, and it gets back what cannot be delivered. */
   payer: string;
   /** The seller's wallet. */
@@ -29,7 +29,7 @@ export interface QuotedOffer {
 }
 
 /** Relay would carry it at a cost that the price does not bear. */
-export class QuoteTooDear extends Error {
+export class QuoteTooExpensive extends Error {
   override readonly name = 'QuoteTooDear';
 }
 
@@ -107,33 +107,33 @@ export function readQuote(answer: unknown, terms: QuoteTerms): QuotedOffer {
   if (amountBaseUnits === 0n || worth === null || worth * 2n < draft.priceMicros)
     throw new Error('the amount to be paid is worth less than half of the price');
   if (worth > (draft.priceMicros * 11n) / 10n + terms.mostCostMicros)
-    throw new QuoteTooDear('it costs more than it may');
+    throw new QuoteTooExpensive('it costs more than it may');
   if (takesFee(draft, feeRecipient) && fees?.app && BigInt(fees.app.amount) === 0n)
     throw new QuoteWithoutFee('it takes no fee for us');
   return { relayRequestId: step.requestId.toLowerCase(), depositAddress: step.depositAddress, amountBaseUnits };
 }
 
 /** USDC is a dollar: a price in micros is one in base units of six decimals. */
-const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayPlace): bigint =>
+const outputOf = ({ netMicros }: Pick<DraftOffer, 'netMicros'>, to: RelayAsset): bigint =>
   netMicros * 10n ** BigInt(to.decimals - 6);
 
 const takesFee = ({ feeBps }: Pick<DraftOffer, 'feeBps'>, feeRecipient: string | undefined): boolean =>
   feeBps > 0 && feeRecipient !== undefined;
 
 /** What an amount is worth in micros, rounded down: USDC is a dollar, and of other currencies Relay says it. Null where it does not. */
-function worthMicros({ currency }: RelayPlace, { amount, amountUsd }: z.output<typeof amountAnswer>): Micros | null {
+function worthMicros({ currency }: RelayAsset, { amount, amountUsd }: z.output<typeof amountAnswer>): Micros | null {
   const units = currency === 'USDC' ? BigInt(amount) * 10n ** 12n : parseDecimal(amountUsd ?? '', 18);
   return units === null ? null : units / 10n ** 12n;
 }
 
-const isAddressOf = ({ chainType }: RelayPlace, text: string): boolean =>
+const isAddressOf = ({ chainType }: RelayAsset, text: string): boolean =>
   chainType === 'evm' ? isEvmAddress(text, { strict: false }) : bs58.decodeUnsafe(text)?.length === 32;
 
 /** EVM addresses are the same in any spelling. */
-const isSame = ({ chainType }: RelayPlace, a: string, b: string): boolean =>
+const isSame = ({ chainType }: RelayAsset, a: string, b: string): boolean =>
   chainType === 'evm' ? a.toLowerCase() === b.toLowerCase() : a === b;
 
-const isAt = (place: RelayPlace, currency: { chainId: number; address: string; decimals: number }): boolean =>
+const isAt = (place: RelayAsset, currency: { chainId: number; address: string; decimals: number }): boolean =>
   currency.chainId === place.chainId &&
   currency.decimals === place.decimals &&
   isSame(place, currency.address, place.address);

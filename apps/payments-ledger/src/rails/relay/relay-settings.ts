@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { ETH_CHAINS, USDC } from '../assets.js';
 
 /** A currency on a chain, in our words and in Relay's. */
-export interface RelayPlace {
+export interface RelayAsset {
   /** CAIP-2 id. */
   network: string;
   currency: Currency;
@@ -18,7 +18,7 @@ export interface RelayPlace {
 }
 
 /** A place where buyers may pay, and the least price in micros that is asked for there. */
-export interface RelayRoute extends RelayPlace {
+export interface RelayRoute extends RelayAsset {
   minimumMicros: Micros;
 }
 
@@ -30,7 +30,7 @@ const SOLANA_CHAINS: Record<string, number> = {
 const SOLANA_COIN = '11111111111111111111111111111111';
 
 /** Relay takes $0.02 and the gas of its transactions whatever the price. */
-const MIN_PRICE: Record<RelayPlace['chainType'], Micros> = { evm: 100_000n, solana: 10_000n };
+const MIN_PRICE: Record<RelayAsset['chainType'], Micros> = { evm: 100_000n, solana: 10_000n };
 
 const PLACE = /^((?:eip155|solana):[0-9A-Za-z]{1,32}):(USDC|ETH|SOL)(?:=([\d.]+))?$/;
 
@@ -47,24 +47,24 @@ export const relayRoutes = (text: string, context: z.RefinementCtx): RelayRoute[
   });
 
 /** Where sellers are paid. In USDC alone: what arrives there is what the price says, without a rate. */
-export const relayDestination = (text: string, context: z.RefinementCtx): RelayPlace => {
+export const relayDestination = (text: string, context: z.RefinementCtx): RelayAsset => {
   const { place, least } = read(text);
   if (place?.currency === 'USDC' && least === undefined) return place;
   context.addIssue('must be USDC on a chain where its issuer made it, as in eip155:8453:USDC');
   return z.NEVER;
 };
 
-function read(text: string): { place: RelayPlace | undefined; least: string | undefined } {
+function read(text: string): { place: RelayAsset | undefined; least: string | undefined } {
   const [, network, currency, least] = PLACE.exec(text) ?? [];
-  return { place: network && currency ? placeOf(network, currency as Currency) : undefined, least };
+  return { place: network && currency ? assetOf(network, currency as Currency) : undefined, least };
 }
 
 /** Undefined where it is none that Relay is known to serve. */
-export function placeOf(network: string, currency: Currency): RelayPlace | undefined {
-  return network.startsWith('eip155:') ? evmPlace(network, currency) : solanaPlace(network, currency);
+export function assetOf(network: string, currency: Currency): RelayAsset | undefined {
+  return network.startsWith('eip155:') ? evmAsset(network, currency) : solanaAsset(network, currency);
 }
 
-function evmPlace(network: string, currency: Currency): RelayPlace | undefined {
+function evmAsset(network: string, currency: Currency): RelayAsset | undefined {
   const place = { network, currency, chainType: 'evm', chainId: Number(network.slice('eip155:'.length)) } as const;
   if (!Number.isSafeInteger(place.chainId) || place.chainId <= 0) return undefined;
   const usdc = USDC[network];
@@ -72,7 +72,7 @@ function evmPlace(network: string, currency: Currency): RelayPlace | undefined {
   return currency === 'ETH' && ETH_CHAINS.has(network) ? { ...place, decimals: 18, address: zeroAddress } : undefined;
 }
 
-function solanaPlace(network: string, currency: Currency): RelayPlace | undefined {
+function solanaAsset(network: string, currency: Currency): RelayAsset | undefined {
   const [chainId, usdc] = [SOLANA_CHAINS[network], USDC[network]];
   if (chainId === undefined || usdc === undefined) return undefined;
   const place = { network, currency, chainType: 'solana', chainId } as const;

@@ -17,12 +17,12 @@ import {
 import { quoteRefusal } from './quote-refusal.js';
 import { RelayApi, type RelayApiSettings } from './relay-api.js';
 import { quoteRequest, readQuote, type QuotedOffer, type QuoteTerms } from './relay-quote.js';
-import { placeOf, type RelayPlace, type RelayRoute } from './relay-settings.js';
+import { assetOf, type RelayAsset, type RelayRoute } from './relay-settings.js';
 import { dispositionOf, observationOf, readStatus, type RelayStatus } from './relay-status.js';
 
 export interface RelayRailSettings extends RelayApiSettings {
   routes: RelayRoute[];
-  destination: RelayPlace;
+  destination: RelayAsset;
   /** EVM address under which our fee accrues at Relay. */
   feeRecipient: string | undefined;
   referrer: string;
@@ -87,7 +87,7 @@ export class RelayRail implements PaymentRail {
 
   private async termsOf(draft: DraftOffer, context: RequestContext): Promise<QuoteTerms> {
     const { destination: to, feeRecipient, referrer, mostCostMicros } = this.settings;
-    const from = knownPlace(draft.route);
+    const from = knownAsset(draft.route);
     const { payer, payout } = await this.bus.request(
       findSettlementWallets,
       {
@@ -116,7 +116,7 @@ export class RelayRail implements PaymentRail {
   private ask({ relayRequestId, route }: WatchedOffer): Promise<RelayStatus> {
     const asked =
       this.asked.get(relayRequestId) ??
-      this.status(relayRequestId, knownPlace(route).chainId).finally(() => this.asked.delete(relayRequestId));
+      this.status(relayRequestId, knownAsset(route).chainId).finally(() => this.asked.delete(relayRequestId));
     this.asked.set(relayRequestId, asked);
     return asked;
   }
@@ -127,8 +127,8 @@ export class RelayRail implements PaymentRail {
 }
 
 /** Also of a route that is not offered any more. */
-function knownPlace({ network, currency }: { network: string; currency: Currency }): RelayPlace {
-  const place = placeOf(network, currency);
+function knownAsset({ network, currency }: { network: string; currency: Currency }): RelayAsset {
+  const place = assetOf(network, currency);
   invariant(place, `Relay's name of ${currency} on ${network} is known`);
   return place;
 }
