@@ -1,7 +1,7 @@
 type ListingStatus = 'draft' | 'active' | 'suspended';
 type Suspender = 'owner' | 'operator' | 'system';
 
-/** What a listing that an operator holds goes back to. */
+/** The state that a listing returns to when an operator releases it. */
 type HeldAs = 'draft' | 'active' | 'withdrawn';
 
 export const LISTING_STATES = [
@@ -16,7 +16,7 @@ export const LISTING_STATES = [
 /** `held_as_…`: suspended by an operator. */
 export type ListingState = (typeof LISTING_STATES)[number];
 
-/** `locked`: not the owner's to change. `draft_first`: an owner's own suspension ends in draft. */
+/** `locked`: the owner may not change it. `draft_first`: an owner's own suspension ends in draft. */
 type Denial = { denied: 'locked' | 'draft_first' };
 
 /** The next state for each action. The first four are actions of the owner, the next two of an operator; the last two are reported by the gateway. */
