@@ -10,6 +10,7 @@ import type { EdgeAdapter } from './http/edge-adapter.js';
 import { guidanceLinks } from './http/error-body.js';
 import { ErrorFilter } from './http/error-filter.js';
 import { RateLimiter } from './http/rate-limiter.js';
+import { logRequests } from './http/request-log.js';
 import { SessionCookie } from './http/session-cookie.js';
 import { answerSocketErrors } from './http/socket-errors.js';
 import { OpenApi } from './openapi/openapi.js';
@@ -24,6 +25,7 @@ export async function configureEdge(
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
   app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document'] });
+  logRequests(adapter.getInstance());
   const routes = installAuthenticationHooks(adapter.getInstance(), {
     authenticator: app.get(Authenticator),
     sessionCookie: app.get(SessionCookie),

@@ -4,6 +4,7 @@ import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
 import { UnavailableError } from '@market/kernel';
 import type { RequestContext } from './request-context.js';
 import { toCall, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
+import { serverSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 
 type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestContext) => Promise<OutputOf<C>>;
@@ -22,7 +23,7 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
     descriptor: TypedPropertyDescriptor<M>,
   ): void => {
     const handler = descriptor.value!;
-    descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
+    const serve = async function (this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
       try {
         const parsed = contract.input.safeParse(envelope?.data);
         if (!parsed.success || typeof envelope.meta?.remainingMs !== 'number') {
@@ -38,6 +39,12 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
       } catch (error) {
         return toReply(contract, error, envelope?.meta?.requestId);
       }
+    };
+    descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
+      const stop = serverSeconds.startTimer({ rpc_method: contract.subject });
+      const reply = await serve.call(this, envelope);
+      stop({ outcome: 'ok' in reply ? 'ok' : 'refused' in reply ? reply.refused.reason : 'failed' });
+      return reply;
     } as unknown as M;
     MessagePattern(contract.subject)(target, property, descriptor);
   };

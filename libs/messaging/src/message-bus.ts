@@ -9,6 +9,7 @@ import type {
 } from '@market/contracts';
 import { DEFAULT_BUDGET_MS, type RequestContext } from './request-context.js';
 import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
+import { clientSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import { RequestLost, type Link } from './transport.js';
 
@@ -38,6 +39,22 @@ export class MessageBus {
     context: RequestContext,
   ): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
+    const stop = clientSeconds.startTimer({ rpc_method: contract.subject });
+    try {
+      const output = await this.exchange(contract, input, call);
+      stop({ outcome: 'ok' });
+      return output;
+    } catch (error) {
+      stop({ outcome: error instanceof Refusal ? error.reason : 'failed' });
+      throw error;
+    }
+  }
+
+  private async exchange<C extends RequestContract>(
+    contract: C,
+    input: RequestOf<C>,
+    call: Call,
+  ): Promise<OutputOf<C>> {
     const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
     const remainingMs = Math.min(context.deadlineAt - Date.now(), patienceMs);
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });

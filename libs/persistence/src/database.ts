@@ -2,7 +2,8 @@ import { Logger } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { DataSource, type EntityManager, type EntitySchema, type MigrationInterface } from 'typeorm';
 import { setTimeout as delay } from 'node:timers/promises';
-import { asUnavailable, isRetryable } from './database-error.js';
+import { asUnavailable, codeOf, isRetryable } from './database-error.js';
+import { openDatabases, operationSeconds } from './metrics.js';
 import type { Statement } from './statement.js';
 
 /** The definition of a service's database, shared by tests, migrations and processes. */
@@ -74,7 +75,20 @@ export class Database {
       },
     });
     await dataSource.initialize();
-    return new Database(definition, options.url, dataSource, (dataSource.driver as unknown as { master: Pool }).master);
+    const { master } = dataSource.driver as unknown as { master: Pool };
+    const database = new Database(definition, options.url, dataSource, master);
+    openDatabases.add(database);
+    return database;
+  }
+
+  get schema(): string {
+    return this.definition.schema;
+  }
+
+  /** Of the pool: how many there are, how many of them are free, and how many requests wait for one. */
+  get connections(): { total: number; idle: number; waiting: number } {
+    const { totalCount: total, idleCount: idle, waitingCount: waiting } = this.pool;
+    return { total, idle, waiting };
   }
 
   /** Opens a second pool with its own size, so that neither pool waits for the other. The caller closes it. */
@@ -89,9 +103,7 @@ export class Database {
 
   /** Runs one prepared statement in its own implicit transaction. After a deadlock it is retried. */
   async query<Row>(statement: Statement, values: unknown[] = []): Promise<Row[]> {
-    return this.retrying(
-      async () => (await this.pool.query({ name: statement.name, text: statement.text, values })).rows as Row[],
-    );
+    return this.retrying(() => this.run<Row>(this.pool, statement, values));
   }
 
   /** Runs `work` in one transaction. After a deadlock or serialization failure all of it is retried, a few times. */
@@ -100,7 +112,24 @@ export class Database {
   }
 
   async close(): Promise<void> {
+    openDatabases.delete(this);
     await this.dataSource.destroy();
+  }
+
+  private run<Row>(through: Pool | PoolClient, { name, text }: Statement, values: unknown[]): Promise<Row[]> {
+    return this.timed(name ?? 'batch', async () => (await through.query({ name, text, values })).rows as Row[]);
+  }
+
+  private async timed<T>(db_operation_name: string, work: () => Promise<T>): Promise<T> {
+    const stop = operationSeconds.startTimer({ db_namespace: this.definition.schema, db_operation_name });
+    try {
+      const result = await work();
+      stop({ error_type: '' });
+      return result;
+    } catch (error) {
+      stop({ error_type: codeOf(error) ?? 'other' });
+      throw error;
+    }
   }
 
   private async retrying<T>(attempt: () => Promise<T>): Promise<T> {
@@ -122,11 +151,10 @@ export class Database {
       await runner.startTransaction();
       const result = await work({
         manager: runner.manager,
-        query: async <Row>(statement: Statement, values: unknown[] = []) =>
-          (await client.query({ name: statement.name, text: statement.text, values })).rows as Row[],
+        query: <Row>(statement: Statement, values: unknown[] = []) => this.run<Row>(client, statement, values),
         afterCommit: (action) => actions.push(action),
       });
-      await runner.commitTransaction();
+      await this.timed('commit', () => runner.commitTransaction());
       actions.forEach((action) => this.runQuietly(action));
       return result;
     } catch (error) {

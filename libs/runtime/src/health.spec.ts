@@ -26,8 +26,13 @@ describe('HealthServer', () => {
     expect(await get('/healthz/ready')).toEqual({ status: 503, body: { status: 'failing', failing: ['gateway'] } });
   });
 
+  it('has metrics of the process', async () => {
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`);
+    expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    expect(await response.text()).toMatch(/^process_cpu_user_seconds_total [\d.e-]+$/m);
+  });
+
   it('says nothing else', async () => {
     expect((await get('/')).status).toBe(404);
-    expect((await get('/metrics')).status).toBe(404);
   });
 });

@@ -1,9 +1,16 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, register } from 'prom-client';
 
 export type ReadinessCheck = () => Promise<void>;
 
-/** `/healthz/live`: the process answers. `/healthz/ready`: so does everything it needs; 503 while starting and draining. */
+/** The process itself: processor time, memory, event loop delay, garbage collection. */
+collectDefaultMetrics();
+
+/**
+ * The internal port. `/healthz/live`: the process answers. `/healthz/ready`: so does everything it needs; 503 while starting
+ * and draining. `/metrics`: Prometheus' text format.
+ */
 export class HealthServer {
   private server: Server | undefined;
   ready = false;
@@ -17,6 +24,11 @@ export class HealthServer {
       if (request.url === '/healthz/live') return answer(200, { status: 'ok' });
       if (request.url === '/healthz/ready')
         return void this.report().then((report) => answer(report.status === 'ok' ? 200 : 503, report));
+      if (request.url === '/metrics')
+        return void register.metrics().then(
+          (text) => response.writeHead(200, { 'content-type': register.contentType }).end(text),
+          () => answer(500, { status: 'the metrics cannot be read' }),
+        );
       answer(404, { status: 'unknown path' });
     });
     await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));

@@ -11,12 +11,21 @@ const FRAMEWORK = new Set([
   'NestApplication',
 ]);
 
-/** Nest's logger over pino: one JSON line an entry, with the service's name. */
+/** The least level that is logged, and those of single components (the contexts of log lines). */
+export interface LogLevels {
+  default: Level;
+  components: Record<string, Level>;
+}
+
+/** Nest's logger over pino: one JSON line an entry, with the service's name. An object is logged as its fields. */
 export class PinoLogger implements LoggerService {
   private readonly logger: Logger;
 
-  constructor(service: string, level: Level) {
-    this.logger = pino({ level, base: { service } });
+  constructor(
+    service: string,
+    private readonly levels: LogLevels,
+  ) {
+    this.logger = pino({ level: 'debug', base: { service } });
   }
 
   log(message: unknown, ...rest: unknown[]): void {
@@ -39,7 +48,16 @@ export class PinoLogger implements LoggerService {
   private write(level: Level, message: unknown, rest: unknown[]): void {
     const context = rest.length > 0 ? String(rest.at(-1)) : undefined;
     const stack = rest.length > 1 ? rest.slice(0, -1).map(String).join('\n') : undefined;
+    const shown = context && FRAMEWORK.has(context) && level === 'info' ? 'debug' : level;
+    if (!this.isLogged(shown, context)) return;
+    if (typeof message === 'object' && message !== null && !(message instanceof Error))
+      return this.logger[shown]({ context, ...message });
     const text = message instanceof Error ? (message.stack ?? message.message) : String(message);
-    this.logger[context && FRAMEWORK.has(context) && level === 'info' ? 'debug' : level]({ context, stack }, text);
+    this.logger[shown]({ context, stack }, text);
+  }
+
+  private isLogged(level: Level, context: string | undefined): boolean {
+    const least = (context !== undefined && this.levels.components[context]) || this.levels.default;
+    return pino.levels.values[level]! >= pino.levels.values[least]!;
   }
 }

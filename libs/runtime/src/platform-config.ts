@@ -1,5 +1,6 @@
 import type { ServiceName } from '@market/contracts';
 import { parseEncryptionKeys } from '@market/persistence';
+import type { Level } from 'pino';
 import { z } from 'zod';
 import {
   choice,
@@ -12,6 +13,7 @@ import {
   variable,
   type Environment,
 } from './define-config.js';
+import type { LogLevels } from './logger.js';
 
 const encryptionKeys = z.string().superRefine((value, context) => {
   try {
@@ -20,6 +22,22 @@ const encryptionKeys = z.string().superRefine((value, context) => {
     context.addIssue((error as Error).message);
   }
 });
+
+const LEVEL = /^(?:(\w+)=)?(fatal|error|warn|info|debug)$/;
+
+const logLevels = z
+  .string()
+  .default('info')
+  .transform((text, context): LogLevels => {
+    const levels: LogLevels = { default: 'info', components: {} };
+    for (const entry of text.split(',')) {
+      const [, component, level] = LEVEL.exec(entry.trim()) ?? [];
+      if (level === undefined) context.addIssue('must be one of fatal, error, warn, info, debug');
+      else if (component === undefined) levels.default = level as Level;
+      else levels.components[component] = level as Level;
+    }
+    return levels;
+  });
 
 /** The configuration that every process reads. */
 export const platformConfig = defineConfig('platform', {
@@ -56,13 +74,13 @@ export const platformConfig = defineConfig('platform', {
   internalPort: variable(
     'INTERNAL_PORT',
     optional(integer(0, 65535)),
-    'port of /healthz/live and /healthz/ready; none when absent',
+    'port of /healthz/live, /healthz/ready and /metrics; none when absent',
   ),
   internalHost: variable('INTERNAL_HOST', text('127.0.0.1'), 'address the internal port listens on'),
-  logLevel: variable(
+  logLevels: variable(
     'LOG_LEVEL',
-    choice(['fatal', 'error', 'warn', 'info', 'debug'], 'info'),
-    'least severe level that is logged',
+    logLevels,
+    'least severe level that is logged (fatal, error, warn, info or debug), and that of single components by the context of their lines, as info,HttpRequest=warn',
   ),
 });
 

@@ -47,7 +47,7 @@ export async function runCommand(
       platformConfig: platform,
     });
     const container = await NestFactory.createApplicationContext(root, {
-      logger: new PinoLogger(definition.name, platform.logLevel),
+      logger: new PinoLogger(definition.name, platform.logLevels),
       abortOnError: false,
     });
     try {

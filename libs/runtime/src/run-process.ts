@@ -129,7 +129,7 @@ async function startService(
     config: { definition: definition.config, value: config },
     platformConfig: platform,
   });
-  const logger = new PinoLogger(definition.name, platform.logLevel);
+  const logger = new PinoLogger(definition.name, platform.logLevels);
   let app: Started['app'];
   if (definition.http) {
     const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), {

@@ -8,6 +8,8 @@ declare module 'fastify' {
     context: RequestContext;
     /** What the matched route declares; undefined where no route matched. */
     rules: RouteRules | undefined;
+    /** Why the request was refused; undefined where it was not. */
+    outcome: string | undefined;
   }
   interface FastifyContextConfig {
     rules?: RouteRules;

@@ -29,6 +29,7 @@ export class ErrorFilter implements ExceptionFilter {
   answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     if (reply.sent) return;
     const { status, body, bug } = toHttpError(this.refine(error, request, reply), request.id, this.links);
+    request.outcome = String(body.error.details?.reason ?? body.error.code);
     if (bug)
       this.logger.error(
         `[${request.id}] ${request.method} ${pathOf(request)} failed`,

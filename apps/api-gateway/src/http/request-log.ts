@@ -1,0 +1,44 @@
+import { Logger } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Histogram } from 'prom-client';
+
+const requestSeconds = new Histogram({
+  name: 'http_server_request_duration_seconds',
+  help: 'Requests at the edge by method, route template and status',
+  labelNames: ['http_request_method', 'http_route', 'http_response_status_code'] as const,
+  buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
+});
+
+const logger = new Logger('HttpRequest');
+
+/**
+ * One line and one observation a request, when it has been answered: who asked for what by which template, and what became of
+ * it. No path as it was sent, no query, no header and no body, so no secret either.
+ */
+export function logRequests(instance: FastifyInstance): void {
+  instance.decorateRequest('outcome');
+  instance.addHook('onResponse', (request, reply, done) => {
+    const { method } = request;
+    const route = request.routeOptions.url ?? 'unmatched';
+    const status = reply.statusCode;
+    requestSeconds.observe(
+      { http_request_method: method, http_route: route, http_response_status_code: status },
+      reply.elapsedTime / 1_000,
+    );
+    logger.log({ msg: 'request', method, route, status, ...contextOf(request, reply) });
+    done();
+  });
+}
+
+function contextOf(request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
+  const { requestId = request.id, traceparent, principal } = request.call ?? {};
+  return {
+    ms: Math.round(reply.elapsedTime * 10) / 10,
+    request_id: requestId,
+    trace_id: traceparent?.split('-')[1],
+    account_id: principal?.accountId,
+    key_id: principal?.keyId,
+    params: request.routeOptions.url === undefined ? undefined : request.params,
+    outcome: request.outcome,
+  };
+}

@@ -1,0 +1,71 @@
+import { Gauge, Histogram } from 'prom-client';
+import type { Database } from './database.js';
+import { sql, type Statement } from './statement.js';
+
+/** The databases of this process that stand, which the gauges ask when they are read. */
+export const openDatabases = new Set<Database>();
+
+/** Statements by name, the wait for a connection included, and commits. Seconds. */
+export const operationSeconds = new Histogram({
+  name: 'db_client_operation_duration_seconds',
+  help: 'Statements and commits by schema, name and SQLSTATE (empty where they succeeded)',
+  labelNames: ['db_namespace', 'db_operation_name', 'error_type'] as const,
+  buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15],
+});
+
+new Gauge({
+  name: 'db_client_connection_count',
+  help: 'Connections to PostgreSQL by schema and state; waiting counts requests for one',
+  labelNames: ['db_namespace', 'state'] as const,
+  collect() {
+    this.reset();
+    for (const { schema, connections } of openDatabases)
+      for (const [state, count] of Object.entries(connections)) this.inc({ db_namespace: schema, state }, count);
+  },
+});
+
+const queueLengths = sql(
+  'metrics.queue-lengths',
+  `SELECT (SELECT count(*) FROM outbox WHERE published_at IS NULL)::int AS outbox,
+     (SELECT count(*) FROM parked_events)::int AS parked, (SELECT count(*) FROM dead_letters)::int AS dead_letters`,
+);
+const oldestUnpublished = sql(
+  'metrics.oldest-unpublished',
+  'SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds FROM outbox WHERE published_at IS NULL',
+);
+
+/** One row of each service; a database that is away has none, and that it is away shows elsewhere. */
+async function perService<Row extends Record<string, number>>(
+  statement: Statement,
+  use: (service: string, row: Row) => void,
+): Promise<void> {
+  const databases = new Map([...openDatabases].map((database) => [database.schema, database]));
+  await Promise.all(
+    [...databases].map(async ([service, database]) => {
+      const [row] = await database.query<Row>(statement).catch(() => []);
+      if (row) use(service, row);
+    }),
+  );
+}
+
+new Gauge({
+  name: 'market_event_queue_length',
+  help: 'Events of a service: unpublished in its outbox, parked after a failure, and dead letters',
+  labelNames: ['service', 'queue'] as const,
+  async collect() {
+    this.reset();
+    await perService(queueLengths, (service, row) => {
+      for (const [queue, length] of Object.entries(row)) this.set({ service, queue }, length);
+    });
+  },
+});
+
+new Gauge({
+  name: 'market_outbox_oldest_seconds',
+  help: 'Age of the oldest event of a service that is not published',
+  labelNames: ['service'] as const,
+  async collect() {
+    this.reset();
+    await perService<{ seconds: number }>(oldestUnpublished, (service, { seconds }) => this.set({ service }, seconds));
+  },
+});
