@@ -10,6 +10,7 @@ import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestContext) => Promise<OutputOf<C>>;
 
 const logger = new Logger('HandleRequest');
+const requestLog = new Logger('BusRequest');
 
 /**
  * Serves a request contract with a method `(input, context) => Promise<output>`; another signature does not compile.
@@ -43,11 +44,29 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
     descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
       const stop = serverSeconds.startTimer({ rpc_method: contract.subject });
       const reply = await serve.call(this, envelope);
-      stop({ outcome: 'ok' in reply ? 'ok' : 'refused' in reply ? reply.refused.reason : 'failed' });
+      const outcome = outcomeOf(reply);
+      const seconds = stop({ outcome });
+      const { requestId: request_id, traceparent, principal } = envelope?.meta ?? {};
+      requestLog.log({
+        msg: contract.subject,
+        outcome,
+        ms: Math.round(seconds * 10_000) / 10,
+        request_id,
+        trace_id: traceparent?.split('-')[1],
+        account_id: principal?.accountId,
+      });
       return reply;
     } as unknown as M;
     MessagePattern(contract.subject)(target, property, descriptor);
   };
+}
+
+/** Where the answer is one of several kinds, its kind: a claim that is `pending` is no `claimed` one. */
+function outcomeOf(reply: ReplyEnvelope): string {
+  if ('refused' in reply) return reply.refused.reason;
+  if ('failed' in reply) return 'failed';
+  const { outcome } = (reply.ok ?? {}) as { outcome?: unknown };
+  return typeof outcome === 'string' ? outcome : 'ok';
 }
 
 function toReply(contract: RequestContract, error: unknown, requestId: string | undefined): ReplyEnvelope {

@@ -41,7 +41,7 @@ export class MessageBus {
     this.assertDeclared(contract.subject);
     const stop = clientSeconds.startTimer({ rpc_method: contract.subject });
     try {
-      const output = await this.exchange(contract, input, call);
+      const output = await this.exchange(contract, input, context);
       stop({ outcome: 'ok' });
       return output;
     } catch (error) {
@@ -53,7 +53,7 @@ export class MessageBus {
   private async exchange<C extends RequestContract>(
     contract: C,
     input: RequestOf<C>,
-    call: Call,
+    context: RequestContext,
   ): Promise<OutputOf<C>> {
     const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
     const remainingMs = Math.min(context.deadlineAt - Date.now(), patienceMs);

@@ -1,8 +1,9 @@
 import { newId, type Micros } from '@market/kernel';
 import { sql, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { boundValues, chainHash, checksumsOf, type PaymentFacts, type SaleFacts } from './chain-hash.js';
-import { assertBalanced, signed, type JournalEntry } from './posting.js';
+import { postedMicros } from './metrics.js';
+import { assertBalanced, signed, type JournalEntry, type Posting } from './posting.js';
 
 const lockHead = sql('journal.lock-head', 'SELECT sequence, hash FROM journal_head FOR UPDATE');
 const balances = sql('journal.balances', 'SELECT address, balance_micros FROM accounts WHERE address = ANY($1)');
@@ -28,6 +29,8 @@ export interface JournalRecord {
   entry: JournalEntry;
   payment: PaymentFacts;
   sale?: Omit<SaleFacts, 'completed_at'>;
+  /** Of the request that brought it about, where there was one. */
+  requestId?: string;
 }
 
 /**
@@ -36,8 +39,11 @@ export interface JournalRecord {
  */
 @Injectable()
 export class Journal {
+  private readonly logger = new Logger('Journal');
+
   async record(tx: Tx, entries: JournalRecord[], recordedAt: Date): Promise<void> {
     if (entries.length === 0) return;
+    tx.afterCommit(() => entries.forEach((recorded) => this.tell(recorded)));
     entries.forEach(({ entry }) => assertBalanced(entry));
     const [head] = await tx.query<{ sequence: string; hash: Buffer }>(lockHead);
     const owners = new Map(
@@ -108,5 +114,17 @@ export class Journal {
       postings.map(({ amount_micros }) => amount_micros),
       postings.map(({ balance_after_micros }) => balance_after_micros),
     ]);
+  }
+
+  private tell({ entry: { reason, paymentId, postings }, requestId }: JournalRecord): void {
+    for (const { direction, type, amountMicros } of postings)
+      if (direction === 'credit') postedMicros.inc({ reason, type }, Number(amountMicros));
+    const [{ amountMicros }] = postings as [Posting];
+    this.logger.log({
+      msg: reason,
+      payment_id: paymentId,
+      amount_micros: String(amountMicros),
+      request_id: requestId,
+    });
   }
 }

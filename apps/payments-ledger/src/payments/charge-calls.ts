@@ -37,17 +37,18 @@ export class ChargeCalls {
   ) {}
 
   async execute(tx: Tx, due: Due[], at: Date): Promise<void> {
-    const sales = due.map(({ input, payment, payer = null }) => {
+    const sales = due.map(({ input, payment, payer = null, context }) => {
       const exchanged = {
         requestDigest: Buffer.from(input.requestDigest, 'hex'),
         responseDigest: Buffer.from(input.responseDigest, 'hex'),
         sellerStatusCode: input.sellerStatusCode,
       };
-      return { payment, payer, ...receiptsOf(payment, at, exchanged) };
+      return { requestId: context.requestId, payment, payer, ...receiptsOf(payment, at, exchanged) };
     });
     await this.journal.record(
       tx,
-      sales.map(({ payment, ...sale }) => ({
+      sales.map(({ requestId, payment, ...sale }) => ({
+        requestId,
         entry: callCompleted({
           paymentId: payment.id,
           buyerId: payment.buyer_id,

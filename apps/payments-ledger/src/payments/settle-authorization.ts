@@ -12,7 +12,9 @@ import type { Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
+import { ObservePayment } from './observe-payment.js';
 import { ReconcilePayment } from './reconcile-payment.js';
+import { settlements } from './metrics.js';
 import { isForCall, paymentColumns, type PaymentRow } from './payment.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
@@ -230,6 +232,11 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     invariant(payment, `payment ${row.payment_id} exists`);
     this.underSettlement.set(row.id, row.attempts);
     const outcome = await this.settle(row, payment).finally(() => this.underSettlement.delete(row.id));
+    settlements.inc({
+      rail: payment.rail,
+      network: payment.network,
+      outcome: outcome ? (outcome.settled ? 'settled' : 'refused') : 'unknown',
+    });
     if (outcome?.settled) return outcome.transactionHash;
     await this.database.query(settleNextFirst, [row.id]);
     if (!outcome) {

@@ -52,10 +52,14 @@ export class AppProcess {
     return this.current?.pid;
   }
 
+  get internalUrl(): string {
+    return `http://127.0.0.1:${this.options.internalPort}`;
+  }
+
   private async untilReady(running: OwnProcess): Promise<void> {
     const ready = async (): Promise<void> => {
       if (!running.isRunning()) return;
-      const response = await fetch(`http://127.0.0.1:${this.options.internalPort}/healthz/ready`, {
+      const response = await fetch(`${this.internalUrl}/healthz/ready`, {
         signal: AbortSignal.timeout(5_000),
       });
       if (!response.ok) throw new Error(`${this.options.app} is not ready: ${await response.text()}`);

@@ -84,6 +84,7 @@ export async function startDistributed(
       redisUrl: redis.url,
       logs: (name) => (name === 'nats' ? nats.logs() : processOf(name).logs()),
       pid: (name) => processOf(name).pid,
+      internalUrl: (name) => processOf(name).internalUrl,
       stop,
     };
   } catch (error) {

@@ -24,6 +24,8 @@ export interface RunningMarketplace {
   /** What a process wrote so far, over all its lives; of the servers, NATS tells what it carried, where it is traced. */
   logs(name: ProcessName): string;
   pid(name: ProcessName): number | undefined;
+  /** Where its health and its metrics are. */
+  internalUrl(name: ProcessName): string;
   /** Stops it in order and removes what it stored. */
   stop(): Promise<void>;
 }

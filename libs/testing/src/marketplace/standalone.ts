@@ -39,6 +39,7 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
     },
     logs: () => standalone.logs(),
     pid: () => standalone.pid,
+    internalUrl: () => standalone.internalUrl,
     stop,
   };
 }

@@ -1,0 +1,99 @@
+import { startMarketplace, type RunningMarketplace } from '@market/testing';
+import { callOnce, payFor, withRelayId } from '../support/buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+
+type Line = Record<string, unknown>;
+
+inEachMode('telemetry', ({ mode }) => {
+  let marketplace: RunningMarketplace;
+  let buyer: Agent;
+  let shop: Shop;
+  let requestId: string;
+
+  beforeAll(async () => {
+    marketplace = await startMarketplace({ mode, env: { LOG_LEVEL: 'info,InstanceLoader=warn' } });
+    const seller = await registerAgent(marketplace);
+    buyer = await registerAgent(marketplace);
+    shop = await openShop(seller, ({ body }) => ({ echo: body }));
+    const relayRequestId = await payFor(buyer, shop.listing, { n: 1 });
+    const answer = await callOnce(buyer, shop.listing, { n: 1 }, withRelayId(relayRequestId));
+    expect(answer.status).toBe(200);
+    requestId = answer.headers.get('x-request-id')!;
+  }, 120_000);
+  afterAll(async () => {
+    await shop?.close();
+    await marketplace?.stop();
+  }, 60_000);
+
+  const linesOf = (id: string): Line[] =>
+    marketplace.processes
+      .flatMap((name) => marketplace.logs(name).split('\n'))
+      .filter((line) => line.includes(id))
+      .map((line) => JSON.parse(line) as Line);
+
+  it('finds all that a paid call did in every service by the request id of its answer', () => {
+    const lines = linesOf(requestId);
+    expect(lines).toContainEqual(
+      expect.objectContaining({
+        context: 'HttpRequest',
+        service: 'api-gateway',
+        method: 'POST',
+        route: '/api/v1/gateway/:listingId',
+        status: 200,
+        account_id: buyer.id,
+        key_id: expect.any(String),
+        trace_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        params: { listingId: shop.listing.id },
+      }),
+    );
+    expect(
+      lines
+        .filter(({ context }) => context === 'BusRequest')
+        .map(({ service, msg, outcome }) => [service, msg, outcome]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['gateway', 'rpc.gateway.execute-call.v1', 'answered'],
+        ['payments-ledger', 'rpc.payments-ledger.claim-payment.v1', 'claimed'],
+        ['payments-ledger', 'rpc.payments-ledger.settle-payment.v1', 'ok'],
+      ]),
+    );
+    expect(lines).toContainEqual(
+      expect.objectContaining({ context: 'Journal', msg: 'call_completed', amount_micros: '250000' }),
+    );
+  });
+
+  it('says why a request was refused, and nothing of what it carried', async () => {
+    const answer = await fetch(`${marketplace.baseUrl}/api/v1/me?secret=in-the-query`, {
+      headers: { authorization: 'Bearer sk_live_not-a-key' },
+    });
+    expect(answer.status).toBe(401);
+    const [line] = linesOf(answer.headers.get('x-request-id')!);
+    expect(line).toMatchObject({ context: 'HttpRequest', route: '/api/v1/me', status: 401, outcome: 'unauthorized' });
+    expect(JSON.stringify(line)).not.toMatch(/in-the-query|not-a-key/);
+  });
+
+  it('counts requests, statements, events and money on the internal ports', async () => {
+    const texts = await Promise.all(
+      marketplace.processes.map(async (name) => (await fetch(`${marketplace.internalUrl(name)}/metrics`)).text()),
+    );
+    const sumOf = (series: RegExp): number =>
+      texts
+        .flatMap((text) => text.split('\n'))
+        .filter((line) => series.test(line))
+        .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+    expect(sumOf(/^market_posted_micros_total\{.*type="seller_credit"/)).toBe(250_000);
+    expect(sumOf(/^market_posted_micros_total\{.*type="marketplace_fee"/)).toBe(12_500);
+    expect(
+      sumOf(
+        /^http_server_request_duration_seconds_count\{.*route="\/api\/v1\/gateway\/:listingId",.*status_code="402"/,
+      ),
+    ).toBe(1);
+    expect(sumOf(/^rpc_server_call_duration_seconds_count\{.*claim-payment.*outcome="claimed"/)).toBe(1);
+    expect(sumOf(/^rpc_client_call_duration_seconds_count\{.*execute-call/)).toBe(2);
+    expect(sumOf(/^db_client_operation_duration_seconds_count\{.*name="commit",error_type=""/)).toBeGreaterThan(0);
+    expect(sumOf(/^db_client_connection_count\{.*state="total"/)).toBeGreaterThan(0);
+    expect(sumOf(/^market_event_queue_length\{.*queue="dead_letters"/)).toBe(0);
+    expect(sumOf(/^nodejs_eventloop_lag_seconds /)).toBeGreaterThanOrEqual(0);
+  });
+});
