@@ -56,6 +56,8 @@ export async function runProcess(
   const databases = new Map<ServiceName, Database>();
   const started: Started[] = [];
   const health = new HealthServer();
+  // Nest has one logger a process, so that lines of several services in one carry the process's name.
+  const logger = new PinoLogger(definitions.length === 1 ? definitions[0]!.name : 'marketplace', platform.logLevels);
   const stop = async (): Promise<void> => {
     health.ready = false;
     for (const { app } of started.filter(({ definition }) => definition.http))
@@ -85,6 +87,7 @@ export async function runProcess(
           definition,
           transport,
           platform,
+          logger,
           configs.get(definition.name),
           databases.get(definition.name),
         ),
@@ -112,6 +115,7 @@ async function startService(
   definition: ServiceDefinition,
   transport: Transport,
   platform: ConfigOf<typeof platformConfig>,
+  logger: PinoLogger,
   config: unknown,
   database: Database | undefined,
 ): Promise<Started> {
@@ -129,7 +133,6 @@ async function startService(
     config: { definition: definition.config, value: config },
     platformConfig: platform,
   });
-  const logger = new PinoLogger(definition.name, platform.logLevels);
   let app: Started['app'];
   if (definition.http) {
     const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), {

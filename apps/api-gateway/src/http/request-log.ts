@@ -31,7 +31,7 @@ export function logRequests(instance: FastifyInstance): void {
 }
 
 function contextOf(request: FastifyRequest, reply: FastifyReply): Record<string, unknown> {
-  const { requestId = request.id, traceparent, principal } = request.call ?? {};
+  const { requestId = request.id, traceparent, principal } = request.context ?? {};
   return {
     ms: Math.round(reply.elapsedTime * 10) / 10,
     request_id: requestId,
