@@ -1,9 +1,15 @@
 import { Gauge, Histogram } from 'prom-client';
-import type { Database } from './database.js';
 import { sql, type Statement } from './statement.js';
 
-/** The databases of this process that stand, which the gauges ask when they are read. */
-export const openDatabases = new Set<Database>();
+/** Of a database, what the gauges ask. */
+interface ObservedDatabase {
+  readonly schema: string;
+  readonly connections: Record<'total' | 'idle' | 'waiting', number>;
+  query<Row>(statement: Statement): Promise<Row[]>;
+}
+
+/** The databases of this process that are open. */
+export const openDatabases = new Set<ObservedDatabase>();
 
 /** Statements by name, the wait for a connection included, and commits. Seconds. */
 export const operationSeconds = new Histogram({
