@@ -12,7 +12,6 @@ import type { Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
-import { ObservePayment } from './observe-payment.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { settlements } from './metrics.js';
 import { isForCall, paymentColumns, type PaymentRow } from './payment.js';

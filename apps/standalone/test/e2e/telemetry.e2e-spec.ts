@@ -1,7 +1,7 @@
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 type Line = Record<string, unknown>;
 
