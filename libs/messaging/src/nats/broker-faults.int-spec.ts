@@ -3,7 +3,7 @@ import { describeNeeding, eventually } from '@market/test-servers';
 import { connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
 import { Logger } from '@nestjs/common';
 import { startReplica } from '../../test/fixtures/catalog-replica.js';
-import { echo, happened, testTopology, wait, type TestService } from '../../test/fixtures/contracts.js';
+import { echo, happened, slowEcho, testTopology, wait, type TestService } from '../../test/fixtures/contracts.js';
 import { natsHarness, type NatsHarness } from '../../test/fixtures/harnesses.js';
 import { newRequestContext } from '../request-context.js';
 import type { EventRecord } from '../envelope.js';
@@ -93,6 +93,17 @@ describeNeeding('nats-server')('a broker', () => {
       expect(await answers[Number(ticket)]).toEqual({ ticket });
     await replicas[1]!.close();
   });
+
+  it('that carries many large answers at once loses none, though reading them takes longer than the silence of a process that is gone', async () => {
+    const replica = await startReplica('only', await harness.connect('catalog'));
+    const bus = new MessageBus(await harness.connect('gateway'), testTopology.gateway);
+    const text = '"\\\n€'.repeat(1_048_576 / 6);
+    const answers = await Promise.allSettled(
+      Array.from({ length: 64 }, () => bus.request(slowEcho, { text }, newRequestContext({ budgetMs: 60_000 }))),
+    );
+    expect(answers.filter((answer) => answer.status === 'rejected' || answer.value.text !== text)).toEqual([]);
+    await replica.close();
+  }, 60_000);
 
   it('that comes back without its memory is taught it again, and events flow', async () => {
     const emitter = await harness.connect('catalog');

@@ -10,6 +10,7 @@ import {
   type NodeConnectionOptions,
   type Subscription,
 } from '@nats-io/transport-node';
+import { setTimeout as delay } from 'node:timers/promises';
 import { EventStream } from './event-stream.js';
 import type { EventRecord } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
@@ -113,8 +114,6 @@ class DrainingNatsServer extends ServerNats {
 class NatsLink implements Link {
   /** Requests without a reply, by id: how to reject them, and for how many intervals no process has named them. */
   private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; unnamed: number }>();
-  /** It counts intervals instead of milliseconds, so that a process that was busy or paused first reads the messages that arrived meanwhile. */
-  private readonly watching = setInterval(() => this.rejectLost(), PROGRESS_INTERVAL_MS).unref();
   private readonly idPrefix = `${nuid.next()}.`;
   private requests = 0;
   private connected = true;
@@ -126,6 +125,7 @@ class NatsLink implements Link {
     topology: ServiceTopology,
   ) {
     void this.watchConnection();
+    void this.watchRequests();
     for (const service of servicesAsked(topology))
       connection.subscribe(progressSubject(service), {
         callback: (error, message) => (error ? undefined : this.hear(message.json())),
@@ -167,7 +167,6 @@ class NatsLink implements Link {
 
   async close(): Promise<void> {
     await this.events.close();
-    clearInterval(this.watching);
     if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
   }
 
@@ -185,6 +184,21 @@ class NatsLink implements Link {
     for (const id of ids) {
       const request = this.waiting.get(id);
       if (request) request.unnamed = 0;
+    }
+  }
+
+  /**
+   * An interval counts once the broker has answered after it. The broker answers in order, so this process has then read all that was
+   * on its way to it, however large that is and however long it was busy or paused itself. A broker that stands still counts as silence.
+   */
+  private async watchRequests(): Promise<void> {
+    while (!this.connection.isClosed()) {
+      await delay(PROGRESS_INTERVAL_MS, undefined, { ref: false });
+      await Promise.race([
+        this.connection.flush(),
+        delay(LOST_AFTER_INTERVALS * PROGRESS_INTERVAL_MS, undefined, { ref: false }),
+      ]).catch(() => undefined);
+      this.rejectLost();
     }
   }
 
