@@ -6,4 +6,7 @@ export const paymentsLedgerDatabase: DatabaseDefinition = {
   schema: 'payments_ledger',
   entities: [],
   migrations: [CreateLedger1763650000000],
+  // Whoever writes to the journal waits for the one before. No transaction here waits for anything but PostgreSQL, so one that does
+  // nothing for so long belongs to a process that stands still, and is undone.
+  settings: { idle_in_transaction_session_timeout: '2500' },
 };

@@ -11,6 +11,8 @@ export interface DatabaseDefinition {
   schema: string;
   entities: (new () => object)[] | EntitySchema[];
   migrations: (new () => MigrationInterface)[];
+  /** Settings of PostgreSQL for its connections, beside and instead of those that every connection has. */
+  settings?: Record<string, string>;
 }
 
 export interface DatabaseOptions {
@@ -55,6 +57,7 @@ export class Database {
       statement_timeout: options.statementTimeoutMs ?? 15_000,
       idle_in_transaction_session_timeout: 30_000,
       timezone: 'UTC',
+      ...definition.settings,
       ...options.settings,
     };
     const dataSource = new DataSource({

@@ -1,13 +1,15 @@
 import type { EventRecord, Link } from '@market/messaging';
 import { Logger } from '@nestjs/common';
 import type { Database } from '../database.js';
-import { sql } from '../statement.js';
+import { batchSql, sql } from '../statement.js';
 import type { Outbox } from './outbox.js';
 
 const take = sql(
   'outbox.take',
   'SELECT id, subject, payload, request_id, traceparent FROM outbox WHERE published_at IS NULL ORDER BY id LIMIT 256 FOR UPDATE SKIP LOCKED',
 );
+/** A slow broker is waited for with the rows in hand: another process would only publish them twice. */
+const waitForBroker = batchSql('SET LOCAL idle_in_transaction_session_timeout = 30000');
 const markPublished = sql('outbox.mark-published', 'UPDATE outbox SET published_at = now() WHERE id = ANY($1::uuid[])');
 
 interface OutboxRow {
@@ -77,6 +79,7 @@ export class OutboxRelay {
     return this.database.transaction(async (tx) => {
       const rows = await tx.query<OutboxRow>(take);
       if (rows.length === 0) return 0;
+      await tx.query(waitForBroker);
       await this.link.publishEvents(rows.map(toRecord));
       await tx.query(markPublished, [rows.map((row) => row.id)]);
       return rows.length;
