@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SERVICE_NAMES } from '@market/contracts';
-import { startPostgres } from '@market/embedded-postgres';
+import { keepPostgres } from '@market/embedded-postgres';
 import { answersOn, findProgram, freePort } from '@market/testing';
 import { ensureDatabase } from '../../apps/standalone/dist/ensure-database.js';
 
@@ -15,8 +15,8 @@ const GENERATE_KEYS = fileURLToPath(new URL('../nats/generate-keys.mjs', import.
 const MAX_CONNECTIONS = '150';
 
 /** The embedded PostgreSQL, as standalone has it. @returns `{ url, stop, exited }` */
-export async function startLocalPostgres(dataDir) {
-  const postgres = await startPostgres({ dataDir, settings: { max_connections: MAX_CONNECTIONS } });
+export async function startLocalPostgres(dataDir, onEnd) {
+  const postgres = await keepPostgres({ dataDir, settings: { max_connections: MAX_CONNECTIONS } }, onEnd);
   return { url: await ensureDatabase(postgres, 'market'), stop: () => postgres.stop(), exited: postgres.exited };
 }
 

@@ -123,10 +123,10 @@ async function startServers(data, supervise) {
 
   const embedded = SERVICE_NAMES.some((service) => service !== 'api-gateway' && !databaseUrlOf(service, env));
   if (embedded) {
-    const postgres = await startLocalPostgres(data.postgresDir);
+    const postgres = await startLocalPostgres(data.postgresDir, () => log('postgres', 'ended by itself; starts again'));
     running.push(postgres);
     void postgres.exited.then(() => {
-      log('postgres', 'ended by itself; stopping');
+      log('postgres', 'cannot be started again; stopping');
       return stop(1);
     });
     settings.DATABASE_URL = postgres.url;

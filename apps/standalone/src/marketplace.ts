@@ -1,4 +1,4 @@
-import { startPostgres } from '@market/embedded-postgres';
+import { keepPostgres } from '@market/embedded-postgres';
 import { inProcessTransport } from '@market/messaging';
 import { runProcess, type Environment, type RunningProcess } from '@market/runtime';
 import { printBanner } from './banner.js';
@@ -13,7 +13,11 @@ const EMBEDDED_POOL_SIZE = '12';
 export async function startMarketplace(env: Environment): Promise<RunningProcess> {
   const startedAt = performance.now();
   const data = await openDataDirectory(env.DATA_DIR || '.data');
-  const postgres = env.DATABASE_URL ? undefined : await startPostgres({ dataDir: data.postgresDir });
+  const postgres = env.DATABASE_URL
+    ? undefined
+    : await keepPostgres({ dataDir: data.postgresDir }, () =>
+        process.stderr.write('the embedded PostgreSQL ended by itself; it is started again\n'),
+      );
   try {
     const databaseUrl = postgres ? await ensureDatabase(postgres, 'market') : env.DATABASE_URL;
     const settings: Environment = {
@@ -34,7 +38,7 @@ export async function startMarketplace(env: Environment): Promise<RunningProcess
       seconds: (performance.now() - startedAt) / 1000,
     });
     void postgres?.exited.then(() => {
-      process.stderr.write('the embedded PostgreSQL ended by itself; stopping\n');
+      process.stderr.write('the embedded PostgreSQL cannot be started again; stopping\n');
       process.exit(1);
     });
     return {

@@ -83,6 +83,27 @@ export async function startPostgres({
 }
 
 /**
+ * As `startPostgres`, and again on the same port whenever the server ends by itself, as after a crash of its main process.
+ *
+ * @param onEnd is told each time it ended.
+ * @returns a server whose `exited` resolves when it cannot be started again.
+ */
+export async function keepPostgres(options: StartPostgresOptions, onEnd: () => void): Promise<EmbeddedPostgres> {
+  const server = await startPostgres(options);
+  let current = Promise.resolve(server);
+  const keep = async (): Promise<never> => {
+    for (;;) {
+      await (
+        await current
+      ).exited;
+      onEnd();
+      current = startPostgres({ ...options, port: server.port });
+    }
+  };
+  return { ...server, stop: async () => (await current).stop(), exited: keep().catch(() => undefined) };
+}
+
+/**
  * Does some work with the cluster that is in `dataDir`: on the server of the process that runs it, or where none does,
  * on one that ends with the work.
  *

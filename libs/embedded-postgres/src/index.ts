@@ -1,3 +1,3 @@
-export { startPostgres, usePostgres, type StartPostgresOptions } from './embedded-postgres.js';
+export { keepPostgres, startPostgres, usePostgres, type StartPostgresOptions } from './embedded-postgres.js';
 export { inspectProcess, waitUntilGone } from './process-info.js';
 export type { EmbeddedPostgres } from './server.js';
