@@ -1,6 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort, temporaryDirectory } from '@market/test-servers';
+import { withClient } from '@market/persistence/testing';
+import { eventually, freePort, temporaryDirectory } from '@market/test-servers';
 import { AppProcess } from './app-process.js';
 import type { RunningMarketplace } from './running-marketplace.js';
 
@@ -32,8 +33,15 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
       return databaseUrl;
     },
     processes: ['standalone'],
-    kill: (_name, signal = 'SIGKILL') => standalone.stop(signal),
-    async restart() {
+    async kill(name, signal = 'SIGKILL') {
+      if (name !== 'postgres') return standalone.stop(signal);
+      process.kill(Number((await postmasterFile(dataDir))[0]), signal);
+      return null;
+    },
+    async restart(name) {
+      // Its owner starts it again.
+      if (name === 'postgres')
+        return eventually(() => withClient(databaseUrl, async () => undefined), { withinMs: 20_000 });
       await standalone.stop();
       await start();
     },
@@ -44,9 +52,12 @@ export async function startStandalone(env: Record<string, string>): Promise<Runn
   };
 }
 
-/** The embedded PostgreSQL takes another port on each start; its own files say which. */
+/** The embedded PostgreSQL takes another port on each start of its owner; its own files say which. */
 async function embeddedUrl(dataDir: string): Promise<string> {
   const password = (await readFile(join(dataDir, 'postgres', 'cluster', 'password'), 'utf8')).trim();
-  const port = (await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n')[3];
-  return `postgres://postgres:${password}@127.0.0.1:${port}/market`;
+  return `postgres://postgres:${password}@127.0.0.1:${(await postmasterFile(dataDir))[3]}/market`;
 }
+
+/** The lines of PostgreSQL's own: first its pid, fourth its port. */
+const postmasterFile = async (dataDir: string): Promise<string[]> =>
+  (await readFile(join(dataDir, 'postgres', 'cluster', 'postmaster.pid'), 'utf8')).split('\n');
