@@ -1,10 +1,8 @@
 import type { DatabaseDefinition } from '@market/persistence';
 import { CreateLedger1763650000000 } from './migrations/1763650000000-create-ledger.js';
 
-/** There are no entities: every statement is prepared SQL, because it belongs to the money path or to a report over it. */
 export const paymentsLedgerDatabase: DatabaseDefinition = {
   schema: 'payments_ledger',
-  entities: [],
   migrations: [CreateLedger1763650000000],
   // Whoever writes to the journal waits for the one before. No transaction here waits for anything but PostgreSQL, so one that does
   // nothing for so long belongs to a process that stands still, and is undone.

@@ -3,6 +3,5 @@ import { CreateReputation1763650300000 } from './migrations/1763650300000-create
 
 export const reputationDatabase: DatabaseDefinition = {
   schema: 'reputation',
-  entities: [],
   migrations: [CreateReputation1763650300000],
 };

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import { DataSource, type EntityManager, type EntitySchema, type MigrationInterface } from 'typeorm';
+import { DataSource, type MigrationInterface } from 'typeorm';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asUnavailable, codeOf, isRetryable } from './database-error.js';
 import { openDatabases, operationSeconds } from './metrics.js';
@@ -9,7 +9,6 @@ import type { Statement } from './statement.js';
 /** The definition of a service's database, shared by tests, migrations and processes. */
 export interface DatabaseDefinition {
   schema: string;
-  entities: (new () => object)[] | EntitySchema[];
   migrations: (new () => MigrationInterface)[];
   /** Settings of PostgreSQL for its connections, beside and instead of those that every connection has. */
   settings?: Record<string, string>;
@@ -25,8 +24,6 @@ export interface DatabaseOptions {
 
 /** One open transaction. */
 export interface Tx {
-  /** TypeORM, inside this transaction. */
-  readonly manager: EntityManager;
   query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
   /** Runs after a successful commit. An error that it throws is only logged. */
   afterCommit(action: () => void): void;
@@ -64,7 +61,6 @@ export class Database {
       type: 'postgres',
       url: options.url,
       schema,
-      entities: definition.entities,
       synchronize: false,
       applicationName: `market ${schema}`,
       poolErrorHandler: () => undefined,
@@ -97,11 +93,6 @@ export class Database {
   /** Opens a second pool with its own size, so that neither pool waits for the other. The caller closes it. */
   openPool(options: Omit<DatabaseOptions, 'url'>): Promise<Database> {
     return Database.open(this.definition, { url: this.url, ...options });
-  }
-
-  /** Runs TypeORM outside of a transaction. Outages are reported as `UnavailableError`. */
-  read<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    return this.retrying(() => work(this.dataSource.manager));
   }
 
   /** Runs one prepared statement in its own implicit transaction. After a deadlock it is retried. */
@@ -153,7 +144,6 @@ export class Database {
       const client = (await runner.connect()) as PoolClient;
       await runner.startTransaction();
       const result = await work({
-        manager: runner.manager,
         query: <Row>(statement: Statement, values: unknown[] = []) => this.run<Row>(client, statement, values),
         afterCommit: (action) => actions.push(action),
       });

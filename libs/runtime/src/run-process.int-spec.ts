@@ -90,7 +90,7 @@ class DeafModule {}
 class IdleModule {}
 
 const config = defineConfig('test', { size: variable('TEST_SIZE', integer(1, 10, 1), 'a size') });
-const database = { schema: 'reputation', entities: [], migrations: [CreateHeard1700000000000] };
+const database = { schema: 'reputation', migrations: [CreateHeard1700000000000] };
 const listening = defineService({ name: 'reputation', module: ListeningModule, config, database });
 const settings = {
   ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
@@ -198,7 +198,7 @@ describe('runProcess', () => {
         name: 'catalog',
         module: IdleModule,
         config,
-        database: { schema: 'catalog', entities: [], migrations: [] },
+        database: { schema: 'catalog', migrations: [] },
       });
       const both = { ...settings, CATALOG_DATABASE_URL: free, REPUTATION_DATABASE_URL: used };
       const start = async (env: Record<string, string>, services = [listening]) =>

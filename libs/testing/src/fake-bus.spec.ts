@@ -42,7 +42,9 @@ describe('FakeBus', () => {
 
   it('lets a service ask only what its topology declares', async () => {
     const bus = new FakeBus('catalog');
-    await expect(bus.request(getEndpoint, { listingId: newId() }, newRequestContext())).rejects.toThrow('not declared');
+    await expect(bus.request(getEndpoint, { listing_id: newId() }, newRequestContext())).rejects.toThrow(
+      'not declared',
+    );
   });
 
   it('is unavailable where the test gave no answer', async () => {

@@ -17,8 +17,10 @@ import { JSON_TYPE, success, successOfJson } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { rotateSecretBody, updateEndpointBody } from './endpoints.http-schema.js';
 import { endpointExample, rotatedExample, testExample } from './endpoints.examples.js';
+
+const updateEndpointBody = updateEndpoint.input.omit({ listing_id: true });
+const rotateSecretBody = rotateEndpointSecret.input.omit({ listing_id: true });
 
 const { seller_response_json: _asText, ...testProperties } = jsonSchemaOf(testEndpoint.output).properties as Record<
   string,
@@ -42,7 +44,7 @@ export class EndpointsHttpController {
     answer: { schema: envelopeSchema(jsonSchemaOf(endpointView)), example: success(endpointExample) },
   })
   async getEndpoint(@Param('listingId') listingId: string, @CurrentContext() context: RequestContext) {
-    return success(await this.bus.request(getEndpoint, { listingId: ownListing(listingId) }, context));
+    return success(await this.bus.request(getEndpoint, { listing_id: ownListing(listingId) }, context));
   }
 
   @Put()
@@ -66,15 +68,7 @@ export class EndpointsHttpController {
     @Body(changesOf(updateEndpointBody)) body: z.output<typeof updateEndpointBody>,
     @CurrentContext() context: RequestContext,
   ) {
-    const input = {
-      listingId: ownListing(listingId),
-      privateEndpointUrl: body.private_endpoint_url,
-      authHeader: body.auth_header,
-      timeoutMs: body.timeout_ms,
-      limits: body.limits,
-      status: body.status,
-    };
-    return success(await this.bus.request(updateEndpoint, input, context));
+    return success(await this.bus.request(updateEndpoint, { listing_id: ownListing(listingId), ...body }, context));
   }
 
   @Post('test')
@@ -93,7 +87,7 @@ export class EndpointsHttpController {
   ) {
     const { seller_response_json: sellerResponse, ...outcome } = await this.bus.request(
       testEndpoint,
-      { listingId: ownListing(listingId) },
+      { listing_id: ownListing(listingId) },
       context,
     );
     reply.type(JSON_TYPE);
@@ -115,8 +109,9 @@ export class EndpointsHttpController {
     @Body(bodyOrNoneOf(rotateSecretBody)) body: z.output<typeof rotateSecretBody>,
     @CurrentContext() context: RequestContext,
   ) {
-    const input = { listingId: ownListing(listingId), overlapSeconds: body.overlap_seconds };
-    return success(await this.bus.request(rotateEndpointSecret, input, context));
+    return success(
+      await this.bus.request(rotateEndpointSecret, { listing_id: ownListing(listingId), ...body }, context),
+    );
   }
 }
 

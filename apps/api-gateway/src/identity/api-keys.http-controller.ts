@@ -1,10 +1,9 @@
-import { instant, parseTimestamp, scope, someOf, text } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { apiKeyView, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
@@ -15,12 +14,6 @@ import { KEY_ID, LATER } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { createdKeyExample } from './identity.examples.js';
-
-const createApiKeyBody = z.object({
-  name: text(1, 100).describe('How you tell your keys apart.'),
-  scopes: someOf(scope).describe('What the key may do; no more than the key that creates it.'),
-  expires_at: instant.optional().describe('When the key stops working; never when left out.'),
-});
 
 const { key: _shownOnce, ...listedKey } = createdKeyExample;
 
@@ -52,7 +45,7 @@ export class ApiKeysHttpController {
     description: 'The key is shown in this answer and never again.',
     asks: [createApiKey],
     body: {
-      schema: createApiKeyBody,
+      schema: createApiKey.input,
       examples: { narrow: { name: 'nightly planner', scopes: ['read', 'subscribe'] } },
     },
     idempotent: true,
@@ -60,13 +53,12 @@ export class ApiKeysHttpController {
     answer: { schema: envelopeSchema(jsonSchemaOf(createApiKey.output)), example: success(createdKeyExample) },
   })
   async createApiKey(
-    @Body(bodyOf(createApiKeyBody)) body: z.output<typeof createApiKeyBody>,
+    @Body(bodyOf(createApiKey.input)) body: InputOf<typeof createApiKey>,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const context = idempotentContext(request, body);
-    const expiresAt = body.expires_at === undefined ? undefined : parseTimestamp(body.expires_at);
-    const key = await this.bus.request(createApiKey, { name: body.name, scopes: body.scopes, expiresAt }, context);
+    const key = await this.bus.request(createApiKey, body, context);
     markReplay(context, reply);
     return success(key);
   }
@@ -84,6 +76,6 @@ export class ApiKeysHttpController {
   })
   async revokeApiKey(@Param('keyId') keyId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(keyId, () => refuse(revokeApiKey, 'api_key_not_found', {}));
-    return success(await this.bus.request(revokeApiKey, { keyId: id }, context));
+    return success(await this.bus.request(revokeApiKey, { key_id: id }, context));
   }
 }

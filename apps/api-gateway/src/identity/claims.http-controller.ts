@@ -10,10 +10,9 @@ import { success } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { walletProofBody } from './wallet-proof.http-schema.js';
 import { claimBodyExample, claimExample } from './identity.examples.js';
 
-const claimAgentBody = walletProofBody.omit({ wallet_address: true });
+const claimAgentBody = claimAgent.input.omit({ agent_id: true });
 
 @ApiTags('Identity')
 @Controller('agents/:agentId/claim')
@@ -36,8 +35,6 @@ export class ClaimsHttpController {
     @CurrentContext() context: RequestContext,
   ) {
     const id = uuidOr(agentId, () => refuse(claimAgent, 'agent_not_found', {}));
-    return success(
-      await this.bus.request(claimAgent, { agentId: id, nonce: body.nonce, signature: body.signature }, context),
-    );
+    return success(await this.bus.request(claimAgent, { agent_id: id, ...body }, context));
   }
 }

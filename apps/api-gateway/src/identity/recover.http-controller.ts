@@ -1,20 +1,15 @@
+import type { InputOf } from '@market/contracts';
 import { recover } from '@market/contracts/identity';
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { z } from 'zod';
 import { Public } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
 import { success } from '../http/envelope.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { workProofBody } from './wallet-proof.http-schema.js';
 import { recoverBodyExample, recoveryExample } from './identity.examples.js';
-
-const recoverBody = workProofBody.extend({
-  revoke_existing: z.boolean().describe('Whether every other key of the account stops working.').default(false),
-});
 
 @ApiTags('Identity')
 @Controller('auth/recover')
@@ -28,20 +23,10 @@ export class RecoverHttpController {
     description:
       'With a challenge of purpose recovery. The key is shown in this answer and never again. Keys of before go on working unless revoke_existing is true.',
     asks: [recover],
-    body: { schema: recoverBody, examples: { evm: recoverBodyExample } },
+    body: { schema: recover.input, examples: { evm: recoverBodyExample } },
     answer: { schema: envelopeSchema(jsonSchemaOf(recover.output)), example: success(recoveryExample) },
   })
-  async recover(
-    @Body(bodyOf(recoverBody)) body: z.output<typeof recoverBody>,
-    @CurrentContext() context: RequestContext,
-  ) {
-    const input = {
-      walletAddress: body.wallet_address,
-      signature: body.signature,
-      nonce: body.nonce,
-      powNonce: body.pow_nonce,
-      revokeExisting: body.revoke_existing,
-    };
-    return success(await this.bus.request(recover, input, context));
+  async recover(@Body(bodyOf(recover.input)) body: InputOf<typeof recover>, @CurrentContext() context: RequestContext) {
+    return success(await this.bus.request(recover, body, context));
   }
 }

@@ -1,3 +1,4 @@
+import type { InputOf } from '@market/contracts';
 import { closeSession, openSession } from '@market/contracts/identity';
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Post, Res } from '@nestjs/common';
@@ -10,7 +11,6 @@ import { success } from '../http/envelope.js';
 import { SessionCookie } from '../http/session-cookie.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import { walletProofBody, type WalletProofBody } from './wallet-proof.http-schema.js';
 import { openSessionBodyExample, sessionExample } from './identity.examples.js';
 
 @ApiTags('Identity')
@@ -28,20 +28,16 @@ export class SessionsHttpController {
     description:
       'With a challenge of purpose session; the first time opens an account. The token is shown in this answer and never again: it goes into Authorization as a Bearer token, and a browser keeps it as a cookie.',
     asks: [openSession],
-    body: { schema: walletProofBody, examples: { evm: openSessionBodyExample } },
+    body: { schema: openSession.input, examples: { evm: openSessionBodyExample } },
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(openSession.output)), example: success(sessionExample) },
   })
   async openSession(
-    @Body(bodyOf(walletProofBody)) body: WalletProofBody,
+    @Body(bodyOf(openSession.input)) body: InputOf<typeof openSession>,
     @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const session = await this.bus.request(
-      openSession,
-      { walletAddress: body.wallet_address, signature: body.signature, nonce: body.nonce },
-      context,
-    );
+    const session = await this.bus.request(openSession, body, context);
     this.cookie.set(reply, session.session_token, new Date(session.expires_at));
     return success(session);
   }

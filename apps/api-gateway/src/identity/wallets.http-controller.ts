@@ -1,3 +1,4 @@
+import type { InputOf } from '@market/contracts';
 import { getWallet, linkedWallet, linkWallet, listWallets, updateWallet } from '@market/contracts/identity';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
@@ -10,9 +11,9 @@ import { success } from '../http/envelope.js';
 import { uuidOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
-import type { WalletProofBody } from './wallet-proof.http-schema.js';
-import { linkWalletBody, updateWalletBody } from './wallets.http-schema.js';
 import { linkedWalletExample, linkWalletBodyExample, updateWalletBodyExample } from './identity.examples.js';
+
+const updateWalletBody = updateWallet.input.omit({ wallet_id: true });
 
 @ApiTags('Identity')
 @Controller('me/wallets')
@@ -42,21 +43,15 @@ export class WalletsHttpController {
     description:
       'Both wallets sign a challenge of purpose wallet_link. Whether the new one may recover the account is for its owner to say.',
     asks: [linkWallet],
-    body: { schema: linkWalletBody, examples: { solana: linkWalletBodyExample } },
+    body: { schema: linkWallet.input, examples: { solana: linkWalletBodyExample } },
     status: 201,
     answer: { schema: envelopeSchema(jsonSchemaOf(linkWallet.output)), example: success(linkedWalletExample) },
   })
   async linkWallet(
-    @Body(bodyOf(linkWalletBody)) body: z.output<typeof linkWalletBody>,
+    @Body(bodyOf(linkWallet.input)) body: InputOf<typeof linkWallet>,
     @CurrentContext() context: RequestContext,
   ) {
-    const input = {
-      existingWallet: toProof(body.existing_wallet),
-      newWallet: toProof(body.new_wallet),
-      label: body.label,
-      capabilities: body.capabilities,
-    };
-    return success(await this.bus.request(linkWallet, input, context));
+    return success(await this.bus.request(linkWallet, body, context));
   }
 
   @Get(':id')
@@ -68,7 +63,7 @@ export class WalletsHttpController {
   })
   async getWallet(@Param('id') walletId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(walletId, () => refuse(getWallet, 'wallet_not_found', {}));
-    return success(await this.bus.request(getWallet, { walletId: id }, context));
+    return success(await this.bus.request(getWallet, { wallet_id: id }, context));
   }
 
   @Patch(':id')
@@ -86,22 +81,7 @@ export class WalletsHttpController {
     @Body(changesOf(updateWalletBody)) body: z.output<typeof updateWalletBody>,
     @CurrentContext() context: RequestContext,
   ) {
-    const input = {
-      walletId: uuidOr(walletId, () => refuse(updateWallet, 'wallet_not_found', {})),
-      proof: toProof(body.proof),
-      label: body.label,
-      isPrimary: body.is_primary,
-      isDefaultPayer: body.is_default_payer,
-      isDefaultPayout: body.is_default_payout,
-      capabilities: body.capabilities,
-      status: body.status,
-    };
-    return success(await this.bus.request(updateWallet, input, context));
+    const id = uuidOr(walletId, () => refuse(updateWallet, 'wallet_not_found', {}));
+    return success(await this.bus.request(updateWallet, { wallet_id: id, ...body }, context));
   }
 }
-
-const toProof = ({ wallet_address, signature, nonce }: WalletProofBody) => ({
-  walletAddress: wallet_address,
-  signature,
-  nonce,
-});

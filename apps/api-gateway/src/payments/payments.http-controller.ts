@@ -1,4 +1,4 @@
-import { id } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import {
   completedPayment,
   createPayment,
@@ -13,7 +13,7 @@ import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
@@ -23,10 +23,8 @@ import { uuidOr } from '../http/values.js';
 import { LISTING_ID, PAYMENT_ID, RELAY_REQUEST_ID } from '../openapi/example-values.js';
 import { envelopeSchema, jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
-import { toVerifyPayment, verifyPaymentBody } from './payments.http-schema.js';
+import { readVerifyPayment, verifyPaymentBody } from './verify-payment-body.js';
 import { paymentExample, subscriptionOfferExample, verifiedExample } from '../subscriptions/subscriptions.examples.js';
-
-const createPaymentBody = z.object({ listing_id: id });
 
 const object = (properties: Record<string, JsonSchema>): JsonSchema => ({
   type: 'object',
@@ -80,7 +78,7 @@ export class PaymentsHttpController {
     description:
       'That which POST /subscribe named, as long as it can be paid, or a new one in the preferred currency of the seller.',
     asks: [createPayment],
-    body: { schema: createPaymentBody, examples: { listing: { listing_id: LISTING_ID } } },
+    body: { schema: createPayment.input, examples: { listing: { listing_id: LISTING_ID } } },
     idempotent: true,
     answer: {
       schema: envelopeSchema(jsonSchemaOf(subscriptionOffer)),
@@ -89,12 +87,12 @@ export class PaymentsHttpController {
     },
   })
   async createPayment(
-    @Body(bodyOf(createPaymentBody)) body: z.output<typeof createPaymentBody>,
+    @Body(bodyOf(createPayment.input)) body: InputOf<typeof createPayment>,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const context = idempotentContext(request, body);
-    const offer = await this.bus.request(createPayment, { listingId: body.listing_id.toLowerCase() }, context);
+    const offer = await this.bus.request(createPayment, body, context);
     markReplay(context, reply);
     return success(offer);
   }
@@ -130,16 +128,11 @@ export class PaymentsHttpController {
     @CurrentContext() context: RequestContext,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const result = await this.bus.request(verifyPayment, toVerifyPayment(body), context);
+    const result = await this.bus.request(verifyPayment, readVerifyPayment(body), context);
     if (result.outcome === 'completed') return success({ subscription: result.subscription, payment: result.payment });
-    const {
-      paymentId: payment_id,
-      relayRequestId: relay_request_id,
-      retryAfterSeconds: retry_after_seconds,
-      reason,
-    } = result;
-    reply.status(202).header('retry-after', retry_after_seconds);
-    return success({ status: 'pending', payment_id, relay_request_id, retry_after_seconds, reason });
+    const { outcome: status, ...pending } = result;
+    reply.status(202).header('retry-after', pending.retry_after_seconds);
+    return success({ status, ...pending });
   }
 
   @Get(':paymentId')
@@ -153,6 +146,6 @@ export class PaymentsHttpController {
   })
   async getPayment(@Param('paymentId') paymentId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(paymentId, () => refuse(getPayment, 'payment_not_found', {}));
-    return success(await this.bus.request(getPayment, { paymentId: id }, context));
+    return success(await this.bus.request(getPayment, { payment_id: id }, context));
   }
 }

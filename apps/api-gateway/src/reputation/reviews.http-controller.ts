@@ -17,11 +17,11 @@ import { refOr } from '../http/values.js';
 import { envelopeSchema, jsonSchemaOf, objectSchema, pageSchema, type JsonSchema } from '../openapi/json-schema.js';
 import { Operation } from '../openapi/operation.decorator.js';
 import { DisplayNames } from '../display-names/display-names.js';
-import { createReviewBody, toCreateReview } from './reviews.http-schema.js';
 import { createReviewExample, reviewExample } from './reputation.examples.js';
 
 type ReviewRecord = OutputOf<typeof createReview>;
 
+const createReviewBody = createReview.input.omit({ listing_ref: true });
 const reviewsQuery = pageParams(50);
 
 const REVIEWER = objectSchema({
@@ -63,7 +63,11 @@ export class ReviewsHttpController {
   ) {
     const listingRef = refOr(listingId, () => refuse(listReviews, 'listing_not_found', {}));
     const query = readQuery(reviewsQuery, raw);
-    const { items, total } = await this.bus.request(listReviews, { listingRef, ...query }, request.context);
+    const { items, total } = await this.bus.request(
+      listReviews,
+      { listing_ref: listingRef, ...query },
+      request.context,
+    );
     const partyOf = await this.displayNames.named(
       items.map((item) => item.reviewer_id),
       request.context,
@@ -95,7 +99,7 @@ export class ReviewsHttpController {
     @CurrentContext() context: RequestContext,
   ) {
     const listingRef = refOr(listingId, () => refuse(createReview, 'listing_not_found', {}));
-    const review = await this.bus.request(createReview, toCreateReview(listingRef, body), context);
+    const review = await this.bus.request(createReview, { listing_ref: listingRef, ...body }, context);
     return success(viewOf(review, principalOf(context).displayName));
   }
 }

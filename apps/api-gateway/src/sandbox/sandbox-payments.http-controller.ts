@@ -44,6 +44,6 @@ export class SandboxPaymentsHttpController {
     @CurrentContext() context: RequestContext,
   ) {
     if (!RELAY_REQUEST_ID_PATTERN.test(relayRequestId)) throw refuse(paySandbox, 'payment_not_found', {});
-    return success(await this.bus.request(paySandbox, { relayRequestId, outcome }, context));
+    return success(await this.bus.request(paySandbox, { relay_request_id: relayRequestId, outcome }, context));
   }
 }

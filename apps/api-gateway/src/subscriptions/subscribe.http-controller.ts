@@ -1,11 +1,10 @@
-import { currency, id } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { subscribe, subscriptionOffer, subscriptionView } from '@market/contracts/payments-ledger';
 import { MessageBus } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Body, Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf } from '../http/body.js';
 import { success } from '../http/envelope.js';
@@ -17,13 +16,6 @@ import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { ERROR_SCHEMA_NAME, EXAMPLE_URL } from '../openapi/refusal-responses.js';
 import { paymentRequiredBody } from './payment-required.js';
 import { subscriptionExample, subscriptionOfferExample } from './subscriptions.examples.js';
-
-const subscribeBody = z.object({
-  listing_id: id,
-  origin_currency: currency
-    .optional()
-    .describe("What to pay with; the seller's preferred currency where it is left out."),
-});
 
 const offerProperties = jsonSchemaOf(subscriptionOffer).properties as Record<string, JsonSchema>;
 const paymentRequiredSchema: JsonSchema = {
@@ -55,7 +47,7 @@ export class SubscribeHttpController {
     asks: [subscribe],
     status: 201,
     body: {
-      schema: subscribeBody,
+      schema: subscribe.input,
       examples: { free: { listing_id: LISTING_ID }, paid_in_sol: { listing_id: LISTING_ID, origin_currency: 'SOL' } },
     },
     idempotent: true,
@@ -71,16 +63,12 @@ export class SubscribeHttpController {
     description: 'Pay, then verify.',
   })
   async subscribe(
-    @Body(bodyOf(subscribeBody)) body: z.output<typeof subscribeBody>,
+    @Body(bodyOf(subscribe.input)) body: InputOf<typeof subscribe>,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const context = idempotentContext(request, body);
-    const outcome = await this.bus.request(
-      subscribe,
-      { listingId: body.listing_id.toLowerCase(), originCurrency: body.origin_currency },
-      context,
-    );
+    const outcome = await this.bus.request(subscribe, body, context);
     markReplay(context, reply);
     if (outcome.outcome === 'subscribed') return success(outcome.subscription);
     reply.status(402);

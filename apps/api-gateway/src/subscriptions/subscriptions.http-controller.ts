@@ -106,7 +106,7 @@ export class SubscriptionsHttpController {
   async getSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(subscriptionId, () => refuse(getSubscription, 'subscription_not_found', {}));
     const [completed] = await this.complete(
-      [await this.bus.request(getSubscription, { subscriptionId: id }, context)],
+      [await this.bus.request(getSubscription, { subscription_id: id }, context)],
       context,
     );
     const { view, card } = completed!;
@@ -132,7 +132,7 @@ export class SubscriptionsHttpController {
   })
   async cancelSubscription(@Param('subscriptionId') subscriptionId: string, @CurrentContext() context: RequestContext) {
     const id = uuidOr(subscriptionId, () => refuse(cancelSubscription, 'subscription_not_found', {}));
-    return success(await this.bus.request(cancelSubscription, { subscriptionId: id }, context));
+    return success(await this.bus.request(cancelSubscription, { subscription_id: id }, context));
   }
 
   /** The listing as it is named today; as it was sold, where it is gone. */

@@ -88,7 +88,7 @@ describe('bad input', () => {
         '\u0001',
       ]) {
         expect((await challenge({ wallet_address: text })).status).toBe(200);
-        expect(harness.bus.asked(createChallenge).at(-1)!.walletAddress).toBe(text);
+        expect(harness.bus.asked(createChallenge).at(-1)!.wallet_address).toBe(text);
       }
     });
 

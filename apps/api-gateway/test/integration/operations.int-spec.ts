@@ -57,7 +57,7 @@ describe('the operations of the edge', () => {
       expect([status, Object.keys(json.data!)]).toEqual([200, ['message', 'nonce', 'expires_in', 'pow']]);
       expect(headers['cache-control']).toBe('no-store');
       expect(harness.bus.asked(createChallenge)).toEqual([
-        { walletAddress: WALLET, purpose: 'recovery', chainId: 8453, agentId: LISTING_ID },
+        { wallet_address: WALLET, purpose: 'recovery', chain_id: 8453, agent_id: LISTING_ID },
       ]);
     });
 
@@ -70,7 +70,7 @@ describe('the operations of the edge', () => {
         ['user_id', 'wallet_address', 'account_type', 'api_key', 'authorization_header'],
       ]);
       expect(harness.bus.asked(register)).toEqual([
-        { walletAddress: WALLET, signature: '0xs', nonce: 'n', powNonce: 'p', displayName: 'Ä 👩' },
+        { wallet_address: WALLET, signature: '0xs', nonce: 'n', pow_nonce: 'p', display_name: 'Ä 👩' },
       ]);
     });
 
@@ -101,7 +101,7 @@ describe('the operations of the edge', () => {
       });
       expect([created.status, created.json.data]).toEqual([201, expect.objectContaining({ key: expect.any(String) })]);
       expect(harness.bus.asked(createApiKey)).toEqual([
-        { name: 'n', scopes: ['read'], expiresAt: '2026-12-31T23:00:00.000Z' },
+        { name: 'n', scopes: ['read'], expires_at: '2027-01-01T00:00:00+01:00' },
       ]);
       expect((await send(harness, 'DELETE', `/api-keys/${KEY_ID}`, { key })).json.data).toEqual({
         id: KEY_ID,
@@ -230,8 +230,8 @@ describe('the operations of the edge', () => {
       ).toBe(200);
       expect(harness.bus.asked(updateEndpoint)).toEqual([
         {
-          listingId: LISTING_ID,
-          authHeader: null,
+          listing_id: LISTING_ID,
+          auth_header: null,
           limits: { requests_per_minute: null, max_concurrency: 2 },
           status: 'paused',
         },
@@ -245,7 +245,9 @@ describe('the operations of the edge', () => {
           })
         ).status,
       ).toBe(200);
-      expect(harness.bus.asked(rotateEndpointSecret).map(({ overlapSeconds }) => overlapSeconds)).toEqual([86_400, 0]);
+      expect(harness.bus.asked(rotateEndpointSecret).map(({ overlap_seconds }) => overlap_seconds)).toEqual([
+        86_400, 0,
+      ]);
     });
 
     it("relays the seller's JSON of a test byte for byte", async () => {
@@ -334,8 +336,8 @@ describe('the operations of the edge', () => {
       ).status,
     ).toBe(200);
     expect(harness.bus.asked(paySandbox)).toEqual([
-      { relayRequestId: RELAY_REQUEST_ID, outcome: 'paid' },
-      { relayRequestId: RELAY_REQUEST_ID, outcome: 'underpaid' },
+      { relay_request_id: RELAY_REQUEST_ID, outcome: 'paid' },
+      { relay_request_id: RELAY_REQUEST_ID, outcome: 'underpaid' },
     ]);
   });
 

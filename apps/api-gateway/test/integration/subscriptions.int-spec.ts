@@ -53,8 +53,8 @@ describe('subscriptions and payments at the edge', () => {
       },
     ]);
     expect(harness.bus.asked(subscribe)).toEqual([
-      { listingId: LISTING_ID, originCurrency: 'SOL' },
-      { listingId: LISTING_ID },
+      { listing_id: LISTING_ID, origin_currency: 'SOL' },
+      { listing_id: LISTING_ID },
     ]);
   });
 
@@ -106,9 +106,9 @@ describe('subscriptions and payments at the edge', () => {
         { subscription: verifiedExample.subscription, payment: verifiedExample.payment },
       ]);
     }
-    const shared = { paymentId: PAYMENT_ID, scheme: 'deposit', network: 'eip155:84532', transactionHash: '0xabc' };
+    const shared = { payment_id: PAYMENT_ID, scheme: 'deposit', network: 'eip155:84532', transactionHash: '0xabc' };
     expect(harness.bus.asked(verifyPayment)).toEqual([
-      { ...shared, relayRequestId: RELAY_REQUEST_ID },
+      { ...shared, relay_request_id: RELAY_REQUEST_ID },
       { ...shared, payload },
       { ...shared, payload },
     ]);
@@ -117,9 +117,9 @@ describe('subscriptions and payments at the edge', () => {
   it('POST /payments/verify answers 202 and when to come again while the payment is pending', async () => {
     harness.bus.answers(verifyPayment, () => ({
       outcome: 'pending' as const,
-      paymentId: PAYMENT_ID,
-      relayRequestId: RELAY_REQUEST_ID,
-      retryAfterSeconds: 3,
+      payment_id: PAYMENT_ID,
+      relay_request_id: RELAY_REQUEST_ID,
+      retry_after_seconds: 3,
       reason: 'payment_not_final' as const,
     }));
     const { status, json, headers } = await post('/payments/verify', {

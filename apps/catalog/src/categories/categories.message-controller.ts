@@ -1,4 +1,3 @@
-import type { OutputOf } from '@market/contracts';
 import { listCategories } from '@market/contracts/catalog';
 import { HandleRequest } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -9,7 +8,7 @@ export class CategoriesMessageController {
   constructor(private readonly categories: Categories) {}
 
   @HandleRequest(listCategories)
-  async listCategories(): Promise<OutputOf<typeof listCategories>> {
+  async listCategories() {
     return { categories: await this.categories.list() };
   }
 }

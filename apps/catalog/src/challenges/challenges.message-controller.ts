@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { createListingChallenge } from '@market/contracts/catalog';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -9,10 +9,7 @@ export class ChallengesMessageController {
   constructor(private readonly createListingChallengeUseCase: CreateListingChallenge) {}
 
   @HandleRequest(createListingChallenge)
-  createListingChallenge(
-    _input: InputOf<typeof createListingChallenge>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof createListingChallenge>> {
+  createListingChallenge(_input: InputOf<typeof createListingChallenge>, context: RequestContext) {
     return this.createListingChallengeUseCase.execute(context);
   }
 }

@@ -10,9 +10,9 @@ import { catalogConfig, type CatalogConfig } from '../config.js';
 import { Endpoints, type ProvisionedEndpoint } from '../endpoints/endpoints.js';
 import { isSeller } from '../providers/is-seller.js';
 import { Providers } from '../providers/providers.js';
-import { columnsOf } from './domain/listing-state.js';
-import { textProblem } from './domain/listing-text.js';
-import { ListingsRepository, type Listing } from './infra/listings.repository.js';
+import { columnsOf } from './listing-state.js';
+import { textProblem } from './listing-text.js';
+import { ListingsRepository, type Listing } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
 type Input = InputOf<typeof createListing>;

@@ -5,8 +5,8 @@ import { refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
-import { isSlug } from './domain/slug.js';
-import { DETAIL_COLUMNS, DETAIL_JOINS, toDetail, type DetailRow, type ListingDetail } from './infra/listing-views.js';
+import { isSlug } from './slug.js';
+import { DETAIL_COLUMNS, DETAIL_JOINS, toDetail, type DetailRow, type ListingDetail } from './listing-views.js';
 
 const byId = sql('listings.detail-by-id', `SELECT ${DETAIL_COLUMNS} FROM listings l ${DETAIL_JOINS} WHERE l.id = $1`);
 const bySlug = sql(

@@ -4,7 +4,7 @@ import { isUuid } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { isSlug } from './domain/slug.js';
+import { isSlug } from './slug.js';
 
 const COLUMNS = `l.id AS "listingId", l.slug, l.name, l.provider_id AS "sellerId", l.status, l.pricing_model AS "pricingModel",
   l.price_micros::text AS "priceMicros", l.preferred_currency AS "preferredCurrency",

@@ -1,8 +1,8 @@
 import { newRequestContext } from '@market/messaging';
 import { Database, recordOperatorAction } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { stateOf, TRANSITIONS, type ListingState } from './domain/listing-state.js';
-import { ListingsRepository } from './infra/listings.repository.js';
+import { stateOf, TRANSITIONS, type ListingState } from './listing-state.js';
+import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
 export interface OperatorsWord {

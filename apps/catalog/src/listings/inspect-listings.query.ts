@@ -1,6 +1,6 @@
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { ListingsRepository } from './infra/listings.repository.js';
+import { ListingsRepository } from './listings.repository.js';
 
 const inFull = sql(
   'listings.inspect',

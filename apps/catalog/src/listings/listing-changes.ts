@@ -2,14 +2,9 @@ import { listingChanged, listingRemoved, listingTouched } from '@market/contract
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './domain/listing-state.js';
+import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './listing-state.js';
 import { GetOffering } from './get-offering.query.js';
-import {
-  ListingsRepository,
-  type Listing,
-  type ListingFacts,
-  type ListingFields,
-} from './infra/listings.repository.js';
+import { ListingsRepository, type Listing, type ListingFacts, type ListingFields } from './listings.repository.js';
 
 type OwnersAction = 'edit' | 'set_draft' | 'set_active' | 'delete';
 

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import {
   createListing,
   getListing,
@@ -32,49 +32,37 @@ export class ListingsMessageController {
   ) {}
 
   @HandleRequest(searchListings)
-  searchListings(
-    input: InputOf<typeof searchListings>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof searchListings>> {
+  searchListings(input: InputOf<typeof searchListings>, context: RequestContext) {
     return this.searchListingsQuery.execute(input, context);
   }
 
   @HandleRequest(getListing)
-  getListing(input: InputOf<typeof getListing>, context: RequestContext): Promise<OutputOf<typeof getListing>> {
+  getListing(input: InputOf<typeof getListing>, context: RequestContext) {
     return this.getListingQuery.execute(input, context);
   }
 
   @HandleRequest(getListingCards)
-  getListingCards(input: InputOf<typeof getListingCards>): Promise<OutputOf<typeof getListingCards>> {
+  getListingCards(input: InputOf<typeof getListingCards>) {
     return this.getListingCardsQuery.execute(input);
   }
 
   @HandleRequest(getOffering)
-  getOffering(input: InputOf<typeof getOffering>): Promise<OutputOf<typeof getOffering>> {
+  getOffering(input: InputOf<typeof getOffering>) {
     return this.getOfferingQuery.execute(input);
   }
 
   @HandleRequest(createListing)
-  createListing(
-    input: InputOf<typeof createListing>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof createListing>> {
+  createListing(input: InputOf<typeof createListing>, context: RequestContext) {
     return this.createListingUseCase.execute(input, context);
   }
 
   @HandleRequest(updateListing)
-  updateListing(
-    input: InputOf<typeof updateListing>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof updateListing>> {
+  updateListing(input: InputOf<typeof updateListing>, context: RequestContext) {
     return this.updateListingUseCase.execute(input, context);
   }
 
   @HandleRequest(removeListing)
-  removeListing(
-    input: InputOf<typeof removeListing>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof removeListing>> {
+  removeListing(input: InputOf<typeof removeListing>, context: RequestContext) {
     return this.removeListingUseCase.execute(input, context);
   }
 }

@@ -10,7 +10,7 @@ import { GetListingCards } from './get-listing-cards.query.js';
 import { GetListing } from './get-listing.query.js';
 import { GetOffering } from './get-offering.query.js';
 import { HoldListing } from './hold-listing.use-case.js';
-import { ListingsRepository } from './infra/listings.repository.js';
+import { ListingsRepository } from './listings.repository.js';
 import { InspectListings } from './inspect-listings.query.js';
 import { ListingChanges } from './listing-changes.js';
 import { ListingsMessageController } from './listings.message-controller.js';

@@ -4,8 +4,8 @@ import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Endpoints } from '../endpoints/endpoints.js';
-import { stateOf, TRANSITIONS } from './domain/listing-state.js';
-import { ListingsRepository } from './infra/listings.repository.js';
+import { stateOf, TRANSITIONS } from './listing-state.js';
+import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
 /** Deletes a draft; a listing that was public is suspended instead. Repeating it changes nothing. */

@@ -6,10 +6,10 @@ import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Categories } from '../categories/categories.js';
 import { Endpoints } from '../endpoints/endpoints.js';
-import { stateOf, TRANSITIONS, type ListingState } from './domain/listing-state.js';
-import { textProblem } from './domain/listing-text.js';
+import { stateOf, TRANSITIONS, type ListingState } from './listing-state.js';
+import { textProblem } from './listing-text.js';
 import { GetListing } from './get-listing.query.js';
-import { ListingsRepository, type ListingFacts, type ListingFields } from './infra/listings.repository.js';
+import { ListingsRepository, type ListingFacts, type ListingFields } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
 
 type Input = InputOf<typeof updateListing>;

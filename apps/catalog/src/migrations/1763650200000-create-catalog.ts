@@ -116,7 +116,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
         || words_of(description)
         || words_of(left(coalesce(docs, ''), 10000))`);
   // What a name reads as: without case, accents, spaces and punctuation, letters that look alike taken for the same.
-  // The pairs of translate() are those of listings/domain/lookalikes.ts, and digits that read as letters.
+  // The pairs of translate() are those of listings/lookalikes.ts, and digits that read as letters.
   await runner.query(String.raw`
     CREATE FUNCTION name_reads_as(name text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

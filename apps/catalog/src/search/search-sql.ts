@@ -1,5 +1,5 @@
 import type { Statement } from '@market/persistence';
-import { VIEW_JOINS, VIEW_JSON } from '../listings/infra/listing-views.js';
+import { VIEW_JOINS, VIEW_JSON } from '../listings/listing-views.js';
 import type { WantedListings } from './listing-search.js';
 
 export interface Query extends WantedListings {

@@ -11,7 +11,7 @@ import {
   TRANSITIONS,
   type ListingState,
   type StateColumns,
-} from '../../src/listings/domain/listing-state.js';
+} from '../../src/listings/listing-state.js';
 import { LIMITS, principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create, perCall, refusalOf, type NewListing } from '../support/listings.js';
 

@@ -8,17 +8,6 @@ describe('the schema of the catalog', () => {
   });
   afterAll(() => fresh.drop());
 
-  it('has every column an entity names, with its nullability, and none that is left out', async () => {
-    for (const entity of fresh.database.dataSource.entityMetadatas) {
-      const columns = await fresh.inspect<{ name: string; nullable: boolean }>(
-        `SELECT column_name AS name, is_nullable = 'YES' AS nullable FROM information_schema.columns WHERE table_schema = 'catalog' AND table_name = $1 AND is_generated = 'NEVER' ORDER BY 1`,
-        [entity.tableName],
-      );
-      const declared = entity.columns.map((column) => ({ name: column.databaseName, nullable: column.isNullable }));
-      expect(columns).toEqual(declared.sort((a, b) => (a.name < b.name ? -1 : 1)));
-    }
-  });
-
   it('seeds categories with fixed ids that the service cannot change', async () => {
     const categories = await fresh.inspect<{ id: string; slug: string; sort_order: number }>(
       'SELECT id, slug, sort_order FROM catalog.categories ORDER BY sort_order',

@@ -4,7 +4,7 @@ import { Database, latestOperatorActions } from '@market/persistence';
 import { runCommand, type CommandInput } from '@market/runtime';
 import { eventually } from '@market/testing';
 import { catalogDatabase } from '../../src/database.js';
-import { LOOKALIKES } from '../../src/listings/domain/lookalikes.js';
+import { LOOKALIKES } from '../../src/listings/lookalikes.js';
 import { catalog } from '../../src/service.js';
 import { principal, startCatalog, type CatalogService } from '../support/catalog-service.js';
 import { create, perCall, refusalOf } from '../support/listings.js';

@@ -1,8 +1,7 @@
-import { executeCall, executeKeylessCall, getGatewayRequest, listGatewayRequests } from '@market/contracts/gateway';
-import type { InputOf, OutputOf } from '@market/contracts';
+import { executeCall, executeKeylessCall } from '@market/contracts/gateway';
+import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
-import { GatewayRequestsQuery } from '../history/gateway-requests.query.js';
 import { ExecuteCall } from './execute-call.use-case.js';
 import { ExecuteKeylessCall } from './execute-keyless-call.use-case.js';
 
@@ -11,7 +10,6 @@ export class CallsMessageController {
   constructor(
     private readonly executeCallUseCase: ExecuteCall,
     private readonly executeKeylessCallUseCase: ExecuteKeylessCall,
-    private readonly history: GatewayRequestsQuery,
   ) {}
 
   /**
@@ -21,32 +19,13 @@ export class CallsMessageController {
    * An Idempotency-Key adds one query, and one commit when it is new; a wallet named as the payer one hop to a quote.
    */
   @HandleRequest(executeCall)
-  executeCall(input: InputOf<typeof executeCall>, context: RequestContext): Promise<OutputOf<typeof executeCall>> {
+  executeCall(input: InputOf<typeof executeCall>, context: RequestContext) {
     return this.executeCallUseCase.execute(input, context);
   }
 
   /** Quote: one hop to the ledger, and no statement anywhere. Paid: a hop more than with a key, which opens the payment, and a shared commit for its record. */
   @HandleRequest(executeKeylessCall)
-  executeKeylessCall(
-    input: InputOf<typeof executeKeylessCall>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof executeKeylessCall>> {
+  executeKeylessCall(input: InputOf<typeof executeKeylessCall>, context: RequestContext) {
     return this.executeKeylessCallUseCase.execute(input, context);
-  }
-
-  @HandleRequest(listGatewayRequests)
-  listGatewayRequests(
-    input: InputOf<typeof listGatewayRequests>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof listGatewayRequests>> {
-    return this.history.list(input, context);
-  }
-
-  @HandleRequest(getGatewayRequest)
-  getGatewayRequest(
-    input: InputOf<typeof getGatewayRequest>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof getGatewayRequest>> {
-    return this.history.get(input, context);
   }
 }

@@ -2,7 +2,7 @@ import { executeCall } from '@market/contracts/gateway';
 import { Limits, type Permit } from '@market/limits';
 import { refuse } from '@market/messaging';
 import { Injectable } from '@nestjs/common';
-import type { EndpointEntity } from '../endpoints/endpoint.entity.js';
+import type { Endpoint } from '../endpoints/callable-endpoints.js';
 
 /** A call under way may end at any moment: a second is a guess. */
 const BUSY_RETRY_SECONDS = 1;
@@ -23,7 +23,7 @@ export class SellerCapacity {
     listingId,
     maxConcurrency,
     requestsPerMinute,
-  }: Pick<EndpointEntity, 'listingId' | 'maxConcurrency' | 'requestsPerMinute'>): Promise<Permit> {
+  }: Pick<Endpoint, 'listingId' | 'maxConcurrency' | 'requestsPerMinute'>): Promise<Permit> {
     const rule =
       requestsPerMinute === null ? null : { name: 'endpoint-calls', points: requestsPerMinute, perSeconds: 60 };
     const [permit, rate] = await Promise.all([

@@ -1,18 +1,40 @@
 import { endpointTouched } from '@market/contracts/gateway';
 import { HandleSignal } from '@market/messaging';
-import { Database, FieldCipher } from '@market/persistence';
+import { Database, FieldCipher, sql } from '@market/persistence';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
-import { IsNull, MoreThan } from 'typeorm';
 import type { SellerAuthHeader } from '../egress/seller-auth-header.js';
 import type { SigningSecret } from '../egress/signing-secret.js';
-import { EndpointSecretEntity } from './endpoint-secret.entity.js';
-import { sealedFor } from './endpoint.js';
-import { EndpointEntity } from './endpoint.entity.js';
+import { sealedFor, type EndpointRow, type EndpointSecretRow, type EndpointStatus } from './endpoint.js';
+
+const find = sql(
+  'endpoints.find-callable',
+  `SELECT listing_id AS "listingId", url_digest AS "urlDigest", CASE WHEN paused THEN 'paused' ELSE health END AS status, timeout_ms AS "timeoutMs", max_request_bytes AS "maxRequestBytes",
+     max_response_bytes AS "maxResponseBytes", max_concurrency AS "maxConcurrency", requests_per_minute AS "requestsPerMinute", probe_at AS "probeAt", url_sealed, auth_header_name, auth_header_sealed
+   FROM endpoints WHERE listing_id = $1`,
+);
+// The current one, which has no end, comes first.
+const findSecrets = sql(
+  'endpoint-secrets.find-valid',
+  'SELECT key_id, secret_sealed FROM endpoint_secrets WHERE listing_id = $1 AND (expires_at IS NULL OR expires_at > now()) ORDER BY expires_at DESC NULLS FIRST',
+);
+
+/** An endpoint as calls see it. */
+export interface Endpoint {
+  listingId: string;
+  urlDigest: Buffer;
+  status: EndpointStatus;
+  timeoutMs: number;
+  maxRequestBytes: number;
+  maxResponseBytes: number;
+  maxConcurrency: number;
+  requestsPerMinute: number | null;
+  probeAt: Date | null;
+}
 
 /** An endpoint with all that a call of it needs, unsealed; never leaves the process. */
 export interface CallableEndpoint {
-  endpoint: EndpointEntity;
+  endpoint: Endpoint;
   url: string;
   authHeader: SellerAuthHeader | null;
   secrets: [SigningSecret, ...SigningSecret[]];
@@ -39,33 +61,22 @@ export class CallableEndpoints {
   }
 
   private async load(listingId: string): Promise<CallableEndpoint | false> {
-    const [endpoint, secrets] = await Promise.all([
-      this.database.read((manager) => manager.findOneBy(EndpointEntity, { listingId })),
-      this.database.read((manager) =>
-        manager.find(EndpointSecretEntity, {
-          where: [
-            { listingId, expiresAt: IsNull() },
-            { listingId, expiresAt: MoreThan(new Date()) },
-          ],
-          // The current one, which has no end, comes first.
-          order: { expiresAt: { direction: 'DESC', nulls: 'FIRST' } },
-        }),
-      ),
+    type SealedColumns = Pick<EndpointRow, 'url_sealed' | 'auth_header_name' | 'auth_header_sealed'>;
+    const [[row], secrets] = await Promise.all([
+      this.database.query<Endpoint & SealedColumns>(find, [listingId]),
+      this.database.query<Pick<EndpointSecretRow, 'key_id' | 'secret_sealed'>>(findSecrets, [listingId]),
     ]);
-    const [current, ...previous] = secrets.map(({ keyId, secretSealed }) => ({
-      keyId,
-      secret: this.cipher.decrypt(secretSealed, sealedFor.secret(keyId)),
+    const [current, ...previous] = secrets.map(({ key_id, secret_sealed }) => ({
+      keyId: key_id,
+      secret: this.cipher.decrypt(secret_sealed, sealedFor.secret(key_id)),
     }));
-    if (!endpoint || !current) return false;
-    const authHeader = endpoint.authHeaderSealed && {
-      name: endpoint.authHeaderName!,
-      value: this.cipher.decrypt(endpoint.authHeaderSealed, sealedFor.authHeader(listingId)),
+    if (!row || !current) return false;
+    const { url_sealed, auth_header_name, auth_header_sealed, ...endpoint } = row;
+    const authHeader = auth_header_sealed && {
+      name: auth_header_name!,
+      value: this.cipher.decrypt(auth_header_sealed, sealedFor.authHeader(listingId)),
     };
-    return {
-      endpoint,
-      url: this.cipher.decrypt(endpoint.urlSealed, sealedFor.url(listingId)),
-      authHeader,
-      secrets: [current, ...previous],
-    };
+    const url = this.cipher.decrypt(url_sealed, sealedFor.url(listingId));
+    return { endpoint, url, authHeader, secrets: [current, ...previous] };
   }
 }

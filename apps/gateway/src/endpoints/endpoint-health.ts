@@ -1,11 +1,11 @@
-import { endpointChanged, endpointTouched } from '@market/contracts/gateway';
-import { MessageBus, type RequestContext } from '@market/messaging';
-import { Database, Outbox, sql, type Tx } from '@market/persistence';
+import type { RequestContext } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import type { SellerFailed, SellerOutcome } from '../egress/seller-outcome.js';
 import type { CallableEndpoint } from './callable-endpoints.js';
-import type { EndpointStatus } from './endpoint.entity.js';
+import { endpointColumns, type EndpointRow } from './endpoint.js';
+import { EndpointsRepository } from './endpoints.repository.js';
 
 /** An URL that was called; what came of it says nothing about another one that the listing has by now. */
 export type CalledEndpoint = Pick<CallableEndpoint['endpoint'], 'listingId' | 'urlDigest'>;
@@ -17,7 +17,6 @@ export interface FailedCall {
   contact: SellerFailed['contact'];
 }
 
-const columns = `e.listing_id, e.version, CASE WHEN e.paused THEN 'paused' ELSE e.health END AS status, e.max_request_bytes, e.max_response_bytes, e.max_concurrency, e.requests_per_minute, e.updated_at`;
 const MAX_FAILED_CALLS = 1_000;
 
 const countFailure = sql(
@@ -36,14 +35,14 @@ const countFailure = sql(
      version = e.version + j.breaks::int,
      updated_at = CASE WHEN j.breaks THEN now() ELSE e.updated_at END
    FROM judged j WHERE e.listing_id = j.listing_id
-   RETURNING ${columns}, j.breaks AS changed`,
+   RETURNING ${endpointColumns('e')}, j.breaks AS changed`,
 );
 /** Failures counted since the success that is told of here are of later calls, and stay. */
 const recover = sql(
   'endpoints.recover',
   `UPDATE endpoints e SET health = 'active', probe_at = NULL, version = e.version + 1, updated_at = now()
    WHERE e.listing_id = $1 AND e.url_digest = $2 AND e.health <> 'active' AND cardinality(e.failed_calls) < $3
-   RETURNING ${columns}, true AS changed`,
+   RETURNING ${endpointColumns('e')}, true AS changed`,
 );
 const recordTest = sql(
   'endpoints.record-test',
@@ -59,7 +58,7 @@ const recordTest = sql(
      version = e.version + (j.health <> j.was)::int,
      updated_at = CASE WHEN j.health <> j.was THEN now() ELSE e.updated_at END
    FROM judged j WHERE e.listing_id = j.listing_id
-   RETURNING ${columns}, j.health <> j.was AS changed`,
+   RETURNING ${endpointColumns('e')}, j.health <> j.was AS changed`,
 );
 /** Until its test has ended no other process takes it; should this one die meanwhile, another does later. */
 const takeDue = sql(
@@ -69,17 +68,7 @@ const takeDue = sql(
    RETURNING listing_id AS "listingId", seller_id AS "sellerId"`,
 );
 
-interface HealthRow {
-  listing_id: string;
-  version: number;
-  status: EndpointStatus;
-  max_request_bytes: number;
-  max_response_bytes: number;
-  max_concurrency: number;
-  requests_per_minute: number | null;
-  updated_at: Date;
-  changed: boolean;
-}
+type HealthRow = EndpointRow & { changed: boolean };
 
 /**
  * A breaker per endpoint, decided in its row by evidence that no single buyer can make. The endpoint becomes `failing`, and nothing
@@ -93,8 +82,7 @@ interface HealthRow {
 export class EndpointHealth {
   constructor(
     private readonly database: Database,
-    private readonly outbox: Outbox,
-    private readonly bus: MessageBus,
+    private readonly endpoints: EndpointsRepository,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
@@ -156,25 +144,6 @@ export class EndpointHealth {
   }
 
   private async tell(tx: Tx, [row]: HealthRow[], context: RequestContext): Promise<void> {
-    if (!row?.changed) return;
-    const limits = {
-      max_request_bytes: row.max_request_bytes,
-      max_response_bytes: row.max_response_bytes,
-      max_concurrency: row.max_concurrency,
-      requests_per_minute: row.requests_per_minute,
-    };
-    await this.outbox.add(
-      tx,
-      endpointChanged,
-      {
-        listingId: row.listing_id,
-        version: row.version,
-        status: row.status,
-        limits,
-        changedAt: row.updated_at.toISOString(),
-      },
-      context,
-    );
-    tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: row.listing_id }));
+    if (row?.changed) await this.endpoints.publishChange(tx, row, context);
   }
 }

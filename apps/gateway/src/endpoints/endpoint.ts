@@ -1,25 +1,85 @@
-import type { endpointView } from '@market/contracts/gateway';
 import type { OutputOf } from '@market/contracts';
-import type { getEndpoint } from '@market/contracts/gateway';
-import type { EndpointSecretEntity } from './endpoint-secret.entity.js';
-import type { EndpointEntity } from './endpoint.entity.js';
-import type { gatewayLimits } from '@market/contracts/gateway';
+import type { endpointView, gatewayLimits, getEndpoint } from '@market/contracts/gateway';
 import type { FieldCipher } from '@market/persistence';
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 
 export type EndpointLimits = z.output<typeof gatewayLimits>;
 export type EndpointView = OutputOf<typeof getEndpoint> & z.output<typeof endpointView>;
+export type EndpointStatus = EndpointView['status'];
 
-export const DEFAULT_LIMITS = {
-  maxRequestBytes: 262_144,
-  maxResponseBytes: 1_048_576,
-  maxConcurrency: 32,
-  requestsPerMinute: null,
-};
+/** Where and how a seller is called. Its URL is write-only to the outside. */
+export interface EndpointRow extends EndpointLimits {
+  listing_id: string;
+  seller_id: string;
+  /** Sealed, because its path or query may be all that keeps strangers out. */
+  url_sealed: Buffer;
+  /** By which a URL is known again without opening it. */
+  url_digest: Buffer;
+  url_host: string;
+  auth_header_name: string | null;
+  auth_header_sealed: Buffer | null;
+  timeout_ms: number;
+  /** By its owner. */
+  paused: boolean;
+  /** What is known of the URL; a pause leaves it as it is. */
+  health: Exclude<EndpointStatus, 'paused'>;
+  /** The calls that failed since the last that did not, and the first two of their buyers; a call that fails again is one of them. */
+  failed_calls: string[];
+  failed_buyers: string[];
+  /** When the marketplace's own test is due next; null when none is. */
+  probe_at: Date | null;
+  last_test_at: Date | null;
+  last_test_ok: boolean | null;
+  last_test_status_code: number | null;
+  last_test_latency_ms: number | null;
+  /** Grows with each change that other services hear of. */
+  version: number;
+  updated_at: Date;
+}
+
+export const endpointColumns = (alias: string): string =>
+  [
+    'listing_id',
+    'seller_id',
+    'url_sealed',
+    'url_digest',
+    'url_host',
+    'auth_header_name',
+    'auth_header_sealed',
+    'timeout_ms',
+    'max_request_bytes',
+    'max_response_bytes',
+    'max_concurrency',
+    'requests_per_minute',
+    'paused',
+    'health',
+    'failed_calls',
+    'failed_buyers',
+    'probe_at',
+    'last_test_at',
+    'last_test_ok',
+    'last_test_status_code',
+    'last_test_latency_ms',
+    'version',
+    'updated_at',
+  ]
+    .map((column) => `${alias}.${column}`)
+    .join(', ');
+
+/** A signing secret, sealed. The current one has no expiry; the one before it signs along until it expires. */
+export interface EndpointSecretRow {
+  key_id: string;
+  secret_sealed: Buffer;
+  created_at: Date;
+  expires_at: Date | null;
+}
+
+export const statusOf = ({ paused, health }: Pick<EndpointRow, 'paused' | 'health'>): EndpointStatus =>
+  paused ? 'paused' : health;
 
 /** Whether calls of the endpoint may be sold. An endpoint that was never tested is accepted. */
-export const takesCalls = ({ status }: Pick<EndpointEntity, 'status'>): boolean =>
+export const takesCalls = ({ status }: { status: EndpointStatus }): boolean =>
   status === 'active' || status === 'unverified';
 
 /** A URL as it is stored. */
@@ -27,63 +87,58 @@ export const urlColumns = (
   listingId: string,
   url: string,
   cipher: FieldCipher,
-): Pick<EndpointEntity, 'urlSealed' | 'urlDigest' | 'urlHost'> => ({
-  urlSealed: cipher.encrypt(url, sealedFor.url(listingId)),
-  urlDigest: createHash('sha256').update(`${listingId} ${url}`).digest(),
-  urlHost: new URL(url).host,
+): Pick<EndpointRow, 'url_sealed' | 'url_digest' | 'url_host'> => ({
+  url_sealed: cipher.encrypt(url, sealedFor.url(listingId)),
+  url_digest: createHash('sha256').update(`${listingId} ${url}`).digest(),
+  url_host: new URL(url).host,
 });
 
-/** Sets the URL. A changed URL must be verified again, by a call or by the probe at `probeAt`. */
-export function moveTo(endpoint: EndpointEntity, url: string, probeAt: Date, cipher: FieldCipher): void {
-  const columns = urlColumns(endpoint.listingId, url, cipher);
-  if (endpoint.urlDigest.equals(columns.urlDigest)) return;
-  Object.assign(endpoint, {
-    ...columns,
-    failedCalls: [],
-    failedBuyers: [],
-    health: 'unverified',
-    probeAt,
-  } satisfies Partial<EndpointEntity>);
+/** What a URL changes: nothing if it is the same. A changed URL must be verified again, by a call or by the probe at `probeAt`. */
+export function moveTo(endpoint: EndpointRow, url: string, probeAt: Date, cipher: FieldCipher): Partial<EndpointRow> {
+  const columns = urlColumns(endpoint.listing_id, url, cipher);
+  return endpoint.url_digest.equals(columns.url_digest)
+    ? {}
+    : { ...columns, failed_calls: [], failed_buyers: [], health: 'unverified', probe_at: probeAt };
 }
 
 /** The time of the first probe of a new URL. A successful call before it makes the probe unnecessary. */
 export const firstProbeAt = (probeIntervalMs: number): Date => new Date(Date.now() + 2 * probeIntervalMs);
 
-export const limitsOf = (endpoint: EndpointEntity): EndpointLimits => ({
-  max_request_bytes: endpoint.maxRequestBytes,
-  max_response_bytes: endpoint.maxResponseBytes,
-  max_concurrency: endpoint.maxConcurrency,
-  requests_per_minute: endpoint.requestsPerMinute,
+export const limitsOf = (endpoint: EndpointLimits): EndpointLimits => ({
+  max_request_bytes: endpoint.max_request_bytes,
+  max_response_bytes: endpoint.max_response_bytes,
+  max_concurrency: endpoint.max_concurrency,
+  requests_per_minute: endpoint.requests_per_minute,
 });
 
 /** What a seller may see of its endpoint: not the path of the URL, no credential, no secret. */
-export function toView(endpoint: EndpointEntity, secrets: EndpointSecretEntity[]): EndpointView {
-  const current = secrets.find((secret) => secret.expiresAt === null)!;
+export function toView(endpoint: EndpointRow, secrets: EndpointSecretRow[]): EndpointView {
+  const current = secrets.find((secret) => secret.expires_at === null)!;
   const previous = secrets
-    .filter((secret) => secret.expiresAt !== null)
-    .sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime())[0];
+    .filter((secret) => secret.expires_at !== null)
+    .sort((a, b) => b.created_at.getTime() - a.created_at.getTime())[0];
   return {
-    listing_id: endpoint.listingId,
-    status: endpoint.status,
-    url_host: endpoint.urlHost,
-    auth_header_name: endpoint.authHeaderName,
-    has_auth_header: endpoint.authHeaderSealed !== null,
-    timeout_ms: endpoint.timeoutMs,
+    listing_id: endpoint.listing_id,
+    status: statusOf(endpoint),
+    url_host: endpoint.url_host,
+    auth_header_name: endpoint.auth_header_name,
+    has_auth_header: endpoint.auth_header_sealed !== null,
+    timeout_ms: endpoint.timeout_ms,
     limits: limitsOf(endpoint),
     signature: {
       scheme: 'standard-webhooks-v1',
-      key_id: current.keyId,
-      rotated_at: previous ? current.createdAt.toISOString() : null,
-      previous_secret_expires_at: previous?.expiresAt?.toISOString() ?? null,
+      key_id: current.key_id,
+      rotated_at: previous ? current.created_at.toISOString() : null,
+      previous_secret_expires_at: previous?.expires_at?.toISOString() ?? null,
     },
-    last_test: endpoint.lastTestAt && {
-      at: endpoint.lastTestAt.toISOString(),
-      ok: endpoint.lastTestOk === true,
-      status_code: endpoint.lastTestStatusCode,
-      latency_ms: endpoint.lastTestLatencyMs ?? 0,
+    last_test: endpoint.last_test_at && {
+      at: endpoint.last_test_at.toISOString(),
+      ok: endpoint.last_test_ok === true,
+      status_code: endpoint.last_test_status_code,
+      latency_ms: endpoint.last_test_latency_ms ?? 0,
     },
-    consecutive_failures: endpoint.failedCalls.length,
-    updated_at: endpoint.updatedAt.toISOString(),
+    consecutive_failures: endpoint.failed_calls.length,
+    updated_at: endpoint.updated_at.toISOString(),
   };
 }
 

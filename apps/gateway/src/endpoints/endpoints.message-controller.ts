@@ -5,12 +5,12 @@ import {
   testEndpoint,
   updateEndpoint,
 } from '@market/contracts/gateway';
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { toView } from './endpoint.js';
-import { OwnedEndpoint } from './owned-endpoint.js';
+import { EndpointsRepository } from './endpoints.repository.js';
 import { ProvisionEndpoint } from './provision-endpoint.use-case.js';
 import { RotateEndpointSecret } from './rotate-endpoint-secret.use-case.js';
 import { TestEndpoint } from './test-endpoint.use-case.js';
@@ -20,7 +20,7 @@ import { UpdateEndpoint } from './update-endpoint.use-case.js';
 export class EndpointsMessageController {
   constructor(
     private readonly database: Database,
-    private readonly owned: OwnedEndpoint,
+    private readonly endpoints: EndpointsRepository,
     private readonly provisionUseCase: ProvisionEndpoint,
     private readonly updateUseCase: UpdateEndpoint,
     private readonly testUseCase: TestEndpoint,
@@ -28,41 +28,28 @@ export class EndpointsMessageController {
   ) {}
 
   @HandleRequest(provisionEndpoint)
-  provisionEndpoint(
-    input: InputOf<typeof provisionEndpoint>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof provisionEndpoint>> {
+  provisionEndpoint(input: InputOf<typeof provisionEndpoint>, context: RequestContext) {
     return this.provisionUseCase.execute(input, context);
   }
 
   @HandleRequest(getEndpoint)
-  async getEndpoint(
-    { listingId }: InputOf<typeof getEndpoint>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof getEndpoint>> {
-    return this.database.read(async (manager) =>
-      toView(await this.owned.find(manager, listingId, context), await this.owned.secretsOf(manager, listingId)),
-    );
+  async getEndpoint({ listing_id }: InputOf<typeof getEndpoint>, context: RequestContext) {
+    const endpoint = await this.endpoints.findOwn(this.database, listing_id, context);
+    return toView(endpoint, await this.endpoints.secretsOf(this.database, listing_id));
   }
 
   @HandleRequest(updateEndpoint)
-  updateEndpoint(
-    input: InputOf<typeof updateEndpoint>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof updateEndpoint>> {
+  updateEndpoint(input: InputOf<typeof updateEndpoint>, context: RequestContext) {
     return this.updateUseCase.execute(input, context);
   }
 
   @HandleRequest(testEndpoint)
-  testEndpoint(input: InputOf<typeof testEndpoint>, context: RequestContext): Promise<OutputOf<typeof testEndpoint>> {
+  testEndpoint(input: InputOf<typeof testEndpoint>, context: RequestContext) {
     return this.testUseCase.execute(input, context);
   }
 
   @HandleRequest(rotateEndpointSecret)
-  rotateEndpointSecret(
-    input: InputOf<typeof rotateEndpointSecret>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof rotateEndpointSecret>> {
+  rotateEndpointSecret(input: InputOf<typeof rotateEndpointSecret>, context: RequestContext) {
     return this.rotateUseCase.execute(input, context);
   }
 }

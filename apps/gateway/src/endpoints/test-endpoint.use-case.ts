@@ -9,7 +9,7 @@ import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
-import { OwnedEndpoint } from './owned-endpoint.js';
+import { EndpointsRepository } from './endpoints.repository.js';
 
 type Output = OutputOf<typeof testEndpoint>;
 
@@ -20,15 +20,15 @@ const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 export class TestEndpoint {
   constructor(
     private readonly database: Database,
-    private readonly owned: OwnedEndpoint,
+    private readonly repository: EndpointsRepository,
     private readonly endpoints: CallableEndpoints,
     private readonly sellers: SignedRequests,
     private readonly health: EndpointHealth,
     private readonly limits: Limits,
   ) {}
 
-  async execute({ listingId }: InputOf<typeof testEndpoint>, context: RequestContext): Promise<Output> {
-    const { sellerId } = await this.database.read((manager) => this.owned.find(manager, listingId, context));
+  async execute({ listing_id: listingId }: InputOf<typeof testEndpoint>, context: RequestContext): Promise<Output> {
+    const { seller_id: sellerId } = await this.repository.findOwn(this.database, listingId, context);
     await this.countTest(listingId);
     const tested = await this.test({ listingId, sellerId }, context);
     if (!tested) throw refuse(testEndpoint, 'endpoint_not_found', {});

@@ -6,9 +6,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { EndpointUrlPolicy } from '../egress/endpoint-url.policy.js';
 import { refuseSellerAuthHeader } from '../egress/seller-auth-header.js';
-import { firstProbeAt, moveTo, sealedFor, toView, type EndpointView } from './endpoint.js';
-import type { EndpointEntity } from './endpoint.entity.js';
-import { OwnedEndpoint } from './owned-endpoint.js';
+import { firstProbeAt, moveTo, sealedFor, toView, type EndpointRow, type EndpointView } from './endpoint.js';
+import { EndpointsRepository } from './endpoints.repository.js';
 
 type Input = InputOf<typeof updateEndpoint>;
 
@@ -19,37 +18,38 @@ export class UpdateEndpoint {
     private readonly database: Database,
     private readonly cipher: FieldCipher,
     private readonly policy: EndpointUrlPolicy,
-    private readonly owned: OwnedEndpoint,
+    private readonly endpoints: EndpointsRepository,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<EndpointView> {
+    const { listing_id: listingId, private_endpoint_url: url, auth_header: header, limits, status } = input;
     return this.database.transaction(async (tx) => {
-      const endpoint = await this.owned.find(tx.manager, input.listingId, context, true);
-      if (input.privateEndpointUrl !== undefined) this.changeUrl(endpoint, input.privateEndpointUrl);
-      if (input.authHeader !== undefined) this.changeAuthHeader(endpoint, input.authHeader);
-      if (input.timeoutMs !== undefined) endpoint.timeoutMs = input.timeoutMs;
-      if (input.status !== undefined) endpoint.paused = input.status === 'paused';
-      const { limits } = input;
-      endpoint.maxRequestBytes = limits?.max_request_bytes ?? endpoint.maxRequestBytes;
-      endpoint.maxResponseBytes = limits?.max_response_bytes ?? endpoint.maxResponseBytes;
-      endpoint.maxConcurrency = limits?.max_concurrency ?? endpoint.maxConcurrency;
-      if (limits?.requests_per_minute !== undefined) endpoint.requestsPerMinute = limits.requests_per_minute;
-      const saved = await this.owned.save(tx, endpoint, context);
-      return toView(saved, await this.owned.secretsOf(tx.manager, saved.listingId));
+      const endpoint = await this.endpoints.lockOwn(tx, listingId, context);
+      const changes: Partial<EndpointRow> = {
+        ...(url !== undefined && this.urlChanges(endpoint, url)),
+        ...(header !== undefined && this.authHeaderColumns(listingId, header)),
+        ...(input.timeout_ms !== undefined && { timeout_ms: input.timeout_ms }),
+        ...(status !== undefined && { paused: status === 'paused' }),
+        ...limits,
+      };
+      const saved = await this.endpoints.update(tx, listingId, changes, context);
+      return toView(saved, await this.endpoints.secretsOf(tx, listingId));
     });
   }
 
-  private changeUrl(endpoint: EndpointEntity, url: string): void {
+  private urlChanges(endpoint: EndpointRow, url: string): Partial<EndpointRow> {
     const checked = this.policy.check(url);
     if (!checked.ok) throw refuse(updateEndpoint, 'endpoint_url_refused', { problem: checked.reason });
-    moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.cipher);
+    return moveTo(endpoint, checked.url.href, firstProbeAt(this.config.probeIntervalMs), this.cipher);
   }
 
-  private changeAuthHeader(endpoint: EndpointEntity, header: NonNullable<Input['authHeader']> | null): void {
+  private authHeaderColumns(listingId: string, header: NonNullable<Input['auth_header']> | null): Partial<EndpointRow> {
     const problem = header && refuseSellerAuthHeader(header);
     if (problem) throw refuse(updateEndpoint, 'auth_header_refused', { problem });
-    endpoint.authHeaderName = header?.name ?? null;
-    endpoint.authHeaderSealed = header && this.cipher.encrypt(header.value, sealedFor.authHeader(endpoint.listingId));
+    return {
+      auth_header_name: header?.name ?? null,
+      auth_header_sealed: header && this.cipher.encrypt(header.value, sealedFor.authHeader(listingId)),
+    };
   }
 }

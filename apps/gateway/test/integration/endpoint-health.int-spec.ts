@@ -33,13 +33,13 @@ describe('the health of an endpoint', () => {
   afterAll(() => Promise.all([harness.stop(), quick.stop()]));
 
   const view = ({ offering }: Shop, at = harness): Promise<OutputOf<typeof getEndpoint>> =>
-    at.edge.request(getEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
+    at.edge.request(getEndpoint, { listing_id: offering.listingId }, as(offering.sellerId));
   const healthOf = async (shop: Shop, at = harness): Promise<[string, number]> => {
     const { status, consecutive_failures } = await view(shop, at);
     return [status, consecutive_failures];
   };
   const test = ({ offering }: Shop, at = harness): Promise<OutputOf<typeof testEndpoint>> =>
-    at.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId));
+    at.edge.request(testEndpoint, { listing_id: offering.listingId }, as(offering.sellerId));
   const told = async ({ offering }: Shop, at = harness): Promise<string[]> => {
     const rows = await at.db.inspect<{ payload: unknown }>(
       'SELECT payload FROM gateway.outbox WHERE subject = $1 ORDER BY id',
@@ -166,7 +166,7 @@ describe('the health of an endpoint', () => {
     await eventually(async () =>
       expect(await view(shop, quick)).toMatchObject({ status: expected, last_test: { ok } }),
     );
-    await quick.configure(shop, { status: 'paused', privateEndpointUrl: `${shop.seller.url}/moved` });
+    await quick.configure(shop, { status: 'paused', private_endpoint_url: `${shop.seller.url}/moved` });
     const before = tests(shop);
     await delay(4 * PROBE_INTERVAL_MS);
     expect([tests(shop), await healthOf(shop, quick)]).toEqual([before, ['paused', 0]]);
@@ -233,7 +233,7 @@ describe('the health of an endpoint', () => {
     const late = [...bought.map((deliver) => deliver()), test(shop)];
     await eventually(() => expect(calls(shop) + tests(shop)).toBeGreaterThan(FAILING_AFTER));
     shop.seller.behave(working);
-    await harness.configure(shop, { privateEndpointUrl: `${shop.seller.url}/new` });
+    await harness.configure(shop, { private_endpoint_url: `${shop.seller.url}/new` });
     gate.letGo();
     await Promise.all(late);
     expect((await view(shop)).consecutive_failures).toBe(0);
@@ -276,7 +276,7 @@ describe('the health of an endpoint', () => {
             await harness.configure(shop, { status: action === 'pause' ? 'paused' : 'active' });
             model.paused = action === 'pause';
           } else if (action === 'move') {
-            await harness.configure(shop, { privateEndpointUrl: `${shop.seller.url}/${step}` });
+            await harness.configure(shop, { private_endpoint_url: `${shop.seller.url}/${step}` });
             Object.assign(model, { failures: 0, health: 'unverified' });
           } else if ((tests += 1) <= 10) {
             shop.seller.behave(action === 'passing test' ? working : broken);

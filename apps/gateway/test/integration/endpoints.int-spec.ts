@@ -42,21 +42,25 @@ describe('a private endpoint', () => {
   afterAll(() => harness.stop());
 
   const view = ({ offering }: Shop, who = offering.sellerId): Promise<OutputOf<typeof getEndpoint>> =>
-    harness.edge.request(getEndpoint, { listingId: offering.listingId }, as(who));
+    harness.edge.request(getEndpoint, { listing_id: offering.listingId }, as(who));
   const update = (
     { offering }: Shop,
-    changes: Omit<RequestOf<typeof updateEndpoint>, 'listingId'>,
+    changes: Omit<RequestOf<typeof updateEndpoint>, 'listing_id'>,
     who = offering.sellerId,
   ): Promise<OutputOf<typeof updateEndpoint>> =>
-    harness.edge.request(updateEndpoint, { listingId: offering.listingId, ...changes }, as(who));
+    harness.edge.request(updateEndpoint, { listing_id: offering.listingId, ...changes }, as(who));
   const test = ({ offering }: Shop, who = offering.sellerId): Promise<OutputOf<typeof testEndpoint>> =>
-    harness.edge.request(testEndpoint, { listingId: offering.listingId }, as(who));
+    harness.edge.request(testEndpoint, { listing_id: offering.listingId }, as(who));
   const rotate = (
     { offering }: Shop,
     overlapSeconds?: number,
     who = offering.sellerId,
   ): Promise<OutputOf<typeof rotateEndpointSecret>> =>
-    harness.edge.request(rotateEndpointSecret, { listingId: offering.listingId, overlapSeconds }, as(who));
+    harness.edge.request(
+      rotateEndpointSecret,
+      { listing_id: offering.listingId, overlap_seconds: overlapSeconds },
+      as(who),
+    );
   const provision = (listingId: string, sellerId: string, url: string): Promise<OutputOf<typeof provisionEndpoint>> =>
     harness.catalog.bus.request(provisionEndpoint, { listingId, sellerId, url }, newRequestContext());
   const callOnce = async (shop: Shop): Promise<SellerRequest> => {
@@ -78,8 +82,8 @@ describe('a private endpoint', () => {
   it('is shown to its owner without path, credentials or secret', async () => {
     const shop = await harness.open();
     await update(shop, {
-      privateEndpointUrl: 'http://127.0.0.1:8080/secret/path?token=hunter2',
-      authHeader: { name: 'X-Api-Key', value: 'hunter2' },
+      private_endpoint_url: 'http://127.0.0.1:8080/secret/path?token=hunter2',
+      auth_header: { name: 'X-Api-Key', value: 'hunter2' },
     });
     const shown = await view(shop);
     expect(shown).toEqual({
@@ -125,7 +129,7 @@ describe('a private endpoint', () => {
     const shop = await harness.open();
     for (const request of [
       view,
-      (of: Shop, who: string) => update(of, { timeoutMs: 5_000 }, who),
+      (of: Shop, who: string) => update(of, { timeout_ms: 5_000 }, who),
       test,
       (of: Shop, who: string) => rotate(of, undefined, who),
     ]) {
@@ -140,7 +144,7 @@ describe('a private endpoint', () => {
   it('changes only what is given, and tells of each change once', async () => {
     const shop = await harness.open();
     const before = await view(shop);
-    expect(await update(shop, { timeoutMs: 5_000 })).toEqual({
+    expect(await update(shop, { timeout_ms: 5_000 })).toEqual({
       ...before,
       timeout_ms: 5_000,
       updated_at: expect.any(String) as string,
@@ -155,21 +159,21 @@ describe('a private endpoint', () => {
     expect(await update(shop, { limits: { requests_per_minute: null } })).toMatchObject({
       limits: { requests_per_minute: null },
     });
-    expect(await update(shop, { authHeader: { name: 'X-Key', value: 'v' } })).toMatchObject({
+    expect(await update(shop, { auth_header: { name: 'X-Key', value: 'v' } })).toMatchObject({
       auth_header_name: 'X-Key',
       has_auth_header: true,
     });
     expect(await update(shop, {})).toMatchObject({ auth_header_name: 'X-Key', has_auth_header: true });
-    expect(await update(shop, { authHeader: null })).toMatchObject({ auth_header_name: null, has_auth_header: false });
+    expect(await update(shop, { auth_header: null })).toMatchObject({ auth_header_name: null, has_auth_header: false });
     expect(await changesOf(shop)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
 
   it('keeps both of two changes made at once', async () => {
     const shop = await harness.open();
     await Promise.all([
-      update(shop, { timeoutMs: 4_000 }),
+      update(shop, { timeout_ms: 4_000 }),
       update(shop, { limits: { max_concurrency: 3 } }),
-      update(shop, { authHeader: { name: 'X-Key', value: 'v' } }),
+      update(shop, { auth_header: { name: 'X-Key', value: 'v' } }),
     ]);
     expect(await view(shop)).toMatchObject({
       timeout_ms: 4_000,
@@ -192,7 +196,7 @@ describe('a private endpoint', () => {
     ['not a url', 'invalid_url'],
   ])('is not put at %s', async (url, problem) => {
     const shop = await harness.open();
-    const refused = await refusalOf(update(shop, { privateEndpointUrl: url }));
+    const refused = await refusalOf(update(shop, { private_endpoint_url: url }));
     expect([refused.reason, refused.details]).toEqual(['endpoint_url_refused', { problem }]);
     expect((await refusalOf(provision(newId(), newId(), url))).details).toEqual({ problem });
     expect((await view(shop)).url_host).toBe(new URL(shop.seller.url).host);
@@ -228,13 +232,13 @@ describe('a private endpoint', () => {
     [{ name: 'X Key', value: 'v' }, 'invalid_name'],
     [{ name: 'X-Key', value: 'a\r\nX-Other: b' }, 'invalid_value'],
   ])('takes no auth header like %j', async (authHeader, problem) => {
-    const refused = await refusalOf(update(await harness.open(), { authHeader }));
+    const refused = await refusalOf(update(await harness.open(), { auth_header: authHeader }));
     expect([refused.reason, refused.details]).toEqual(['auth_header_refused', { problem }]);
   });
 
   it('gets its auth header with each call, and the new one soon after a change', async () => {
     const shop = await harness.open();
-    await update(shop, { authHeader: { name: 'Authorization', value: 'Bearer seller-side' } });
+    await update(shop, { auth_header: { name: 'Authorization', value: 'Bearer seller-side' } });
     await eventually(async () => expect((await callOnce(shop)).headers.authorization).toBe('Bearer seller-side'));
   });
 
@@ -250,7 +254,7 @@ describe('a private endpoint', () => {
         status: 'unverified',
         limits: made[0]!.limits,
       });
-      const shown = await harness.edge.request(getEndpoint, { listingId }, as(sellerId));
+      const shown = await harness.edge.request(getEndpoint, { listing_id: listingId }, as(sellerId));
       expect(shown.url_host).toBe('127.0.0.1:8081');
     });
 
@@ -459,7 +463,7 @@ describe('a private endpoint', () => {
 
     it('says no more of one that cannot be reached than that', async () => {
       const shop = await harness.open();
-      await update(shop, { privateEndpointUrl: `http://127.0.0.1:${await freePort()}/` });
+      await update(shop, { private_endpoint_url: `http://127.0.0.1:${await freePort()}/` });
       const tested = await test(shop);
       expect(tested.checks).toEqual([{ name: 'reachable', ok: false, message: 'The endpoint could not be reached' }]);
     });
@@ -467,7 +471,7 @@ describe('a private endpoint', () => {
     it('waits no longer than its timeout', async () => {
       const silent = held();
       const shop = await harness.open(undefined, silent.behaviour);
-      await update(shop, { timeoutMs: 1_000 });
+      await update(shop, { timeout_ms: 1_000 });
       const tested = await test(shop);
       expect(failedChecks(tested)).toEqual(['in_time']);
       silent.letGo();
@@ -478,7 +482,7 @@ describe('a private endpoint', () => {
       const shop = await harness.open(undefined, gate.behaviour);
       const testing = test(shop);
       await eventually(() => expect(shop.seller.requests).toHaveLength(1));
-      await update(shop, { privateEndpointUrl: 'http://127.0.0.1:8081/other' });
+      await update(shop, { private_endpoint_url: 'http://127.0.0.1:8081/other' });
       gate.letGo();
       expect((await testing).success).toBe(true);
       expect(await view(shop)).toMatchObject({ status: 'unverified', last_test: null });

@@ -167,7 +167,7 @@ describe('a call that the seller failed', () => {
   it('costs nothing where no answer comes in time; a slow one shows as forwarding meanwhile, to both sides', async () => {
     const silent = held();
     const [buyer, shop] = [newId(), await harness.open(undefined, silent.behaviour)];
-    await harness.configure(shop, { timeoutMs: 2_500 });
+    await harness.configure(shop, { timeout_ms: 2_500 });
     const relayRequestId = await harness.buy(buyer, shop);
     const call = harness.answer(buyer, shop, BODY, { relayRequestId });
     await eventually(async () => {

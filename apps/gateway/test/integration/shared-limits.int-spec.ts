@@ -59,7 +59,7 @@ describeNeeding('redis-server')('limits of an endpoint, over all processes', () 
   it('let through ten tests a minute', async () => {
     const { offering, seller } = await harness.open();
     const tests = Array.from({ length: 20 }, () =>
-      harness.edge.request(testEndpoint, { listingId: offering.listingId }, as(offering.sellerId)),
+      harness.edge.request(testEndpoint, { listing_id: offering.listingId }, as(offering.sellerId)),
     );
     const outcomes = await Promise.allSettled(tests);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);

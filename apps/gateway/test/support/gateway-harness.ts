@@ -67,7 +67,7 @@ export interface GatewayHarness {
   /** Quoted and paid. @returns the relay request id. */
   buy(buyer: string, shop: Shop, body?: string, options?: CallOptions): Promise<string>;
   answer(buyer: string, shop: Shop, body: string | undefined, options: CallOptions): Promise<Answered>;
-  configure(shop: Shop, changes: Omit<RequestOf<typeof updateEndpoint>, 'listingId'>): Promise<void>;
+  configure(shop: Shop, changes: Omit<RequestOf<typeof updateEndpoint>, 'listing_id'>): Promise<void>;
   history(
     who: string,
     filter?: Partial<RequestOf<typeof listGatewayRequests>>,
@@ -152,7 +152,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       return expectOutcome(await harness.call(buyer, shop, body, options), 'payment_required');
     },
     async pay(buyer, relayRequestId, outcome) {
-      await edge.request(paySandbox, { relayRequestId, outcome }, as(buyer));
+      await edge.request(paySandbox, { relay_request_id: relayRequestId, outcome }, as(buyer));
     },
     async buy(buyer, shop, body, options) {
       const { payment } = await harness.quote(buyer, shop, body, options);
@@ -163,7 +163,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
       return expectOutcome(await harness.call(buyer, shop, body, options), 'answered');
     },
     async configure({ offering }, changes) {
-      await edge.request(updateEndpoint, { listingId: offering.listingId, ...changes }, as(offering.sellerId));
+      await edge.request(updateEndpoint, { listing_id: offering.listingId, ...changes }, as(offering.sellerId));
     },
     history: (who, filter) => edge.request(listGatewayRequests, { page: 1, limit: 20, ...filter }, as(who)),
     async paymentOf(relayRequestId) {

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { getAgents, getProfile, openPayerAccount, recover, register } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -19,30 +19,27 @@ export class AgentsMessageController {
   ) {}
 
   @HandleRequest(register)
-  register(input: InputOf<typeof register>, context: RequestContext): Promise<OutputOf<typeof register>> {
+  register(input: InputOf<typeof register>, context: RequestContext) {
     return this.registerUseCase.execute(input, context);
   }
 
   @HandleRequest(recover)
-  recover(input: InputOf<typeof recover>): Promise<OutputOf<typeof recover>> {
+  recover(input: InputOf<typeof recover>) {
     return this.recoverUseCase.execute(input);
   }
 
   @HandleRequest(openPayerAccount)
-  openPayerAccount(
-    input: InputOf<typeof openPayerAccount>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof openPayerAccount>> {
+  openPayerAccount(input: InputOf<typeof openPayerAccount>, context: RequestContext) {
     return this.openPayerAccountUseCase.execute(input, context);
   }
 
   @HandleRequest(getProfile)
-  getProfile(_input: InputOf<typeof getProfile>, context: RequestContext): Promise<OutputOf<typeof getProfile>> {
+  getProfile(_input: InputOf<typeof getProfile>, context: RequestContext) {
     return this.getProfileQuery.execute(principalOf(context).accountId);
   }
 
   @HandleRequest(getAgents)
-  getAgents(input: InputOf<typeof getAgents>): Promise<OutputOf<typeof getAgents>> {
+  getAgents(input: InputOf<typeof getAgents>) {
     return this.getAgentsQuery.execute(input.ids);
   }
 }

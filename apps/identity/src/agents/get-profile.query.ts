@@ -8,7 +8,7 @@ type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
 /** A row a wallet; the account is the same in all of them. */
-type Row = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets'> & { created_at: Date } & Omit<
+type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets'> & { created_at: Date } & Omit<
     WalletSummary,
     'id' | 'created_at'
   > & { wallet_id: string; wallet_created_at: Date };
@@ -28,7 +28,7 @@ export class GetProfile {
   constructor(private readonly database: Database) {}
 
   async execute(accountId: string): Promise<Profile> {
-    const rows = await this.database.query<Row>(findProfile, [accountId]);
+    const rows = await this.database.query<ProfileRow>(findProfile, [accountId]);
     const [first] = rows;
     invariant(first, `account ${accountId} has a wallet`);
     return {
@@ -47,7 +47,7 @@ export class GetProfile {
   }
 }
 
-const toWalletSummary = (row: Row): WalletSummary => ({
+const toWalletSummary = (row: ProfileRow): WalletSummary => ({
   id: row.wallet_id,
   address: row.address,
   chain_type: row.chain_type,

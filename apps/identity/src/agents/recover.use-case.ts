@@ -11,7 +11,7 @@ import { Wallets } from '../wallets/wallets.js';
 // FOR UPDATE of the account: nobody makes a key of it meanwhile, so none slips through when all of them are revoked.
 const lockHolder = sql(
   'accounts.lock-holder',
-  `SELECT a.id AS "accountId", a.account_type AS "accountType"
+  `SELECT a.id, a.account_type
    FROM wallets w JOIN accounts a ON a.id = w.account_id WHERE w.address = $1 AND a.registered_at IS NOT NULL FOR UPDATE OF a`,
 );
 const revokeAll = sql(
@@ -20,9 +20,9 @@ const revokeAll = sql(
    RETURNING encode(key_hash, 'hex') AS "keyHash"`,
 );
 
-interface Holder {
-  accountId: string;
-  accountType: AccountType;
+interface HolderRow {
+  id: string;
+  account_type: AccountType;
 }
 
 /** Gives an agent that lost its key a fresh one, for a wallet that may do that; its other keys go on unless it says otherwise. */
@@ -41,13 +41,13 @@ export class Recover {
   async execute(input: InputOf<typeof recover>): Promise<OutputOf<typeof recover>> {
     const { wallet } = await this.proofs.proveWithWork(recover, 'recovery', input);
     return this.database.transaction(async (tx) => {
-      const [holder] = await tx.query<Holder>(lockHolder, [wallet.address]);
+      const [holder] = await tx.query<HolderRow>(lockHolder, [wallet.address]);
       if (!holder) throw refuse(recover, 'wallet_not_registered', {});
-      if (holder.accountType === 'human') throw refuse(recover, 'wallet_is_a_humans', {});
-      const { accountId } = holder;
+      if (holder.account_type === 'human') throw refuse(recover, 'wallet_is_a_humans', {});
+      const accountId = holder.id;
       const recovering = (await this.wallets.findAll(tx, accountId)).find(({ address }) => address === wallet.address);
       if (!recovering || !mayRecover(recovering)) throw refuse(recover, 'wallet_cannot_recover', {});
-      const revoked = input.revokeExisting ? await this.revokeAll(tx, accountId) : 0;
+      const revoked = input.revoke_existing ? await this.revokeAll(tx, accountId) : 0;
       const { key } = await this.apiKeys.issue(tx, {
         accountId,
         name: 'Recovery key',

@@ -1,6 +1,5 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import { agentRegistered, register, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
-import { newId } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
@@ -9,21 +8,13 @@ import { WalletProofs } from '../challenges/wallet-proofs.js';
 import { isPrintable } from '../printable-text.js';
 import { shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
 import { Wallets } from '../wallets/wallets.js';
-import { AccountEntity } from './infra/account.entity.js';
-
-const DISPLAY_NAME_LENGTH = 100;
+import { openAccount, type AccountRow } from './accounts.js';
 
 const registerPayer = sql(
   'accounts.register-payer',
   `UPDATE accounts a SET registered_at = now(), display_name = coalesce($2, a.display_name) FROM wallets w
-   WHERE w.address = $1 AND a.id = w.account_id AND a.registered_at IS NULL RETURNING a.id, a.display_name AS "displayName", a.registered_at AS "registeredAt"`,
+   WHERE w.address = $1 AND a.id = w.account_id AND a.registered_at IS NULL RETURNING a.id, a.account_type, a.display_name, a.registered_at, a.created_at`,
 );
-
-interface Registered {
-  id: string;
-  displayName: string;
-  registeredAt: Date;
-}
 
 /** Opens an agent account for a wallet that nobody has registered, or gives the one that it has paid from its owner; with a key that may do everything. */
 @Injectable()
@@ -37,12 +28,12 @@ export class Register {
   ) {}
 
   async execute(input: InputOf<typeof register>, context: RequestContext): Promise<OutputOf<typeof register>> {
-    if (input.displayName !== undefined && !isPrintable(input.displayName, DISPLAY_NAME_LENGTH))
+    if (input.display_name !== undefined && !isPrintable(input.display_name))
       throw refuse(register, 'display_name_invalid', {});
     const { wallet, work } = await this.proofs.proveWithWork(register, 'registration', input);
     return this.database.transaction(async (tx) => {
       const account =
-        (await this.registerPayer(tx, wallet, input.displayName)) ?? (await this.open(tx, wallet, input.displayName));
+        (await this.registerPayer(tx, wallet, input.display_name)) ?? (await this.open(tx, wallet, input.display_name));
       const { key } = await this.apiKeys.issue(tx, {
         accountId: account.id,
         name: 'Registration key',
@@ -51,12 +42,12 @@ export class Register {
       });
       const agent = {
         id: account.id,
-        display_name: account.displayName,
+        display_name: account.display_name,
         avatar_url: null,
         account_type: 'agent' as const,
         is_verified: false,
       };
-      const registeredAt = account.registeredAt.toISOString();
+      const registeredAt = account.registered_at!.toISOString();
       await this.outbox.add(tx, agentRegistered, { agent, registeredAt }, context);
       await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, context);
       await this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, context);
@@ -70,21 +61,12 @@ export class Register {
     });
   }
 
-  private async open(tx: Tx, wallet: WalletAddress, displayName: string | undefined): Promise<Registered> {
-    const account = tx.manager.create(AccountEntity, {
-      id: newId(),
-      accountType: 'agent',
-      role: 'both',
-      displayName: displayName ?? `Agent ${shortAddress(wallet)}`,
-    });
-    await tx.manager.insert(AccountEntity, account);
-    if (!(await this.wallets.addFirst(tx, account.id, wallet)))
-      throw refuse(
-        register,
-        (await this.wallets.isAHumans(tx, wallet)) ? 'wallet_is_a_humans' : 'wallet_already_registered',
-        {},
-      );
-    return { id: account.id, displayName: account.displayName, registeredAt: account.createdAt };
+  private async open(tx: Tx, wallet: WalletAddress, displayName: string | undefined): Promise<AccountRow> {
+    const name = displayName ?? `Agent ${shortAddress(wallet)}`;
+    const opened = await openAccount(tx, wallet, { type: 'agent', displayName: name, isRegistered: true });
+    if (opened) return opened;
+    const isAHumans = await this.wallets.isAHumans(tx, wallet);
+    throw refuse(register, isAHumans ? 'wallet_is_a_humans' : 'wallet_already_registered', {});
   }
 
   /** The account that a payment of this wallet has opened, if one has. */
@@ -92,8 +74,8 @@ export class Register {
     tx: Tx,
     wallet: WalletAddress,
     displayName: string | undefined,
-  ): Promise<Registered | undefined> {
-    const [account] = await tx.query<Registered>(registerPayer, [wallet.address, displayName ?? null]);
+  ): Promise<AccountRow | undefined> {
+    const [account] = await tx.query<AccountRow>(registerPayer, [wallet.address, displayName ?? null]);
     return account;
   }
 }

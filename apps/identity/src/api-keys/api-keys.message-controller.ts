@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -17,22 +17,22 @@ export class ApiKeysMessageController {
   ) {}
 
   @HandleRequest(authenticate)
-  authenticate(input: InputOf<typeof authenticate>): Promise<OutputOf<typeof authenticate>> {
+  authenticate(input: InputOf<typeof authenticate>) {
     return this.authenticateQuery.execute(input);
   }
 
   @HandleRequest(listApiKeys)
-  listApiKeys(_input: InputOf<typeof listApiKeys>, context: RequestContext): Promise<OutputOf<typeof listApiKeys>> {
+  listApiKeys(_input: InputOf<typeof listApiKeys>, context: RequestContext) {
     return this.listApiKeysQuery.execute(principalOf(context).accountId);
   }
 
   @HandleRequest(createApiKey)
-  createApiKey(input: InputOf<typeof createApiKey>, context: RequestContext): Promise<OutputOf<typeof createApiKey>> {
+  createApiKey(input: InputOf<typeof createApiKey>, context: RequestContext) {
     return this.createApiKeyUseCase.execute(input, context);
   }
 
   @HandleRequest(revokeApiKey)
-  revokeApiKey(input: InputOf<typeof revokeApiKey>, context: RequestContext): Promise<OutputOf<typeof revokeApiKey>> {
-    return this.revokeApiKeyUseCase.execute(input.keyId, principalOf(context).accountId);
+  revokeApiKey(input: InputOf<typeof revokeApiKey>, context: RequestContext) {
+    return this.revokeApiKeyUseCase.execute(input.key_id, principalOf(context).accountId);
   }
 }

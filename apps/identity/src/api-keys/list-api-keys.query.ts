@@ -1,18 +1,10 @@
-import type { OutputOf, Scope } from '@market/contracts';
+import type { OutputOf } from '@market/contracts';
 import type { listApiKeys } from '@market/contracts/identity';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import type { ApiKeyRow } from './api-keys.js';
 
-interface Row {
-  id: string;
-  name: string;
-  key_prefix: string;
-  scopes: Scope[];
-  is_active: boolean;
-  created_at: Date;
-  last_used_at: Date | null;
-  expires_at: Date | null;
-}
+type ListedRow = ApiKeyRow & { is_active: boolean; last_used_at: Date | null };
 
 // The bound keeps an answer small whatever an account did; keys that still work come before it.
 const list = sql(
@@ -27,7 +19,7 @@ export class ListApiKeys {
   constructor(private readonly database: Database) {}
 
   async execute(accountId: string): Promise<OutputOf<typeof listApiKeys>> {
-    const rows = await this.database.query<Row>(list, [accountId]);
+    const rows = await this.database.query<ListedRow>(list, [accountId]);
     return {
       keys: rows.map((row) => ({
         ...row,

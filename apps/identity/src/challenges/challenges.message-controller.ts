@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { createChallenge } from '@market/contracts/identity';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -9,10 +9,7 @@ export class ChallengesMessageController {
   constructor(private readonly createChallengeUseCase: CreateChallenge) {}
 
   @HandleRequest(createChallenge)
-  createChallenge(
-    input: InputOf<typeof createChallenge>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof createChallenge>> {
+  createChallenge(input: InputOf<typeof createChallenge>, context: RequestContext) {
     return this.createChallengeUseCase.execute(input, context);
   }
 }

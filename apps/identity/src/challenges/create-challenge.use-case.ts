@@ -7,7 +7,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { identityConfig, type IdentityConfig } from '../config.js';
 import { parseWalletAddress } from '../wallets/wallet-address.js';
 import { newNonce } from './challenge.js';
-import { ChallengesRepository } from './infra/challenges.repository.js';
+import { ChallengesRepository } from './challenges.repository.js';
 import { signInMessage } from './sign-in-message.js';
 
 const MANAGING: ReadonlySet<ChallengePurpose> = new Set(['wallet_link', 'wallet_update']);
@@ -25,12 +25,12 @@ export class CreateChallenge {
     { principal }: RequestContext,
   ): Promise<OutputOf<typeof createChallenge>> {
     const { challengeTtlSeconds, maxOpenChallenges, powDifficulty } = this.config;
-    const wallet = parseWalletAddress(input.walletAddress);
+    const wallet = parseWalletAddress(input.wallet_address);
     if (!wallet) throw refuse(createChallenge, 'wallet_address_invalid', {});
     const asked = {
       wallet,
       purpose: input.purpose,
-      chainId: input.chainId?.toString() ?? null,
+      chainId: input.chain_id?.toString() ?? null,
       ...accountsOf(input, principal),
       nonce: newNonce(),
       pow: { challenge: newProofOfWorkChallenge(), difficulty: powDifficulty },
@@ -47,7 +47,7 @@ export class CreateChallenge {
 
 /** Whom the signature will be about. Managing wallets is about the account that asks for the challenge, if it says who it is. */
 function accountsOf(
-  { purpose, agentId }: InputOf<typeof createChallenge>,
+  { purpose, agent_id: agentId }: InputOf<typeof createChallenge>,
   principal: Principal | undefined,
 ): { agentId: string | null; humanId: string | null } {
   if (purpose === 'claim') {

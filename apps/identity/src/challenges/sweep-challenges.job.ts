@@ -1,7 +1,7 @@
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { identityConfig, type IdentityConfig } from '../config.js';
-import { ChallengesRepository } from './infra/challenges.repository.js';
+import { ChallengesRepository } from './challenges.repository.js';
 
 const INTERVAL_MS = 10_000;
 const BATCH = 5_000;

@@ -1,5 +1,11 @@
 import type { RequestContract } from '@market/contracts';
-import type { ChallengePurpose, walletProofRefusals, workProofRefusals } from '@market/contracts/identity';
+import type {
+  ChallengePurpose,
+  walletProof,
+  walletProofRefusals,
+  workProof,
+  workProofRefusals,
+} from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { platformConfig } from '@market/runtime';
@@ -9,16 +15,10 @@ import { ChainUnreachableError, ContractWallets } from '../wallets/contract-wall
 import { parseWalletAddress, type WalletAddress } from '../wallets/wallet-address.js';
 import { verifyWalletProof } from '../wallets/wallet-proof.js';
 import { isNonce, type Challenge } from './challenge.js';
-import { ChallengesRepository, type Consumed } from './infra/challenges.repository.js';
+import { ChallengesRepository, type Consumed } from './challenges.repository.js';
 import { chainIdOf, signInMessage } from './sign-in-message.js';
 
-/** The answer to a challenge, as the client spells it. */
-export interface ChallengeAnswer {
-  walletAddress: string;
-  signature: string;
-  nonce: string;
-}
-
+type Proof = z.output<typeof walletProof>;
 type ProvingContract = RequestContract<z.ZodType, z.ZodType, typeof walletProofRefusals>;
 type WorkProvingContract = RequestContract<z.ZodType, z.ZodType, typeof workProofRefusals>;
 /** For operations in which the challenge names the wallet. */
@@ -46,9 +46,9 @@ export class WalletProofs {
   ) {}
 
   /** @throws Refusal of `walletProofRefusals`. */
-  async prove(contract: ProvingContract, purpose: ChallengePurpose, answer: ChallengeAnswer): Promise<Challenge> {
-    const challenge = await this.find(contract, purpose, answer);
-    await this.consumeAndVerify(contract, challenge, answer.signature);
+  async prove(contract: ProvingContract, purpose: ChallengePurpose, proof: Proof): Promise<Challenge> {
+    const challenge = await this.find(contract, purpose, proof);
+    await this.consumeAndVerify(contract, challenge, proof.signature);
     return challenge;
   }
 
@@ -57,12 +57,12 @@ export class WalletProofs {
     accountId: string,
     contract: ProvingContract,
     purpose: ChallengePurpose,
-    answer: ChallengeAnswer,
+    proof: Proof,
   ): Promise<Challenge> {
-    const challenge = await this.find(contract, purpose, answer);
+    const challenge = await this.find(contract, purpose, proof);
     if (challenge.agentId !== null && challenge.agentId !== accountId)
       throw refuse(contract, 'challenge_invalid', { wallet_address: challenge.wallet.address });
-    await this.consumeAndVerify(contract, challenge, answer.signature);
+    await this.consumeAndVerify(contract, challenge, proof.signature);
     return challenge;
   }
 
@@ -74,13 +74,13 @@ export class WalletProofs {
   async proveWithWork(
     contract: WorkProvingContract,
     purpose: ChallengePurpose,
-    answer: ChallengeAnswer & { powNonce: string },
+    proof: z.output<typeof workProof>,
   ): Promise<{ wallet: WalletAddress; work: SolvedWork }> {
-    const challenge = await this.find(contract, purpose, answer);
+    const challenge = await this.find(contract, purpose, proof);
     const { difficulty } = challenge.pow;
-    if (!solvesProofOfWork(challenge.pow.challenge, answer.powNonce, difficulty))
+    if (!solvesProofOfWork(challenge.pow.challenge, proof.pow_nonce, difficulty))
       throw refuse(contract, 'proof_of_work_invalid', { difficulty });
-    const { solveMs, solvedAt } = await this.consumeAndVerify(contract, challenge, answer.signature);
+    const { solveMs, solvedAt } = await this.consumeAndVerify(contract, challenge, proof.signature);
     return { wallet: challenge.wallet, work: { difficulty, solveMs, solvedAt: solvedAt.toISOString() } };
   }
 
@@ -101,14 +101,10 @@ export class WalletProofs {
     return consumed;
   }
 
-  private async find(
-    contract: ProvingContract,
-    purpose: ChallengePurpose,
-    answer: ChallengeAnswer,
-  ): Promise<Challenge> {
-    const wallet = parseWalletAddress(answer.walletAddress);
+  private async find(contract: ProvingContract, purpose: ChallengePurpose, proof: Proof): Promise<Challenge> {
+    const wallet = parseWalletAddress(proof.wallet_address);
     if (!wallet) throw refuse(contract, 'wallet_address_invalid', {});
-    const challenge = isNonce(answer.nonce) ? await this.challenges.findOpen(answer.nonce, wallet, purpose) : null;
+    const challenge = isNonce(proof.nonce) ? await this.challenges.findOpen(proof.nonce, wallet, purpose) : null;
     if (!challenge) throw refuse(contract, 'challenge_invalid', { wallet_address: wallet.address });
     return challenge;
   }

@@ -14,7 +14,7 @@ const findAgent = sql(
 );
 const insert = sql(
   'claims.insert',
-  'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at AS "claimedAt"',
+  'INSERT INTO claims (agent_id, human_id) VALUES ($1, $2) ON CONFLICT (agent_id) DO NOTHING RETURNING claimed_at',
 );
 
 /** Records that a human has claimed an agent whose wallet agreed to it. */
@@ -29,7 +29,7 @@ export class ClaimAgent {
   ) {}
 
   async execute(
-    { agentId, nonce, signature }: InputOf<typeof claimAgent>,
+    { agent_id: agentId, nonce, signature }: InputOf<typeof claimAgent>,
     humanId: string,
     context: RequestContext,
   ): Promise<OutputOf<typeof claimAgent>> {
@@ -42,9 +42,9 @@ export class ClaimAgent {
     if (!agent.wallets.includes(challenge.wallet.address)) throw refuse(claimAgent, 'wallet_not_of_agent', {});
     await this.proofs.consumeAndVerify(claimAgent, challenge, signature);
     return this.database.transaction(async (tx) => {
-      const [claim] = await tx.query<{ claimedAt: Date }>(insert, [agentId, humanId]);
+      const [claim] = await tx.query<{ claimed_at: Date }>(insert, [agentId, humanId]);
       if (!claim) throw refuse(claimAgent, 'agent_already_claimed', {});
-      await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimedAt.toISOString() }, context);
+      await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimed_at.toISOString() }, context);
       tx.afterCommit(() =>
         this.logger.log(`agent ${agentId} claimed by ${humanId} through wallet ${challenge.wallet.address}`),
       );

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { claimAgent } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -9,7 +9,7 @@ export class ClaimsMessageController {
   constructor(private readonly claimAgentUseCase: ClaimAgent) {}
 
   @HandleRequest(claimAgent)
-  claimAgent(input: InputOf<typeof claimAgent>, context: RequestContext): Promise<OutputOf<typeof claimAgent>> {
+  claimAgent(input: InputOf<typeof claimAgent>, context: RequestContext) {
     return this.claimAgentUseCase.execute(input, principalOf(context).accountId, context);
   }
 }

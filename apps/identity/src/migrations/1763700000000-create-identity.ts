@@ -2,6 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 export class CreateIdentity1763700000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
+    // registered_at is null while the account is only that of a wallet that has paid; who holds the wallet may register it later.
     await runner.query(`
       CREATE TABLE accounts (
         id uuid PRIMARY KEY,
@@ -12,6 +13,7 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         bio text,
         avatar_url text,
         website text,
+        registered_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now()
       )`);
     // An address is in its canonical form, so that the unique index means one wallet, one account.
@@ -60,6 +62,7 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         address text NOT NULL,
         chain_id bigint,
         agent_id uuid,
+        human_id uuid,
         pow_challenge text NOT NULL,
         pow_difficulty smallint NOT NULL,
         issued_at timestamptz NOT NULL DEFAULT now(),
@@ -68,9 +71,27 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
       )`);
     await runner.query('CREATE INDEX challenges_open ON challenges (address) WHERE consumed_at IS NULL');
     await runner.query('CREATE INDEX challenges_expires_at ON challenges (expires_at)');
+    await runner.query(`
+      CREATE TABLE sessions (
+        id uuid PRIMARY KEY,
+        account_id uuid NOT NULL CONSTRAINT sessions_account REFERENCES accounts (id),
+        token_hash bytea NOT NULL CONSTRAINT sessions_hash_is_sha256 CHECK (length(token_hash) = 32),
+        created_at timestamptz NOT NULL DEFAULT now(),
+        expires_at timestamptz NOT NULL
+      )`);
+    await runner.query('CREATE UNIQUE INDEX sessions_token_hash ON sessions (token_hash)');
+    await runner.query('CREATE INDEX sessions_expires_at ON sessions (expires_at)');
+    // The primary key is the rule that the first claim stands.
+    await runner.query(`
+      CREATE TABLE claims (
+        agent_id uuid PRIMARY KEY CONSTRAINT claims_agent REFERENCES accounts (id),
+        human_id uuid NOT NULL CONSTRAINT claims_human REFERENCES accounts (id),
+        claimed_at timestamptz NOT NULL DEFAULT now()
+      )`);
+    await runner.query('CREATE INDEX claims_human_id ON claims (human_id)');
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE challenges, api_keys, wallets, accounts');
+    await runner.query('DROP TABLE claims, sessions, challenges, api_keys, wallets, accounts');
   }
 }

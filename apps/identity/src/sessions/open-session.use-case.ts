@@ -10,12 +10,11 @@ import { newId } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
-import { AccountEntity } from '../agents/infra/account.entity.js';
+import { openAccount } from '../agents/accounts.js';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
 import { identityConfig, type IdentityConfig } from '../config.js';
 import { newCredentialSecret } from '../credential-secret.js';
 import { shortAddress, type WalletAddress } from '../wallets/wallet-address.js';
-import { Wallets } from '../wallets/wallets.js';
 
 /** Serializes concurrent first sign-ins of a wallet, so that one of them opens the account. */
 const lockAddress = sql('sessions.lock-address', 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))');
@@ -26,7 +25,7 @@ const findHolder = sql(
 );
 const insert = sql(
   'sessions.insert',
-  `INSERT INTO sessions (id, account_id, token_hash, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING expires_at AS "expiresAt"`,
+  `INSERT INTO sessions (id, account_id, token_hash, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4)) RETURNING expires_at`,
 );
 
 /** Signs a human in. The first sign-in opens the account. */
@@ -36,7 +35,6 @@ export class OpenSession {
     private readonly database: Database,
     private readonly outbox: Outbox,
     private readonly proofs: WalletProofs,
-    private readonly wallets: Wallets,
     @Inject(identityConfig.token) private readonly config: IdentityConfig,
   ) {}
 
@@ -48,7 +46,7 @@ export class OpenSession {
       const account = holder ?? (await this.openAccount(tx, wallet, context));
       if (account.account_type === 'agent') throw refuse(openSession, 'wallet_is_an_agents', {});
       const token = sessionTokenOf(newCredentialSecret());
-      const [session] = await tx.query<{ expiresAt: Date }>(insert, [
+      const [session] = await tx.query<{ expires_at: Date }>(insert, [
         newId(),
         account.id,
         Buffer.from(hashSessionToken(token)!, 'hex'),
@@ -57,30 +55,25 @@ export class OpenSession {
       return {
         session_token: token,
         account: { ...account, wallet_address: wallet.address },
-        expires_at: session!.expiresAt.toISOString(),
+        expires_at: session!.expires_at.toISOString(),
       };
     });
   }
 
   private async openAccount(tx: Tx, wallet: WalletAddress, context: RequestContext): Promise<PublicProfile> {
-    const account = tx.manager.create(AccountEntity, {
-      id: newId(),
-      accountType: 'human',
-      role: 'both',
-      displayName: `Operator ${shortAddress(wallet)}`,
-    });
-    await tx.manager.insert(AccountEntity, account);
+    const displayName = `Operator ${shortAddress(wallet)}`;
+    const account = await openAccount(tx, wallet, { type: 'human', displayName, isRegistered: true });
     // Only a registration can have taken the wallet since it was looked up.
-    if (!(await this.wallets.addFirst(tx, account.id, wallet))) throw refuse(openSession, 'wallet_is_an_agents', {});
+    if (!account) throw refuse(openSession, 'wallet_is_an_agents', {});
     await this.outbox.add(
       tx,
       walletLinked,
-      { accountId: account.id, ...wallet, linkedAt: account.createdAt.toISOString() },
+      { accountId: account.id, ...wallet, linkedAt: account.created_at.toISOString() },
       context,
     );
     return {
       id: account.id,
-      display_name: account.displayName,
+      display_name: displayName,
       avatar_url: null,
       account_type: 'human',
       is_verified: false,

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { closeSession, openSession } from '@market/contracts/identity';
 import { HandleRequest, principalOf, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -13,12 +13,12 @@ export class SessionsMessageController {
   ) {}
 
   @HandleRequest(openSession)
-  openSession(input: InputOf<typeof openSession>, context: RequestContext): Promise<OutputOf<typeof openSession>> {
+  openSession(input: InputOf<typeof openSession>, context: RequestContext) {
     return this.openSessionUseCase.execute(input, context);
   }
 
   @HandleRequest(closeSession)
-  closeSession(_input: InputOf<typeof closeSession>, context: RequestContext): Promise<OutputOf<typeof closeSession>> {
+  closeSession(_input: InputOf<typeof closeSession>, context: RequestContext) {
     return this.closeSessionUseCase.execute(principalOf(context));
   }
 }

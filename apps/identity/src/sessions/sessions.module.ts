@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
 import { ChallengesModule } from '../challenges/challenges.module.js';
-import { WalletsModule } from '../wallets/wallets.module.js';
 import { CloseSession } from './close-session.use-case.js';
 import { OpenSession } from './open-session.use-case.js';
 import { SessionsMessageController } from './sessions.message-controller.js';
 import { SweepSessions } from './sweep-sessions.job.js';
 
 @Module({
-  imports: [ChallengesModule, WalletsModule],
+  imports: [ChallengesModule],
   controllers: [SessionsMessageController],
   providers: [OpenSession, CloseSession, SweepSessions],
 })

@@ -5,11 +5,9 @@ import { Database, Outbox } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
 import { isPrintable } from '../printable-text.js';
-import { normalizeCapabilities, toLinkedWallet } from './linked-wallet.js';
 import { mayRecover } from './wallet-set.js';
-import { Wallets } from './wallets.js';
+import { normalizeCapabilities, toLinkedWallet, Wallets } from './wallets.js';
 
-const LABEL_LENGTH = 100;
 const MAX_WALLETS = 50;
 
 /** Links a wallet to an account. Both the new wallet and one with the capability `recovery` must sign. */
@@ -25,9 +23,9 @@ export class LinkWallet {
   async execute(input: InputOf<typeof linkWallet>, context: RequestContext): Promise<OutputOf<typeof linkWallet>> {
     const { accountId } = principalOf(context);
     const { label } = input;
-    if (label !== undefined && !isPrintable(label, LABEL_LENGTH)) throw refuse(linkWallet, 'label_invalid', {});
-    const existing = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.existingWallet);
-    const added = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.newWallet);
+    if (label !== undefined && !isPrintable(label)) throw refuse(linkWallet, 'label_invalid', {});
+    const existing = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.existing_wallet);
+    const added = await this.proofs.proveFor(accountId, linkWallet, 'wallet_link', input.new_wallet);
     return this.database.transaction(async (tx) => {
       const wallets = await this.wallets.lockAll(tx, accountId);
       const prover = wallets.find(({ address }) => address === existing.wallet.address);
@@ -44,7 +42,7 @@ export class LinkWallet {
       await this.outbox.add(
         tx,
         walletLinked,
-        { accountId, ...added.wallet, linkedAt: row.createdAt.toISOString() },
+        { accountId, ...added.wallet, linkedAt: row.created_at.toISOString() },
         context,
       );
       return toLinkedWallet(row);

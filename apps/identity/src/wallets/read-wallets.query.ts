@@ -3,9 +3,8 @@ import { findPayerWallet, getWallet, type findSettlementWallets, type listWallet
 import { refuse } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { toLinkedWallet } from './linked-wallet.js';
 import { mayBePaidTo, mayPay } from './wallet-set.js';
-import { Wallets, type WalletRow } from './wallets.js';
+import { toLinkedWallet, Wallets, type WalletRow } from './wallets.js';
 
 /** The wallets of an account, for that account only. */
 @Injectable()
@@ -19,9 +18,7 @@ export class ReadWallets {
   async list(accountId: string): Promise<OutputOf<typeof listWallets>> {
     const rows = await this.wallets.findAll(this.database, accountId);
     return {
-      wallets: [...rows.filter(({ isPrimary }) => isPrimary), ...rows.filter(({ isPrimary }) => !isPrimary)].map(
-        toLinkedWallet,
-      ),
+      wallets: [...rows.filter((row) => row.is_primary), ...rows.filter((row) => !row.is_primary)].map(toLinkedWallet),
     };
   }
 
@@ -34,7 +31,7 @@ export class ReadWallets {
   async findPayer(walletId: string, accountId: string): Promise<OutputOf<typeof findPayerWallet>> {
     const row = await this.wallets.findOne(this.database, accountId, walletId);
     if (!row || !mayPay(row)) throw refuse(findPayerWallet, 'wallet_not_found', {});
-    return { id: row.id, address: row.address, chainType: row.chainType };
+    return { id: row.id, address: row.address, chainType: row.chain_type };
   }
 
   /** Two statements. */
@@ -46,14 +43,16 @@ export class ReadWallets {
       this.wallets.findAll(this.database, accountId),
       this.wallets.findAll(this.database, sellerId),
     ]);
-    const payers = own.filter((wallet) => mayPay(wallet) && wallet.chainType === payerChainType);
-    const payouts = sellers.filter((wallet) => mayBePaidTo(wallet) && wallet.chainType === payoutChainType);
+    const payers = own.filter((wallet) => mayPay(wallet) && wallet.chain_type === payerChainType);
+    const payouts = sellers.filter((wallet) => mayBePaidTo(wallet) && wallet.chain_type === payoutChainType);
     const payer =
-      payerWalletId === undefined ? defaultOf(payers, 'isDefaultPayer') : payers.find(({ id }) => id === payerWalletId);
-    return { payer: payer?.address ?? null, payout: defaultOf(payouts, 'isDefaultPayout')?.address ?? null };
+      payerWalletId === undefined
+        ? defaultOf(payers, 'is_default_payer')
+        : payers.find(({ id }) => id === payerWalletId);
+    return { payer: payer?.address ?? null, payout: defaultOf(payouts, 'is_default_payout')?.address ?? null };
   }
 }
 
 /** Else the oldest. */
-const defaultOf = (wallets: WalletRow[], role: 'isDefaultPayer' | 'isDefaultPayout'): WalletRow | undefined =>
+const defaultOf = (wallets: WalletRow[], role: 'is_default_payer' | 'is_default_payout'): WalletRow | undefined =>
   wallets.find((wallet) => wallet[role]) ?? wallets[0];

@@ -5,11 +5,8 @@ import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { WalletProofs } from '../challenges/wallet-proofs.js';
 import { isPrintable } from '../printable-text.js';
-import { normalizeCapabilities, toLinkedWallet } from './linked-wallet.js';
 import { changeWallet, mayRecover, type Denial, type WalletState } from './wallet-set.js';
-import { Wallets, type WalletRow } from './wallets.js';
-
-const LABEL_LENGTH = 100;
+import { normalizeCapabilities, toLinkedWallet, Wallets, type WalletRow } from './wallets.js';
 
 /** Changes a wallet and the roles of the account's other wallets, in one transaction under a lock. */
 @Injectable()
@@ -21,13 +18,13 @@ export class UpdateWallet {
   ) {}
 
   async execute(
-    { walletId, proof, ...changes }: InputOf<typeof updateWallet>,
+    { wallet_id: walletId, proof, ...changes }: InputOf<typeof updateWallet>,
     accountId: string,
   ): Promise<OutputOf<typeof updateWallet>> {
     const { label, capabilities } = changes;
     if (!(await this.wallets.findOne(this.database, accountId, walletId)))
       throw refuse(updateWallet, 'wallet_not_found', {});
-    if (typeof label === 'string' && !isPrintable(label, LABEL_LENGTH)) throw refuse(updateWallet, 'label_invalid', {});
+    if (typeof label === 'string' && !isPrintable(label)) throw refuse(updateWallet, 'label_invalid', {});
     const { wallet } = await this.proofs.proveFor(accountId, updateWallet, 'wallet_update', proof);
     return this.database.transaction(async (tx) => {
       const before = await this.wallets.lockAll(tx, accountId);

@@ -6,18 +6,18 @@ const everything = walletCapability.options;
 const first: WalletState = {
   id: 'a',
   label: null,
-  isPrimary: true,
-  isDefaultPayer: true,
-  isDefaultPayout: true,
+  is_primary: true,
+  is_default_payer: true,
+  is_default_payout: true,
   capabilities: everything,
   status: 'active',
 };
 const linked = (id: string, capabilities: WalletCapability[] = ['login', 'payer', 'payout']): WalletState => ({
   ...first,
   id,
-  isPrimary: false,
-  isDefaultPayer: false,
-  isDefaultPayout: false,
+  is_primary: false,
+  is_default_payer: false,
+  is_default_payout: false,
   capabilities,
 });
 
@@ -27,16 +27,16 @@ function after(wallets: readonly WalletState[], id: string, changes: WalletChang
   return result;
 }
 
-const holderOf = (wallets: readonly WalletState[], flag: 'isPrimary' | 'isDefaultPayer' | 'isDefaultPayout') =>
+const holderOf = (wallets: readonly WalletState[], flag: 'is_primary' | 'is_default_payer' | 'is_default_payout') =>
   wallets.filter((wallet) => wallet[flag]).map(({ id }) => id);
 
 describe('the wallets of an account', () => {
   it('pass primary and defaults from one to another', () => {
-    const wallets = after([first, linked('b')], 'b', { isPrimary: true, isDefaultPayout: true });
+    const wallets = after([first, linked('b')], 'b', { is_primary: true, is_default_payout: true });
     expect([
-      holderOf(wallets, 'isPrimary'),
-      holderOf(wallets, 'isDefaultPayer'),
-      holderOf(wallets, 'isDefaultPayout'),
+      holderOf(wallets, 'is_primary'),
+      holderOf(wallets, 'is_default_payer'),
+      holderOf(wallets, 'is_default_payout'),
     ]).toEqual([['b'], ['a'], ['b']]);
   });
 
@@ -66,28 +66,28 @@ describe('the wallets of an account', () => {
       'there is always a primary one',
       [first, linked('b')],
       'a',
-      { isPrimary: false },
+      { is_primary: false },
       { reason: 'primary_wallet_required' },
     ],
     [
       'a disabled one does not become primary',
       [first, { ...linked('b'), status: 'disabled' }],
       'b',
-      { isPrimary: true },
+      { is_primary: true },
       { reason: 'wallet_not_eligible', field: 'is_primary' },
     ],
     [
       'one that may not pay does not become default payer',
       [first, linked('b', ['payout'])],
       'b',
-      { isDefaultPayer: true },
+      { is_default_payer: true },
       { reason: 'wallet_not_eligible', field: 'is_default_payer' },
     ],
     [
       'nor one that stops being able to',
       [first, linked('b')],
       'b',
-      { isDefaultPayout: true, capabilities: ['payer'] },
+      { is_default_payout: true, capabilities: ['payer'] },
       { reason: 'wallet_not_eligible', field: 'is_default_payout' },
     ],
   ])('%s', (_rule, wallets, id, changes, denial) => {
@@ -99,16 +99,16 @@ describe('the wallets of an account', () => {
       status: 'disabled',
     });
     expect([
-      holderOf(wallets, 'isPrimary'),
-      holderOf(wallets, 'isDefaultPayer'),
-      holderOf(wallets, 'isDefaultPayout'),
+      holderOf(wallets, 'is_primary'),
+      holderOf(wallets, 'is_default_payer'),
+      holderOf(wallets, 'is_default_payout'),
     ]).toEqual([['b'], [], ['b']]);
   });
 
   it('do without a default that is given up', () => {
-    expect(holderOf(after([first, linked('b')], 'a', { isDefaultPayer: false }), 'isDefaultPayer')).toEqual([]);
+    expect(holderOf(after([first, linked('b')], 'a', { is_default_payer: false }), 'is_default_payer')).toEqual([]);
     expect(
-      holderOf(after([first, linked('b')], 'b', { isDefaultPayer: false, isPrimary: false }), 'isDefaultPayer'),
+      holderOf(after([first, linked('b')], 'b', { is_default_payer: false, is_primary: false }), 'is_default_payer'),
     ).toEqual(['a']);
   });
 
@@ -116,9 +116,9 @@ describe('the wallets of an account', () => {
     const flag = fc.option(fc.boolean(), { nil: undefined });
     const changes = fc.record({
       label: fc.option(fc.string(), { nil: undefined }),
-      isPrimary: flag,
-      isDefaultPayer: flag,
-      isDefaultPayout: flag,
+      is_primary: flag,
+      is_default_payer: flag,
+      is_default_payout: flag,
       capabilities: fc.option(fc.subarray(everything, { minLength: 1 }), { nil: undefined }),
       status: fc.option(fc.constantFrom(...walletStatus.options), { nil: undefined }),
     });
@@ -137,18 +137,18 @@ describe('the wallets of an account', () => {
             const next = changeWallet(wallets, id, change);
             if ('reason' in next) continue;
             expect(next.some(mayRecover)).toBe(true);
-            const primary = next.filter(({ isPrimary }) => isPrimary);
+            const primary = next.filter(({ is_primary }) => is_primary);
             expect(primary.map(({ status }) => status)).toEqual(['active']);
             for (const [name, capability] of [
-              ['isDefaultPayer', 'payer'],
-              ['isDefaultPayout', 'payout'],
+              ['is_default_payer', 'payer'],
+              ['is_default_payout', 'payout'],
             ] as const) {
               const holders = next.filter((wallet) => wallet[name]);
               expect(holders.length).toBeLessThanOrEqual(1);
               for (const holder of holders)
                 expect([holder.status, holder.capabilities.includes(capability)]).toEqual(['active', true]);
             }
-            for (const name of ['isPrimary', 'isDefaultPayer', 'isDefaultPayout'] as const)
+            for (const name of ['is_primary', 'is_default_payer', 'is_default_payout'] as const)
               if (change[name] !== undefined) expect(next.find((wallet) => wallet.id === id)![name]).toBe(change[name]);
             next.forEach((wallet, index) => {
               const before = wallets[index]!;

@@ -1,15 +1,10 @@
-import type { WalletCapability, WalletStatus } from '@market/contracts/identity';
+import type { LinkedWallet, WalletCapability } from '@market/contracts/identity';
 
 /** The state of a wallet, and its roles among the wallets of an account. */
-export interface WalletState {
-  readonly id: string;
-  readonly label: string | null;
-  readonly isPrimary: boolean;
-  readonly isDefaultPayer: boolean;
-  readonly isDefaultPayout: boolean;
-  readonly capabilities: readonly WalletCapability[];
-  readonly status: WalletStatus;
-}
+export type WalletState = Pick<
+  LinkedWallet,
+  'id' | 'label' | 'is_primary' | 'is_default_payer' | 'is_default_payout' | 'capabilities' | 'status'
+>;
 
 export type WalletChanges = Partial<Omit<WalletState, 'id'>>;
 
@@ -18,8 +13,7 @@ export type Denial =
   | { reason: 'wallet_not_eligible'; field: 'is_primary' | 'is_default_payer' | 'is_default_payout' };
 
 interface Role {
-  flag: 'isPrimary' | 'isDefaultPayer' | 'isDefaultPayout';
-  field: 'is_primary' | 'is_default_payer' | 'is_default_payout';
+  flag: 'is_primary' | 'is_default_payer' | 'is_default_payout';
   isEligible(wallet: WalletState): boolean;
 }
 
@@ -38,9 +32,9 @@ export const mayBePaidTo = may('payout');
 
 /** The roles that at most one wallet of an account has at a time. */
 const ROLES: readonly Role[] = [
-  { flag: 'isPrimary', field: 'is_primary', isEligible: isActive },
-  { flag: 'isDefaultPayer', field: 'is_default_payer', isEligible: mayPay },
-  { flag: 'isDefaultPayout', field: 'is_default_payout', isEligible: mayBePaidTo },
+  { flag: 'is_primary', isEligible: isActive },
+  { flag: 'is_default_payer', isEligible: mayPay },
+  { flag: 'is_default_payout', isEligible: mayBePaidTo },
 ];
 
 /**
@@ -76,7 +70,7 @@ export function changeWallet(
 /** The id of the wallet that has the role; undefined when none has. */
 function holderAfter(
   wallets: readonly WalletState[],
-  { flag, field, isEligible }: Role,
+  { flag, isEligible }: Role,
   id: string,
   wanted: boolean | undefined,
 ): string | undefined | Denial {
@@ -84,8 +78,8 @@ function holderAfter(
   if (wanted === true)
     return wallets.some((wallet) => wallet.id === id && isEligible(wallet))
       ? id
-      : { reason: 'wallet_not_eligible', field };
+      : { reason: 'wallet_not_eligible', field: flag };
   if (wanted === false && holder?.id === id)
-    return flag === 'isPrimary' ? { reason: 'primary_wallet_required' } : undefined;
+    return flag === 'is_primary' ? { reason: 'primary_wallet_required' } : undefined;
   return holder && !isEligible(holder) ? wallets.find(isEligible)?.id : holder?.id;
 }

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import {
   findPayerWallet,
   findSettlementWallets,
@@ -22,38 +22,32 @@ export class WalletsMessageController {
   ) {}
 
   @HandleRequest(listWallets)
-  listWallets(_input: InputOf<typeof listWallets>, context: RequestContext): Promise<OutputOf<typeof listWallets>> {
+  listWallets(_input: InputOf<typeof listWallets>, context: RequestContext) {
     return this.readWallets.list(principalOf(context).accountId);
   }
 
   @HandleRequest(getWallet)
-  getWallet({ walletId }: InputOf<typeof getWallet>, context: RequestContext): Promise<OutputOf<typeof getWallet>> {
-    return this.readWallets.get(walletId, principalOf(context).accountId);
+  getWallet({ wallet_id }: InputOf<typeof getWallet>, context: RequestContext) {
+    return this.readWallets.get(wallet_id, principalOf(context).accountId);
   }
 
   @HandleRequest(linkWallet)
-  linkWallet(input: InputOf<typeof linkWallet>, context: RequestContext): Promise<OutputOf<typeof linkWallet>> {
+  linkWallet(input: InputOf<typeof linkWallet>, context: RequestContext) {
     return this.linkWalletUseCase.execute(input, context);
   }
 
   @HandleRequest(updateWallet)
-  updateWallet(input: InputOf<typeof updateWallet>, context: RequestContext): Promise<OutputOf<typeof updateWallet>> {
+  updateWallet(input: InputOf<typeof updateWallet>, context: RequestContext) {
     return this.updateWalletUseCase.execute(input, principalOf(context).accountId);
   }
 
   @HandleRequest(findPayerWallet)
-  findPayerWallet(
-    { walletId }: InputOf<typeof findPayerWallet>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof findPayerWallet>> {
+  findPayerWallet({ walletId }: InputOf<typeof findPayerWallet>, context: RequestContext) {
     return this.readWallets.findPayer(walletId, principalOf(context).accountId);
   }
 
   @HandleRequest(findSettlementWallets)
-  findSettlementWallets(
-    input: InputOf<typeof findSettlementWallets>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof findSettlementWallets>> {
+  findSettlementWallets(input: InputOf<typeof findSettlementWallets>, context: RequestContext) {
     return this.readWallets.findForSettlement(input, principalOf(context).accountId);
   }
 }

@@ -1,22 +1,15 @@
-import type { WalletCapability } from '@market/contracts/identity';
+import { walletCapability, type LinkedWallet, type WalletCapability } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
 import { sql, type Database, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { WalletEntity } from './infra/wallet.entity.js';
 import type { WalletAddress } from './wallet-address.js';
 import type { WalletState } from './wallet-set.js';
 
-export type WalletRow = Omit<WalletEntity, 'accountId'>;
+export type WalletRow = Omit<LinkedWallet, 'created_at' | 'verified_at'> & { created_at: Date; verified_at: Date };
 
-const COLUMNS = `id, address, chain_type AS "chainType", label, is_primary AS "isPrimary", is_default_payer AS "isDefaultPayer", is_default_payout AS "isDefaultPayout",
-  capabilities, status, verified_at AS "verifiedAt", created_at AS "createdAt"`;
+const COLUMNS =
+  'id, address, chain_type, label, is_primary, is_default_payer, is_default_payout, capabilities, status, verified_at, created_at';
 
-const insertFirst = sql(
-  'wallets.insert-first',
-  `INSERT INTO wallets (id, account_id, chain_type, address, is_primary, is_default_payer, is_default_payout, capabilities, status)
-   VALUES ($1, $2, $3, $4, true, true, true, ARRAY['login', 'recovery', 'payer', 'payout'], 'active')
-   ON CONFLICT (address) DO NOTHING RETURNING id`,
-);
 const insertLinked = sql(
   'wallets.insert-linked',
   `INSERT INTO wallets (id, account_id, chain_type, address, label, capabilities, status) VALUES ($1, $2, $3, $4, $5, $6, 'active')
@@ -44,12 +37,6 @@ const store = sql(
 /** Adds, links and finds wallets of accounts. */
 @Injectable()
 export class Wallets {
-  /** Adds the first wallet of a new account, with every capability; false if the wallet belongs to an account already. */
-  async addFirst(tx: Tx, accountId: string, wallet: WalletAddress): Promise<boolean> {
-    const inserted = await tx.query(insertFirst, [newId(), accountId, wallet.chainType, wallet.address]);
-    return inserted.length === 1;
-  }
-
   async isAHumans(tx: Tx, wallet: WalletAddress): Promise<boolean> {
     return (await tx.query(findHuman, [wallet.address])).length === 1;
   }
@@ -95,7 +82,19 @@ export class Wallets {
 
   async store(tx: Tx, accountId: string, wallets: readonly WalletState[]): Promise<void> {
     await tx.query(takeRoles, [accountId]);
-    for (const { id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status } of wallets)
-      await tx.query(store, [id, label, isPrimary, isDefaultPayer, isDefaultPayout, capabilities, status]);
+    for (const wallet of wallets) {
+      const { id, label, is_primary, is_default_payer, is_default_payout, capabilities, status } = wallet;
+      await tx.query(store, [id, label, is_primary, is_default_payer, is_default_payout, capabilities, status]);
+    }
   }
 }
+
+export const toLinkedWallet = (row: WalletRow): LinkedWallet => ({
+  ...row,
+  verified_at: row.verified_at.toISOString(),
+  created_at: row.created_at.toISOString(),
+});
+
+/** The same set without repetitions, in one order. */
+export const normalizeCapabilities = (capabilities: readonly WalletCapability[]): WalletCapability[] =>
+  walletCapability.options.filter((known) => capabilities.includes(known));

@@ -28,7 +28,7 @@ describe('claims', () => {
     return { nonce, signature };
   };
   const claim = (claimer: Known, proof: { nonce: string; signature: string }, agentId = agent.id) =>
-    harness.bus.request(claimAgent, { agentId, ...proof }, claimer.context);
+    harness.bus.request(claimAgent, { agent_id: agentId, ...proof }, claimer.context);
   const claimed = () =>
     harness.db.inspect<{ human_id: string }>('SELECT human_id FROM identity.claims WHERE agent_id = $1', [agent.id]);
 
@@ -96,15 +96,15 @@ describe('claims', () => {
     const { id: walletId } = await harness.bus.request(
       linkWallet,
       {
-        existingWallet: await harness.prove(agent.wallet, 'wallet_link'),
-        newWallet: await harness.prove(linked, 'wallet_link'),
+        existing_wallet: await harness.prove(agent.wallet, 'wallet_link'),
+        new_wallet: await harness.prove(linked, 'wallet_link'),
       },
       agent.context,
     );
     const set = async (changes: object) =>
       harness.bus.request(
         updateWallet,
-        { walletId, proof: await harness.prove(agent.wallet, 'wallet_update'), ...changes },
+        { wallet_id: walletId, proof: await harness.prove(agent.wallet, 'wallet_update'), ...changes },
         agent.context,
       );
     for (const wallet of [evmTestWallet(), human.wallet, (await harness.agent()).wallet])

@@ -43,7 +43,7 @@ describe('contract wallets', () => {
   const registerOn = async (chainId: number | undefined, wallet: TestWallet, signer = wallet) =>
     harness.register(
       wallet,
-      await harness.prove({ address: wallet.address, sign: signer.sign }, 'registration', { chainId }),
+      await harness.proveWithWork({ address: wallet.address, sign: signer.sign }, 'registration', { chainId }),
     );
   const blockNumber = () => accounts.node.request<string>('eth_blockNumber');
 
@@ -53,7 +53,7 @@ describe('contract wallets', () => {
     expect(wallet_address).toBe(wallet.address);
     const recovery = await harness.bus.request(
       recover,
-      await harness.prove(wallet, 'recovery', { chainId: CHAIN }),
+      await harness.proveWithWork(wallet, 'recovery', { chainId: CHAIN }),
       newRequestContext(),
     );
     expect(recovery.wallet_address).toBe(wallet.address);
@@ -65,7 +65,7 @@ describe('contract wallets', () => {
     expect(
       await harness.bus.request(
         updateWallet,
-        { walletId, proof: await harness.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' },
+        { wallet_id: walletId, proof: await harness.prove(wallet, 'wallet_update', { chainId: CHAIN }), label: 'safe' },
         context,
       ),
     ).toMatchObject({ label: 'safe' });
@@ -80,7 +80,7 @@ describe('contract wallets', () => {
     await wallet.deploy();
     const recovery = await harness.bus.request(
       recover,
-      await harness.prove(wallet, 'recovery', { chainId: CHAIN }),
+      await harness.proveWithWork(wallet, 'recovery', { chainId: CHAIN }),
       newRequestContext(),
     );
     expect(recovery.wallet_address).toBe(wallet.address);
@@ -90,10 +90,10 @@ describe('contract wallets', () => {
     const wallet = await accounts.ofTheRich();
     await registerOn(CHAIN, wallet);
     const next = privateKeyToAccount(generatePrivateKey());
-    const proof = await harness.prove(wallet, 'recovery', { chainId: CHAIN });
+    const proof = await harness.proveWithWork(wallet, 'recovery', { chainId: CHAIN });
     await wallet.handOver(next.address);
     expect(await reasonOf(harness.bus.request(recover, proof, newRequestContext()))).toBe('signature_invalid');
-    const nextProof = await harness.prove(
+    const nextProof = await harness.proveWithWork(
       { address: wallet.address, sign: (message) => next.signMessage({ message }) },
       'recovery',
       { chainId: CHAIN },
@@ -159,7 +159,7 @@ describe('contract wallets', () => {
     ['is broken', BROKEN],
   ])('are told so within 2 seconds where the chain %s, and the refusal repeats no URL', async (_how, chainId) => {
     const wallet = await accounts.deployed();
-    const proof = await harness.prove(wallet, 'registration', { chainId });
+    const proof = await harness.proveWithWork(wallet, 'registration', { chainId });
     const startedAt = performance.now();
     const error: unknown = await harness.register(wallet, proof).catch((reason: unknown) => reason);
     expect(error).toMatchObject({
@@ -189,7 +189,7 @@ describe('contract wallets', () => {
     const times: number[] = [];
     for (let index = 0; index < 20; index += 1) {
       const wallet = evmTestWallet();
-      const proof = await harness.prove(wallet, 'registration', { chainId: [HUNG, DEAD, BROKEN][index % 3] });
+      const proof = await harness.proveWithWork(wallet, 'registration', { chainId: [HUNG, DEAD, BROKEN][index % 3] });
       const startedAt = performance.now();
       expect((await harness.register(wallet, proof)).wallet_address).toBe(wallet.address);
       times.push(performance.now() - startedAt);

@@ -1,7 +1,7 @@
 import { challengePurpose } from '@market/contracts/identity';
 import { Jobs } from '@market/runtime';
 import { parseSiweMessage } from 'viem/siwe';
-import { ChallengesRepository } from '../../src/challenges/infra/challenges.repository.js';
+import { ChallengesRepository } from '../../src/challenges/challenges.repository.js';
 import { SweepChallenges } from '../../src/challenges/sweep-challenges.job.js';
 import { reasonOf, solve, startIdentity, type Challenge, type IdentityHarness } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet } from '../support/test-wallets.js';
@@ -93,7 +93,7 @@ describe('createChallenge', () => {
 
     const answer = async ({ nonce, message, pow }: Challenge) => ({
       nonce,
-      powNonce: solve(pow),
+      pow_nonce: solve(pow),
       signature: await wallet.sign(message),
     });
     expect(await reasonOf(harness.register(wallet, await answer(first)))).toBe('challenge_invalid');

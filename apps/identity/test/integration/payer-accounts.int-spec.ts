@@ -68,7 +68,7 @@ describe('accounts of payers', () => {
   it('become an agent’s own when it registers, with its first key and what it bought', async () => {
     const wallet = evmTestWallet();
     const accountId = await open(wallet.address);
-    const registration = await harness.register(wallet, { displayName: 'Ada' });
+    const registration = await harness.register(wallet, { display_name: 'Ada' });
     expect(registration.user_id).toBe(accountId);
     expect(await harness.bus.request(getProfile, {}, await harness.contextWith(registration.api_key))).toMatchObject({
       id: accountId,
@@ -101,7 +101,9 @@ describe('accounts of payers', () => {
     await open(wallet.address);
     expect(
       await reasonOf(
-        harness.prove(wallet, 'recovery').then((proof) => harness.bus.request(recover, proof, newRequestContext())),
+        harness
+          .proveWithWork(wallet, 'recovery')
+          .then((proof) => harness.bus.request(recover, proof, newRequestContext())),
       ),
     ).toBe('wallet_not_registered');
   });

@@ -10,15 +10,24 @@ import {
   type ChallengePurpose,
 } from '@market/contracts/identity';
 import { newRequestContext } from '@market/messaging';
-import { reasonOf, startIdentity, type IdentityHarness, type Known, type Proof } from '../support/identity-harness.js';
+import {
+  reasonOf,
+  startIdentity,
+  type IdentityHarness,
+  type Known,
+  type Proof,
+  type WorkProof,
+} from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
 
 /** Everything a challenge can be used for: who proves what, and the request that takes the proof. */
 interface Use {
   purpose: ChallengePurpose;
   wallet: TestWallet;
-  submit(proof: Proof): Promise<unknown>;
+  submit(proof: WorkProof): Promise<unknown>;
 }
+
+const withoutWork = ({ pow_nonce: _work, ...proof }: WorkProof): Proof => proof;
 
 describe('wallet proofs', () => {
   let harness: IdentityHarness;
@@ -52,18 +61,23 @@ describe('wallet proofs', () => {
       {
         purpose: 'session',
         wallet: newWallet(),
-        submit: (proof) => harness.bus.request(openSession, proof, newRequestContext()),
+        submit: (proof) => harness.bus.request(openSession, withoutWork(proof), newRequestContext()),
       },
       {
         purpose: 'claim',
         wallet: agent.wallet,
         submit: ({ nonce, signature }) =>
-          harness.bus.request(claimAgent, { agentId: agent.id, nonce, signature }, human.context),
+          harness.bus.request(claimAgent, { agent_id: agent.id, nonce, signature }, human.context),
       },
       {
         purpose: 'wallet_update',
         wallet: agent.wallet,
-        submit: (proof) => harness.bus.request(updateWallet, { walletId, proof, label: 'changed' }, agent.context),
+        submit: (proof) =>
+          harness.bus.request(
+            updateWallet,
+            { wallet_id: walletId, proof: withoutWork(proof), label: 'changed' },
+            agent.context,
+          ),
       },
       {
         purpose: 'wallet_link',
@@ -71,7 +85,7 @@ describe('wallet proofs', () => {
         submit: async (proof) =>
           harness.bus.request(
             linkWallet,
-            { existingWallet: proof, newWallet: await harness.prove(added, 'wallet_link') },
+            { existing_wallet: withoutWork(proof), new_wallet: await harness.prove(added, 'wallet_link') },
             agent.context,
           ),
       },
@@ -81,14 +95,14 @@ describe('wallet proofs', () => {
         submit: async (proof) =>
           harness.bus.request(
             linkWallet,
-            { existingWallet: await harness.prove(agent.wallet, 'wallet_link'), newWallet: proof },
+            { existing_wallet: await harness.prove(agent.wallet, 'wallet_link'), new_wallet: withoutWork(proof) },
             agent.context,
           ),
       },
     ];
   };
   const prove = (wallet: TestWallet, purpose: ChallengePurpose) =>
-    harness.prove(wallet, purpose, { agentId: agent.id, by: human });
+    harness.proveWithWork(wallet, purpose, { agentId: agent.id, by: human });
 
   it('of one purpose are good for no other, in any of the ordered pairs', async () => {
     let pairs = 0;
@@ -143,7 +157,7 @@ describe('wallet proofs', () => {
 
   it('ask for work where nothing else was shown before: to register and to recover, and nowhere else', async () => {
     for (const use of await usesOf(evmTestWallet)) {
-      const proof = { ...(await prove(use.wallet, use.purpose)), powNonce: '-' };
+      const proof = { ...(await prove(use.wallet, use.purpose)), pow_nonce: '-' };
       if (use.purpose === 'registration' || use.purpose === 'recovery')
         expect(await reasonOf(use.submit(proof))).toBe('proof_of_work_invalid');
       else await use.submit(proof);
@@ -152,14 +166,14 @@ describe('wallet proofs', () => {
 
   it('say which of two wallets they are about', async () => {
     const added = evmTestWallet();
-    const [existingWallet, newWallet] = [
+    const [existing_wallet, newWallet] = [
       await harness.prove(agent.wallet, 'wallet_link'),
       await harness.prove(added, 'wallet_link'),
     ];
     const outcome: unknown = await harness.bus
       .request(
         linkWallet,
-        { existingWallet, newWallet: { ...newWallet, signature: existingWallet.signature } },
+        { existing_wallet, new_wallet: { ...newWallet, signature: existing_wallet.signature } },
         agent.context,
       )
       .catch((error: unknown) => error);
@@ -169,8 +183,8 @@ describe('wallet proofs', () => {
   it("that name an account are good for no other account's wallets", async () => {
     const other = await harness.agent();
     const named = {
-      existingWallet: await harness.prove(agent.wallet, 'wallet_link', { by: agent }),
-      newWallet: await harness.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }),
+      existing_wallet: await harness.prove(agent.wallet, 'wallet_link', { by: agent }),
+      new_wallet: await harness.prove(evmTestWallet(), 'wallet_link', { agentId: other.id }),
     };
     expect(await reasonOf(harness.bus.request(linkWallet, named, agent.context))).toBe('challenge_invalid');
   });
@@ -178,10 +192,10 @@ describe('wallet proofs', () => {
   it('do not signal anything when they fail', async () => {
     const heard: unknown[] = [];
     await harness.link.onSignal(apiKeyRevoked.subject, (payload) => heard.push(payload));
-    const proof = await harness.prove(agent.wallet, 'recovery');
+    const proof = await harness.proveWithWork(agent.wallet, 'recovery');
     expect(
       await reasonOf(
-        harness.bus.request(recover, { ...proof, signature: '0x', revokeExisting: true }, newRequestContext()),
+        harness.bus.request(recover, { ...proof, signature: '0x', revoke_existing: true }, newRequestContext()),
       ),
     ).toBe('signature_invalid');
     expect(heard).toEqual([]);

@@ -31,7 +31,11 @@ describe('recover', () => {
   });
 
   const recoverBy = async (wallet: TestWallet, revokeExisting?: boolean) =>
-    harness.bus.request(recover, { ...(await harness.prove(wallet, 'recovery')), revokeExisting }, newRequestContext());
+    harness.bus.request(
+      recover,
+      { ...(await harness.proveWithWork(wallet, 'recovery')), revoke_existing: revokeExisting },
+      newRequestContext(),
+    );
   const works = (key: string): Promise<boolean> =>
     harness.bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()).then(
       () => true,
@@ -126,8 +130,8 @@ describe('recover', () => {
     const { id: walletId } = await harness.bus.request(
       linkWallet,
       {
-        existingWallet: await harness.prove(agent.wallet, 'wallet_link'),
-        newWallet: await harness.prove(linked, 'wallet_link'),
+        existing_wallet: await harness.prove(agent.wallet, 'wallet_link'),
+        new_wallet: await harness.prove(linked, 'wallet_link'),
       },
       agent.context,
     );
@@ -136,7 +140,12 @@ describe('recover', () => {
       for (const capability of walletCapability.options) {
         await harness.bus.request(
           updateWallet,
-          { walletId, proof: await harness.prove(agent.wallet, 'wallet_update'), status, capabilities: [capability] },
+          {
+            wallet_id: walletId,
+            proof: await harness.prove(agent.wallet, 'wallet_update'),
+            status,
+            capabilities: [capability],
+          },
           agent.context,
         );
         if (status === 'active' && capability === 'recovery') expect((await recoverBy(linked)).user_id).toBe(agent.id);

@@ -7,6 +7,8 @@ import {
   openSession,
   register,
   type ChallengePurpose,
+  type walletProof,
+  type workProof,
 } from '@market/contracts/identity';
 import { solvesProofOfWork } from '@market/kernel';
 import {
@@ -21,6 +23,7 @@ import {
 import { runProcess, type RunningProcess } from '@market/runtime';
 import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
+import type { z } from 'zod';
 import { identityDatabase } from '../../src/database.js';
 import { identity } from '../../src/service.js';
 import { evmTestWallet, type TestWallet } from './test-wallets.js';
@@ -29,11 +32,13 @@ export type Challenge = OutputOf<typeof createChallenge>;
 type Registration = OutputOf<typeof register>;
 
 /** The answer to a challenge of any purpose. */
-export interface Proof {
-  walletAddress: string;
-  signature: string;
-  nonce: string;
-  powNonce: string;
+export type Proof = z.output<typeof walletProof>;
+export type WorkProof = z.output<typeof workProof>;
+
+interface ChallengeOptions {
+  agentId?: string;
+  chainId?: number;
+  by?: Known;
 }
 
 /** Whoever is known to the edge: an agent by its key, a human by a session. */
@@ -58,13 +63,10 @@ export interface IdentityHarness {
   challenge(
     wallet: Pick<TestWallet, 'address'>,
     purpose?: ChallengePurpose,
-    more?: { agentId?: string; chainId?: number; by?: Known },
+    more?: ChallengeOptions,
   ): Promise<Challenge>;
-  prove(
-    wallet: TestWallet,
-    purpose: ChallengePurpose,
-    more?: { agentId?: string; chainId?: number; by?: Known },
-  ): Promise<Proof>;
+  prove(wallet: TestWallet, purpose: ChallengePurpose, more?: ChallengeOptions): Promise<Proof>;
+  proveWithWork(wallet: TestWallet, purpose: ChallengePurpose, more?: ChallengeOptions): Promise<WorkProof>;
   agent(wallet?: TestWallet): Promise<Known>;
   human(wallet?: TestWallet): Promise<Known>;
   /** The whole of a registration; `changes` replaces parts of what is sent. */
@@ -94,18 +96,24 @@ export async function startIdentity(
     await transport.connect('payments-ledger', topology['payments-ledger']),
     topology['payments-ledger'],
   );
-  const challenge: IdentityHarness['challenge'] = ({ address }, purpose, { by, ...more } = {}) =>
+  const challenge: IdentityHarness['challenge'] = ({ address }, purpose, { by, agentId, chainId } = {}) =>
     bus.request(
       createChallenge,
-      { walletAddress: address, purpose, ...more },
+      { wallet_address: address, purpose, agent_id: agentId, chain_id: chainId },
       newRequestContext({ principal: by?.context.principal }),
     );
-  const prove: IdentityHarness['prove'] = async (wallet, purpose, more) => {
+  const answer = async (wallet: TestWallet, purpose: ChallengePurpose, more?: ChallengeOptions) => {
     const { message, nonce, pow } = await challenge(wallet, purpose, more);
-    return { walletAddress: wallet.address, signature: await wallet.sign(message), nonce, powNonce: solve(pow) };
+    const proof = { wallet_address: wallet.address, signature: await wallet.sign(message), nonce };
+    return { proof, pow_nonce: solve(pow) };
+  };
+  const prove: IdentityHarness['prove'] = async (...asked) => (await answer(...asked)).proof;
+  const proveWithWork: IdentityHarness['proveWithWork'] = async (...asked) => {
+    const { proof, pow_nonce } = await answer(...asked);
+    return { ...proof, pow_nonce };
   };
   const registerWallet: IdentityHarness['register'] = async (wallet, changes = {}) =>
-    bus.request(register, { ...(await prove(wallet, 'registration')), ...changes }, newRequestContext());
+    bus.request(register, { ...(await proveWithWork(wallet, 'registration')), ...changes }, newRequestContext());
   const contextWith: IdentityHarness['contextWith'] = async (key, values) =>
     newRequestContext({
       principal: await bus.request(authenticate, { keyHash: hashApiKey(key)! }, newRequestContext()),
@@ -120,6 +128,7 @@ export async function startIdentity(
     db,
     challenge,
     prove,
+    proveWithWork,
     register: registerWallet,
     contextWith,
     async agent(wallet = evmTestWallet()) {

@@ -6,7 +6,7 @@ import {
   listReceipts,
   listSigningKeys,
 } from '@market/contracts/payments-ledger';
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { LedgerQuery } from './ledger.query.js';
@@ -25,36 +25,33 @@ export class BooksMessageController {
   ) {}
 
   @HandleRequest(listReceipts)
-  listReceipts(input: InputOf<typeof listReceipts>, context: RequestContext): Promise<OutputOf<typeof listReceipts>> {
+  listReceipts(input: InputOf<typeof listReceipts>, context: RequestContext) {
     return this.receipts.list(input, context);
   }
 
   @HandleRequest(getReceipt)
-  getReceipt(input: InputOf<typeof getReceipt>, context: RequestContext): Promise<OutputOf<typeof getReceipt>> {
+  getReceipt(input: InputOf<typeof getReceipt>, context: RequestContext) {
     return this.receipts.get(input, context);
   }
 
   @HandleRequest(listLedger)
-  listLedger(input: InputOf<typeof listLedger>, context: RequestContext): Promise<OutputOf<typeof listLedger>> {
+  listLedger(input: InputOf<typeof listLedger>, context: RequestContext) {
     return this.ledger.list(input, context);
   }
 
   @HandleRequest(getReceiptProof)
-  getReceiptProof(
-    input: InputOf<typeof getReceiptProof>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof getReceiptProof>> {
+  getReceiptProof(input: InputOf<typeof getReceiptProof>, context: RequestContext) {
     return this.receipts.prove(input, context);
   }
 
   /** The keys come from the configuration. */
   @HandleRequest(listSigningKeys)
-  async listSigningKeys(): Promise<OutputOf<typeof listSigningKeys>> {
+  async listSigningKeys() {
     return { keys: this.signer.publicKeys };
   }
 
   @HandleRequest(getPurchaseEvidence)
-  getPurchaseEvidence(input: InputOf<typeof getPurchaseEvidence>): Promise<OutputOf<typeof getPurchaseEvidence>> {
+  getPurchaseEvidence(input: InputOf<typeof getPurchaseEvidence>) {
     return this.evidence.find(input);
   }
 }

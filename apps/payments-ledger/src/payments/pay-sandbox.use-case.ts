@@ -48,9 +48,12 @@ export class PaySandbox {
     return this.rail.id;
   }
 
-  async execute({ relayRequestId, outcome }: Input, context: RequestContext): Promise<Output> {
+  async execute({ relay_request_id, outcome }: Input, context: RequestContext): Promise<Output> {
     if (this.platform.paymentsMode !== 'sandbox') throw refuse(paySandbox, 'sandbox_only', {});
-    const [own] = await this.database.query<{ id: string }>(findOwn, [relayRequestId, principalOf(context).accountId]);
+    const [own] = await this.database.query<{ id: string }>(findOwn, [
+      relay_request_id,
+      principalOf(context).accountId,
+    ]);
     if (!own) throw refuse(paySandbox, 'payment_not_found', {});
     const { payment, sentBaseUnits, transactionHash, isPayable } = await this.pay(own.id, outcome, context);
     if (!isPayable) throw refuse(paySandbox, 'offer_not_payable', { status: payment.state });

@@ -13,8 +13,8 @@ const find = sql('payments.find-own', `SELECT ${paymentColumns('p')} FROM paymen
 export class PaymentQuery {
   constructor(private readonly database: Database) {}
 
-  async get({ paymentId }: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
-    const [row] = await this.database.query<PaymentRow>(find, [paymentId, principalOf(context).accountId]);
+  async get({ payment_id }: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
+    const [row] = await this.database.query<PaymentRow>(find, [payment_id, principalOf(context).accountId]);
     if (!row) throw refuse(getPayment, 'payment_not_found', {});
     return {
       payment_id: row.id,

@@ -10,7 +10,7 @@ import {
   releasePayment,
   settlePayment,
 } from '@market/contracts/payments-ledger';
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
 import { ClaimPayment } from './claim-payment.use-case.js';
@@ -41,67 +41,58 @@ export class PaymentsMessageController {
 
   /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
   @HandleRequest(createOffer)
-  createOffer(input: InputOf<typeof createOffer>, context: RequestContext): Promise<OutputOf<typeof createOffer>> {
+  createOffer(input: InputOf<typeof createOffer>, context: RequestContext) {
     return this.createOfferUseCase.execute(input, context);
   }
 
   /** No statement. */
   @HandleRequest(quoteExact)
-  async quoteExact(input: InputOf<typeof quoteExact>): Promise<OutputOf<typeof quoteExact>> {
+  async quoteExact(input: InputOf<typeof quoteExact>) {
     return this.quoteExactQuery.execute(input);
   }
 
   /** No statement. */
   @HandleRequest(quoteKeyless)
-  quoteKeyless(input: InputOf<typeof quoteKeyless>): Promise<OutputOf<typeof quoteKeyless>> {
+  quoteKeyless(input: InputOf<typeof quoteKeyless>) {
     return this.quoteKeylessQuery.execute(input);
   }
 
   /** Eight statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
   @HandleRequest(openKeylessPayment)
-  openKeylessPayment(
-    input: InputOf<typeof openKeylessPayment>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof openKeylessPayment>> {
+  openKeylessPayment(input: InputOf<typeof openKeylessPayment>, context: RequestContext) {
     return this.openKeylessPaymentUseCase.execute(input, context);
   }
 
   /** No statement. */
   @HandleRequest(listPaymentRoutes)
-  async listPaymentRoutes(): Promise<OutputOf<typeof listPaymentRoutes>> {
+  async listPaymentRoutes() {
     return this.paymentRoutes.list();
   }
 
   /** One statement, one shared commit; a look at the rail, in four statements and a commit, where the payment is not simply verified. */
   @HandleRequest(claimPayment)
-  claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext): Promise<OutputOf<typeof claimPayment>> {
+  claimPayment(input: InputOf<typeof claimPayment>, context: RequestContext) {
     return this.claimPaymentUseCase.execute(input, context);
   }
 
   /** Six statements, one shared commit. */
   @HandleRequest(settlePayment)
-  settlePayment(
-    input: InputOf<typeof settlePayment>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof settlePayment>> {
+  settlePayment(input: InputOf<typeof settlePayment>, context: RequestContext) {
     return this.settlePaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(releasePayment)
-  releasePayment(input: InputOf<typeof releasePayment>): Promise<OutputOf<typeof releasePayment>> {
+  releasePayment(input: InputOf<typeof releasePayment>) {
     return this.releasePaymentUseCase.execute(input);
   }
 
   @HandleRequest(paySandbox)
-  paySandbox(input: InputOf<typeof paySandbox>, context: RequestContext): Promise<OutputOf<typeof paySandbox>> {
+  paySandbox(input: InputOf<typeof paySandbox>, context: RequestContext) {
     return this.paySandboxUseCase.execute(input, context);
   }
 
   @HandleRequest(handleRelayWebhook)
-  handleRelayWebhook(
-    input: InputOf<typeof handleRelayWebhook>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof handleRelayWebhook>> {
+  handleRelayWebhook(input: InputOf<typeof handleRelayWebhook>, context: RequestContext) {
     return this.handleRelayWebhookUseCase.execute(input, context);
   }
 }

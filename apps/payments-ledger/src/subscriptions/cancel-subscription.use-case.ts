@@ -20,7 +20,7 @@ export class CancelSubscription {
   constructor(private readonly database: Database) {}
 
   async execute(
-    { subscriptionId }: InputOf<typeof cancelSubscription>,
+    { subscription_id: subscriptionId }: InputOf<typeof cancelSubscription>,
     context: RequestContext,
   ): Promise<OutputOf<typeof cancelSubscription>> {
     const { accountId } = principalOf(context);

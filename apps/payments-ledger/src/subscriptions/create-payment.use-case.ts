@@ -23,12 +23,12 @@ export class CreatePayment {
     private readonly offers: SubscriptionOffers,
   ) {}
 
-  async execute({ listingId }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
+  async execute({ listing_id }: InputOf<typeof createPayment>, context: RequestContext): Promise<Output> {
     const kept = await this.idempotency.replay(createPayment, context);
     // An offer is no last word: the key stays bound to its request, and what is to be paid now is told anew.
     delete context.reply.idempotencyReplayed;
     const { accountId } = principalOf(context);
-    const listing = await this.listings.find(listingId, accountId, context);
+    const listing = await this.listings.find(listing_id, accountId, context);
     if (BigInt(listing.priceMicros) === 0n) throw refuse(createPayment, 'listing_free', {});
     const subscriptionId = await this.subscriptions.activeId(this.database, accountId, listing.listingId);
     if (subscriptionId) throw refuse(createPayment, 'already_subscribed', { subscription_id: subscriptionId });

@@ -23,14 +23,14 @@ export class Subscribe {
     private readonly offers: SubscriptionOffers,
   ) {}
 
-  async execute({ listingId, originCurrency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
+  async execute({ listing_id, origin_currency }: InputOf<typeof subscribe>, context: RequestContext): Promise<Output> {
     const kept = await this.idempotency.replay(subscribe, context);
     if (kept?.outcome === 'subscribed') return kept;
     // That a payment was asked for is no last word: the key stays bound to its request, and where it stands is told anew.
     delete context.reply.idempotencyReplayed;
-    const listing = await this.listings.find(listingId, principalOf(context).accountId, context);
+    const listing = await this.listings.find(listing_id, principalOf(context).accountId, context);
     if (BigInt(listing.priceMicros) > 0n) {
-      const required = await this.askFor(listing, originCurrency, context);
+      const required = await this.askFor(listing, origin_currency, context);
       return context.idempotency && !kept ? this.idempotency.run(subscribe, context, async () => required) : required;
     }
     const start = (tx: Tx): Promise<Output> => this.start(tx, listing, context);

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import {
   cancelSubscription,
   createPayment,
@@ -30,52 +30,37 @@ export class SubscriptionsMessageController {
   ) {}
 
   @HandleRequest(subscribe)
-  subscribe(input: InputOf<typeof subscribe>, context: RequestContext): Promise<OutputOf<typeof subscribe>> {
+  subscribe(input: InputOf<typeof subscribe>, context: RequestContext) {
     return this.subscribeUseCase.execute(input, context);
   }
 
   @HandleRequest(createPayment)
-  createPayment(
-    input: InputOf<typeof createPayment>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof createPayment>> {
+  createPayment(input: InputOf<typeof createPayment>, context: RequestContext) {
     return this.createPaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(getPayment)
-  getPayment(input: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
+  getPayment(input: InputOf<typeof getPayment>, context: RequestContext) {
     return this.payments.get(input, context);
   }
 
   @HandleRequest(verifyPayment)
-  verifyPayment(
-    input: InputOf<typeof verifyPayment>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof verifyPayment>> {
+  verifyPayment(input: InputOf<typeof verifyPayment>, context: RequestContext) {
     return this.verifyPaymentUseCase.execute(input, context);
   }
 
   @HandleRequest(listSubscriptions)
-  listSubscriptions(
-    input: InputOf<typeof listSubscriptions>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof listSubscriptions>> {
+  listSubscriptions(input: InputOf<typeof listSubscriptions>, context: RequestContext) {
     return this.subscriptions.list(input, context);
   }
 
   @HandleRequest(getSubscription)
-  getSubscription(
-    input: InputOf<typeof getSubscription>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof getSubscription>> {
+  getSubscription(input: InputOf<typeof getSubscription>, context: RequestContext) {
     return this.subscriptions.get(input, context);
   }
 
   @HandleRequest(cancelSubscription)
-  cancelSubscription(
-    input: InputOf<typeof cancelSubscription>,
-    context: RequestContext,
-  ): Promise<OutputOf<typeof cancelSubscription>> {
+  cancelSubscription(input: InputOf<typeof cancelSubscription>, context: RequestContext) {
     return this.cancelSubscriptionUseCase.execute(input, context);
   }
 }

@@ -34,10 +34,10 @@ export class SubscriptionsQuery {
   }
 
   async get(
-    { subscriptionId }: InputOf<typeof getSubscription>,
+    { subscription_id }: InputOf<typeof getSubscription>,
     context: RequestContext,
   ): Promise<OutputOf<typeof getSubscription>> {
-    const [row] = await this.database.query<SubscriptionRow>(find, [subscriptionId, principalOf(context).accountId]);
+    const [row] = await this.database.query<SubscriptionRow>(find, [subscription_id, principalOf(context).accountId]);
     if (!row) throw refuse(getSubscription, 'subscription_not_found', {});
     return toSubscriptionRecord(row);
   }

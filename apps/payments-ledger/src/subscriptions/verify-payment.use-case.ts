@@ -82,14 +82,14 @@ export class VerifyPayment {
 
   /** @throws Refusal where it is not the caller's, not a subscription's, or what was sent speaks of another. */
   private async findOwn(
-    { paymentId, relayRequestId, scheme, network }: Input,
+    { payment_id, relay_request_id, scheme, network }: Input,
     context: RequestContext,
   ): Promise<SubscriptionPaymentRow> {
-    const [row] = await this.database.query<PaymentRow>(find, [paymentId]);
+    const [row] = await this.database.query<PaymentRow>(find, [payment_id]);
     if (row?.buyer_id !== principalOf(context).accountId) throw refuse(verifyPayment, 'payment_not_found', {});
     if (!isForSubscription(row))
       throw refuse(verifyPayment, 'payment_of_call', { relay_request_id: row.relay_request_id });
-    if (relayRequestId !== undefined && relayRequestId !== row.relay_request_id)
+    if (relay_request_id !== undefined && relay_request_id !== row.relay_request_id)
       throw mismatch('relay_request_id', 'is that of another payment');
     if (scheme !== undefined && scheme !== row.scheme) throw mismatch('scheme', `must be ${row.scheme}`);
     if (network !== undefined && network !== row.network) throw mismatch('network', `must be ${row.network}`);
@@ -197,9 +197,9 @@ export class VerifyPayment {
         if (missing === 'unpaid') throw refuse(verifyPayment, 'payment_unpaid', {});
         return {
           outcome: 'pending',
-          paymentId: row.id,
-          relayRequestId: row.relay_request_id,
-          retryAfterSeconds: RETRY_SECONDS,
+          payment_id: row.id,
+          relay_request_id: row.relay_request_id,
+          retry_after_seconds: RETRY_SECONDS,
           reason: missing,
         };
     }

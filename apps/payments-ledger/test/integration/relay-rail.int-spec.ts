@@ -377,7 +377,7 @@ describe('the Relay rail', () => {
     const { buyer, listing } = await harness.order();
     const subscriber = subscriberOf(harness.ledger, buyer);
     const offer = await subscriber.offerOf(sold(harness.ledger, { sellerId: listing.sellerId }), {
-      originCurrency: 'ETH',
+      origin_currency: 'ETH',
     });
     expect(offer).toMatchObject({
       provider: 'relay',

@@ -83,13 +83,13 @@ const subscribe = (route: 'USDC' | 'SOL'): Step =>
   step(`subscribe in ${route}`, async (model, { buyer, listing }) => {
     if (!model.isOffered || active(model)) {
       const refusal = await buyer
-        .subscribe(listing, { originCurrency: route })
+        .subscribe(listing, { origin_currency: route })
         .then(({ outcome }) => outcome, refusedAs);
       return expect(refusal).toBe(model.isOffered ? 'already_subscribed' : 'listing_not_found');
     }
     const live = model.payments.find((payment) => payment.route === route && LIVE.includes(payment.state));
     if (live?.over && live.state !== 'verified') look(live);
-    const offer = await buyer.offerOf(listing, { originCurrency: route });
+    const offer = await buyer.offerOf(listing, { origin_currency: route });
     if (live && LIVE.includes(live.state))
       expect(offer).toEqual({ ...live.offer, status: live.state, requirements: offer.requirements });
     else

@@ -121,7 +121,7 @@ describe('subscriptions', () => {
     }
     expect(await reasonOf(ada.subscribe({ ...offered(harness), listingId: newId() }))).toBe('listing_not_found');
     expect(await reasonOf(ada.createPayment(offered(harness, freeListing)))).toBe('listing_free');
-    expect(await reasonOf(ada.subscribe(offered(harness, { priceMicros: '10' }), { originCurrency: 'USDC' }))).toBe(
+    expect(await reasonOf(ada.subscribe(offered(harness, { priceMicros: '10' }), { origin_currency: 'USDC' }))).toBe(
       'payment_route_minimum_not_met',
     );
     const perCall = offered(harness, { pricingModel: 'per_call' });
@@ -160,7 +160,7 @@ describe('subscriptions', () => {
     it('name the same payment to 64 who ask at once, and to POST /payments whatever its route', async () => {
       const [listing, ada] = [offered(harness), subscriberOf(harness)];
       const asked = await Promise.all(
-        Array.from({ length: 64 }, () => ada.offerOf(listing, { originCurrency: 'ETH' })),
+        Array.from({ length: 64 }, () => ada.offerOf(listing, { origin_currency: 'ETH' })),
       );
       expect(new Set(asked.map((offer) => JSON.stringify(offer))).size).toBe(1);
       expect(await ada.createPayment(listing)).toEqual(asked[0]);
@@ -255,7 +255,7 @@ describe('subscriptions', () => {
 
     it('of two payments that were both made are one; the other money is owed back and says so', async () => {
       const [listing, ada] = [offered(harness), subscriberOf(harness)];
-      const [inUsdc, inEth] = [await ada.offerOf(listing), await ada.offerOf(listing, { originCurrency: 'ETH' })];
+      const [inUsdc, inEth] = [await ada.offerOf(listing), await ada.offerOf(listing, { origin_currency: 'ETH' })];
       await Promise.all([ada.pay(inUsdc), ada.pay(inEth)]);
       const answers = await Promise.allSettled([ada.verify(inUsdc), ada.verify(inEth)]);
       const refused = answers.findIndex(({ status }) => status === 'rejected');
@@ -309,9 +309,9 @@ describe('subscriptions', () => {
       await ada.pay(offer, 'pending');
       expect(await ada.verify(offer)).toEqual({
         outcome: 'pending',
-        paymentId: offer.payment_id,
-        relayRequestId: offer.requirements.relayRequestId,
-        retryAfterSeconds: 2,
+        payment_id: offer.payment_id,
+        relay_request_id: offer.requirements.relayRequestId,
+        retry_after_seconds: 2,
         reason: 'payment_not_final',
       });
       await becomeFinal(offer);
@@ -401,16 +401,25 @@ describe('subscriptions', () => {
     });
 
     it.each([
-      ['relay_request_id', (other: SubscriptionOffer) => ({ relayRequestId: other.requirements.relayRequestId })],
-      ['scheme', ({ requirements: { relayRequestId } }: SubscriptionOffer) => ({ relayRequestId, scheme: 'exact' })],
+      ['relay_request_id', (other: SubscriptionOffer) => ({ relay_request_id: other.requirements.relayRequestId })],
+      [
+        'scheme',
+        ({ requirements: { relayRequestId } }: SubscriptionOffer) => ({
+          relay_request_id: relayRequestId,
+          scheme: 'exact',
+        }),
+      ],
       [
         'network',
-        ({ requirements: { relayRequestId } }: SubscriptionOffer) => ({ relayRequestId, network: 'eip155:1' }),
+        ({ requirements: { relayRequestId } }: SubscriptionOffer) => ({
+          relay_request_id: relayRequestId,
+          network: 'eip155:1',
+        }),
       ],
       [
         'transactionHash',
         ({ requirements: { relayRequestId } }: SubscriptionOffer) => ({
-          relayRequestId,
+          relay_request_id: relayRequestId,
           transactionHash: `0x${'0'.repeat(64)}`,
         }),
       ],
@@ -431,7 +440,7 @@ describe('subscriptions', () => {
       const { relayRequestId, network } = offer.requirements;
       expect(
         await ada.verify(offer, {
-          relayRequestId,
+          relay_request_id: relayRequestId,
           scheme: 'deposit',
           network,
           transactionHash: `0x${transaction_hash.slice(2).toUpperCase()}`,

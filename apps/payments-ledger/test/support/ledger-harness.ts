@@ -117,7 +117,7 @@ export async function startLedger({
     quote: ({ buyer, ...order }, wish) =>
       gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
     pay: ({ buyer }, { offer }, outcome = 'paid') =>
-      edge.request(paySandbox, { relayRequestId: offer.relay_request_id, outcome }, as(buyer)),
+      edge.request(paySandbox, { relay_request_id: offer.relay_request_id, outcome }, as(buyer)),
     claim: ({ buyer, listing, bodyDigest }, { offer }, changes) =>
       gateway.request(
         claimPayment,

@@ -47,19 +47,22 @@ export interface Subscriber {
 export function subscriberOf({ edge }: Pick<LedgerHarness, 'edge'>, id = newId()): Subscriber {
   const subscriber: Subscriber = {
     id,
-    subscribe: ({ listingId }, wish, context) => edge.request(subscribe, { listingId, ...wish }, as(id, context)),
+    subscribe: ({ listingId }, wish, context) =>
+      edge.request(subscribe, { listing_id: listingId, ...wish }, as(id, context)),
     async offerOf(listing, wish) {
       const outcome = await subscriber.subscribe(listing, wish);
       if (outcome.outcome !== 'payment_required')
         throw new Error(`expected a payment and got ${JSON.stringify(outcome)}`);
       return outcome.payment;
     },
-    createPayment: ({ listingId }, context) => edge.request(createPayment, { listingId }, as(id, context)),
-    payment: (paymentId) => edge.request(getPayment, { paymentId }, as(id)),
+    createPayment: ({ listingId }, context) => edge.request(createPayment, { listing_id: listingId }, as(id, context)),
+    payment: (payment_id) => edge.request(getPayment, { payment_id }, as(id)),
     pay: ({ requirements: { relayRequestId } }, outcome = 'paid') =>
-      edge.request(paySandbox, { relayRequestId, outcome }, as(id)),
-    verify: ({ payment_id: paymentId, requirements: { relayRequestId } }, changes = { relayRequestId }) =>
-      edge.request(verifyPayment, { paymentId, ...changes }, as(id)),
+      edge.request(paySandbox, { relay_request_id: relayRequestId, outcome }, as(id)),
+    verify: (
+      { payment_id: paymentId, requirements: { relayRequestId } },
+      changes = { relay_request_id: relayRequestId },
+    ) => edge.request(verifyPayment, { payment_id: paymentId, ...changes }, as(id)),
     async buy(listing) {
       const offer = await subscriber.offerOf(listing);
       await subscriber.pay(offer);
@@ -70,8 +73,8 @@ export function subscriberOf({ edge }: Pick<LedgerHarness, 'edge'>, id = newId()
     },
     list: (status = 'active', page = { page: 1, limit: 100 }) =>
       edge.request(listSubscriptions, { status, ...page }, as(id)),
-    get: (subscriptionId) => edge.request(getSubscription, { subscriptionId }, as(id)),
-    cancel: (subscriptionId) => edge.request(cancelSubscription, { subscriptionId }, as(id)),
+    get: (subscription_id) => edge.request(getSubscription, { subscription_id }, as(id)),
+    cancel: (subscription_id) => edge.request(cancelSubscription, { subscription_id }, as(id)),
   };
   return subscriber;
 }

@@ -1,8 +1,12 @@
 import { Module } from '@nestjs/common';
-import { AccountFacts } from './account-facts.js';
-import { CallFacts } from './call-facts.js';
+import { AccountFactsEventController } from './account-facts.event-controller.js';
+import { CallFactsEventController } from './call-facts.event-controller.js';
 import { AccountClusters } from './account-clusters.js';
 import { Trades } from './trades.js';
 
-@Module({ providers: [AccountFacts, CallFacts, AccountClusters, Trades], exports: [AccountClusters, Trades] })
+@Module({
+  controllers: [AccountFactsEventController, CallFactsEventController],
+  providers: [AccountClusters, Trades],
+  exports: [AccountClusters, Trades],
+})
 export class FactsModule {}

@@ -49,7 +49,7 @@ export class CreateReview {
     if (accountType !== 'agent') throw refuse(createReview, 'agent_required', {});
     const problem = textProblem(input);
     if (problem) throw refuse(createReview, 'text_invalid', problem);
-    const { listingId, sellerId } = await this.reviewable(input.listingRef, context);
+    const { listingId, sellerId } = await this.reviewable(input.listing_ref, context);
     if (sellerId === reviewerId) throw refuse(createReview, 'own_listing', {});
     if (await this.clusters.isSameCluster(this.database, [reviewerId, sellerId]))
       throw refuse(createReview, 'related_to_seller', {});
@@ -89,21 +89,15 @@ export class CreateReview {
     { listingId, sellerId, reviewerId }: { listingId: string; sellerId: string; reviewerId: string },
     context: RequestContext,
   ): Promise<Review> {
-    const {
-      accuracyRating: accuracy,
-      reliabilityRating: reliability,
-      valueRating: value,
-      title = null,
-      comment = null,
-    } = input;
+    const { accuracy_rating, reliability_rating, value_rating, title = null, comment = null } = input;
     const [row] = await tx.query<ReviewRow>(insert, [
       newId(),
       listingId,
       sellerId,
       reviewerId,
-      accuracy,
-      reliability,
-      value,
+      accuracy_rating,
+      reliability_rating,
+      value_rating,
       title,
       comment,
     ]);
@@ -116,9 +110,9 @@ export class CreateReview {
         kind: 'review',
         paid_micros: '0',
         at: row.created_at,
-        accuracy,
-        reliability,
-        value,
+        accuracy: accuracy_rating,
+        reliability: reliability_rating,
+        value: value_rating,
       },
     ]);
     // The row of the totals stays locked until the commit, so that concurrent reviews of a listing are counted one after the other.

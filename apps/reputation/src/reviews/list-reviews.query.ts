@@ -21,10 +21,10 @@ export class ListReviews {
   ) {}
 
   async execute(
-    { listingRef, page, limit }: InputOf<typeof listReviews>,
+    { listing_ref: ref, page, limit }: InputOf<typeof listReviews>,
     context: RequestContext,
   ): Promise<OutputOf<typeof listReviews>> {
-    const listing = await this.bus.request(getOffering, { ref: listingRef }, context).catch((error: unknown) => {
+    const listing = await this.bus.request(getOffering, { ref }, context).catch((error: unknown) => {
       if (isRefusal(error, getOffering, 'listing_not_found')) throw refuse(listReviews, 'listing_not_found', {});
       throw error;
     });

@@ -1,6 +1,3 @@
-/** Bounds in Unicode code points, as the edge and PostgreSQL count. */
-const MAX_LENGTHS = { title: 200, comment: 5_000 } as const;
-
 /** PostgreSQL stores neither NUL nor a lone surrogate. */
 const UNSTORABLE = /[\0\p{Cs}]/u;
 
@@ -9,13 +6,8 @@ export interface TextProblem {
   problem: string;
 }
 
-/** The first text that is too long or cannot be stored. */
+/** The first text that cannot be stored. */
 export function textProblem(texts: { title?: string; comment?: string }): TextProblem | null {
-  for (const [field, max] of Object.entries(MAX_LENGTHS)) {
-    const text = texts[field as keyof typeof MAX_LENGTHS];
-    if (text === undefined) continue;
-    if (UNSTORABLE.test(text)) return { field, problem: 'must be well-formed Unicode without NUL' };
-    if ([...text].length > max) return { field, problem: `must be at most ${max} characters` };
-  }
-  return null;
+  const field = (['title', 'comment'] as const).find((name) => UNSTORABLE.test(texts[name] ?? ''));
+  return field ? { field, problem: 'must be well-formed Unicode without NUL' } : null;
 }

@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { createReview, listReviews } from '@market/contracts/reputation';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -13,12 +13,12 @@ export class ReviewsMessageController {
   ) {}
 
   @HandleRequest(createReview)
-  createReview(input: InputOf<typeof createReview>, context: RequestContext): Promise<OutputOf<typeof createReview>> {
+  createReview(input: InputOf<typeof createReview>, context: RequestContext) {
     return this.createReviewUseCase.execute(input, context);
   }
 
   @HandleRequest(listReviews)
-  listReviews(input: InputOf<typeof listReviews>, context: RequestContext): Promise<OutputOf<typeof listReviews>> {
+  listReviews(input: InputOf<typeof listReviews>, context: RequestContext) {
     return this.listReviewsQuery.execute(input, context);
   }
 }

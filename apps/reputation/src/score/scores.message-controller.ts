@@ -1,4 +1,4 @@
-import type { InputOf, OutputOf } from '@market/contracts';
+import type { InputOf } from '@market/contracts';
 import { getScore } from '@market/contracts/reputation';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
@@ -9,7 +9,7 @@ export class ScoresMessageController {
   constructor(private readonly getScoreQuery: GetScore) {}
 
   @HandleRequest(getScore)
-  getScore(input: InputOf<typeof getScore>, context: RequestContext): Promise<OutputOf<typeof getScore>> {
+  getScore(input: InputOf<typeof getScore>, context: RequestContext) {
     return this.getScoreQuery.execute(input, context);
   }
 }

@@ -32,11 +32,11 @@ describe('a review', () => {
   ): Promise<OutputOf<typeof createReview>> =>
     service.ask(
       createReview,
-      { listingRef: shop.listingId, accuracyRating: 5, reliabilityRating: 4, valueRating: 3, ...values },
+      { listing_ref: shop.listingId, accuracy_rating: 5, reliability_rating: 4, value_rating: 3, ...values },
       { principal: principal(reviewerId, as) },
     );
   const read = (page = 1, limit = 20, listingRef = shop.listingId): Promise<OutputOf<typeof listReviews>> =>
-    service.ask(listReviews, { listingRef, page, limit });
+    service.ask(listReviews, { listing_ref: listingRef, page, limit });
   const reasonOf = async (attempt: Promise<unknown>): Promise<string> => {
     const error: unknown = await attempt.then(
       () => undefined,
@@ -87,7 +87,7 @@ describe('a review', () => {
 
   it('is of an active listing alone', async () => {
     expect([
-      await reasonOf(write(newId(), { listingRef: newId() })),
+      await reasonOf(write(newId(), { listing_ref: newId() })),
       await reasonOf(read(1, 20, 'no-such-listing')),
     ]).toEqual(['listing_not_found', 'listing_not_found']);
     for (const status of ['draft', 'suspended'] as const) {
@@ -105,8 +105,7 @@ describe('a review', () => {
     expect(await reasonOf(write(shop.sellerId))).toBe('own_listing');
   });
 
-  it('holds no text that is too long or cannot be kept', async () => {
-    expect(await reasonOf(write(newId(), { title: 'x'.repeat(201) }))).toBe('text_invalid');
+  it('holds no text that cannot be kept', async () => {
     expect(await reasonOf(write(newId(), { comment: 'nul \0' }))).toBe('text_invalid');
   });
 
@@ -160,7 +159,7 @@ describe('a review', () => {
 
   it('is told with the count and the means as of its commit, each count once', async () => {
     const stars = [1, 5, 4, 4, 2, 3, 5, 5, 1, 2];
-    await inTurns(stars, (n) => write(newId(), { accuracyRating: n, reliabilityRating: 6 - n, valueRating: 3 }));
+    await inTurns(stars, (n) => write(newId(), { accuracy_rating: n, reliability_rating: 6 - n, value_rating: 3 }));
     await eventually(() =>
       expect(service.rated.filter(({ listingId }) => listingId === shop.listingId)).toHaveLength(stars.length),
     );
@@ -175,7 +174,7 @@ describe('a review', () => {
     const buyer = newId();
     await service.deliver([sale(shop, buyer)]);
     const before = await service.ask(getScore, { agentId: shop.sellerId });
-    await write(buyer, { accuracyRating: 5, reliabilityRating: 5, valueRating: 5 });
+    await write(buyer, { accuracy_rating: 5, reliability_rating: 5, value_rating: 5 });
     const after = await service.ask(getScore, { agentId: shop.sellerId });
     expect([before.meta.total_events, after.meta.total_events]).toEqual([1, 2]);
     expect(after.components.accuracy).toBeGreaterThan(before.components.accuracy);

@@ -108,7 +108,7 @@ export async function review(service: ReputationService, shop: Shop, reviewerId:
   service.neighbours.offerings.set(shop.listingId, offeringOf(shop));
   await service.ask(
     createReview,
-    { listingRef: shop.listingId, accuracyRating: stars, reliabilityRating: stars, valueRating: stars },
+    { listing_ref: shop.listingId, accuracy_rating: stars, reliability_rating: stars, value_rating: stars },
     { principal: principal(reviewerId) },
   );
 }

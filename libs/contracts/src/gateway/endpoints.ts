@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
-import { id, timestamp } from '../shared/index.js';
+import { id, text, timestamp, wholeNumber } from '../shared/index.js';
 
 export const endpointUrlRefusal = declareRefusal(
   'invalid',
@@ -59,7 +59,7 @@ export const provisionEndpoint = defineRequest({
 
 export const getEndpoint = defineRequest({
   subject: 'rpc.gateway.get-endpoint.v1',
-  input: z.object({ listingId: id }),
+  input: z.object({ listing_id: id }),
   output: endpointView,
   refusals: { endpoint_not_found: endpointNotFound },
 });
@@ -67,19 +67,22 @@ export const getEndpoint = defineRequest({
 export const updateEndpoint = defineRequest({
   subject: 'rpc.gateway.update-endpoint.v1',
   input: z.object({
-    listingId: id,
-    privateEndpointUrl: z.string().max(2048).optional(),
-    authHeader: z
-      .object({ name: z.string().max(128), value: z.string().max(4096) })
+    listing_id: id,
+    private_endpoint_url: text(1, 2_048).optional(),
+    auth_header: z
+      .strictObject({ name: text(1, 128), value: text(1, 4_096) })
       .nullable()
-      .optional(),
-    timeoutMs: z.number().int().min(1000).max(120_000).optional(),
+      .optional()
+      .describe('A header every forwarded call carries; null removes it.'),
+    timeout_ms: wholeNumber(1_000, 120_000).optional().describe('The whole call, in milliseconds.'),
     limits: z
-      .object({
-        max_request_bytes: z.number().int().min(1024).max(1_048_576),
-        max_response_bytes: z.number().int().min(1024).max(4_194_304),
-        max_concurrency: z.number().int().min(1).max(256),
-        requests_per_minute: z.number().int().min(1).max(60_000).nullable(),
+      .strictObject({
+        max_request_bytes: wholeNumber(1_024, 1_048_576),
+        max_response_bytes: wholeNumber(1_024, 4_194_304),
+        max_concurrency: wholeNumber(1, 256),
+        requests_per_minute: wholeNumber(1, 60_000)
+          .nullable()
+          .describe('null: as many as max_concurrency lets through.'),
       })
       .partial()
       .optional(),
@@ -101,7 +104,7 @@ export const updateEndpoint = defineRequest({
 export const testEndpoint = defineRequest({
   subject: 'rpc.gateway.test-endpoint.v1',
   waitsForSeller: true,
-  input: z.object({ listingId: id }),
+  input: z.object({ listing_id: id }),
   output: z.object({
     success: z.boolean(),
     seller_status_code: z.number().int().nullable(),
@@ -124,7 +127,10 @@ export const testEndpoint = defineRequest({
 
 export const rotateEndpointSecret = defineRequest({
   subject: 'rpc.gateway.rotate-endpoint-secret.v1',
-  input: z.object({ listingId: id, overlapSeconds: z.number().int().min(0).max(604_800).default(86_400) }),
+  input: z.object({
+    listing_id: id,
+    overlap_seconds: wholeNumber(0, 604_800).describe('How many seconds calls carry both signatures.').default(86_400),
+  }),
   /** `gateway_signing_secret` is shown here once. */
   output: z.object({
     gateway_signing_secret: z.string(),

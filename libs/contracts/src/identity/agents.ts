@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { id, timestamp } from '../shared/index.js';
-import { walletProof, workProofRefusals } from './challenges.js';
+import { id, text, timestamp } from '../shared/index.js';
+import { workProof, workProofRefusals } from './challenges.js';
 import { chainType, walletSummary } from './wallets.js';
 
 export const profile = z.object({
@@ -37,7 +37,7 @@ const walletIsAHumans = declareRefusal(
 
 export const register = defineRequest({
   subject: 'rpc.identity.register.v1',
-  input: walletProof.extend({ powNonce: z.string(), displayName: z.string().optional() }),
+  input: workProof.extend({ display_name: text(1, 100).optional().describe('How others see the agent.') }),
   /** `api_key` and `authorization_header` are shown here once and stored only as a hash. */
   output: z.object({
     user_id: id,
@@ -86,7 +86,9 @@ export const openPayerAccount = defineRequest({
 /** Issues a key with all scopes to a caller that proves a wallet with the capability `recovery`. */
 export const recover = defineRequest({
   subject: 'rpc.identity.recover.v1',
-  input: walletProof.extend({ powNonce: z.string(), revokeExisting: z.boolean().default(false) }),
+  input: workProof.extend({
+    revoke_existing: z.boolean().describe('Whether every other key of the account stops working.').default(false),
+  }),
   /** `revoked_keys`: how many keys worked until now and do no more; 0 where they were to be kept. */
   output: register.output.extend({ revoked_keys: z.number().int() }),
   refusals: {

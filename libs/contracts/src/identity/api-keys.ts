@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest, defineSignal } from '../define.js';
-import { id, principal, scope, sha256Hex, timestamp } from '../shared/index.js';
+import { id, instant, principal, scope, sha256Hex, someOf, text, timestamp } from '../shared/index.js';
 
 const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), {
   nextAction: 'recover_key',
@@ -38,7 +38,11 @@ export const listApiKeys = defineRequest({
 export const createApiKey = defineRequest({
   subject: 'rpc.identity.create-api-key.v1',
   answersSecret: true,
-  input: z.object({ name: z.string(), scopes: z.array(scope).min(1), expiresAt: timestamp.optional() }),
+  input: z.object({
+    name: text(1, 100).describe('How you tell your keys apart.'),
+    scopes: someOf(scope).describe('What the key may do; no more than the key that creates it.'),
+    expires_at: instant.optional().describe('When the key stops working; never when left out.'),
+  }),
   /** `key` is shown here once. A key with an end passes it on where none is given. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
   refusals: {
@@ -73,7 +77,7 @@ export const createApiKey = defineRequest({
 
 export const revokeApiKey = defineRequest({
   subject: 'rpc.identity.revoke-api-key.v1',
-  input: z.object({ keyId: id }),
+  input: z.object({ key_id: id }),
   output: z.object({ id, revoked: z.literal(true) }),
   refusals: {
     api_key_not_found: declareRefusal('not-found', 'No such API key', z.object({})),

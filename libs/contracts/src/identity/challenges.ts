@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
-import { id } from '../shared/index.js';
+import { id, text, wholeNumber } from '../shared/index.js';
 
 export const challengePurpose = z.enum([
   'registration',
@@ -59,17 +59,27 @@ export const workProofRefusals = {
   ),
 };
 
-/** What of a wallet proof crosses the bus. */
-export const walletProof = z.object({ walletAddress: z.string(), signature: z.string(), nonce: z.string() });
+/** The signature of a contract wallet that is yet to be deployed carries its deployment. */
+export const walletProof = z.strictObject({
+  wallet_address: text(1, 128).describe('The address the challenge was made for.'),
+  signature: text(1, 16_384).describe(
+    'The message of the challenge, signed: EIP-191 hex (EIP-1271 or EIP-6492 for contract wallets), or ed25519 in base58 or base64.',
+  ),
+  nonce: text(1, 128).describe('The nonce of the challenge.'),
+});
+
+export const workProof = walletProof.extend({
+  pow_nonce: text(1, 64).describe('The solution of the proof-of-work puzzle.'),
+});
 
 /** `claim` is asked for by the human who claims, and its message names both accounts; one for managing wallets names the account that asks, if one does. */
 export const createChallenge = defineRequest({
   subject: 'rpc.identity.create-challenge.v1',
   input: z.object({
-    walletAddress: z.string(),
-    purpose: challengePurpose.default('registration'),
-    chainId: z.number().int().positive().optional(),
-    agentId: id.optional(),
+    wallet_address: text(1, 128).describe('Ethereum or Solana address.'),
+    purpose: challengePurpose.describe('What the challenge will be good for.').default('registration'),
+    chain_id: wholeNumber(1, Number.MAX_SAFE_INTEGER).optional().describe('EVM chain to name in the message.'),
+    agent_id: id.optional().describe('The agent the signature is about: required to claim it.'),
   }),
   output: z.object({
     message: z.string(),

@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
 import { id } from '../shared/index.js';
-import { walletProofRefusals } from './challenges.js';
+import { walletProof, walletProofRefusals } from './challenges.js';
 
 const { challenge_invalid, signature_invalid, contract_wallet_unverifiable } = walletProofRefusals;
 
 /** The caller, a human, claims an agent whose wallet signed a challenge of purpose `claim`. The first claim is final. */
 export const claimAgent = defineRequest({
   subject: 'rpc.identity.claim-agent.v1',
-  input: z.object({ agentId: id, nonce: z.string(), signature: z.string() }),
+  input: walletProof.omit({ wallet_address: true }).extend({ agent_id: id }),
   output: z.object({ agent_id: id, claimed_by: id, status: z.literal('claimed') }),
   refusals: {
     challenge_invalid,

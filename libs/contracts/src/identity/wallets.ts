@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
-import { id, timestamp } from '../shared/index.js';
+import { id, someOf, text, timestamp } from '../shared/index.js';
 import { walletProof, walletProofRefusals } from './challenges.js';
 
 export const chainType = z.enum(['evm', 'solana']);
@@ -26,6 +26,12 @@ export const walletSummary = z.object({
 /** A wallet as its own account sees it. `verified_at`: when its signature was first checked. */
 export const linkedWallet = walletSummary.extend({ verified_at: timestamp });
 export type LinkedWallet = z.output<typeof linkedWallet>;
+
+const label = text(1, 100).describe('How you tell your wallets apart.');
+const movesDefault = z
+  .boolean()
+  .optional()
+  .describe('True moves the default here, false leaves the account without one.');
 
 const walletNotFound = declareRefusal('not-found', 'No such wallet', z.object({}));
 
@@ -53,7 +59,7 @@ export const listWallets = defineRequest({
 
 export const getWallet = defineRequest({
   subject: 'rpc.identity.get-wallet.v1',
-  input: z.object({ walletId: id }),
+  input: z.object({ wallet_id: id }),
   output: linkedWallet,
   refusals: { wallet_not_found: walletNotFound },
 });
@@ -62,11 +68,14 @@ export const getWallet = defineRequest({
 export const linkWallet = defineRequest({
   subject: 'rpc.identity.link-wallet.v1',
   input: z.object({
-    existingWallet: walletProof,
-    newWallet: walletProof,
-    label: z.string().optional(),
-    /** Whether the new wallet may recover the account is the owner's to say. */
-    capabilities: z.array(walletCapability).min(1).default(['login', 'payer', 'payout']),
+    existing_wallet: walletProof.describe(
+      'An active wallet of the account with the capability recovery; purpose wallet_link.',
+    ),
+    new_wallet: walletProof.describe('The wallet to be linked; purpose wallet_link.'),
+    label: label.optional(),
+    capabilities: someOf(walletCapability)
+      .describe('What the new wallet may do.')
+      .default(['login', 'payer', 'payout']),
   }),
   output: linkedWallet,
   refusals: {
@@ -87,13 +96,13 @@ export const linkWallet = defineRequest({
 export const updateWallet = defineRequest({
   subject: 'rpc.identity.update-wallet.v1',
   input: z.object({
-    walletId: id,
-    proof: walletProof,
-    label: z.string().nullable().optional(),
-    isPrimary: z.boolean().optional(),
-    isDefaultPayer: z.boolean().optional(),
-    isDefaultPayout: z.boolean().optional(),
-    capabilities: z.array(walletCapability).min(1).optional(),
+    wallet_id: id,
+    proof: walletProof.describe('An active wallet of the account with the capability recovery; purpose wallet_update.'),
+    label: label.nullable().optional(),
+    is_primary: z.boolean().optional().describe('True makes this the primary wallet in place of the one that is.'),
+    is_default_payer: movesDefault,
+    is_default_payout: movesDefault,
+    capabilities: someOf(walletCapability).optional().describe('All that the wallet may do from now on.'),
     status: walletStatus.optional(),
   }),
   output: linkedWallet,

@@ -348,7 +348,7 @@ export const sandboxOutcome = z.enum(['paid', 'pending', 'underpaid', 'overpaid'
 
 export const paySandbox = defineRequest({
   subject: 'rpc.payments-ledger.pay-sandbox.v1',
-  input: z.object({ relayRequestId, outcome: sandboxOutcome.default('paid') }),
+  input: z.object({ relay_request_id: relayRequestId, outcome: sandboxOutcome.default('paid') }),
   output: z.object({
     payment_id: id,
     relay_request_id: relayRequestId,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest, type RefusalDeclaration } from '../define.js';
-import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, timestamp } from '../shared/index.js';
+import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, text, timestamp } from '../shared/index.js';
 import { createOffer, feesView, paymentRequirements, pendingReason } from './offers.js';
 
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
@@ -102,7 +102,12 @@ const offerRefusals = {
  */
 export const subscribe = defineRequest({
   subject: 'rpc.payments-ledger.subscribe.v1',
-  input: z.object({ listingId: id, originCurrency: currency.optional() }),
+  input: z.object({
+    listing_id: id,
+    origin_currency: currency
+      .optional()
+      .describe("What to pay with; the seller's preferred currency where it is left out."),
+  }),
   output: z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('subscribed'), subscription: subscriptionView }),
     z.object({ outcome: z.literal('payment_required'), payment: subscriptionOffer }),
@@ -113,7 +118,7 @@ export const subscribe = defineRequest({
 /** The pending payment of a paid listing, as `subscribe` tells it. */
 export const createPayment = defineRequest({
   subject: 'rpc.payments-ledger.create-payment.v1',
-  input: z.object({ listingId: id }),
+  input: z.object({ listing_id: id }),
   output: subscriptionOffer,
   refusals: {
     ...offerRefusals,
@@ -132,7 +137,7 @@ const paymentNotFound = declareRefusal('not-found', 'No such payment', z.object(
 
 export const getPayment = defineRequest({
   subject: 'rpc.payments-ledger.get-payment.v1',
-  input: z.object({ paymentId: id }),
+  input: z.object({ payment_id: id }),
   output: paymentView,
   refusals: { payment_not_found: paymentNotFound },
 });
@@ -142,26 +147,28 @@ const payAnew = { nextAction: 'request_new_payment_requirements', useNewIdempote
 /**
  * Looks whether a subscription's payment has come and starts the subscription: payment, journal, both receipts,
  * subscription and event in one transaction. Repeating it gives the first result again. Exactly one of
- * `relayRequestId` and `payload` is sent.
+ * `relay_request_id` and `payload` is sent.
  */
 export const verifyPayment = defineRequest({
   subject: 'rpc.payments-ledger.verify-payment.v1',
   input: z.object({
-    paymentId: id,
-    relayRequestId: relayRequestId.optional(),
+    payment_id: id,
+    relay_request_id: relayRequestId
+      .optional()
+      .describe('Of the payment, as its requirements name it; either this or payload.'),
     /** A PaymentPayload of x402 v2, as the client sent it. */
     payload: z.record(z.string(), z.unknown()).optional(),
-    scheme: z.string().optional(),
-    network: z.string().optional(),
-    transactionHash: z.string().optional(),
+    scheme: text(0, 64).optional().describe('Of the payment, where it is known.'),
+    network: text(0, 128).optional().describe('CAIP-2 id of the chain that was paid on.'),
+    transactionHash: text(0, 128).optional().describe('Of the transaction that paid.'),
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({ outcome: z.literal('completed'), subscription: subscriptionView, payment: completedPayment }),
     z.object({
       outcome: z.literal('pending'),
-      paymentId: id,
-      relayRequestId,
-      retryAfterSeconds: z.number().int(),
+      payment_id: id,
+      relay_request_id: relayRequestId,
+      retry_after_seconds: z.number().int(),
       reason: pendingReason,
     }),
   ]),
@@ -242,7 +249,7 @@ const subscriptionNotFound = declareRefusal('not-found', 'No such subscription',
 
 export const getSubscription = defineRequest({
   subject: 'rpc.payments-ledger.get-subscription.v1',
-  input: z.object({ subscriptionId: id }),
+  input: z.object({ subscription_id: id }),
   output: subscriptionRecord,
   refusals: { subscription_not_found: subscriptionNotFound },
 });
@@ -250,7 +257,7 @@ export const getSubscription = defineRequest({
 /** Ends an active subscription at once. Repeating it changes nothing. */
 export const cancelSubscription = defineRequest({
   subject: 'rpc.payments-ledger.cancel-subscription.v1',
-  input: z.object({ subscriptionId: id }),
+  input: z.object({ subscription_id: id }),
   output: z.object({ id, status: z.literal('cancelled') }),
   refusals: {
     subscription_not_found: subscriptionNotFound,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
-import { id, pageOf, pageRequest, timestamp } from '../shared/index.js';
+import { id, pageOf, pageRequest, text, timestamp, wholeNumber } from '../shared/index.js';
 
-const rating = z.number().int().min(1).max(5);
+const rating = wholeNumber(1, 5);
 const listingNotFound = declareRefusal('not-found', 'No such listing', z.object({}), {
   nextAction: 'choose_another_listing',
 });
@@ -20,22 +20,22 @@ export const reviewRecord = z.object({
   created_at: timestamp,
 });
 
-/** `listingRef` is a uuid or a slug. The lengths of both texts are judged in code points, by the service. */
+/** `listing_ref` is a uuid or a slug. */
 export const createReview = defineRequest({
   subject: 'rpc.reputation.create-review.v1',
   input: z.object({
-    listingRef: z.string(),
-    accuracyRating: rating,
-    reliabilityRating: rating,
-    valueRating: rating,
-    title: z.string().optional(),
-    comment: z.string().optional(),
+    listing_ref: z.string(),
+    accuracy_rating: rating.describe('Were the answers right?'),
+    reliability_rating: rating.describe('Did it work each time?'),
+    value_rating: rating.describe('Was it worth its price?'),
+    title: text(0, 200).optional(),
+    comment: text(0, 5_000).optional(),
   }),
   output: reviewRecord,
   refusals: {
     text_invalid: declareRefusal(
       'invalid',
-      'A text is too long or holds what cannot be stored',
+      'A text holds what cannot be stored',
       z.object({ field: z.string(), problem: z.string() }),
       { nextAction: 'fix_request' },
     ),
@@ -66,7 +66,7 @@ export const createReview = defineRequest({
 /** Newest first. */
 export const listReviews = defineRequest({
   subject: 'rpc.reputation.list-reviews.v1',
-  input: z.object({ listingRef: z.string(), ...pageRequest }),
+  input: z.object({ listing_ref: z.string(), ...pageRequest }),
   output: pageOf(reviewRecord),
   refusals: { listing_not_found: listingNotFound },
 });

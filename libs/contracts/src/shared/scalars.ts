@@ -1,8 +1,10 @@
 import { isUuid } from '@market/kernel';
 import { z } from 'zod';
 
+/** In lower case, however it was written. */
 export const id = z
   .string({ error: 'must be a uuid' })
+  .toLowerCase()
   .refine(isUuid, { error: 'must be a uuid' })
   .meta({ format: 'uuid' });
 /** ISO 8601 with milliseconds, UTC. */

@@ -2,7 +2,7 @@ import { listingChanged, listingWorkSolved } from '@market/contracts/catalog';
 import { agentClaimed, agentRegistered, registrationWorkSolved, walletLinked } from '@market/contracts/identity';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { AccountClusters, type AccountLink } from './account-clusters.js';
 
 const recordRegistrations = sql(
@@ -39,8 +39,8 @@ const seen = sql(
 );
 
 /** Stores facts about accounts and listings: registrations, wallets, claims, proofs of work and categories. */
-@Injectable()
-export class AccountFacts {
+@Controller()
+export class AccountFactsEventController {
   constructor(private readonly clusters: AccountClusters) {}
 
   @HandleEvent(agentRegistered)

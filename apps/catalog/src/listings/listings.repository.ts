@@ -3,8 +3,8 @@ import type { createListing } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
 import { sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { StateColumns } from '../domain/listing-state.js';
-import { isSlug, slugCandidates } from '../domain/slug.js';
+import type { StateColumns } from './listing-state.js';
+import { isSlug, slugCandidates } from './slug.js';
 
 /** The fields that a seller writes, as columns. */
 export interface ListingFields extends Omit<

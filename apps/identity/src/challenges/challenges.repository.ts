@@ -1,9 +1,8 @@
 import type { ChallengePurpose } from '@market/contracts/identity';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import type { WalletAddress } from '../../wallets/wallet-address.js';
-import type { Challenge } from '../challenge.js';
-import type { ChallengeEntity } from './challenge.entity.js';
+import type { WalletAddress } from '../wallets/wallet-address.js';
+import type { Challenge } from './challenge.js';
 
 // All times are PostgreSQL's, so that processes with different clocks agree on what has expired.
 const insertReplacingOldest = sql(
@@ -16,16 +15,16 @@ const insertReplacingOldest = sql(
    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, now() + make_interval(secs => $10))
    RETURNING issued_at AS "issuedAt", expires_at AS "expiresAt"`,
 );
+// As the domain has it, so that there is nothing to map.
+const CHALLENGE = `nonce, purpose, json_build_object('chainType', chain_type, 'address', address) AS wallet, chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId",
+  json_build_object('challenge', pow_challenge, 'difficulty', pow_difficulty) AS pow, issued_at AS "issuedAt", expires_at AS "expiresAt"`;
 const findOpen = sql(
   'challenges.find-open',
-  `SELECT chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId", pow_challenge AS "powChallenge", pow_difficulty AS "powDifficulty", issued_at AS "issuedAt", expires_at AS "expiresAt"
-   FROM challenges WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()`,
+  `SELECT ${CHALLENGE} FROM challenges WHERE nonce = $1 AND purpose = $2 AND address = $3 AND consumed_at IS NULL AND expires_at > now()`,
 );
 const findClaim = sql(
   'challenges.find-claim',
-  `SELECT chain_type AS "chainType", address, chain_id AS "chainId", agent_id AS "agentId", human_id AS "humanId", pow_challenge AS "powChallenge", pow_difficulty AS "powDifficulty",
-          issued_at AS "issuedAt", expires_at AS "expiresAt"
-   FROM challenges WHERE nonce = $1 AND purpose = 'claim' AND consumed_at IS NULL AND expires_at > now()`,
+  `SELECT ${CHALLENGE} FROM challenges WHERE nonce = $1 AND purpose = 'claim' AND consumed_at IS NULL AND expires_at > now()`,
 );
 const consume = sql(
   'challenges.consume',
@@ -45,11 +44,6 @@ export interface Consumed {
   solvedAt: Date;
   solveMs: number;
 }
-
-type OpenRow = Pick<
-  ChallengeEntity,
-  'chainId' | 'agentId' | 'humanId' | 'powChallenge' | 'powDifficulty' | 'issuedAt' | 'expiresAt'
->;
 
 @Injectable()
 export class ChallengesRepository {
@@ -81,16 +75,14 @@ export class ChallengesRepository {
 
   /** The unused, unexpired challenge with this nonce, if it is for this wallet and purpose. */
   async findOpen(nonce: string, wallet: WalletAddress, purpose: ChallengePurpose): Promise<Challenge | null> {
-    const [row] = await this.database.query<OpenRow>(findOpen, [nonce, purpose, wallet.address]);
-    return row ? toChallenge(row, { nonce, wallet, purpose }) : null;
+    const [challenge] = await this.database.query<Challenge>(findOpen, [nonce, purpose, wallet.address]);
+    return challenge ?? null;
   }
 
   /** The same for a claim, whose wallet the challenge itself names. */
   async findOpenClaim(nonce: string): Promise<Challenge | null> {
-    const [row] = await this.database.query<OpenRow & WalletAddress>(findClaim, [nonce]);
-    if (!row) return null;
-    const { chainType, address, ...rest } = row;
-    return toChallenge(rest, { nonce, wallet: { chainType, address } as WalletAddress, purpose: 'claim' });
+    const [challenge] = await this.database.query<Challenge>(findClaim, [nonce]);
+    return challenge ?? null;
   }
 
   /** Returns when it was answered and how long that took, to exactly one caller; null to all others. */
@@ -108,11 +100,4 @@ export class ChallengesRepository {
   async deleteExpired(limit: number): Promise<number> {
     return (await this.database.query(deleteExpired, [limit])).length;
   }
-}
-
-function toChallenge(
-  { powChallenge, powDifficulty, ...rest }: OpenRow,
-  known: Pick<Challenge, 'nonce' | 'wallet' | 'purpose'>,
-): Challenge {
-  return { ...rest, ...known, pow: { challenge: powChallenge, difficulty: powDifficulty } };
 }

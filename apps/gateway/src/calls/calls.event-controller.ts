@@ -1,8 +1,7 @@
-import { listingRemoved } from '@market/contracts/catalog';
 import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { batchSql, sql, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 
 const markSettled = batchSql(
   `UPDATE gateway_requests g SET settled_at = s.at, transaction_hash = coalesce(s.transaction_hash, g.transaction_hash)
@@ -12,11 +11,10 @@ const markRefunded = sql(
   'gateway-requests.mark-refunded',
   `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`,
 );
-const removeEndpoints = sql('endpoints.remove', 'DELETE FROM endpoints WHERE listing_id = ANY($1::uuid[])');
 
-/** What the ledger and the catalog decided, written into the history and the endpoints. */
-@Injectable()
-export class CallEvents {
+/** What the ledger decided, written into the history. */
+@Controller()
+export class CallsEventController {
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
     await tx.query(markSettled, [
@@ -31,10 +29,5 @@ export class CallEvents {
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
     const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');
     await tx.query(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
-  }
-
-  @HandleEvent(listingRemoved)
-  async onListingRemoved(events: ReceivedEvent<typeof listingRemoved>[], tx: Tx): Promise<void> {
-    await tx.query(removeEndpoints, [events.map(({ payload }) => payload.listingId)]);
   }
 }

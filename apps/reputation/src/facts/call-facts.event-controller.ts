@@ -2,7 +2,7 @@ import { callFailed } from '@market/contracts/gateway';
 import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
+import { Controller } from '@nestjs/common';
 import { Trades, type TradeEvent } from './trades.js';
 
 /** Inserts facts and returns those that were new, to be added to the sums. */
@@ -21,8 +21,8 @@ const recordSubscriptions = sql(
  * Stores facts about calls and subscriptions, append-only, one row for each event, and adds them to the sums. The order of
  * events does not matter. A repeated event has no effect, even if the inbox no longer knows it.
  */
-@Injectable()
-export class CallFacts {
+@Controller()
+export class CallFactsEventController {
   constructor(private readonly trades: Trades) {}
 
   @HandleEvent(paymentCompleted)

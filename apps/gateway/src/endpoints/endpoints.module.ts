@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { EgressModule } from '../egress/egress.module.js';
+import { gatewayLimits } from '../gateway-limits.js';
+import { CallableEndpoints } from './callable-endpoints.js';
+import { EndpointHealth } from './endpoint-health.js';
+import { EndpointsEventController } from './endpoints.event-controller.js';
+import { EndpointsMessageController } from './endpoints.message-controller.js';
+import { EndpointsRepository } from './endpoints.repository.js';
+import { ProbeEndpoints } from './probe-endpoints.job.js';
+import { ProvisionEndpoint } from './provision-endpoint.use-case.js';
+import { RotateEndpointSecret } from './rotate-endpoint-secret.use-case.js';
+import { TestEndpoint } from './test-endpoint.use-case.js';
+import { UpdateEndpoint } from './update-endpoint.use-case.js';
+
+@Module({
+  imports: [gatewayLimits, EgressModule],
+  controllers: [EndpointsMessageController, EndpointsEventController],
+  providers: [
+    EndpointsRepository,
+    CallableEndpoints,
+    EndpointHealth,
+    ProvisionEndpoint,
+    UpdateEndpoint,
+    TestEndpoint,
+    ProbeEndpoints,
+    RotateEndpointSecret,
+  ],
+  exports: [CallableEndpoints, EndpointHealth],
+})
+export class EndpointsModule {}

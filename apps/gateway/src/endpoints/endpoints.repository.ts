@@ -1,0 +1,111 @@
+import { endpointChanged, endpointTouched, getEndpoint } from '@market/contracts/gateway';
+import { MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { Outbox, FieldCipher, sql, type Database, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { newSigningSecret, type SigningSecret } from '../egress/signing-secret.js';
+import {
+  endpointColumns,
+  limitsOf,
+  sealedFor,
+  statusOf,
+  type EndpointRow,
+  type EndpointSecretRow,
+} from './endpoint.js';
+
+const find = sql('endpoints.find', `SELECT ${endpointColumns('e')} FROM endpoints e WHERE e.listing_id = $1`);
+const lock = sql(
+  'endpoints.lock',
+  `SELECT ${endpointColumns('e')} FROM endpoints e WHERE e.listing_id = $1 FOR UPDATE`,
+);
+const insert = sql(
+  'endpoints.insert',
+  `INSERT INTO endpoints (listing_id, seller_id, url_sealed, url_digest, url_host, timeout_ms, probe_at,
+     max_request_bytes, max_response_bytes, max_concurrency, version)
+   VALUES ($1, $2, $3, $4, $5, $6, $7, 262144, 1048576, 32, 0) ON CONFLICT DO NOTHING RETURNING listing_id`,
+);
+const secretsOf = sql(
+  'endpoint-secrets.of-endpoint',
+  'SELECT key_id, secret_sealed, created_at, expires_at FROM endpoint_secrets WHERE listing_id = $1',
+);
+const insertSecret = sql(
+  'endpoint-secrets.insert',
+  'INSERT INTO endpoint_secrets (key_id, listing_id, secret_sealed) VALUES ($1, $2, $3)',
+);
+
+type NewEndpoint = Pick<
+  EndpointRow,
+  'listing_id' | 'seller_id' | 'url_sealed' | 'url_digest' | 'url_host' | 'timeout_ms' | 'probe_at'
+>;
+
+@Injectable()
+export class EndpointsRepository {
+  constructor(
+    private readonly outbox: Outbox,
+    private readonly bus: MessageBus,
+    private readonly cipher: FieldCipher,
+  ) {}
+
+  /** @throws Refusal `endpoint_not_found`, also for the endpoint of another seller. */
+  async findOwn(from: Pick<Database, 'query'>, listingId: string, context: RequestContext): Promise<EndpointRow> {
+    return ownOf(await from.query<EndpointRow>(find, [listingId]), context);
+  }
+
+  /** The same, and nobody else changes it until the transaction ends. */
+  async lockOwn(tx: Tx, listingId: string, context: RequestContext): Promise<EndpointRow> {
+    return ownOf(await tx.query<EndpointRow>(lock, [listingId]), context);
+  }
+
+  /** The endpoint of a listing that has one, which nobody else changes until the transaction ends. */
+  async lock(tx: Tx, listingId: string): Promise<EndpointRow> {
+    return (await tx.query<EndpointRow>(lock, [listingId]))[0]!;
+  }
+
+  /** @returns false when the listing has an endpoint, also one that another process is just making. */
+  async insert(tx: Tx, endpoint: NewEndpoint): Promise<boolean> {
+    const { listing_id, seller_id, url_sealed, url_digest, url_host, timeout_ms, probe_at } = endpoint;
+    const values = [listing_id, seller_id, url_sealed, url_digest, url_host, timeout_ms, probe_at];
+    return (await tx.query(insert, values)).length > 0;
+  }
+
+  secretsOf(from: Pick<Database, 'query'>, listingId: string): Promise<EndpointSecretRow[]> {
+    return from.query<EndpointSecretRow>(secretsOf, [listingId]);
+  }
+
+  async addSecret(tx: Tx, listingId: string): Promise<SigningSecret> {
+    const secret = newSigningSecret();
+    const sealed = this.cipher.encrypt(secret.secret, sealedFor.secret(secret.keyId));
+    await tx.query(insertSecret, [secret.keyId, listingId, sealed]);
+    return secret;
+  }
+
+  async update(
+    tx: Tx,
+    listingId: string,
+    changes: Partial<EndpointRow>,
+    context: RequestContext,
+  ): Promise<EndpointRow> {
+    const columns = Object.keys(changes).map((column, index) => `${column} = $${index + 2}, `);
+    const text = `UPDATE endpoints e SET ${columns.join('')}version = version + 1, updated_at = now() WHERE listing_id = $1 RETURNING ${endpointColumns('e')}`;
+    const [updated] = await tx.query<EndpointRow>({ text }, [listingId, ...Object.values(changes)]);
+    await this.publishChange(tx, updated!, context);
+    return updated!;
+  }
+
+  /** The event with the change, the signal after the commit. */
+  async publishChange(tx: Tx, endpoint: EndpointRow, context: RequestContext): Promise<void> {
+    const event = {
+      listingId: endpoint.listing_id,
+      version: endpoint.version,
+      status: statusOf(endpoint),
+      limits: limitsOf(endpoint),
+      changedAt: endpoint.updated_at.toISOString(),
+    };
+    await this.outbox.add(tx, endpointChanged, event, context);
+    tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: endpoint.listing_id }));
+  }
+}
+
+function ownOf([endpoint]: EndpointRow[], context: RequestContext): EndpointRow {
+  if (endpoint?.seller_id !== principalOf(context).accountId) throw refuse(getEndpoint, 'endpoint_not_found', {});
+  return endpoint;
+}

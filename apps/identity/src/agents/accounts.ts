@@ -1,0 +1,37 @@
+import type { AccountType } from '@market/contracts';
+import { newId } from '@market/kernel';
+import { sql, type Tx } from '@market/persistence';
+import type { WalletAddress } from '../wallets/wallet-address.js';
+
+// Foreign keys are checked when the statement is done, so the wallet can be inserted first and decide whether there is an account to open.
+const open = sql(
+  'accounts.open',
+  `WITH wallet AS (
+     INSERT INTO wallets (id, account_id, chain_type, address, is_primary, is_default_payer, is_default_payout, capabilities, status)
+     VALUES ($1, $2, $3, $4, true, true, true, ARRAY['login', 'recovery', 'payer', 'payout'], 'active')
+     ON CONFLICT (address) DO NOTHING RETURNING account_id
+   )
+   INSERT INTO accounts (id, account_type, role, display_name, registered_at)
+   SELECT account_id, $5, 'both', $6, CASE WHEN $7 THEN now() END FROM wallet
+   RETURNING id, account_type, display_name, registered_at, created_at`,
+);
+
+export interface AccountRow {
+  id: string;
+  account_type: AccountType;
+  display_name: string;
+  registered_at: Date | null;
+  created_at: Date;
+}
+
+/** Opens an account whose only wallet this is, able to do everything. Undefined where the wallet belongs to an account already. */
+export async function openAccount(
+  tx: Tx,
+  wallet: WalletAddress,
+  account: { type: AccountType; displayName: string; isRegistered: boolean },
+): Promise<AccountRow | undefined> {
+  const { type, displayName, isRegistered } = account;
+  const values = [newId(), newId(), wallet.chainType, wallet.address, type, displayName, isRegistered];
+  const [opened] = await tx.query<AccountRow>(open, values);
+  return opened;
+}

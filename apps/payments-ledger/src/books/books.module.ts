@@ -1,0 +1,23 @@
+import { Module } from '@nestjs/common';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { BooksMessageController } from './books.message-controller.js';
+import { LedgerQuery } from './ledger.query.js';
+import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
+import { ReceiptSigner } from './receipt-signer.js';
+import { ReceiptsQuery } from './receipts.query.js';
+
+@Module({
+  controllers: [BooksMessageController],
+  providers: [
+    ReceiptsQuery,
+    LedgerQuery,
+    PurchaseEvidenceQuery,
+    {
+      provide: ReceiptSigner,
+      useFactory: ({ signingKeys }: PaymentsLedgerConfig) => ReceiptSigner.load(signingKeys),
+      inject: [paymentsLedgerConfig.token],
+    },
+  ],
+  exports: [ReceiptSigner],
+})
+export class BooksModule {}

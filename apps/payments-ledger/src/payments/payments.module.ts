@@ -1,0 +1,61 @@
+import { Module } from '@nestjs/common';
+import { BooksModule } from '../books/books.module.js';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { JournalModule } from '../journal/journal.module.js';
+import { RailsModule } from '../rails/rails.module.js';
+import { Authorizations } from './authorizations.js';
+import { ChargeCalls } from './charge-calls.js';
+import { ClaimHolders } from './claim-holders.js';
+import { ClaimPayment } from './claim-payment.use-case.js';
+import { ClaimSignedPayment } from './claim-signed-payment.js';
+import { CreateOffer } from './create-offer.use-case.js';
+import { ExpirePayments } from './expire-payments.job.js';
+import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
+import { KeylessTermsSeal } from './keyless-terms.js';
+import { ReconcilePayment } from './reconcile-payment.js';
+import { Offers } from './offers.js';
+import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
+import { PaySandbox } from './pay-sandbox.use-case.js';
+import { PaymentRoutes } from './payment-routes.query.js';
+import { PaymentQuery } from './payment.query.js';
+import { PaymentsMessageController } from './payments.message-controller.js';
+import { QuoteExact } from './quote-exact.query.js';
+import { QuoteKeyless } from './quote-keyless.query.js';
+import { ReleasePayment } from './release-payment.use-case.js';
+import { SettleAuthorization } from './settle-authorization.js';
+import { SettlePayment } from './settle-payment.use-case.js';
+import { OfferReceiptSigner } from './offer-receipt-signer.js';
+
+@Module({
+  imports: [BooksModule, JournalModule, RailsModule],
+  controllers: [PaymentsMessageController],
+  providers: [
+    Offers,
+    CreateOffer,
+    QuoteExact,
+    OfferReceiptSigner,
+    QuoteKeyless,
+    OpenKeylessPayment,
+    PaymentRoutes,
+    Authorizations,
+    SettleAuthorization,
+    ChargeCalls,
+    ReconcilePayment,
+    ClaimHolders,
+    ClaimPayment,
+    ClaimSignedPayment,
+    SettlePayment,
+    ReleasePayment,
+    PaySandbox,
+    ExpirePayments,
+    HandleRelayWebhook,
+    PaymentQuery,
+    {
+      provide: KeylessTermsSeal,
+      useFactory: ({ signingKeys }: PaymentsLedgerConfig) => new KeylessTermsSeal(signingKeys),
+      inject: [paymentsLedgerConfig.token],
+    },
+  ],
+  exports: [Offers, ReconcilePayment, PaySandbox, PaymentQuery],
+})
+export class PaymentsModule {}

@@ -1,0 +1,30 @@
+import { Module } from '@nestjs/common';
+import { JournalModule } from '../journal/journal.module.js';
+import { PaymentsModule } from '../payments/payments.module.js';
+import { CancelSubscription } from './cancel-subscription.use-case.js';
+import { CreatePayment } from './create-payment.use-case.js';
+import { ExpireSubscriptions } from './expire-subscriptions.job.js';
+import { OfferedListing } from './offered-listing.js';
+import { Subscribe } from './subscribe.use-case.js';
+import { SubscriptionOffers } from './subscription-offers.js';
+import { SubscriptionsMessageController } from './subscriptions.message-controller.js';
+import { SubscriptionsQuery } from './subscriptions.query.js';
+import { Subscriptions } from './subscriptions.js';
+import { VerifyPayment } from './verify-payment.use-case.js';
+
+@Module({
+  imports: [JournalModule, PaymentsModule],
+  controllers: [SubscriptionsMessageController],
+  providers: [
+    OfferedListing,
+    Subscriptions,
+    SubscriptionOffers,
+    Subscribe,
+    CreatePayment,
+    VerifyPayment,
+    CancelSubscription,
+    SubscriptionsQuery,
+    ExpireSubscriptions,
+  ],
+})
+export class SubscriptionsModule {}
