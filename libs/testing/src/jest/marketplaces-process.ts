@@ -1,12 +1,16 @@
 import type { RunningMarketplace } from '../marketplace/running-marketplace.js';
 import { startMarketplace } from '../marketplace/start-marketplace.js';
 
-/** Quick sweepers and short waits, so that what happens with time happens within a test; and no test of an endpoint that nobody asked for. */
+/**
+ * Quick sweepers and short waits, so that what happens with time happens within a test. What takes minutes, the end of an offer and tests of
+ * an endpoint that nobody asked for, happens in no run, however slow: the fuzzer takes every change that it did not make for its own.
+ */
 const SETTINGS = {
   PAYMENTS_LEDGER_SANDBOX_PENDING_SECONDS: '1',
+  PAYMENTS_LEDGER_OFFER_TTL_SECONDS: '86400',
   PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
   GATEWAY_RESUME_INTERVAL_MS: '250',
-  GATEWAY_PROBE_INTERVAL_MS: '600000',
+  GATEWAY_PROBE_INTERVAL_MS: '3600000',
   CATALOG_SWEEP_INTERVAL_MS: '250',
 };
 

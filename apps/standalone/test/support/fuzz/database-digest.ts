@@ -1,5 +1,6 @@
-import { eventually } from '@market/testing';
+import { SERVICE_NAMES, topology } from '@market/contracts';
 import type pg from 'pg';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * What a refused write may leave behind, and why. A table stands for itself in every schema it is in; columns are those
@@ -19,6 +20,10 @@ const BOOKKEEPING: Record<string, { why: string; columns?: string[] }> = {
 /** Rows and digest of each table, by `schema.table`. */
 type Digest = Map<string, string>;
 
+const UNDER_WAY = 'events under way';
+const LOOK_INTERVAL_MS = 300;
+const MAX_LOOKS = 100;
+
 /** Sees whether anything that matters changed in the database of a whole marketplace. */
 export class DatabaseWatch {
   private constructor(
@@ -34,7 +39,7 @@ export class DatabaseWatch {
       GROUP BY 1, 2 ORDER BY 1, 2`);
     const watched = rows.filter(({ table }) => !(table in BOOKKEEPING) || BOOKKEEPING[table]!.columns !== undefined);
     if (watched.length < 15) throw new Error(`the marketplace seems to have ${watched.length} tables`);
-    return new DatabaseWatch(client, watched.map(digestOf).join(' UNION ALL '));
+    return new DatabaseWatch(client, [countUnderWay(), ...watched.map(digestOf)].join(' UNION ALL '));
   }
 
   private async digest(): Promise<Digest> {
@@ -54,23 +59,43 @@ export class DatabaseWatch {
     const before = await this.settledDigest();
     await work();
     const after = await this.settledDigest();
-    return [...after].filter(([name, digest]) => before.get(name) !== digest).map(([name]) => name);
+    return differing(before, after);
   }
 
-  /** The digest once nothing moves any more: no event is on its way, no sweeper at work. */
-  private settledDigest(): Promise<Digest> {
-    let last: Digest | undefined;
-    return eventually(
-      async () => {
-        const before = last;
-        last = await this.digest();
-        if (JSON.stringify([...(before ?? [])]) !== JSON.stringify([...last]))
-          throw new Error('the database does not come to rest');
-        return last;
-      },
-      { withinMs: 30_000, everyMs: 300 },
-    );
+  /**
+   * The digest once every event was handled by all that consume it, and two looks in a row are alike. It waits for so many looks instead of for
+   * so long: a busy machine makes them as slow as the work they wait for.
+   */
+  private async settledDigest(): Promise<Digest> {
+    let last = await this.digest();
+    let moving: string[] = [];
+    for (let looks = 1; looks < MAX_LOOKS; looks += 1) {
+      await delay(LOOK_INTERVAL_MS);
+      const before = last;
+      last = await this.digest();
+      moving = [...(last.get(UNDER_WAY) === '0' ? [] : [UNDER_WAY]), ...differing(before, last)];
+      if (moving.length === 0) return last;
+    }
+    throw new Error(`the database does not come to rest: ${moving.join(', ')}`);
   }
+}
+
+const differing = (before: Digest, after: Digest): string[] =>
+  [...after].filter(([name, digest]) => before.get(name) !== digest).map(([name]) => name);
+
+/** How many events were emitted and not yet handled by a service that consumes them. */
+function countUnderWay(): string {
+  const schemaOf = (service: string): string => service.replaceAll('-', '_');
+  const waiting = SERVICE_NAMES.flatMap((consumer) =>
+    topology[consumer].consumes.map(({ subject }) => {
+      const emitter = SERVICE_NAMES.find((service) =>
+        topology[service].emits.some((event) => event.subject === subject),
+      )!;
+      return `SELECT count(*) AS waiting FROM ${schemaOf(emitter)}.outbox e WHERE e.subject = '${subject}'
+              AND NOT EXISTS (SELECT 1 FROM ${schemaOf(consumer)}.inbox i WHERE i.subject = e.subject AND i.event_id = e.id)`;
+    }),
+  );
+  return `SELECT '${UNDER_WAY}' AS name, sum(waiting)::text AS digest FROM (${waiting.join(' UNION ALL ')}) w`;
 }
 
 function digestOf({ schema, table, columns }: { schema: string; table: string; columns: string[] }): string {

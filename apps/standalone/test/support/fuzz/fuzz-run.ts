@@ -16,7 +16,7 @@ const REQUESTS_PER_FIXTURES = 1_500;
 /** So many refused writes are repeated between two looks at the database. */
 const REPEAT_BATCH_SIZE = 1_000;
 const MAX_REPORTED = 30;
-/** No text, however strange, keeps the marketplace busy; a busy machine may. */
+/** No text, however strange, keeps the marketplace busy. A busy machine may, but hardly twice in a row. */
 const SLOW_MS = 5_000;
 /** Endpoint tests and gateway calls take as long as a seller does. */
 const WAITS_FOR_SELLER = ['testEndpoint', 'executeCall', 'executeKeylessCall'];
@@ -88,17 +88,19 @@ export class FuzzRun {
     const answer = await this.client.send(request).catch((error: Error) => error);
     const sent = { plan, number, request, answer: answer as RawAnswer };
     if (answer instanceof Error) this.complain(sent, `there was no answer: ${answer.message}`);
-    else this.judge(sent);
+    else await this.judge(sent);
     return sent;
   }
 
-  private judge(sent: Sent): void {
+  private async judge(sent: Sent): Promise<void> {
     const { plan, request, answer } = sent;
     const reached = operationAt(this.description, request);
     for (const problem of this.check.problemsOf(reached, request.method, answer, Object.values(this.fixtures.keys)))
       this.complain(sent, problem);
-    if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id))
-      this.complain(sent, `it took ${Math.round(answer.tookMs)} ms`);
+    if (answer.tookMs > SLOW_MS && !WAITS_FOR_SELLER.includes(plan.operation.id)) {
+      const repeated = await this.client.send(request).catch(() => ({ tookMs: Infinity }));
+      if (repeated.tookMs > SLOW_MS) this.complain(sent, `it took ${Math.round(answer.tookMs)} ms, and as long again`);
+    }
     const statuses = this.tally.get(plan.operation.name) ?? new Map<number, number>();
     this.tally.set(plan.operation.name, statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1));
   }
