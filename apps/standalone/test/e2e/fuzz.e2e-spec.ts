@@ -49,7 +49,7 @@ inEachMode('a fuzzer that knows the OpenAPI document', (harness) => {
       expect((await fixtures.owner.market.me()).id).toBe(fixtures.owner.id);
       await expectBooksInOrder(harness, [], { withinMs: 30_000 });
     },
-    60_000 + REQUESTS * 40,
+    60_000 + REQUESTS * 100,
   );
 
   function report(tally: Tally, repeatedWrites: number, seconds: number): string {
