@@ -38,7 +38,13 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): Record<string,
     trace_id: traceparent?.split('-')[1],
     account_id: principal?.accountId,
     key_id: principal?.keyId,
-    params: request.routeOptions.url === undefined ? undefined : request.params,
+    params: namesIn(request.params),
     outcome: request.outcome,
   };
 }
+
+/** What an id or a slug is made of. A credential of ours has underscores, and may stand in a path by mistake. */
+const NAME = /^[A-Za-z0-9-]{1,100}$/;
+
+const namesIn = (params: unknown): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(params ?? {}).filter(([, value]) => NAME.test(String(value))));
