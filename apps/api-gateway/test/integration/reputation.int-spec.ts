@@ -30,8 +30,8 @@ describe('reviews and scores at the edge', () => {
     ]);
     await send(harness, 'GET', `/reviews/${LISTING_ID.toUpperCase()}?page=3&limit=50`);
     expect(harness.bus.asked(listReviews)).toEqual([
-      { listingRef: 'hourly-weather', page: 1, limit: 20 },
-      { listingRef: LISTING_ID, page: 3, limit: 50 },
+      { listing_ref: 'hourly-weather', page: 1, limit: 20 },
+      { listing_ref: LISTING_ID, page: 3, limit: 50 },
     ]);
     expect(harness.bus.asked(getAgents)).toEqual([{ ids: [BUYER_ID] }]);
     expectRefused(
