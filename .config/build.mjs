@@ -1,33 +1,34 @@
-/**
- * Compiles src/ of the package in the working directory to dist/, a module for a module, with .swcrc. A module that did not change is
- * not written again, since `npm run dev` starts the marketplace for every one that is.
- */
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, relative } from 'node:path';
+/** Compiles src/ of the package in the working directory to dist/, a module for a module, with .swcrc. */
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { transformFile } from '@swc/core';
 
 const configFile = fileURLToPath(new URL('../.swcrc', import.meta.url));
-const names = (await readdir('src', { recursive: true })).filter(
-  (name) => name.endsWith('.ts') && !name.endsWith('spec.ts'),
-);
 
-const stale = new Set(await readdir('dist', { recursive: true }).catch(() => []));
-const write = async (target, text) => {
-  stale.delete(relative('dist', target));
-  if ((await readFile(target, 'utf8').catch(() => null)) !== text) await writeFile(target, text);
-};
+/** Whether a file of src/ has a place in dist/. */
+export const isModule = (name) => name.endsWith('.ts') && !name.endsWith('spec.ts');
 
-await Promise.all(
-  names.map(async (name) => {
-    const [source, target] = [join('src', name), join('dist', name.replace(/\.ts$/, '.js'))];
-    const { code, map } = await transformFile(source, {
-      configFile,
-      sourceFileName: relative(dirname(target), source),
-    });
-    await mkdir(dirname(target), { recursive: true });
-    await write(target, `${code}\n//# sourceMappingURL=${basename(target)}.map`);
-    await write(`${target}.map`, map);
-  }),
-);
-await Promise.all([...stale].filter((name) => /\.js(\.map)?$/.test(name)).map((name) => rm(join('dist', name))));
+/** Compiles the module `name` of src/ in the directory of a package. @returns where it is now, from dist/. */
+export async function compile(name, directory = '.') {
+  const source = join(directory, 'src', name);
+  const output = name.replace(/\.ts$/, '.js');
+  const target = join(directory, 'dist', output);
+  const sourceFileName = relative(dirname(target), source);
+  const { code, map } = await transformFile(source, { configFile, sourceFileName });
+  await mkdir(dirname(target), { recursive: true });
+  await writeFile(target, `${code}\n//# sourceMappingURL=${basename(target)}.map`);
+  await writeFile(`${target}.map`, map);
+  return output;
+}
+
+if (resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  const names = (await readdir('src', { recursive: true })).filter(isModule);
+  const made = new Set(
+    (await Promise.all(names.map((name) => compile(name)))).flatMap((name) => [name, `${name}.map`]),
+  );
+  const stale = (await readdir('dist', { recursive: true })).filter(
+    (name) => /\.js(\.map)?$/.test(name) && !made.has(name),
+  );
+  await Promise.all(stale.map((name) => rm(join('dist', name))));
+}

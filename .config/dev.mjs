@@ -1,38 +1,61 @@
 /**
- * `npm run dev`: the standalone marketplace, started again whenever a saved source was built. The embedded PostgreSQL stays up meanwhile,
- * so that a change answers within seconds.
+ * `npm run dev`: the standalone marketplace, started again whenever a source is saved. Only the saved module is compiled and the embedded
+ * PostgreSQL stays up meanwhile, so that a change answers within seconds.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { startPostgres } from '@market/embedded-postgres';
 import { ensureDatabase } from '../apps/standalone/dist/ensure-database.js';
+import { compile, isModule } from './build.mjs';
 
 const { env } = process;
 const postgres = env.DATABASE_URL
   ? undefined
   : await startPostgres({ dataDir: join(env.DATA_DIR || '.data', 'postgres') });
-const settings = {
-  ...env,
-  TURBO_TELEMETRY_DISABLED: '1',
-  DATABASE_URL: postgres ? await ensureDatabase(postgres, 'market') : env.DATABASE_URL,
-};
-const start = (file, args, stdio = 'inherit') => spawn(file, args, { env: settings, stdio });
-const processes = [
-  start('npx', ['turbo', 'watch', 'build', '--output-logs=errors-only'], ['ignore', 'ignore', 'inherit']),
-  start(process.execPath, ['--watch', '--watch-preserve-output', 'apps/standalone/dist/main.js']),
-];
+const settings = { ...env, DATABASE_URL: postgres ? await ensureDatabase(postgres, 'market') : env.DATABASE_URL };
 
-let stopping = false;
-async function stop() {
-  if (stopping) return;
-  stopping = true;
-  for (const child of processes) child.kill('SIGTERM');
-  await Promise.all(
-    processes.map(
-      (child) => child.exitCode ?? child.signalCode ?? new Promise((resolve) => child.once('exit', resolve)),
-    ),
-  );
-  await postgres?.stop();
+const start = () =>
+  spawn(process.execPath, ['apps/standalone/dist/main.js'], { env: settings, stdio: ['ignore', 'inherit', 'inherit'] });
+let marketplace = start();
+
+async function stopMarketplace() {
+  if (marketplace.exitCode !== null || marketplace.signalCode !== null) return;
+  const exit = once(marketplace, 'exit');
+  marketplace.kill('SIGTERM');
+  await exit;
 }
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop());
-for (const child of processes) child.once('exit', () => void stop());
+
+/** The modules saved since the last start, as calls that compile them, by path. */
+const saved = new Map();
+async function startAgain() {
+  const modules = [...saved.values()];
+  saved.clear();
+  try {
+    await Promise.all(modules.map((compileAgain) => compileAgain()));
+    await stopMarketplace();
+    marketplace = start();
+  } catch (error) {
+    console.error(error.message.split('\nCaused by')[0]);
+  }
+}
+
+let timer;
+let work = Promise.resolve();
+for (const directory of ['apps', 'libs'].flatMap((folder) => readdirSync(folder).map((name) => join(folder, name)))) {
+  watch(join(directory, 'src'), { recursive: true }, (_event, name) => {
+    if (!isModule(name)) return;
+    saved.set(join(directory, name), () => compile(name, directory));
+    clearTimeout(timer);
+    timer = setTimeout(() => (work = work.then(startAgain)), 20);
+  });
+}
+
+async function stop() {
+  await work;
+  await stopMarketplace();
+  await postgres?.stop();
+  process.exit();
+}
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => void stop());
