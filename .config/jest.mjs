@@ -1,17 +1,20 @@
 /**
- * `node .config/jest.mjs unit|int|e2e`: runs jest with one of the configurations beside this file; further arguments go to jest. The
- * end-to-end suite runs in both modes side by side, or in the one that MARKET_MODE names, because much of it is waiting.
+ * `node .config/jest.mjs unit|int|e2e`: runs jest with one of the configurations beside this file; further arguments go to jest. Much of
+ * the end-to-end suite is waiting, so two of it run side by side: the two modes, or the two halves of the mode that MARKET_MODE names,
+ * each with a marketplace of its own.
  */
 import { spawn } from 'node:child_process';
 
 const [kind, ...args] = process.argv.slice(2);
-const { MARKET_MODE, ...env } = process.env;
-const modes = kind === 'e2e' && !MARKET_MODE ? ['standalone', 'distributed'] : [MARKET_MODE];
+const { MARKET_MODE } = process.env;
 const options = ['--disable-warning=ExperimentalWarning', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js'];
 
-for (const mode of modes) {
-  spawn(process.execPath, [...options, '-c', `.config/jest.${kind}.mjs`, ...args], {
-    env: mode ? { ...env, MARKET_MODE: mode } : env,
+const run = (mode, ...more) =>
+  spawn(process.execPath, [...options, '-c', `.config/jest.${kind}.mjs`, ...args, ...more], {
+    env: { ...process.env, ...(mode && { MARKET_MODE: mode }) },
     stdio: 'inherit',
   }).once('exit', (code) => (process.exitCode ||= code ?? 1));
-}
+
+if (kind === 'e2e' && !MARKET_MODE) for (const mode of ['standalone', 'distributed']) run(mode);
+else if (kind === 'e2e' && args.length === 0) for (const half of ['1/2', '2/2']) run(MARKET_MODE, `--shard=${half}`);
+else run(MARKET_MODE);

@@ -12,6 +12,7 @@ const names = process.argv.slice(isAll ? 3 : 2);
 const env = {
   ...process.env,
   TURBO_TELEMETRY_DISABLED: '1',
+  npm_config_loglevel: 'silent',
   ...(isAll && { TEST_SERVERS: 'required' }),
   ...(!isAll && { MARKET_MODE: process.env.MARKET_MODE ?? 'standalone' }),
 };
@@ -24,26 +25,18 @@ function run(program, args, options = {}) {
 
 rmSync(SKIPPED_TESTS, { force: true });
 if (names.length > 0) {
-  const test = (kind, args, options) => run('npm', ['run', '-s', `test:${kind}`, '--', ...args], options);
+  const test = (kind, args, options) => run('npm', ['run', `test:${kind}`, '--', ...args], options);
   const listTests = (kind) => test(kind, ['--listTests', ...names], { stdio: ['ignore', 'pipe', 'inherit'] });
   const kinds = ['unit', 'int', 'e2e'].filter((kind) => listTests(kind).trim() !== '');
   if (kinds.length === 0) throw new Error(`no test file has ${names.join(' or ')} in its path`);
-  if (kinds.includes('e2e')) run('npm', ['run', '-s', 'build']);
+  if (kinds.includes('e2e')) run('npm', ['run', 'build']);
   for (const kind of kinds) test(kind, names);
 } else {
-  run('npx', [
-    'turbo',
-    'run',
-    'build',
-    'lint',
-    'typecheck',
-    'test:unit',
-    'test:int',
-    '--output-logs=new-only',
-    '--log-prefix=none',
-  ]);
-  run('npm', ['run', '-s', 'test:e2e']);
-  if (isAll) run('npm', ['run', '-s', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
+  run('npm', ['run', 'build']);
+  const tasks = ['lint', 'typecheck', 'test:unit', 'test:int'];
+  run('npx', ['turbo', 'run', ...tasks, '--output-logs=new-only', '--log-prefix=none']);
+  run('npm', ['run', 'test:e2e']);
+  if (isAll) run('npm', ['run', 'test:fuzz'], { env: { FUZZ_REQUESTS: '20000', ...env } });
 }
 
 const skipped = existsSync(SKIPPED_TESTS) ? readFileSync(SKIPPED_TESTS, 'utf8') : '';
