@@ -1,4 +1,4 @@
-import { createHash, createPublicKey, randomBytes, verify } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { bytesToNumberLE, numberToBytesLE } from '@noble/curves/abstract/utils';
 import { ED25519_TORSION_SUBGROUP, ed25519 } from '@noble/curves/ed25519';
 import fc from 'fast-check';
@@ -20,11 +20,6 @@ function forgeries(): { publicKey: Uint8Array; signature: Uint8Array }[] {
   );
 }
 
-function plainNodeVerify(publicKey: Uint8Array, signature: Uint8Array): boolean {
-  const x = Buffer.from(publicKey).toString('base64url');
-  return verify(null, message, createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }), signature);
-}
-
 describe('verifyEd25519', () => {
   it('accepts what a wallet signs, as tweetnacl does', () => {
     fc.assert(
@@ -43,11 +38,10 @@ describe('verifyEd25519', () => {
     }
   });
 
-  it('refuses every forgery under a key of small order, of which tweetnacl and OpenSSL accept some', () => {
+  it('refuses every forgery under a key of small order, of which tweetnacl accepts some', () => {
     const all = forgeries();
     expect(all.length).toBeGreaterThanOrEqual(1000);
     expect(all.filter(({ publicKey, signature }) => verifyEd25519(publicKey, message, signature))).toEqual([]);
-    expect(all.some(({ publicKey, signature }) => plainNodeVerify(publicKey, signature))).toBe(true);
     const withZeroS = all.filter(({ signature }) => signature.subarray(32).every((byte) => byte === 0));
     expect(withZeroS.some(({ publicKey, signature }) => nacl.sign.detached.verify(message, signature, publicKey))).toBe(
       true,
