@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { executeCall } from '@market/contracts/gateway';
-import type { InputOf } from '@market/contracts';
 import { principalOf, refusePlatform, type RequestContext } from '@market/messaging';
-import { Database, sql } from '@market/persistence';
+import { Database, sql, type PreparedStatement } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import type { CallInput } from './call-target.js';
 
 const find = sql(
   'call-keys.find',
@@ -49,7 +48,7 @@ interface KeyRow {
 export class CallKeys {
   constructor(private readonly database: Database) {}
 
-  fingerprint(listingId: string, bodyDigest: Buffer, input: InputOf<typeof executeCall>): Buffer {
+  fingerprint(listingId: string, bodyDigest: Buffer, input: CallInput): Buffer {
     const route = [input.originCurrency, input.originChainId, input.originWalletId].map((part) => part ?? '').join('|');
     return createHash('sha256').update(`POST /gateway/${listingId}|${route}|`).update(bodyDigest).digest();
   }
@@ -57,7 +56,7 @@ export class CallKeys {
   /** The call this key already belongs to, if any. @throws Refusal `idempotency_key_reused`. */
   async find(context: RequestContext, fingerprint: Buffer): Promise<string | null> {
     if (!context.idempotency) return null;
-    const [row] = await this.database.query<KeyRow>(find, [principalOf(context).accountId, context.idempotency.key]);
+    const [row] = await this.query(find, context);
     if (row && !row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
     return row?.gateway_request_id ?? null;
   }
@@ -69,24 +68,14 @@ export class CallKeys {
    */
   async bind(context: RequestContext, fingerprint: Buffer, gatewayRequestId: string | null): Promise<string | null> {
     if (!context.idempotency) return gatewayRequestId;
-    const bound = await this.database.query<KeyRow>(bind, [
-      principalOf(context).accountId,
-      context.idempotency.key,
-      fingerprint,
-      gatewayRequestId,
-    ]);
+    const bound = await this.query(bind, context, fingerprint, gatewayRequestId);
     return bound.length > 0 ? gatewayRequestId : this.find(context, fingerprint);
   }
 
   /** Takes the key for a new call, unless it belongs to one. @returns the id of the call that has it. */
   async take(context: RequestContext, fingerprint: Buffer, gatewayRequestId: string): Promise<string> {
     if (!context.idempotency) return gatewayRequestId;
-    const [row] = await this.database.query<KeyRow>(take, [
-      principalOf(context).accountId,
-      context.idempotency.key,
-      fingerprint,
-      gatewayRequestId,
-    ]);
+    const [row] = await this.query(take, context, fingerprint, gatewayRequestId);
     if (!row) return this.take(context, fingerprint, gatewayRequestId);
     if (!row.fingerprint.equals(fingerprint)) throw refusePlatform('idempotency_key_reused');
     return row.gateway_request_id ?? gatewayRequestId;
@@ -95,8 +84,10 @@ export class CallKeys {
   /** Hands the key on from a call that came to nothing. @returns whether that call still had it. */
   async move(context: RequestContext, from: string, to: string): Promise<boolean> {
     if (!context.idempotency) return true;
-    return (
-      (await this.database.query(move, [principalOf(context).accountId, context.idempotency.key, from, to])).length > 0
-    );
+    return (await this.query(move, context, from, to)).length > 0;
+  }
+
+  private query(statement: PreparedStatement, context: RequestContext, ...values: unknown[]): Promise<KeyRow[]> {
+    return this.database.query(statement, [principalOf(context).accountId, context.idempotency?.key, ...values]);
   }
 }

@@ -12,18 +12,11 @@ export class CallsMessageController {
     private readonly executeKeylessCallUseCase: ExecuteKeylessCall,
   ) {}
 
-  /**
-   * Listing and endpoint come from caches at most a second old (one hop, three queries when they are not).
-   * Quote: one hop to the ledger, one statement there and one here, a shared commit each.
-   * Paid retry: two hops (claim, settle); a shared commit for the claim, the stored result and the settlement.
-   * An Idempotency-Key adds one query, and one commit when it is new; a wallet named as the payer one hop to a quote.
-   */
   @HandleRequest(executeCall)
   executeCall(input: InputOf<typeof executeCall>, context: RequestContext) {
     return this.executeCallUseCase.execute(input, context);
   }
 
-  /** Quote: one hop to the ledger, and no statement anywhere. Paid: a hop more than with a key, which opens the payment, and a shared commit for its record. */
   @HandleRequest(executeKeylessCall)
   executeKeylessCall(input: InputOf<typeof executeKeylessCall>, context: RequestContext) {
     return this.executeKeylessCallUseCase.execute(input, context);

@@ -5,16 +5,20 @@ import { gatewayLimits } from '../gateway-limits.js';
 import { OfferingsModule } from '../offerings/offerings.module.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
+import { CallTargets } from './call-target.js';
 import { CallsEventController } from './calls.event-controller.js';
 import { CallsMessageController } from './calls.message-controller.js';
+import { CoordinatePaidCall } from './coordinate-paid-call.js';
 import { ExecuteCall } from './execute-call.use-case.js';
 import { ExecuteKeylessCall } from './execute-keyless-call.use-case.js';
 import { FreeCall } from './free-call.js';
-import { HeldClaims } from './held-claims.js';
 import { PaidCall } from './paid-call.js';
+import { PaymentClaims } from './payment-claims.js';
+import { QuoteCall } from './quote-call.js';
 import { ResumeCalls } from './resume-calls.job.js';
-import { SellerCall } from './seller-call.js';
+import { RunCall } from './run-call.js';
 import { SellerCapacity } from './seller-capacity.js';
+import { ValidateCall } from './validate-call.js';
 
 @Module({
   imports: [gatewayLimits, EgressModule, EndpointsModule, OfferingsModule],
@@ -23,9 +27,13 @@ import { SellerCapacity } from './seller-capacity.js';
     CallKeys,
     CallRecords,
     SellerCapacity,
-    SellerCall,
-    HeldClaims,
+    CallTargets,
+    ValidateCall,
+    PaymentClaims,
+    RunCall,
     PaidCall,
+    CoordinatePaidCall,
+    QuoteCall,
     FreeCall,
     ExecuteCall,
     ExecuteKeylessCall,

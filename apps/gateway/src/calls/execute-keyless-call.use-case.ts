@@ -7,10 +7,13 @@ import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallableEndpoints } from '../endpoints/callable-endpoints.js';
-import { takesCalls } from '../endpoints/endpoint.js';
 import { Offerings } from '../offerings/offerings.js';
+import { answered, type CallOutput, type PaymentProblem, type PaymentUnusable } from './call-output.js';
 import { CallRecords } from './call-records.js';
-import { digestOfBody, ExecuteCall, leaseMsFor, type NotPaid } from './execute-call.use-case.js';
+import { assertSold, CallTargets, soldListingOf, type CallInput } from './call-target.js';
+import { CoordinatePaidCall } from './coordinate-paid-call.js';
+import { leaseMsFor } from './paid-call.js';
+import { digestOfBody, ValidateCall } from './validate-call.js';
 
 type Input = InputOf<typeof executeKeylessCall>;
 type Output = OutputOf<typeof executeKeylessCall>;
@@ -26,17 +29,19 @@ export class ExecuteKeylessCall {
     private readonly offerings: Offerings,
     private readonly endpoints: CallableEndpoints,
     private readonly records: CallRecords,
-    private readonly executeCall: ExecuteCall,
+    private readonly targets: CallTargets,
+    private readonly validateCall: ValidateCall,
+    private readonly paidCall: CoordinatePaidCall,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
   async execute({ listingRef, body, authorization }: Input, context: RequestContext): Promise<Output> {
     const offering = await this.offerings.find(listingRef, context);
     if (!offering) throw refuse(executeKeylessCall, 'listing_not_found', {});
-    if (authorization === undefined) return this.ask(offering, {}, context);
+    if (authorization === undefined) return this.quote(offering, {}, context);
     const digest = digestOfBody(body);
     const target = await this.endpoints.find(offering.listingId);
-    const listing = soldOf(offering);
+    const listing = soldListingOf(offering);
     const opened = await this.bus.request(
       openKeylessPayment,
       {
@@ -49,60 +54,50 @@ export class ExecuteKeylessCall {
       context,
     );
     if (opened.outcome === 'rejected')
-      return this.ask(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
+      return this.quote(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
     const { buyerId, gatewayRequestId, offer, money } = opened;
     await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
-    // No key of it is at work here: its account stands for one.
-    const asBuyer: RequestContext = {
-      ...context,
-      principal: {
-        accountId: buyerId,
-        accountType: 'agent',
-        role: 'both',
-        displayName: '',
-        keyId: buyerId,
-        scopes: ['subscribe'],
-      },
-    };
-    const output = await this.executeCall.executeOpened(
-      { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization },
-      asBuyer,
-    );
-    if (output.outcome === 'spent') return this.ask(offering, output.why, context);
-    return output.outcome === 'payment_required' ? this.ask(offering, output, context) : output;
+    const input = { listingRef: offering.listingId, body, relayRequestId: offer.relay_request_id, authorization };
+    const output = await this.executePaid(input, asBuyer(buyerId, context));
+    if (output.outcome === 'payment_unusable') return this.quote(offering, output.problem, context);
+    return output.outcome === 'payment_required' ? this.quote(offering, output, context) : output;
+  }
+
+  private async executePaid(
+    input: CallInput & { relayRequestId: string },
+    context: RequestContext,
+  ): Promise<CallOutput | PaymentUnusable> {
+    const call = await this.validateCall.execute(input, context);
+    if (call.storedAnswer !== null) return answered(call.storedAnswer, true);
+    return this.paidCall.execute({ ...call, relayRequestId: call.relayRequestId ?? input.relayRequestId }, context);
   }
 
   /** Everything that could make a payment useless is refused before one is asked for. */
-  private async ask(offering: Offering, { reason, rejection }: NotPaid, context: RequestContext): Promise<Output> {
-    if (offering.status !== 'active') throw refuse(executeKeylessCall, 'listing_not_found', {});
-    if (offering.pricingModel !== 'per_call') throw refuse(executeKeylessCall, 'listing_not_per_call', {});
-    if (BigInt(offering.priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
-    const target = await this.endpoints.find(offering.listingId);
-    if (!target || !takesCalls(target.endpoint))
-      throw refuse(executeKeylessCall, 'endpoint_unavailable', {
-        endpoint_status: target?.endpoint.status ?? 'removed',
-      });
-    const { offers, signatures } = await this.bus.request(
-      quoteKeyless,
-      { listing: soldOf(offering), priceMicros: offering.priceMicros },
-      context,
-    );
+  private async quote(
+    offering: Offering,
+    { reason, rejection }: PaymentProblem,
+    context: RequestContext,
+  ): Promise<Output> {
+    assertSold(offering);
+    const { priceMicros, name, slug } = offering;
+    if (BigInt(priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
+    await this.targets.endpointOf(offering);
+    const listing = soldListingOf(offering);
+    const { offers, signatures } = await this.bus.request(quoteKeyless, { listing, priceMicros }, context);
     if (offers.length === 0) throw refuse(executeKeylessCall, 'keyless_payment_unavailable', {});
-    return {
-      outcome: 'payment_required',
-      listing: { name: offering.name, slug: offering.slug },
-      offers,
-      signatures,
-      reason,
-      rejection,
-    };
+    return { outcome: 'payment_required', listing: { name, slug }, offers, signatures, reason, rejection };
   }
 }
 
-const soldOf = ({ listingId, name, slug, sellerId, preferredCurrency }: Offering) => ({
-  listingId,
-  name,
-  slug,
-  sellerId,
-  preferredCurrency,
+/** The account of the wallet that signed. No key of it is used here, so the account's id stands for one. */
+const asBuyer = (accountId: string, context: RequestContext): RequestContext => ({
+  ...context,
+  principal: {
+    accountId,
+    accountType: 'agent',
+    role: 'both',
+    displayName: '',
+    keyId: accountId,
+    scopes: ['subscribe'],
+  },
 });

@@ -1,147 +1,169 @@
-import { createHash } from 'node:crypto';
-import { releasePayment, settlePayment, type claimPayment } from '@market/contracts/payments-ledger';
+import { executeCall } from '@market/contracts/gateway';
+import type { claimPayment } from '@market/contracts/payments-ledger';
 import type { OutputOf } from '@market/contracts';
-import { isRefusal, MessageBus, Refusal, type RequestContext } from '@market/messaging';
-import { Injectable } from '@nestjs/common';
-import type { SellerAnswered } from '../egress/seller-outcome.js';
-import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
-import { billableAnswer, failedAnswer } from './answer-json.js';
-import { CallRecords, type CallRecord, type Result } from './call-records.js';
-import { SellerCall } from './seller-call.js';
+import type { Permit } from '@market/limits';
+import { principalOf, refuse, type RequestContext, type Refusal } from '@market/messaging';
+import { Inject, Injectable } from '@nestjs/common';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { CallableEndpoints, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { takesCalls } from '../endpoints/endpoint.js';
+import { CallKeys } from './call-keys.js';
+import { CallRecords } from './call-records.js';
+import { assertFits } from './call-target.js';
+import { PaymentClaims, type Claim } from './payment-claims.js';
+import { assertRoute } from './quote-call.js';
+import { RunCall, SETTLE_BUDGET_MS, type CallEnd } from './run-call.js';
+import { SellerCapacity } from './seller-capacity.js';
+import type { PaidRequest } from './validate-call.js';
 
-export type Claimed = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
+/** Another call has the Idempotency-Key, and may be charged. */
+interface Superseded {
+  outcome: 'superseded';
+  by: string;
+  gatewayRequestId: string;
+}
+interface Ready {
+  outcome: 'ready';
+  target: CallableEndpoint;
+  permit: Permit;
+}
 
-type Transfer = OutputOf<typeof settlePayment>['transfer'];
+export type PaidCallEnd =
+  | Exclude<OutputOf<typeof claimPayment>, { outcome: 'claimed' | 'completed' }>
+  | Superseded
+  /** `ownsKey`: the Idempotency-Key was taken for this call before it was made. */
+  | (CallEnd & { gatewayRequestId: string; ownsKey: boolean });
 
-/** `answer` is the gateway result as JSON text; without one the outcome is not known yet and the caller comes back, or its authorization was refused. */
-export type CallEnd = { answer: string; transfer?: Transfer } | { answer: null; refused?: string };
+/** A pause ends when its seller says so. */
+const PAUSED_RETRY_SECONDS = 60;
 
-export type Charge = { charged: true; transfer: Transfer } | { charged: false; refused?: string };
-
-/**
- * From the claim to the answer: forward, store, settle, and only then answer. Each step may be the last one a crash
- * allows; the next retry, or the resume job, goes on from what is stored. Two commits of ours and one of the ledger's.
- */
+/** One attempt at a call that is paid for: claim the payment, see that the seller can be called, and make the call. */
 @Injectable()
 export class PaidCall {
   constructor(
-    private readonly bus: MessageBus,
+    private readonly endpoints: CallableEndpoints,
+    private readonly keys: CallKeys,
     private readonly records: CallRecords,
-    private readonly sellerCall: SellerCall,
+    private readonly claims: PaymentClaims,
+    private readonly capacity: SellerCapacity,
+    private readonly runCall: RunCall,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
 
-  async execute(
-    claimed: Claimed,
-    target: CallableEndpoint,
-    buyer: { buyerId: string; relayRequestId: string; bodyDigest: Buffer; body: string },
-    context: RequestContext,
-  ): Promise<CallEnd> {
-    const record: CallRecord = {
-      id: claimed.gatewayRequestId,
-      buyerId: buyer.buyerId,
-      listing: claimed.listing,
-      bodyDigest: buyer.bodyDigest,
-    };
-    const payment = {
-      paymentId: claimed.paymentId,
-      relayRequestId: buyer.relayRequestId,
-      transactionHash: claimed.transactionHash,
-      fence: claimed.fence,
-    };
-    // Only a second claim can find what a first one left: a result that did not come to settle, or nothing tried at all.
-    const earlier = claimed.fence > 1 ? await this.records.findEarlier(record.id) : { result: null, unusedClaims: 0 };
-    if (earlier.result) return this.answer(claimed, earlier.result, buyer.bodyDigest, context);
-
-    const attempt = claimed.fence - earlier.unusedClaims;
-    const outcome = await this.sellerCall.execute(
-      target,
-      {
-        requestId: record.id,
-        buyerId: buyer.buyerId,
-        attempt,
-        fence: claimed.fence,
-        transactionHash: claimed.transactionHash,
-        body: buyer.body,
-      },
-      context,
-    );
-    if (outcome.kind === 'failed') {
-      await this.giveBack(claimed, context);
-      await this.records.storeFailure(
-        { ...record, payment, money: claimed.money, endpoint: target.endpoint },
-        outcome,
-        { attempt, fence: claimed.fence },
-        context,
-      );
-      return { answer: failedAnswer(record.id, outcome, claimed.money.feeBps, claimed.retryUntil) };
-    }
-    const answer = billableAnswer(record.id, claimed.money, outcome.statusCode, outcome.json);
-    const result: Result = {
-      answer,
-      answerDigest: digestOf(outcome),
-      statusCode: outcome.statusCode,
-      latencyMs: outcome.latencyMs,
-    };
-    const stored = await this.records.storeDelivery(
-      { ...record, payment, money: claimed.money, endpoint: target.endpoint, ...result },
-      context,
-    );
-    return this.answer(claimed, stored ? result : await this.records.findResult(record.id), buyer.bodyDigest, context);
+  async execute(call: PaidRequest, context: RequestContext): Promise<PaidCallEnd> {
+    const { listingId, relayRequestId, digest } = call;
+    const target = await this.endpoints.find(listingId);
+    const { authorization } = call.input;
+    const [leaseMs, bodyDigest] = [leaseMsFor(target, this.config), digest.toString('hex')];
+    const claim = await this.claims.claim({ relayRequestId, listingId, bodyDigest, leaseMs, authorization }, context);
+    if (claim.outcome === 'claimed')
+      return this.claims.during(claim, () => this.executeClaimed(claim, target, call, context));
+    if (claim.outcome !== 'completed') return claim;
+    const { gatewayRequestId, transfer } = claim;
+    const result = await this.records.findResult(gatewayRequestId);
+    if (!result) throw refuse(executeCall, 'result_not_kept', {});
+    return { outcome: 'answered', answer: result.answer, transfer, gatewayRequestId, ownsKey: false };
   }
 
-  private async answer(
-    claimed: Claimed,
-    result: Result | null,
-    bodyDigest: Buffer,
+  private async executeClaimed(
+    claim: Claim,
+    target: CallableEndpoint | null,
+    call: PaidRequest,
     context: RequestContext,
-  ): Promise<CallEnd> {
-    const charge = result && (await this.settle(claimed, result, bodyDigest, context));
-    if (charge?.charged) return { answer: result!.answer, transfer: charge.transfer };
-    return { answer: null, ...(charge?.refused === undefined ? {} : { refused: charge.refused }) };
+  ): Promise<PaidCallEnd> {
+    const ready = await this.prepare(claim, target, call, context).catch(async (error: unknown) => {
+      await this.release(claim, context);
+      throw error;
+    });
+    if (ready.outcome === 'superseded') {
+      await this.release(claim, context);
+      return ready;
+    }
+    try {
+      const end = await this.resumeOrRun(claim, ready.target, call, context);
+      return { ...end, gatewayRequestId: claim.gatewayRequestId, ownsKey: call.input.authorization !== undefined };
+    } finally {
+      ready.permit.release();
+    }
+  }
+
+  /** With the claim in hand, and only then, looks whether the seller can be called. */
+  private async prepare(
+    claim: Claim,
+    target: CallableEndpoint | null,
+    call: PaidRequest,
+    context: RequestContext,
+  ): Promise<Ready | Superseded> {
+    const { input, offering, outage } = call;
+    const { gatewayRequestId } = claim;
+    const keyOwner = await this.takeKey(claim, call, context);
+    if (keyOwner !== gatewayRequestId) return { outcome: 'superseded', by: keyOwner, gatewayRequestId };
+    assertRoute(input, claim);
+    if (outage) throw outage;
+    if (offering?.status !== 'active') throw refuse(executeCall, 'listing_unavailable', {});
+    if (!target || !takesCalls(target.endpoint)) throw postponed(target, this.config);
+    assertFits(target, input.body);
+    return { outcome: 'ready', target, permit: await this.capacity.acquire(target.endpoint) };
   }
 
   /**
-   * Charges for a stored result.
-   * @returns not charged when the ledger does not confirm it: the outcome is unknown, never undone, and the caller comes back;
-   * or refused for good, when the payment's signed authorization could not be settled.
+   * A key that comes with a signature may belong to no offer: x402 clients that lose an answer ask for another offer and sign anew. So it
+   * is taken before the seller is called. @returns the call that has it.
    */
-  async settle(
-    claimed: Pick<Claimed, 'paymentId' | 'fence' | 'gatewayRequestId'>,
-    result: Result,
-    bodyDigest: Buffer,
+  private takeKey(
+    { gatewayRequestId }: Claim,
+    { input, fingerprint, idempotentCallId }: PaidRequest,
     context: RequestContext,
-  ): Promise<Charge> {
-    try {
-      const { transfer } = await this.bus.request(
-        settlePayment,
-        {
-          paymentId: claimed.paymentId,
-          fence: claimed.fence,
-          gatewayRequestId: claimed.gatewayRequestId,
-          sellerStatusCode: result.statusCode,
-          latencyMs: result.latencyMs,
-          requestDigest: bodyDigest.toString('hex'),
-          responseDigest: result.answerDigest.toString('hex'),
-        },
-        context,
-      );
-      return { charged: true, transfer };
-    } catch (error) {
-      if (isRefusal(error, settlePayment, 'settlement_refused'))
-        return { charged: false, refused: error.details.reason as string };
-      if (error instanceof Refusal) return { charged: false };
-      throw error;
-    }
+  ): Promise<string> {
+    return input.authorization === undefined || idempotentCallId === gatewayRequestId
+      ? Promise.resolve(gatewayRequestId)
+      : this.keys.take(context, fingerprint, gatewayRequestId);
   }
 
-  /** A claim that cannot be given back now ends by itself when its lease does. */
-  async giveBack(claimed: Pick<Claimed, 'paymentId' | 'fence'>, context: RequestContext): Promise<void> {
-    try {
-      await this.bus.request(releasePayment, { paymentId: claimed.paymentId, fence: claimed.fence }, context);
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-    }
+  private async resumeOrRun(
+    claim: Claim,
+    target: CallableEndpoint,
+    { relayRequestId, digest, input }: PaidRequest,
+    context: RequestContext,
+  ): Promise<CallEnd> {
+    const { gatewayRequestId: id, listing, money, fence, paymentId, transactionHash, retryUntil } = claim;
+    // Only a second claim can find what a first one left: a result that did not come to settle, or nothing tried at all.
+    const earlier = fence > 1 ? await this.records.findEarlier(id) : { result: null, releasedClaims: 0 };
+    const held = {
+      id,
+      buyerId: principalOf(context).accountId,
+      listing,
+      bodyDigest: digest,
+      money,
+      payment: { paymentId, relayRequestId, transactionHash, retryUntil },
+      fence,
+      attempt: fence - earlier.releasedClaims,
+    };
+    return earlier.result
+      ? this.runCall.settle(held, earlier.result, context)
+      : this.runCall.execute(held, target, input.body, context);
+  }
+
+  private release(claim: Claim, context: RequestContext): Promise<unknown> {
+    return this.records
+      .release(claim.gatewayRequestId, claim.retryUntil)
+      .finally(() => this.claims.release(claim, context));
   }
 }
 
-const digestOf = (outcome: SellerAnswered): Buffer => createHash('sha256').update(outcome.json).digest();
+/** How long a claim of its payment may be held: the seller's time, and the settlement's after it. */
+export const leaseMsFor = (target: CallableEndpoint | null, { sellerTimeoutMs }: GatewayConfig): number =>
+  Math.min((target?.endpoint.timeoutMs ?? sellerTimeoutMs) + 2 * SETTLE_BUDGET_MS, 300_000);
+
+/** A failing endpoint is tested again after an interval at most. */
+function postponed(target: CallableEndpoint | null, { probeIntervalMs }: GatewayConfig): Refusal {
+  const { status, probeAt } = target?.endpoint ?? { status: 'removed', probeAt: null };
+  const seconds =
+    status === 'failing'
+      ? Math.min(probeIntervalMs, Math.max(0, probeAt!.getTime() - Date.now())) / 1_000
+      : PAUSED_RETRY_SECONDS;
+  return refuse(executeCall, 'delivery_postponed', {
+    endpoint_status: status,
+    retry_after_seconds: Math.max(1, Math.ceil(seconds)),
+  });
+}

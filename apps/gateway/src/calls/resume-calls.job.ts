@@ -1,21 +1,20 @@
-import { claimPayment } from '@market/contracts/payments-ledger';
 import type { Principal } from '@market/contracts';
-import { MessageBus, newRequestContext } from '@market/messaging';
+import { newRequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
-import { HeldClaims } from './held-claims.js';
-import { PaidCall } from './paid-call.js';
-import { SETTLE_BUDGET_MS } from './seller-call.js';
+import { RESULT_COLUMNS, type Result } from './call-records.js';
+import { PaymentClaims, type Claim } from './payment-claims.js';
+import { SETTLE_BUDGET_MS } from './run-call.js';
 
-const AT_ONCE = 100;
+const BATCH_SIZE = 100;
 /** Before every call. */
 const START = { completed: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 /** With 10,000 keys at most each time: one statement never takes long, and more are forgotten than are made. */
-const DROP_KEYS_EVERY_MS = 60_000;
+const DROP_KEYS_INTERVAL_MS = 60_000;
 
-interface UnsettledRow {
+interface UnsettledRow extends Result {
   id: string;
   /** As text, to the microsecond. */
   completed: string;
@@ -25,15 +24,11 @@ interface UnsettledRow {
   payment_id: string;
   relay_request_id: string;
   fence: number;
-  result_json: string;
-  response_digest: Buffer;
-  seller_status_code: number;
-  latency_ms: number;
 }
 
 const unsettled = sql(
   'gateway-requests.unsettled',
-  `SELECT id, completed_at::text AS completed, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, result_json, response_digest, seller_status_code, latency_ms
+  `SELECT id, completed_at::text AS completed, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, ${RESULT_COLUMNS}
    FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
 );
@@ -60,9 +55,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
 
   constructor(
     private readonly database: Database,
-    private readonly bus: MessageBus,
-    private readonly heldClaims: HeldClaims,
-    private readonly paidCall: PaidCall,
+    private readonly claims: PaymentClaims,
     private readonly jobs: Jobs,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
@@ -71,15 +64,15 @@ export class ResumeCalls implements OnApplicationBootstrap {
     this.jobs.every('resume-calls', this.config.resumeIntervalMs, () => this.run());
     this.jobs.every(
       'drop-stale-call-keys',
-      DROP_KEYS_EVERY_MS,
+      DROP_KEYS_INTERVAL_MS,
       async () => void (await this.database.query(dropStaleKeys)),
     );
   }
 
   /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
   async run(): Promise<void> {
-    const rows = await this.database.query<UnsettledRow>(unsettled, [this.after.completed, this.after.id, AT_ONCE]);
-    this.after = rows.length < AT_ONCE ? START : rows.at(-1)!;
+    const rows = await this.database.query<UnsettledRow>(unsettled, [this.after.completed, this.after.id, BATCH_SIZE]);
+    this.after = rows.length < BATCH_SIZE ? START : rows.at(-1)!;
     await Promise.all(
       rows.map((row) =>
         this.resume(row).catch((error: unknown) =>
@@ -90,33 +83,22 @@ export class ResumeCalls implements OnApplicationBootstrap {
   }
 
   private async resume(row: UnsettledRow): Promise<void> {
-    const result = {
-      answer: row.result_json,
-      answerDigest: row.response_digest,
-      statusCode: row.seller_status_code,
-      latencyMs: row.latency_ms,
-    };
+    const { id, fence, payment_id: paymentId, listing_id: listingId, relay_request_id: relayRequestId } = row;
     const context = newRequestContext({ principal: onBehalfOf(row.buyer_id) });
-    const held = { paymentId: row.payment_id, fence: row.fence, gatewayRequestId: row.id };
-    if ((await this.paidCall.settle(held, result, row.body_digest, context)).charged)
-      return void (await this.database.query(markSettled, [row.id]));
-    const claim = await this.bus.request(
-      claimPayment,
-      {
-        relayRequestId: row.relay_request_id,
-        listingId: row.listing_id,
-        bodyDigest: row.body_digest.toString('hex'),
-        leaseMs: 2 * SETTLE_BUDGET_MS,
-        holderId: this.heldClaims.holderId,
-      },
-      context,
-    );
-    if (claim.outcome === 'not_payable') await this.database.query(giveUp, [row.id, claim.reason]);
-    if (claim.outcome !== 'claimed') return;
-    const { charged } = await this.heldClaims.during(claim.paymentId, () =>
-      this.paidCall.settle(claim, result, row.body_digest, context),
-    );
-    if (charged) await this.database.query(markSettled, [row.id]);
+    const settle = async (claim: Pick<Claim, 'paymentId' | 'fence'>): Promise<boolean> => {
+      const { outcome } = await this.claims.settle(
+        { gatewayRequestId: id, bodyDigest: row.body_digest, ...claim },
+        row,
+        context,
+      );
+      if (outcome === 'charged') await this.database.query(markSettled, [id]);
+      return outcome === 'charged';
+    };
+    if (await settle({ paymentId, fence })) return;
+    const [bodyDigest, leaseMs] = [row.body_digest.toString('hex'), 2 * SETTLE_BUDGET_MS];
+    const claim = await this.claims.claim({ relayRequestId, listingId, bodyDigest, leaseMs }, context);
+    if (claim.outcome === 'not_payable') await this.database.query(giveUp, [id, claim.reason]);
+    if (claim.outcome === 'claimed') await this.claims.during(claim, () => settle(claim));
   }
 }
 

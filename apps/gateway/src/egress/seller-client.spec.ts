@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { EndpointUrlPolicy } from './endpoint-url.policy.js';
-import { SellerClient, type SellerCall } from './seller-client.js';
+import { SellerClient, type SellerRequest } from './seller-client.js';
 import { SellerConnections } from './seller-connections.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
@@ -91,7 +91,7 @@ const client = new SellerClient(connections, new EndpointUrlPolicy({ allowPrivat
 
 async function callTo(
   behaviour: Behaviour,
-  options: Partial<SellerCall> = {},
+  options: Partial<SellerRequest> = {},
 ): Promise<{ outcome: SellerOutcome; seller: RawSeller }> {
   const seller = new RawSeller(behaviour);
   const url = await seller.listen();

@@ -3,7 +3,7 @@ import type { Lease, SellerConnections } from './seller-connections.js';
 import { SellerExchange } from './seller-exchange.js';
 import type { SellerOutcome } from './seller-outcome.js';
 
-export interface SellerCall {
+export interface SellerRequest {
   listingId: string;
   url: string;
   /** Sent unchanged. */
@@ -25,7 +25,7 @@ export class SellerClient {
   ) {}
 
   /** Sends one POST, without retries and redirects. It rejects only for invalid headers and if this machine has no free socket. */
-  async call(call: SellerCall): Promise<SellerOutcome> {
+  async call(call: SellerRequest): Promise<SellerOutcome> {
     const startedAt = performance.now();
     const exchange = new SellerExchange(call.maxResponseBytes);
     const giveUp = (): void => exchange.fail('timeout');
@@ -44,7 +44,10 @@ export class SellerClient {
     }
   }
 
-  private start({ listingId, url, headers, rawBody, signal }: SellerCall, exchange: SellerExchange): Lease | undefined {
+  private start(
+    { listingId, url, headers, rawBody, signal }: SellerRequest,
+    exchange: SellerExchange,
+  ): Lease | undefined {
     if (signal?.aborted) return void exchange.fail('timeout');
     const target = this.policy.check(url);
     if (!target.ok) return void exchange.fail('forbidden_address');

@@ -68,7 +68,7 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         transaction_hash text,
         offer_expires_at timestamptz,
         fence int NOT NULL DEFAULT 0,
-        unused_claims int NOT NULL DEFAULT 0,
+        released_claims int NOT NULL DEFAULT 0,
         lease_until timestamptz,
         billable boolean,
         seller_status_code int,

@@ -224,6 +224,9 @@ describe('an Idempotency-Key on the paid call', () => {
       await harness.answer(buyer, shop, BODY, {});
       await harness.answer(buyer, shop, BODY, {});
       expect(shop.seller.requests).toHaveLength(3);
+      // The seller was sent the request, so it is shown its digest.
+      const [sold] = (await harness.history(shop.offering.sellerId)).items;
+      expect(sold!.request_digest).toMatch(/^[0-9a-f]{64}$/);
       expect((await harness.history(buyer)).items.map(({ status, payment }) => [status, payment])).toEqual([
         ['succeeded', null],
         ['succeeded', null],

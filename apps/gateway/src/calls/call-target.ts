@@ -1,0 +1,82 @@
+import type { Offering } from '@market/contracts/catalog';
+import { executeCall } from '@market/contracts/gateway';
+import type { InputOf } from '@market/contracts';
+import { isUuid } from '@market/kernel';
+import { principalOf, Refusal, refuse, type RequestContext } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+import { CallableEndpoints, type CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { takesCalls } from '../endpoints/endpoint.js';
+import { Offerings } from '../offerings/offerings.js';
+import { CallRecords } from './call-records.js';
+
+export type CallInput = InputOf<typeof executeCall>;
+
+/** What is called. Without the catalog only its id is known, which is enough for what was delivered already. */
+export interface CallTarget {
+  listingId: string;
+  offering: Offering | null;
+  /** Why the catalog could not be asked. */
+  outage: Refusal | null;
+}
+
+@Injectable()
+export class CallTargets {
+  constructor(
+    private readonly offerings: Offerings,
+    private readonly endpoints: CallableEndpoints,
+    private readonly records: CallRecords,
+  ) {}
+
+  async find(input: CallInput, context: RequestContext): Promise<CallTarget> {
+    const { listingRef, relayRequestId } = input;
+    try {
+      const offering = await this.offerings.find(listingRef, context);
+      return { offering, listingId: offering?.listingId ?? listingIdOf(input), outage: null };
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.declaration.kind !== 'unavailable') throw error;
+      const listingId = isUuid(listingRef)
+        ? listingIdOf(input)
+        : relayRequestId &&
+          (await this.records.findListing(principalOf(context).accountId, relayRequestId, listingRef));
+      if (!listingId) throw error;
+      return { offering: null, listingId, outage: error };
+    }
+  }
+
+  /** The endpoint of a listing that is sold. @throws Refusal `endpoint_unavailable`. */
+  async endpointOf({ listingId }: Offering): Promise<CallableEndpoint> {
+    const target = await this.endpoints.find(listingId);
+    if (target && takesCalls(target.endpoint)) return target;
+    throw refuse(executeCall, 'endpoint_unavailable', { endpoint_status: target?.endpoint.status ?? 'removed' });
+  }
+}
+
+/** @throws Refusal unless the listing is sold per call, to this buyer where there is one. */
+export function assertSold(offering: Offering | null, buyerId?: string): asserts offering is Offering {
+  const isOwn = buyerId !== undefined && offering?.sellerId === buyerId;
+  if (!offering || (offering.status !== 'active' && !isOwn)) throw refuse(executeCall, 'listing_not_found', {});
+  if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
+  if (isOwn) throw refuse(executeCall, 'own_listing', {});
+}
+
+/** @throws Refusal `request_body_too_large`. */
+export function assertFits({ endpoint }: CallableEndpoint, body: string): void {
+  const { maxRequestBytes } = endpoint;
+  if (Buffer.byteLength(body) > maxRequestBytes)
+    throw refuse(executeCall, 'request_body_too_large', { max_request_bytes: maxRequestBytes });
+}
+
+/** A listing, as the ledger and the history remember what was sold. */
+export const soldListingOf = ({ listingId, name, slug, sellerId, preferredCurrency }: Offering) => ({
+  listingId,
+  name,
+  slug,
+  sellerId,
+  preferredCurrency,
+});
+
+/** Payments and stored answers outlive their listing: where it is gone, its id may still name them. */
+function listingIdOf({ listingRef }: CallInput): string {
+  if (isUuid(listingRef)) return listingRef.toLowerCase();
+  throw refuse(executeCall, 'listing_not_found', {});
+}

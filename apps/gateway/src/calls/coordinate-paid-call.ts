@@ -1,0 +1,103 @@
+import { principalOf, type RequestContext } from '@market/messaging';
+import { Inject, Injectable } from '@nestjs/common';
+import { hash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { CallKeys } from './call-keys.js';
+import { answered, pending, type CallOutput, type PaymentUnusable } from './call-output.js';
+import { CallRecords } from './call-records.js';
+import { PaidCall, type PaidCallEnd } from './paid-call.js';
+import { SingleFlight } from './single-flight.js';
+import type { PaidRequest } from './validate-call.js';
+
+const FIRST_PAUSE_MS = 50;
+/** So soon the claim of a process that is gone is free again. */
+const IN_FLIGHT_RETRY_SECONDS = 2;
+
+/**
+ * Sees that of all requests for one paid call, in this process and in others, one makes it, and that all get its outcome: equal requests
+ * of this process share one attempt, those of other processes wait for a while, and an Idempotency-Key stays with its call.
+ */
+@Injectable()
+export class CoordinatePaidCall {
+  private readonly attempts = new SingleFlight<PaidCallEnd>();
+
+  constructor(
+    private readonly keys: CallKeys,
+    private readonly records: CallRecords,
+    private readonly paidCall: PaidCall,
+    @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
+  ) {}
+
+  async execute(call: PaidRequest, context: RequestContext): Promise<CallOutput | PaymentUnusable> {
+    const { relayRequestId, fingerprint } = call;
+    const key = flightKey(call, context);
+    const waitUntil = Math.min(Date.now() + this.config.waitForResultMs, context.deadlineAt - 1_000);
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, 1_000)) {
+      const end = await this.attempts.run(key, () => this.paidCall.execute(call, context), waitUntil);
+      switch (end?.outcome) {
+        case undefined:
+          return pending(relayRequestId, 1, 'call_in_progress');
+        case 'answered':
+          if (!end.ownsKey && call.idempotentCallId !== end.gatewayRequestId)
+            await this.keys.bind(context, fingerprint, end.gatewayRequestId);
+          return answered(end.answer, call.isReplay, end.transfer);
+        case 'refused':
+          return { outcome: 'payment_unusable', problem: { rejection: { reason: end.reason, at: 'settlement' } } };
+        case 'unknown':
+          return pending(relayRequestId, 1, 'settlement_unknown');
+        case 'pending':
+          await this.records.markPending(end.gatewayRequestId);
+          return pending(relayRequestId, end.retryAfterSeconds, end.reason);
+        case 'unpaid':
+          return { outcome: 'payment_required', payment: end.offer, reason: 'unpaid' };
+        case 'rejected': {
+          const rejection = { reason: end.reason, at: 'verification' } as const;
+          return { outcome: 'payment_required', payment: end.offer, rejection };
+        }
+        case 'underpaid': {
+          const { offer, received, missing } = end;
+          return { outcome: 'payment_required', payment: offer, reason: 'underpaid', received, missing };
+        }
+        case 'not_payable':
+          return { outcome: 'payment_unusable', problem: { reason: end.reason } };
+        case 'superseded': {
+          const earlier = await this.executeEarlier(end.by, call, context);
+          if (earlier) return earlier;
+          await this.keys.move(context, end.by, end.gatewayRequestId);
+          break;
+        }
+        case 'in_flight':
+          // Another process holds the claim: its result may be a moment away.
+          if (Date.now() + pause >= waitUntil)
+            return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
+          await delay(pause);
+      }
+    }
+  }
+
+  /** The call that a key belongs to, as long as it may be charged; what was signed anew lapses. */
+  private async executeEarlier(id: string, call: PaidRequest, context: RequestContext): Promise<CallOutput | null> {
+    const relayRequestId = await this.records.findRelayRequest(id);
+    if (relayRequestId === null) return null;
+    const input = { ...call.input, authorization: undefined };
+    const output = await this.execute({ ...call, input, relayRequestId, idempotentCallId: id }, context);
+    return output.outcome === 'payment_unusable' || output.outcome === 'payment_required' ? null : output;
+  }
+}
+
+/** Another signature, key or route may have another outcome, of which the ledger decides. */
+function flightKey({ relayRequestId, listingId, digest, input }: PaidRequest, context: RequestContext): string {
+  const { paymentScheme, paymentNetwork, authorization } = input;
+  const parts = [
+    relayRequestId,
+    principalOf(context).accountId,
+    listingId,
+    digest.toString('hex'),
+    context.idempotency?.key,
+    paymentScheme,
+    paymentNetwork,
+    authorization,
+  ];
+  return hash('sha256', JSON.stringify(parts), 'base64');
+}

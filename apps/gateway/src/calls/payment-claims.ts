@@ -1,0 +1,102 @@
+import { CLAIMS_HELD_INTERVAL_MS, claimsHeld } from '@market/contracts/gateway';
+import { claimPayment, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { newId } from '@market/kernel';
+import { isRefusal, MessageBus, Refusal, type RequestContext } from '@market/messaging';
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { Result } from './call-records.js';
+
+export type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
+export type Transfer = OutputOf<typeof settlePayment>['transfer'];
+
+/** A claim's call, as it is settled. */
+type Settled = Pick<InputOf<typeof settlePayment>, 'paymentId' | 'fence' | 'gatewayRequestId'> & { bodyDigest: Buffer };
+
+export type Settlement =
+  | { outcome: 'charged'; transfer: Transfer }
+  /** The signed authorization of the payment could not be settled; it never will be. */
+  | { outcome: 'refused'; reason: string }
+  /** The ledger does not confirm the charge, which may have been made. */
+  | { outcome: 'unknown' };
+
+/**
+ * The ledger's claims on payments: of all processes one may call the seller for a payment. While this process lives it names the claims it
+ * holds to the ledger, which keeps others from claiming the same payments.
+ */
+@Injectable()
+export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
+  /** This process, until it ends. */
+  private readonly holderId = newId();
+  private readonly paymentIds = new Set<string>();
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly bus: MessageBus) {}
+
+  onApplicationBootstrap(): void {
+    this.announce();
+    this.timer = setInterval(() => this.announce(), CLAIMS_HELD_INTERVAL_MS);
+  }
+
+  /** Runs when the last call of this process is answered. */
+  onModuleDestroy(): void {
+    clearInterval(this.timer);
+  }
+
+  claim(
+    request: Omit<InputOf<typeof claimPayment>, 'holderId'>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof claimPayment>> {
+    return this.bus.request(claimPayment, { ...request, holderId: this.holderId }, context);
+  }
+
+  async during<T>({ paymentId }: Claim, work: () => Promise<T>): Promise<T> {
+    this.paymentIds.add(paymentId);
+    try {
+      return await work();
+    } finally {
+      this.paymentIds.delete(paymentId);
+    }
+  }
+
+  /** Charges for a stored result. */
+  async settle(
+    { paymentId, fence, gatewayRequestId, bodyDigest }: Settled,
+    result: Result,
+    context: RequestContext,
+  ): Promise<Settlement> {
+    try {
+      const { transfer } = await this.bus.request(
+        settlePayment,
+        {
+          paymentId,
+          fence,
+          gatewayRequestId,
+          sellerStatusCode: result.statusCode,
+          latencyMs: result.latencyMs,
+          requestDigest: bodyDigest.toString('hex'),
+          responseDigest: result.answerDigest.toString('hex'),
+        },
+        context,
+      );
+      return { outcome: 'charged', transfer };
+    } catch (error) {
+      if (isRefusal(error, settlePayment, 'settlement_refused'))
+        return { outcome: 'refused', reason: error.details.reason as string };
+      if (error instanceof Refusal) return { outcome: 'unknown' };
+      throw error;
+    }
+  }
+
+  /** A claim that cannot be released now ends by itself when its lease does. */
+  async release({ paymentId, fence }: Pick<Claim, 'paymentId' | 'fence'>, context: RequestContext): Promise<void> {
+    try {
+      await this.bus.request(releasePayment, { paymentId, fence }, context);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+    }
+  }
+
+  private announce(): void {
+    this.bus.signal(claimsHeld, { holderId: this.holderId, paymentIds: [...this.paymentIds] });
+  }
+}

@@ -1,0 +1,93 @@
+import type { Offering } from '@market/contracts/catalog';
+import { executeCall } from '@market/contracts/gateway';
+import { findPayerWallet } from '@market/contracts/identity';
+import { createOffer } from '@market/contracts/payments-ledger';
+import type { OutputOf } from '@market/contracts';
+import { newId } from '@market/kernel';
+import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+import { pending, type CallOutput, type PaymentProblem } from './call-output.js';
+import { CallKeys } from './call-keys.js';
+import { CallRecords } from './call-records.js';
+import { soldListingOf, type CallInput } from './call-target.js';
+import type { ValidatedCall } from './validate-call.js';
+
+type Wallet = OutputOf<typeof findPayerWallet>;
+
+/** By the namespace of CAIP-2. */
+const CHAIN_TYPES: Record<string, string> = { eip155: 'evm', solana: 'solana' };
+
+/** Offers a payment for a call. Asking again within an offer's life gives the same offer. */
+@Injectable()
+export class QuoteCall {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly keys: CallKeys,
+    private readonly records: CallRecords,
+  ) {}
+
+  /** @param problem what is wrong with the payment that was sent, where one was. */
+  async execute(
+    { input, digest, fingerprint }: ValidatedCall,
+    offering: Offering,
+    problem: PaymentProblem,
+    context: RequestContext,
+  ): Promise<CallOutput> {
+    const listing = soldListingOf(offering);
+    const { originWalletId, originChainId } = input;
+    const wallet =
+      originWalletId === undefined
+        ? undefined
+        : await this.bus.request(findPayerWallet, { walletId: originWalletId }, context);
+    try {
+      const { offer, money, gatewayRequestId } = await this.bus.request(
+        createOffer,
+        {
+          gatewayRequestId: newId(),
+          listing,
+          priceMicros: offering.priceMicros,
+          bodyDigest: digest.toString('hex'),
+          originCurrency: input.originCurrency ?? currencyOf(wallet, input),
+          originChainId,
+          originWalletId,
+        },
+        context,
+      );
+      const buyerId = principalOf(context).accountId;
+      // Also of an offer that is not new: whoever made it may have died before it wrote this down.
+      await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
+      const { network } = offer.requirements;
+      if (wallet) assertSameChain(wallet, network);
+      // What was sent for an offer that is over says nothing of the one in its place.
+      if (problem.reason === undefined)
+        assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network });
+      const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
+      // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
+      if (keyOwner !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
+      return { outcome: 'payment_required', payment: offer, ...problem };
+    } catch (error) {
+      if (isRefusal(error, createOffer, 'payment_route_minimum_not_met'))
+        await this.keys.bind(context, fingerprint, null);
+      throw error;
+    }
+  }
+}
+
+/** The retry headers are optional; where they are sent, they are those of the offer. */
+export function assertRoute(
+  { paymentScheme, paymentNetwork, authorization }: CallInput,
+  { scheme, network }: { scheme: string; network: string },
+): void {
+  const isSigned = authorization !== undefined && paymentScheme === 'exact';
+  if ((!isSigned && (paymentScheme ?? scheme) !== scheme) || (paymentNetwork ?? network) !== network)
+    throw refuse(executeCall, 'payment_route_mismatch', { scheme, network });
+}
+
+/** A wallet that names no route asks for one it can pay. */
+const currencyOf = (wallet: Wallet | undefined, { originChainId }: CallInput): 'SOL' | undefined =>
+  wallet?.chainType === 'solana' && originChainId === undefined ? 'SOL' : undefined;
+
+function assertSameChain({ chainType }: Wallet, network: string): void {
+  if (CHAIN_TYPES[network.split(':')[0]!] !== chainType)
+    throw refuse(executeCall, 'wallet_chain_mismatch', { wallet_chain_type: chainType, network });
+}

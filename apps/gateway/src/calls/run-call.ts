@@ -1,0 +1,84 @@
+import type { RequestContext } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+import { createHash } from 'node:crypto';
+import type { SellerOutcome } from '../egress/seller-outcome.js';
+import { SignedRequests } from '../egress/signed-requests.js';
+import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
+import { billableAnswer, failedAnswer } from './answer-json.js';
+import { CallRecords, type HeldCall, type Result } from './call-records.js';
+import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.js';
+
+/** `answer` is the gateway result as JSON text. What is unknown or refused is not answered, though its result may be stored. */
+export type CallEnd =
+  { outcome: 'answered'; answer: string; transfer?: Transfer } | Exclude<Settlement, { outcome: 'charged' }>;
+
+/** What a seller does not see is left of the caller's time for writing down what it said. */
+export const SETTLE_BUDGET_MS = 10_000;
+const SHOW_FORWARDING_AFTER_MS = 1_000;
+
+/**
+ * Makes a call that is held: forward, store, settle, and only then answer. Each step may be the last one a crash allows; the next retry, or
+ * the resume job, goes on from what is stored.
+ */
+@Injectable()
+export class RunCall {
+  constructor(
+    private readonly sellers: SignedRequests,
+    private readonly records: CallRecords,
+    private readonly claims: PaymentClaims,
+  ) {}
+
+  async execute(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
+    const { id, money, payment, fence } = call;
+    const outcome = await this.forward(call, target, body, context);
+    if (outcome.kind === 'failed') {
+      if (payment) await this.claims.release({ paymentId: payment.paymentId, fence }, context);
+      await this.records.storeFailure(call, target.endpoint, outcome, context);
+      return { outcome: 'answered', answer: failedAnswer(id, outcome, money.feeBps, payment?.retryUntil) };
+    }
+    const { statusCode, latencyMs, json } = outcome;
+    const answer = billableAnswer(id, money, statusCode, json);
+    const result = { answer, answerDigest: createHash('sha256').update(json).digest(), statusCode, latencyMs };
+    const isStored = await this.records.storeDelivery({ ...call, ...result, endpoint: target.endpoint }, context);
+    const stored = isStored ? result : await this.records.findResult(id);
+    return stored ? this.settle(call, stored, context) : { outcome: 'unknown' };
+  }
+
+  /** Charges for a stored result, where it costs something, and answers with it. */
+  async settle(
+    { id, payment, fence, bodyDigest }: HeldCall,
+    result: Result,
+    context: RequestContext,
+  ): Promise<CallEnd> {
+    const { answer } = result;
+    if (!payment) return { outcome: 'answered', answer };
+    const claim = { paymentId: payment.paymentId, fence, gatewayRequestId: id, bodyDigest };
+    const settlement = await this.claims.settle(claim, result, context);
+    return settlement.outcome === 'charged'
+      ? { outcome: 'answered', answer, transfer: settlement.transfer }
+      : settlement;
+  }
+
+  /** One signed request to the seller. A call that takes long shows as `forwarding` in the history. */
+  private async forward(
+    { id, buyerId, attempt, fence, payment }: HeldCall,
+    target: CallableEndpoint,
+    rawBody: string,
+    context: RequestContext,
+  ): Promise<SellerOutcome> {
+    let shown: Promise<void> | undefined;
+    const show = setTimeout(() => {
+      shown = this.records.markForwarding(id, fence, payment?.transactionHash ?? null).catch(() => undefined);
+    }, SHOW_FORWARDING_AFTER_MS);
+    const remainingMs = context.deadlineAt - Date.now() - SETTLE_BUDGET_MS;
+    const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, remainingMs));
+    try {
+      const request = { requestId: id, event: 'gateway.call', buyerId, attempt, rawBody, timeoutMs } as const;
+      return await this.sellers.send(target, request, context);
+    } finally {
+      clearTimeout(show);
+      // Or it would say "forwarding" after what comes next has said how it ended.
+      await shown;
+    }
+  }
+}
