@@ -4,7 +4,8 @@
  * Prints the buyer's API key; given one as an argument, checks instead that its receipt is still there.
  */
 import assert from 'node:assert/strict';
-import { evmWallet, Marketplace, sandboxPayer, sellerServer, solanaWallet } from '@market/sdk';
+import { evmWallet, Marketplace, sandboxPayer, solanaWallet } from '@market/sdk';
+import { sellerServer } from '@market/sdk/seller';
 
 const visitor = new Marketplace({ baseUrl: process.env.BASE_URL ?? 'http://localhost:3000', timeoutMs: 20_000 });
 const [apiKey] = process.argv.slice(2);

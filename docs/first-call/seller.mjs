@@ -1,7 +1,8 @@
 // An agent that sells: registers with a new wallet, lists a private endpoint and answers the calls that come in signed.
 // Started again, it goes on with the listing that it made before.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { Marketplace, sellerServer, solanaWallet } from '@market/sdk';
+import { Marketplace, solanaWallet } from '@market/sdk';
+import { sellerServer } from '@market/sdk/seller';
 
 process.once('uncaughtException', ({ message }) => {
   console.error(message);

@@ -1,4 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex } from '@noble/hashes/utils';
+import { base64 } from '@scure/base';
 import { checkOffer, refused } from './check-offer.js';
 import type { Clock } from './clock.js';
 import { compareDecimals } from './decimal.js';
@@ -6,14 +8,8 @@ import { MarketplaceError } from './errors.js';
 import { errorOf, retryAfterSeconds, type HttpAnswer, type HttpClient } from './http.js';
 import { keylessOffers } from './keyless-offers.js';
 import { payOnce, type KeptPayment, type Payer, type PaymentStore } from './payer.js';
-import type {
-  GatewayResult,
-  PaymentCurrency,
-  PaymentOffer,
-  PaymentRoute,
-  PendingCall,
-  X402Settlement,
-} from './types.js';
+import { backoffSeconds, pause, retry, type RetryLimits } from './retry.js';
+import type { GatewayResult, PaymentCurrency, Offer, PaymentRoute, PendingCall, X402Settlement } from './types.js';
 
 export interface CallOptions {
   /** Of several the first that can pay the offer. Without one a 402 is thrown, its offer in `error.payment`. */
@@ -62,15 +58,13 @@ export interface CallContext {
 const DEFAULT_CALL_TIMEOUT_MS = 300_000;
 /** What stock x402 clients pay at most unless told otherwise. */
 const DEFAULT_MAX_PRICE_USD = '1';
-const MAX_ATTEMPTS_BEFORE_PAYMENT = 3;
-const MAX_BACKOFF_SECONDS = 10;
 
 /**
  * One logical call of a listing: one idempotency key, one body, one payment at most, however often the network, the
  * payment rail or the seller makes it repeat the request.
  */
 export class LogicalCall<T> {
-  readonly #deadline: number;
+  readonly #limits: RetryLimits;
   readonly #headers: Headers;
   readonly #payers: readonly Payer[];
   #relayRequestId: string | undefined;
@@ -87,9 +81,13 @@ export class LogicalCall<T> {
     for (const limit of [options.maxPriceUsd, options.maxRouteFeeUsd])
       if (limit !== undefined) compareDecimals(limit, 0);
     this.#payers = options.pay === undefined ? [] : [options.pay].flat();
-    this.#deadline = context.clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS);
+    this.#limits = {
+      clock: context.clock,
+      deadline: context.clock.now() + (options.timeoutMs ?? DEFAULT_CALL_TIMEOUT_MS),
+      signal: options.signal,
+    };
     this.#headers = new Headers(originHeaders(options));
-    this.#headers.set('Idempotency-Key', options.idempotencyKey ?? randomUUID());
+    this.#headers.set('Idempotency-Key', options.idempotencyKey ?? crypto.randomUUID());
     this.#relayRequestId = options.relayRequestId;
     this.#mayPay = options.relayRequestId === undefined;
     this.#mayReroute = options.relayRequestId === undefined;
@@ -118,36 +116,27 @@ export class LogicalCall<T> {
     }
   }
 
-  /** Repeats the request until its answer is more than "not yet", "too fast" or a lost connection. */
-  async #answer(): Promise<HttpAnswer> {
-    for (let failures = 0; ;) {
-      try {
-        const answer = await this.context.http.send('POST', this.context.path, {
-          rawBody: this.context.body,
-          headers: this.#headers,
-          signal: this.options.signal,
-          ...this.#boundedByDeadline(),
-        });
-        const later = notYet(answer);
-        if (!later && answer.status >= 500) throw errorOf(answer);
-        if (!later) return answer;
-        failures = 0;
-        await this.#pause(later.retryAfterSeconds ?? 1, later);
-      } catch (error) {
-        if (!(error instanceof MarketplaceError) || !error.isAmbiguous) throw error;
-        failures += 1;
-        // With a payment at stake the answer is worth all the time there is.
-        if (this.#relayRequestId === undefined && failures === MAX_ATTEMPTS_BEFORE_PAYMENT) throw error;
-        await this.#pause(error.retryAfterSeconds ?? backoff(failures), error);
-      }
-    }
+  /** Repeats the request until its answer is more than "not yet", "too fast", "not now" or a lost connection. */
+  #answer(): Promise<HttpAnswer> {
+    return retry(async () => {
+      const answer = await this.context.http.send('POST', this.context.path, {
+        rawBody: this.context.body,
+        headers: this.#headers,
+        signal: this.options.signal,
+        ...this.#boundedByDeadline(),
+      });
+      const failure = answer.status === 202 ? stillPending(answer) : answer.status >= 400 && errorOf(answer);
+      if (failure && failure.isTemporary) throw failure;
+      return answer;
+    }, this.#limits);
   }
 
-  async #pay(asked: PaymentOffer): Promise<void> {
+  async #pay(asked: Offer): Promise<void> {
     const { http, clock, listedPriceUsd } = this.context;
     const { maxPriceUsd = DEFAULT_MAX_PRICE_USD, maxRouteFeeUsd, signal } = this.options;
     const { payer, offer } = this.#choose(asked, http.hasCredential ? [asked] : keylessOffers(asked));
-    const routes = (): Promise<PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
+    const routes = (): Promise<PaymentRoute[]> =>
+      retry(() => http.data('GET', '/payment-routes', { signal }), this.#limits);
     await checkOffer(offer, { maxPriceUsd, maxRouteFeeUsd, listedPriceUsd }, clock.now(), routes);
     this.#mayPay = false;
     this.#mayReroute = false;
@@ -155,7 +144,7 @@ export class LogicalCall<T> {
     this.#standOn(await this.#payOnce(offer, payer));
   }
 
-  #choose(asked: PaymentOffer, offers: PaymentOffer[]): { payer: Payer; offer: PaymentOffer } {
+  #choose(asked: Offer, offers: Offer[]): { payer: Payer; offer: Offer } {
     // An offer to nobody is written down only when its signature comes: what is transferred for it would be lost.
     const payers = this.context.http.hasCredential ? this.#payers : this.#payers.filter(({ send }) => !send);
     for (const payer of payers) {
@@ -169,8 +158,9 @@ export class LogicalCall<T> {
     );
   }
 
-  #payOnce(offer: PaymentOffer, payer: Payer): Promise<KeptPayment> {
-    return payOnce(offer, payer, this.context.store, this.options.signal).catch((cause: unknown) => {
+  #payOnce(offer: Offer, payer: Payer): Promise<KeptPayment> {
+    const { store } = this.context;
+    return retry(() => payOnce(offer, payer, store, this.options.signal), this.#limits).catch((cause: unknown) => {
       const message = `Paying failed: ${cause instanceof Error ? cause.message : String(cause)}`;
       throw new MarketplaceError({ status: 402, code: 'PAYMENT_FAILED', message, payment: offer, cause });
     });
@@ -213,17 +203,7 @@ export class LogicalCall<T> {
   #waitForSeller(answer: HttpAnswer): Promise<void> {
     const message = 'The seller did not deliver in the time given to the call; nobody was charged.';
     const giveUp = new MarketplaceError({ status: answer.status, code: 'TIMEOUT', message });
-    return this.#pause(retryAfterSeconds(answer.headers) ?? backoff(this.#sellerFailures), giveUp);
-  }
-
-  async #pause(seconds: number, giveUp: MarketplaceError): Promise<void> {
-    const ms = Math.max(50, seconds * 1000);
-    if (this.context.clock.now() + ms >= this.#deadline) throw giveUp;
-    try {
-      await this.context.clock.sleep(ms, this.options.signal);
-    } catch (cause) {
-      throw new MarketplaceError({ status: 0, code: 'ABORTED', message: 'The call was cancelled.', cause });
-    }
+    return pause(retryAfterSeconds(answer.headers) ?? backoffSeconds(this.#sellerFailures), giveUp, this.#limits);
   }
 
   #setHeaders(...groups: (Record<string, string> | undefined)[]): void {
@@ -231,10 +211,7 @@ export class LogicalCall<T> {
   }
 
   #deriveIdempotencyKey(purpose: string): void {
-    this.#headers.set(
-      'Idempotency-Key',
-      createHash('sha256').update(`${this.#idempotencyKey}\n${purpose}`).digest('hex'),
-    );
+    this.#headers.set('Idempotency-Key', bytesToHex(sha256(`${this.#idempotencyKey}\n${purpose}`)));
   }
 
   get #idempotencyKey(): string {
@@ -242,7 +219,7 @@ export class LogicalCall<T> {
   }
 
   #boundedByDeadline(): { timeoutMs?: number } {
-    const left = this.#deadline - this.context.clock.now();
+    const left = this.#limits.deadline - this.context.clock.now();
     return left < this.context.http.timeoutMs ? { timeoutMs: Math.max(1, left) } : {};
   }
 
@@ -263,22 +240,16 @@ function resultOf<T>(answer: HttpAnswer): GatewayResult<T> {
   return result;
 }
 
-/** The answers that ask for the same request again, with the wait they ask for. */
-function notYet(answer: HttpAnswer): MarketplaceError | undefined {
-  if (answer.status === 202) {
-    const body = answer.json as { data?: Partial<PendingCall>; retry_after_seconds?: number } | undefined;
-    return new MarketplaceError({
-      status: 202,
-      code: 'PAYMENT_PENDING',
-      message: 'The payment was not confirmed in the time given to the call.',
-      ...(body?.data?.reason && { details: { reason: body.data.reason } }),
-      retryAfterSeconds:
-        body?.data?.retry_after_seconds ?? body?.retry_after_seconds ?? retryAfterSeconds(answer.headers),
-    });
-  }
-  if (![409, 429, 503].includes(answer.status)) return undefined;
-  const error = errorOf(answer);
-  return answer.status !== 409 || error.details?.['reason'] === 'idempotency_in_progress' ? error : undefined;
+function stillPending(answer: HttpAnswer): MarketplaceError {
+  const body = answer.json as { data?: Partial<PendingCall>; retry_after_seconds?: number } | undefined;
+  return new MarketplaceError({
+    status: 202,
+    code: 'PAYMENT_PENDING',
+    message: 'The payment was not confirmed in the time given to the call.',
+    ...(body?.data?.reason && { details: { reason: body.data.reason } }),
+    retryAfterSeconds:
+      body?.data?.retry_after_seconds ?? body?.retry_after_seconds ?? retryAfterSeconds(answer.headers),
+  });
 }
 
 /** What does not read is as if it were not there: the receipt says the same. */
@@ -286,7 +257,7 @@ function settlementOf({ headers }: HttpAnswer): X402Settlement | null {
   const header = headers.get('payment-response');
   if (header === null) return null;
   try {
-    return JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as X402Settlement;
+    return JSON.parse(new TextDecoder().decode(base64.decode(header))) as X402Settlement;
   } catch {
     return null;
   }
@@ -307,8 +278,4 @@ function marketHeaders(given: unknown): Record<string, string> {
   return Object.fromEntries(
     Object.entries(given).filter(([name, value]) => /^x-market-/i.test(name) && typeof value === 'string'),
   );
-}
-
-function backoff(failures: number): number {
-  return Math.min(MAX_BACKOFF_SECONDS, 0.25 * 2 ** (failures - 1));
 }

@@ -1,17 +1,14 @@
 import fc from 'fast-check';
 import { checkOffer, type OfferLimits } from './check-offer.js';
 import { MarketplaceError } from './errors.js';
-import type { PaymentOffer, PaymentRoute } from './types.js';
+import type { Offer, PaymentRoute } from './types.js';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const NETWORK = 'eip155:84532';
 const DEPOSIT = '0x52908400098527886E0F7030069857D2E4169EE7';
 const ID = `0x${'ab'.repeat(32)}`;
 
-const offer = (
-  requirements: Partial<PaymentOffer['requirements']> = {},
-  more: Partial<PaymentOffer> = {},
-): PaymentOffer => ({
+const offer = (requirements: Partial<Offer['requirements']> = {}, more: Partial<Offer> = {}): Offer => ({
   relay_request_id: ID,
   provider: 'relay',
   requirements: {
@@ -36,18 +33,13 @@ const exact = {
   maxTimeoutSeconds: 600,
   extra: { name: 'USDC', version: '2', relayRequestId: ID },
 };
-const asking = (changes: object): PaymentOffer =>
-  offer({}, { x402: { x402Version: 2, accepts: [{ ...exact, ...changes }] } });
-const inEth = (amount: string): PaymentOffer => offer({ currency: 'ETH', amount, amount_base_units: undefined });
+const asking = (changes: object): Offer => offer({}, { x402: { x402Version: 2, accepts: [{ ...exact, ...changes }] } });
+const inEth = (amount: string): Offer => offer({ currency: 'ETH', amount, amount_base_units: undefined });
 const routes = async (): Promise<PaymentRoute[]> =>
   [{ currency: 'ETH', network: NETWORK, unit_price_usd: 2500 }] as PaymentRoute[];
 
 /** Null where it may be paid; else why not. */
-async function refusal(
-  checked: PaymentOffer,
-  limits: OfferLimits = { maxPriceUsd: '1' },
-  now = NOW,
-): Promise<string | null> {
+async function refusal(checked: Offer, limits: OfferLimits = { maxPriceUsd: '1' }, now = NOW): Promise<string | null> {
   try {
     await checkOffer(checked, limits, now, routes);
     return null;

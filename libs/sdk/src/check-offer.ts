@@ -1,7 +1,7 @@
 import { addDecimals, compareDecimals, formatUsd, multiplyDecimals, toBaseUnits, type DecimalLike } from './decimal.js';
 import { MarketplaceError } from './errors.js';
 import { DECIMALS } from './known-assets.js';
-import type { PaymentOffer, PaymentRoute } from './types.js';
+import type { Offer, PaymentRoute } from './types.js';
 
 export interface OfferLimits {
   /** USD; neither the stated price nor what is really to be paid may be above it. None where it is undefined. */
@@ -33,7 +33,7 @@ const PRICE_MOVEMENT = '1.05';
  * @throws MarketplaceError `OFFER_REFUSED` with an `OfferRefusal` in `details.reason`, or `PRICE_ABOVE_LIMIT`.
  */
 export async function checkOffer(
-  offer: PaymentOffer,
+  offer: Offer,
   limits: OfferLimits,
   now: number,
   routes: () => Promise<PaymentRoute[]>,
@@ -82,7 +82,7 @@ export async function checkOffer(
   if (maxPriceUsd !== undefined) refuseAbove(allowance(maxPriceUsd), [worth], offer);
 }
 
-function baseUnitsOf({ requirements: { amount, currency } }: PaymentOffer): bigint | undefined {
+function baseUnitsOf({ requirements: { amount, currency } }: Offer): bigint | undefined {
   try {
     return toBaseUnits(amount, DECIMALS[currency]);
   } catch {
@@ -90,7 +90,7 @@ function baseUnitsOf({ requirements: { amount, currency } }: PaymentOffer): bigi
   }
 }
 
-async function unitPriceOf(offer: PaymentOffer, routes: () => Promise<PaymentRoute[]>): Promise<number> {
+async function unitPriceOf(offer: Offer, routes: () => Promise<PaymentRoute[]>): Promise<number> {
   const { currency, network } = offer.requirements;
   const route = (await routes()).find((candidate) => candidate.currency === currency && candidate.network === network);
   if (typeof route?.unit_price_usd === 'number') return route.unit_price_usd;
@@ -101,7 +101,7 @@ async function unitPriceOf(offer: PaymentOffer, routes: () => Promise<PaymentRou
   );
 }
 
-function refuseAbove(limit: DecimalLike, stated: (DecimalLike | undefined)[], offer: PaymentOffer): void {
+function refuseAbove(limit: DecimalLike, stated: (DecimalLike | undefined)[], offer: Offer): void {
   const prices = stated.filter((price) => price !== undefined);
   if (prices.length > 0 && prices.every((price) => compareDecimals(price, limit) <= 0)) return;
   throw new MarketplaceError({
@@ -120,7 +120,7 @@ function refuseAbove(limit: DecimalLike, stated: (DecimalLike | undefined)[], of
 const isSameAddress = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
 /** The client's own refusal of an offer. */
-export function refused(offer: PaymentOffer, reason: OfferRefusal, problem: string): MarketplaceError {
+export function refused(offer: Offer, reason: OfferRefusal, problem: string): MarketplaceError {
   return new MarketplaceError({
     status: 402,
     code: 'OFFER_REFUSED',

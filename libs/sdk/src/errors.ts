@@ -1,4 +1,4 @@
-import type { ErrorBody, PaymentOffer, Recovery } from './types.js';
+import type { ErrorBody, Offer, Recovery } from './types.js';
 
 /**
  * Codes this client adds to the service's own. With `NETWORK_ERROR`, `TIMEOUT` and `ABORTED` the request may still have
@@ -19,7 +19,7 @@ interface MarketplaceErrorFields extends Omit<ErrorBody, 'code'> {
   status: number;
   requestId?: string;
   retryAfterSeconds?: number;
-  payment?: PaymentOffer;
+  payment?: Offer;
   cause?: unknown;
 }
 
@@ -35,7 +35,7 @@ export class MarketplaceError extends Error {
   readonly requestId?: string;
   readonly retryAfterSeconds?: number;
   /** The offer of a 402. */
-  readonly payment?: PaymentOffer;
+  readonly payment?: Offer;
   /** The payment this call stands on; hand it to `call()` to go on with it. */
   relayRequestId?: string;
 
@@ -53,6 +53,12 @@ export class MarketplaceError extends Error {
   /** True when it is unknown whether the service acted. */
   get isAmbiguous(): boolean {
     return this.code === 'NETWORK_ERROR' || this.code === 'TIMEOUT' || this.status >= 500;
+  }
+
+  /** True when the same request may be answered otherwise after `retryAfterSeconds`, or a moment later where that is undefined. */
+  get isTemporary(): boolean {
+    const isInProgress = this.status === 409 && this.details?.['reason'] === 'idempotency_in_progress';
+    return this.isAmbiguous || this.status === 202 || this.status === 429 || isInProgress;
   }
 }
 

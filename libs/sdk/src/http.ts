@@ -1,5 +1,5 @@
 import { MarketplaceError } from './errors.js';
-import type { ErrorBody, Page, Pagination, PaymentOffer } from './types.js';
+import type { ErrorBody, Page, Pagination, Offer } from './types.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD' | 'OPTIONS';
 export type Query = object;
@@ -148,7 +148,7 @@ export const listedPriceOf = (listing: PricedListing): number | undefined =>
 
 /** An answer that is no success, as an error. */
 export function errorOf(answer: HttpAnswer): MarketplaceError {
-  const envelope = answer.json as (Envelope & { data?: { payment?: PaymentOffer } }) | undefined;
+  const envelope = answer.json as (Envelope & { data?: { payment?: Offer } }) | undefined;
   if (typeof envelope?.error?.code !== 'string') return unexpected(answer);
   return new MarketplaceError({
     ...envelope.error,

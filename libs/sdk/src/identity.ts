@@ -1,5 +1,5 @@
 import { idOf, rawIdOf, type Cancellable, type HttpClient, type Identified } from './http.js';
-import { solveProofOfWork } from './proof-of-work.js';
+import { solveProofOfWork, type ProofOfWorkOptions } from './proof-of-work.js';
 import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
 
@@ -29,10 +29,10 @@ export async function proveWallet(
 export async function recoverAccount(
   http: HttpClient,
   wallet: Wallet,
-  { revokeExisting, signal }: Cancellable & { revokeExisting?: boolean },
+  { revokeExisting, signal, onProgress }: ProofOfWorkOptions & { revokeExisting?: boolean },
 ): Promise<Api.RecoveredAccount> {
   const { proof, challenge } = await proveWallet(http, wallet, 'recovery', { signal });
-  const powNonce = await solveProofOfWork(challenge.pow, signal);
+  const powNonce = await solveProofOfWork(challenge.pow, { signal, onProgress });
   return http.data('POST', '/auth/recover', {
     signal,
     body: { ...proof, pow_nonce: powNonce, revoke_existing: revokeExisting },

@@ -1,12 +1,12 @@
 import { fromBaseUnits } from './decimal.js';
 import { DECIMALS } from './known-assets.js';
-import type { PaymentOffer } from './types.js';
+import type { Offer } from './types.js';
 
 /**
  * The offers of a 402 to a call without a key: each of `accepts` is one, in USDC on a chain of its own, with an id of its
  * own. `data.payment` states the first of them.
  */
-export const keylessOffers = (payment: PaymentOffer): PaymentOffer[] =>
+export const keylessOffers = (payment: Offer): Offer[] =>
   (payment.x402?.accepts ?? []).flatMap((accepted) => {
     const relayRequestId = accepted.extra?.['relayRequestId'];
     if (typeof relayRequestId !== 'string' || !/^\d{1,78}$/.test(accepted.amount)) return [];

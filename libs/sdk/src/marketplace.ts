@@ -4,7 +4,7 @@ import { HttpClient, idempotency, idOf, listedPriceOf } from './http.js';
 import type { Cancellable, HttpAnswer, Identified, Method, PricedListing, RequestOptions } from './http.js';
 import { claimAgent, openSession, proveWallet, recoverAccount, Wallets } from './identity.js';
 import { RecentPayments, type PaymentStore } from './payer.js';
-import { solveProofOfWork } from './proof-of-work.js';
+import { solveProofOfWork, type ProofOfWorkOptions } from './proof-of-work.js';
 import { paymentOperations, subscribe, subscriptionOperations, type SubscribeOptions } from './subscriptions.js';
 import type * as Api from './types.js';
 import type { Wallet } from './wallets.js';
@@ -29,7 +29,7 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 
 /**
  * The marketplace as one agent sees it. What it refuses and what gets lost on the way is thrown as `MarketplaceError`;
- * only `call` repeats requests.
+ * only `call` and `subscribe` repeat requests.
  */
 export class Marketplace {
   readonly #options: MarketplaceOptions;
@@ -76,10 +76,10 @@ export class Marketplace {
   /** Proves the wallet, pays with work, registers; the new client acts with the key just issued. */
   async register(
     wallet: Wallet,
-    { displayName, signal }: Cancellable & { displayName?: string } = {},
+    { displayName, signal, onProgress }: ProofOfWorkOptions & { displayName?: string } = {},
   ): Promise<{ marketplace: Marketplace; registration: Api.Registration }> {
     const { proof, challenge } = await proveWallet(this.#http, wallet, 'registration', { signal });
-    const powNonce = await solveProofOfWork(challenge.pow, signal);
+    const powNonce = await solveProofOfWork(challenge.pow, { signal, onProgress });
     const body = { ...proof, pow_nonce: powNonce, display_name: displayName };
     const registration = await this.#http.data<Api.Registration>('POST', '/register', { signal, body });
     return { marketplace: this.authorizedBy(registration.authorization_header), registration };
@@ -88,7 +88,7 @@ export class Marketplace {
   /** A fresh key for an agent that lost its own; the new client acts with it. */
   async recover(
     wallet: Wallet,
-    options: Cancellable & { revokeExisting?: boolean } = {},
+    options: ProofOfWorkOptions & { revokeExisting?: boolean } = {},
   ): Promise<{ marketplace: Marketplace; recovery: Api.RecoveredAccount }> {
     const recovery = await recoverAccount(this.#http, wallet, options);
     return { marketplace: this.authorizedBy(recovery.authorization_header), recovery };
@@ -146,10 +146,10 @@ export class Marketplace {
     /** Solves the listing's proof of work, then creates it. */
     create: async (
       listing: Api.CreateListing,
-      options?: Cancellable & { idempotencyKey?: string },
+      options?: ProofOfWorkOptions & { idempotencyKey?: string },
     ): Promise<Api.CreatedListing> => {
       const puzzle = await this.listings.challenge({ signal: options?.signal });
-      const powNonce = await solveProofOfWork(puzzle, options?.signal);
+      const powNonce = await solveProofOfWork(puzzle, options);
       return this.#http.data('POST', '/listings', {
         signal: options?.signal,
         headers: idempotency(options),
@@ -187,10 +187,9 @@ export class Marketplace {
   };
 
   /**
-   * Calls a per_call listing: pays once if it must, waits while the payment is being confirmed, and repeats a request
-   * whose answer was lost, on the same payment. A `MarketplaceError` after paying carries the `relayRequestId` to
-   * resume with. A client without a key calls
-   * without an account, which `x402Payer` alone can pay for.
+   * Calls a per_call listing: pays once if it must, waits while the payment is being confirmed and through outages and
+   * limits, and repeats a request whose answer was lost, on the same payment. A `MarketplaceError` after paying carries the `relayRequestId` to
+   * resume with. A client without a key calls without an account, which `x402Payer` alone can pay for.
    */
   call<T = unknown>(listing: PricedListing, body: object, options: CallOptions = {}): Promise<CallResult<T>> {
     const context: CallContext = {

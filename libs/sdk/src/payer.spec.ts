@@ -1,8 +1,8 @@
 import { testPayer } from '../test/test-payer.js';
 import { payOnce, RecentPayments, type KeptPayment, type Payer } from './payer.js';
-import type { PaymentOffer } from './types.js';
+import type { Offer } from './types.js';
 
-const offer = (id: string): PaymentOffer => ({
+const offer = (id: string): Offer => ({
   relay_request_id: id,
   requirements: {
     depositAddress: '0x1',

@@ -1,5 +1,4 @@
-import { MarketplaceError } from './errors.js';
-import type { PaymentOffer, SandboxOutcome } from './types.js';
+import type { Offer, SandboxOutcome } from './types.js';
 
 /**
  * Pays offers on one rail, in two steps: what `prepare` made is kept before `send` moves money, so that a call that is
@@ -9,10 +8,13 @@ export interface Payer {
   /** Names the rail in what is kept. */
   readonly rail: string;
   /** Whether the offer's network and currency are allowed to this payer, and it can pay there. Asks nobody. */
-  canPay(offer: PaymentOffer): boolean;
+  canPay(offer: Offer): boolean;
   /** Makes the payment and moves nothing. Where there is no `send`, preparing one offer twice must not pay it twice. */
-  prepare(offer: PaymentOffer, signal?: AbortSignal): Promise<PreparedPayment>;
-  /** Moves the money: once, however often the same payment is sent. Absent where the headers pay. */
+  prepare(offer: Offer, signal?: AbortSignal): Promise<PreparedPayment>;
+  /**
+   * Moves the money: once, however often the same payment is sent. Absent where the headers pay. What it throws as a temporary
+   * `MarketplaceError` makes it send again.
+   */
   send?(payment: KeptPayment, signal?: AbortSignal): Promise<void>;
 }
 
@@ -27,7 +29,7 @@ export interface PreparedPayment {
 export interface KeptPayment extends PreparedPayment {
   relayRequestId: string;
   rail: string;
-  offer: PaymentOffer;
+  offer: Offer;
 }
 
 /** What was paid, by relay request id. One that outlives the process keeps calls from being paid twice after a crash. */
@@ -58,7 +60,7 @@ export class RecentPayments implements PaymentStore {
 
 /** Pays an offer, or sends again what was kept for it. */
 export async function payOnce(
-  offer: PaymentOffer,
+  offer: Offer,
   payer: Payer,
   store: PaymentStore,
   signal?: AbortSignal,
@@ -87,23 +89,13 @@ interface Sandbox {
   };
 }
 
-const SANDBOX_ATTEMPTS = 3;
-
 /** Pays with the play money of a marketplace in sandbox mode, where paying again what is paid changes nothing. */
 export function sandboxPayer(marketplace: Sandbox, outcome: SandboxOutcome = 'paid'): Payer {
   return {
     rail: 'sandbox',
     canPay: ({ provider }) => provider === 'sandbox',
     prepare: async () => ({}),
-    async send({ relayRequestId }, signal) {
-      for (let tries = 1; ; tries += 1) {
-        try {
-          await marketplace.sandbox.pay(relayRequestId, { outcome, signal });
-          return;
-        } catch (error) {
-          if (!(error instanceof MarketplaceError) || !error.isAmbiguous || tries === SANDBOX_ATTEMPTS) throw error;
-        }
-      }
-    },
+    send: async ({ relayRequestId }, signal) =>
+      void (await marketplace.sandbox.pay(relayRequestId, { outcome, signal })),
   };
 }

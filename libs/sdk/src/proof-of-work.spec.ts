@@ -24,7 +24,9 @@ describe('solveProofOfWork', () => {
     const cancel = new AbortController();
     setTimeout(() => cancel.abort(new Error('enough')), 1);
 
-    await expect(solveProofOfWork({ challenge: 'x', difficulty: 64 }, cancel.signal)).rejects.toThrow('enough');
+    await expect(solveProofOfWork({ challenge: 'x', difficulty: 64 }, { signal: cancel.signal })).rejects.toThrow(
+      'enough',
+    );
   });
 
   it('refuses a difficulty that no digest can meet', async () => {

@@ -7,17 +7,20 @@ const secret = `whsec_${randomBytes(32).toString('base64')}`;
 describe('sellerServer', () => {
   let server: SellerServer;
   let secrets: string[];
+  let errors: unknown[];
 
   beforeEach(async () => {
     secrets = [secret];
+    errors = [];
     server = await sellerServer<{ text: string }>(
       ({ body, call }) => {
         if (body.text === 'break') throw new Error('a bug');
+        if (body.text === 'loop') return Object.assign(body, { body });
         return body.text === 'teapot'
           ? reply(418, { short: true })
           : { upper: body.text.toUpperCase(), id: call.requestId };
       },
-      { secret: () => secrets },
+      { secret: () => secrets, onError: (error) => void errors.push(error) },
     );
   });
   afterEach(() => server.close());
@@ -51,7 +54,11 @@ describe('sellerServer', () => {
     expect((await post('x')).status).toBe(401);
   });
 
-  it('answers 500 without a word about why when the handler throws', async () => {
-    expect(await post('break')).toEqual({ status: 500, body: { error: 'internal_error' } });
+  it.each([
+    ['break', 'a bug'],
+    ['loop', 'circular'],
+  ])('answers 500 without a word about why when the handler fails (%s), and tells the seller', async (text, why) => {
+    expect(await post(text)).toEqual({ status: 500, body: { error: 'internal_error' } });
+    expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining(why) as string })]);
   });
 });

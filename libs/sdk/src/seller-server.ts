@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SignatureError } from './errors.js';
 import { verifyRequest, type SellerCall, type SigningSecrets } from './seller-signature.js';
@@ -6,7 +6,7 @@ import { verifyRequest, type SellerCall, type SigningSecrets } from './seller-si
 export interface SellerRequest<B = unknown> {
   body: B;
   /** The bytes of `body`, for what `JSON.parse` does not keep, such as integers beyond 2^53. */
-  rawBody: Buffer;
+  rawBody: Uint8Array;
   call: SellerCall;
 }
 
@@ -20,6 +20,8 @@ export interface SellerServerOptions {
   port?: number;
   /** 127.0.0.1 by default. */
   host?: string;
+  /** Is given what the handler threw, which the buyer is not told; writes it to the console by default. */
+  onError?: (error: unknown) => void;
 }
 
 export interface SellerServer {
@@ -44,24 +46,27 @@ const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /** A small HTTP server that lets only the marketplace in: 401 without a valid signature, 500 when the handler throws. */
 export async function sellerServer<B = unknown>(
   handler: SellerHandler<B>,
-  { secret, port = 0, host = '127.0.0.1' }: SellerServerOptions,
+  { secret, port = 0, host = '127.0.0.1', onError = console.error }: SellerServerOptions,
 ): Promise<SellerServer> {
   const server = createServer((request, response) => {
     serve(request)
-      .catch((error: unknown) =>
-        error instanceof SignatureError ? reply(401, { error: error.reason }) : reply(500, { error: 'internal_error' }),
-      )
-      .then((answer) => write(response, answer))
-      .catch(() => response.destroy());
+      .catch((error: unknown) => {
+        if (error instanceof SignatureError) return serialised(reply(401, { error: error.reason }));
+        if (!response.destroyed) onError(error);
+        return serialised(reply(500, { error: 'internal_error' }));
+      })
+      .then(({ status, bytes }) =>
+        response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes),
+      );
   });
 
-  async function serve(request: IncomingMessage): Promise<Reply> {
+  async function serve(request: IncomingMessage): Promise<Serialised> {
     const rawBody = await readBody(request);
-    if (!rawBody) return reply(413, { error: 'payload_too_large' });
+    if (!rawBody) return serialised(reply(413, { error: 'payload_too_large' }));
     const secrets = typeof secret === 'function' ? secret() : secret;
     const call = verifyRequest({ headers: request.headers, rawBody, secret: secrets });
     const answer = await handler({ body: JSON.parse(rawBody.toString('utf8')) as B, rawBody, call });
-    return answer instanceof Reply ? answer : reply(200, answer);
+    return serialised(answer instanceof Reply ? answer : reply(200, answer));
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -89,7 +94,12 @@ async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return Buffer.concat(chunks);
 }
 
-function write(response: ServerResponse, { status, body }: Reply): void {
-  const bytes = Buffer.from(JSON.stringify(body ?? null), 'utf8');
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes);
+interface Serialised {
+  status: number;
+  bytes: Buffer;
 }
+
+const serialised = ({ status, body }: Reply): Serialised => ({
+  status,
+  bytes: Buffer.from(JSON.stringify(body ?? null), 'utf8'),
+});

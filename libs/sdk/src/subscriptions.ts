@@ -4,6 +4,7 @@ import { MarketplaceError } from './errors.js';
 import { errorOf, idempotency, idOf, listedPriceOf, rawIdOf } from './http.js';
 import type { Cancellable, HttpClient, Identified, PricedListing } from './http.js';
 import { payOnce, type Payer, type PaymentStore } from './payer.js';
+import { retry, type RetryLimits } from './retry.js';
 import type * as Api from './types.js';
 
 export interface SubscribeOptions extends Cancellable {
@@ -13,7 +14,7 @@ export interface SubscribeOptions extends Cancellable {
   maxPriceUsd?: string | number;
   originCurrency?: Api.PaymentCurrency;
   idempotencyKey?: string;
-  /** How long to wait for the payment to be final; five minutes by default. */
+  /** The whole of it with all its waiting, for an outage as for the payment to be final; five minutes by default. */
   timeoutMs?: number;
 }
 
@@ -25,17 +26,22 @@ export async function subscribe(
   listing: PricedListing,
   options: SubscribeOptions,
 ): Promise<Api.Subscription> {
-  const { originCurrency, signal, pay, maxPriceUsd } = options;
-  const answer = await http.send('POST', '/subscribe', {
-    signal,
-    headers: idempotency(options),
-    body: { listing_id: rawIdOf(listing), origin_currency: originCurrency },
-  });
+  const { originCurrency, signal, pay, maxPriceUsd, idempotencyKey = crypto.randomUUID() } = options;
+  const limits: RetryLimits = { clock, deadline: clock.now() + (options.timeoutMs ?? DEFAULT_TIMEOUT_MS), signal };
+  const answer = await retry(async () => {
+    const subscribed = await http.send('POST', '/subscribe', {
+      signal,
+      headers: idempotency({ idempotencyKey }),
+      body: { listing_id: rawIdOf(listing), origin_currency: originCurrency },
+    });
+    if (subscribed.status >= 400 && errorOf(subscribed).isTemporary) throw errorOf(subscribed);
+    return subscribed;
+  }, limits);
   const data = (answer.json as { data?: unknown } | undefined)?.data;
   if (answer.status === 201) return data as Api.Subscription;
   const refusal = errorOf(answer);
   if (answer.status !== 402) throw refusal;
-  const offer = asPaymentOffer(data as Api.SubscriptionOffer);
+  const offer = asOffer(data as Api.SubscriptionOffer);
   if (!pay) throw new MarketplaceError({ ...refusal, message: refusal.message, payment: offer });
   if (offer.status !== 'verified') {
     const payer = [pay].flat().find((candidate) => candidate.canPay(offer));
@@ -45,29 +51,18 @@ export async function subscribe(
         'no_payer',
         `No payer may pay ${offer.requirements.currency} on ${offer.requirements.network}`,
       );
-    const routes = (): Promise<Api.PaymentRoute[]> => http.data('GET', '/payment-routes', { signal });
+    const routes = (): Promise<Api.PaymentRoute[]> =>
+      retry(() => http.data('GET', '/payment-routes', { signal }), limits);
     await checkOffer(offer, { maxPriceUsd, listedPriceUsd: listedPriceOf(listing) }, clock.now(), routes);
-    await payOnce(offer, payer, store, signal);
+    await retry(() => payOnce(offer, payer, store, signal), limits);
   }
-  return (await untilFinal(http, clock, offer, options)).subscription;
-}
-
-async function untilFinal(
-  http: HttpClient,
-  clock: Clock,
-  offer: Api.PaymentOffer & { payment_id: string },
-  { timeoutMs = DEFAULT_TIMEOUT_MS, signal }: SubscribeOptions,
-): Promise<Api.VerifiedPayment> {
-  const deadline = clock.now() + timeoutMs;
-  const payments = paymentOperations(() => http);
-  for (;;) {
-    const { payment_id, relay_request_id } = offer;
-    const answer = await payments.verify({ payment_id, relay_request_id }, { signal });
-    if (!('status' in answer)) return answer;
-    const waitMs = answer.retry_after_seconds * 1000;
-    if (clock.now() + waitMs >= deadline) throw stillPending(offer, answer);
-    await clock.sleep(waitMs, signal);
-  }
+  const { payment_id, relay_request_id } = offer;
+  const verified = await retry(async () => {
+    const verification = await paymentOperations(() => http).verify({ payment_id, relay_request_id }, { signal });
+    if ('status' in verification) throw stillPending(offer, verification);
+    return verification;
+  }, limits);
+  return verified.subscription;
 }
 
 export const subscriptionOperations = (http: () => HttpClient) => ({
@@ -101,15 +96,12 @@ export const paymentOperations = (http: () => HttpClient) => ({
 });
 
 /** As payers know it. */
-function asPaymentOffer(offer: Api.SubscriptionOffer): Api.PaymentOffer & { payment_id: string } {
+function asOffer(offer: Api.SubscriptionOffer): Api.Offer & { payment_id: string } {
   const { payment_id, status, requirements, fees, provider } = offer;
   return { payment_id, relay_request_id: requirements.relayRequestId, status, requirements, fees, provider };
 }
 
-function stillPending(
-  payment: Api.PaymentOffer,
-  { retry_after_seconds, reason }: Api.PaymentPending,
-): MarketplaceError {
+function stillPending(payment: Api.Offer, { retry_after_seconds, reason }: Api.PaymentPending): MarketplaceError {
   return new MarketplaceError({
     status: 202,
     code: 'PAYMENT_PENDING',

@@ -1,4 +1,4 @@
-/** The shapes of the interface, from its OpenAPI document. */
+/** The shapes of the interface, from its OpenAPI document; interfaces, so that editors and the compiler name them. */
 import type { components, operations } from '#openapi';
 
 type Operation = keyof operations;
@@ -24,7 +24,7 @@ export type ErrorBody = Omit<components['schemas']['Error']['error'], 'details'>
 /** What the service says to do next. */
 export type Recovery = components['schemas']['Recovery'];
 export type NextAction = Recovery['next_action'];
-export type Health = Data<'getHealth'>;
+export interface Health extends Data<'getHealth'> {}
 export type PageQuery = Query<'listReviews'>;
 export interface Page<T> {
   data: T[];
@@ -34,41 +34,41 @@ export type Pagination = Json<operations['listReviews']['responses'][200]>['pagi
 
 export type ChallengeRequest = Body<'createChallenge'>;
 export type ChallengePurpose = NonNullable<ChallengeRequest['purpose']>;
-export type Challenge = Data<'createChallenge'>;
-export type Registration = Data<'register'>;
-export type RecoveredAccount = Data<'recover'>;
+export interface Challenge extends Data<'createChallenge'> {}
+export interface Registration extends Data<'register'> {}
+export interface RecoveredAccount extends Data<'recover'> {}
 /** A human operator who is signed in. */
-export type Session = Data<'openSession'>;
-export type Claim = Data<'claimAgent'>;
-export type AgentProfile = Data<'getProfile'>;
+export interface Session extends Data<'openSession'> {}
+export interface Claim extends Data<'claimAgent'> {}
+export interface AgentProfile extends Data<'getProfile'> {}
 /** A signed challenge. */
 export type WalletProof = Body<'openSession'>;
-export type LinkedWallet = Data<'getWallet'>;
+export interface LinkedWallet extends Data<'getWallet'> {}
 export type WalletSummary = AgentProfile['wallets'][number];
 export type WalletCapability = LinkedWallet['capabilities'][number];
 export type UpdateWallet = Proofless<Body<'updateWallet'>>;
-export type ApiKey = Item<'listApiKeys'>;
+export interface ApiKey extends Item<'listApiKeys'> {}
 export type Scope = ApiKey['scopes'][number];
 export type CreateApiKey = Body<'createApiKey'>;
-export type CreatedApiKey = Data<'createApiKey'>;
-export type RevokedApiKey = Data<'revokeApiKey'>;
+export interface CreatedApiKey extends Data<'createApiKey'> {}
+export interface RevokedApiKey extends Data<'revokeApiKey'> {}
 
-export type Category = Item<'listCategories'>;
-export type ListingChallenge = Data<'createListingChallenge'>;
+export interface Category extends Item<'listCategories'> {}
+export interface ListingChallenge extends Data<'createListingChallenge'> {}
 /** Everything of a new listing but its proof of work, which `listings.create` solves. */
 export type CreateListing = Proofless<Body<'createListing'>>;
-export type CreatedListing = Data<'createListing'>;
+export interface CreatedListing extends Data<'createListing'> {}
 export type UpdateListing = Body<'updateListing'>;
-export type UpdatedListing = Data<'updateListing'>;
-export type RemovedListing = Data<'removeListing'>;
+export interface UpdatedListing extends Data<'updateListing'> {}
+export interface RemovedListing extends Data<'removeListing'> {}
 export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_price'> & {
   /** USD, inclusive. */
   min_price?: number | string;
   max_price?: number | string;
 };
 /** A listing as search shows it. */
-export type Listing = Item<'searchListings'>;
-export type ListingDetail = Data<'getListing'>;
+export interface Listing extends Item<'searchListings'> {}
+export interface ListingDetail extends Data<'getListing'> {}
 export type ListingProvider = Listing['provider'];
 export type ListingRating = NonNullable<ListingDetail['rating']>;
 /** A listing as other resources name it. */
@@ -78,12 +78,12 @@ export type PaymentCurrency = Listing['preferred_currency'];
 export type DeliveryType = Listing['delivery_type'];
 export type AuthMethod = Listing['auth_method'];
 export type ListingStatus = Listing['status'];
-export type Endpoint = Data<'getEndpoint'>;
+export interface Endpoint extends Data<'getEndpoint'> {}
 export type EndpointStatus = Endpoint['status'];
 export type EndpointLimits = Endpoint['limits'];
 export type UpdateEndpoint = Body<'updateEndpoint'>;
-export type EndpointTest = Data<'testEndpoint'>;
-export type RotatedSecret = Data<'rotateSecret'>;
+export interface EndpointTest extends Data<'testEndpoint'> {}
+export interface RotatedSecret extends Data<'rotateSecret'> {}
 
 type CallOffer = OfferOf<'executeCall'>;
 type Loose<T, Required extends keyof T> = Pick<T, Required> & Partial<T>;
@@ -113,47 +113,49 @@ export interface X402Settlement {
   errorReason?: string;
 }
 /** What to pay: `data.payment` of a 402 to a call with or without a key, or for a period of a subscription. */
-export type PaymentOffer = Partial<Omit<CallOffer, 'requirements' | 'x402'>> & {
+export interface Offer extends Partial<Omit<CallOffer, 'requirements' | 'x402'>> {
   relay_request_id: string;
   requirements: Loose<CallOffer['requirements'], 'amount' | 'currency' | 'relayRequestId' | 'expiresAt'>;
   x402?: X402PaymentRequired | null;
-};
-export type PaymentRoute = Item<'listPaymentRoutes'>;
+}
+export interface PaymentRoute extends Item<'listPaymentRoutes'> {}
 export type Fees = CallOffer['fees'];
 
-export type GatewayResult<T = unknown> = Omit<Data<'executeCall'>, 'seller_response'> & { seller_response: T };
+export interface GatewayResult<T = unknown> extends Omit<Data<'executeCall'>, 'seller_response'> {
+  seller_response: T;
+}
 export type ChargedAmount = GatewayResult['charged_amount'];
 export type CentFees = GatewayResult['fees'];
-export type PendingCall = Data<'executeCall', 202>;
-export type GatewayRequest = Data<'getGatewayRequest'>;
+export interface PendingCall extends Data<'executeCall', 202> {}
+export interface GatewayRequest extends Data<'getGatewayRequest'> {}
 export type GatewayRequestStatus = GatewayRequest['status'];
 export type GatewayRequestQuery = Query<'listGatewayRequests'>;
 export type Party = GatewayRequest['buyer'];
-export type LedgerEntry = Item<'listLedger'>;
+export interface LedgerEntry extends Item<'listLedger'> {}
 export type LedgerEntryType = LedgerEntry['type'];
 export type LedgerQuery = Query<'listLedger'>;
-export type Receipt = Item<'listReceipts'>;
-export type ReceiptDetail = Data<'getReceipt'>;
-export type ReceiptProof = Data<'getReceiptProof'>;
+export interface Receipt extends Item<'listReceipts'> {}
+export interface ReceiptDetail extends Data<'getReceipt'> {}
+export interface ReceiptProof extends Data<'getReceiptProof'> {}
 export type ReceiptQuery = Query<'listReceipts'>;
-export type SandboxPayment = Data<'paySandbox'>;
+export interface SandboxPayment extends Data<'paySandbox'> {}
 export type SandboxOutcome = SandboxPayment['outcome'];
 
-export type Subscription = Data<'subscribe'>;
+export interface Subscription extends Data<'subscribe'> {}
 export type SubscriptionStatus = Subscription['status'];
-export type ListedSubscription = Item<'listSubscriptions'>;
-export type SubscriptionDetail = Data<'getSubscription'>;
+export interface ListedSubscription extends Item<'listSubscriptions'> {}
+export interface SubscriptionDetail extends Data<'getSubscription'> {}
 export type SubscriptionQuery = Query<'listSubscriptions'>;
-export type CancelledSubscription = Data<'cancelSubscription'>;
+export interface CancelledSubscription extends Data<'cancelSubscription'> {}
 /** What to pay for a period of a subscription; `status` is `verified` once it is paid: then verifying it is all that is left. */
-export type SubscriptionOffer = Data<'createPayment'>;
+export interface SubscriptionOffer extends Data<'createPayment'> {}
 export type PaymentProof = Body<'verifyPayment'>;
-export type VerifiedPayment = Data<'verifyPayment'>;
-export type PaymentPending = Data<'verifyPayment', 202>;
+export interface VerifiedPayment extends Data<'verifyPayment'> {}
+export interface PaymentPending extends Data<'verifyPayment', 202> {}
 export type PendingReason = PaymentPending['reason'];
-export type Payment = Data<'getPayment'>;
+export interface Payment extends Data<'getPayment'> {}
 
 export type CreateReview = Body<'createReview'>;
-export type Review = Data<'createReview'>;
-export type AgentScore = Data<'getScore'>;
+export interface Review extends Data<'createReview'> {}
+export interface AgentScore extends Data<'getScore'> {}
 export type CategoryScore = AgentScore['categories'][number];

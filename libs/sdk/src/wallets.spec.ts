@@ -1,7 +1,8 @@
+import { createPublicKey, verify } from 'node:crypto';
 import { inspect } from 'node:util';
-import bs58 from 'bs58';
-import nacl from 'tweetnacl';
-import { verifyMessage } from 'viem';
+import { base58 } from '@scure/base';
+import { verifyMessage, verifyTypedData } from 'viem';
+import { privateKeyToAddress } from 'viem/accounts';
 import { evmWallet, solanaWallet } from './wallets.js';
 
 const MESSAGE = 'market.example wants you to sign in\n\nNonce: 1 — ünïcode';
@@ -16,24 +17,46 @@ describe('evmWallet', () => {
     expect(valid).toBe(true);
   });
 
-  it('has the address that belongs to its key', () => {
-    const wallet = evmWallet('0x0000000000000000000000000000000000000000000000000000000000000001');
+  it('signs typed data as EIP-712 says', async () => {
+    const wallet = evmWallet();
+    const field = (name: string, type: 'address' | 'uint256' | 'bytes32' | 'string') => ({ name, type });
+    const typedData = {
+      domain: { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: evmWallet().address },
+      types: {
+        Order: [field('to', 'address'), field('value', 'uint256'), field('nonce', 'bytes32'), field('note', 'string')],
+      },
+      primaryType: 'Order',
+      message: { to: wallet.address, value: 2n ** 255n, nonce: `0x${'0a'.repeat(32)}`, note: 'ünïcode' },
+    } as const;
+    const signature = await wallet.signTypedData(typedData);
 
-    expect(wallet.address).toBe('0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf');
+    expect(await verifyTypedData({ ...typedData, address: wallet.address, signature })).toBe(true);
+    for (const wrong of [{ value: -1n }, { value: 2n ** 256n }, { to: '0x1' }, { nonce: '0xzz' }])
+      await expect(wallet.signTypedData({ ...typedData, message: { ...typedData.message, ...wrong } })).rejects.toThrow(
+        RangeError,
+      );
+  });
+
+  it('has the address that belongs to its key', () => {
+    for (let n = 0; n < 20; n += 1) {
+      const wallet = evmWallet();
+      expect(wallet.address).toBe(privateKeyToAddress(wallet.exportKey()));
+    }
   });
 });
 
 describe('solanaWallet', () => {
   it('signs with ed25519 over the exact text', async () => {
     const wallet = solanaWallet();
-    const signature = bs58.decode(await wallet.sign(MESSAGE));
+    const x = Buffer.from(base58.decode(wallet.address)).toString('base64url');
+    const publicKey = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } });
 
-    expect(nacl.sign.detached.verify(Buffer.from(MESSAGE), signature, bs58.decode(wallet.address))).toBe(true);
+    expect(verify(null, Buffer.from(MESSAGE), publicKey, base58.decode(await wallet.sign(MESSAGE)))).toBe(true);
   });
 
   it('is the same wallet from its exported key, its bytes and its seed', () => {
     const wallet = solanaWallet();
-    const bytes = bs58.decode(wallet.exportKey());
+    const bytes = base58.decode(wallet.exportKey());
 
     expect(solanaWallet(wallet.exportKey()).address).toBe(wallet.address);
     expect(solanaWallet(bytes).address).toBe(wallet.address);

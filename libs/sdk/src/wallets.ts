@@ -1,6 +1,9 @@
-import bs58 from 'bs58';
-import nacl from 'tweetnacl';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { ed25519 } from '@noble/curves/ed25519';
+import { secp256k1 } from '@noble/curves/secp256k1';
+import { keccak_256 } from '@noble/hashes/sha3';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils';
+import { base58 } from '@scure/base';
+import { typedDataHash, type Hex, type TypedData } from './eip712.js';
 
 export type ChainType = 'evm' | 'solana';
 
@@ -14,31 +17,49 @@ export interface Wallet {
   exportKey(): string;
 }
 
+/** It also signs payments: `x402Payer` takes it. */
+export interface EvmWallet extends Wallet {
+  readonly address: Hex;
+  signTypedData(typedData: TypedData): Promise<Hex>;
+  exportKey(): Hex;
+}
+
 /** An EVM account, random when no key is given. */
-export function evmWallet(privateKey: `0x${string}` = generatePrivateKey()): Wallet {
-  const account = privateKeyToAccount(privateKey);
+export function evmWallet(privateKey: Hex = `0x${bytesToHex(secp256k1.utils.randomPrivateKey())}`): EvmWallet {
+  const key = hexToBytes(privateKey.slice(2));
+  const signHash = (hash: Uint8Array): Hex => {
+    const signature = secp256k1.sign(hash, key);
+    return `0x${signature.toCompactHex()}${(27 + signature.recovery).toString(16)}`;
+  };
   return {
-    address: account.address,
+    address: checksummed(bytesToHex(keccak_256(secp256k1.getPublicKey(key, false).subarray(1)).subarray(12))),
     chainType: 'evm',
-    sign: (message) => account.signMessage({ message }),
+    async sign(message) {
+      const text = utf8ToBytes(message);
+      return signHash(keccak_256(concatBytes(utf8ToBytes(`\x19Ethereum Signed Message:\n${text.length}`), text)));
+    },
+    signTypedData: async (typedData) => signHash(typedDataHash(typedData)),
     exportKey: () => privateKey,
   };
 }
 
 /** A Solana account from a 64-byte secret key or a 32-byte seed (bytes or base58), random when none is given. */
-export function solanaWallet(secretKey?: Uint8Array | string): Wallet {
-  const pair = secretKey === undefined ? nacl.sign.keyPair() : keyPairFrom(secretKey);
+export function solanaWallet(secretKey: Uint8Array | string = ed25519.utils.randomPrivateKey()): Wallet {
+  const bytes = typeof secretKey === 'string' ? base58.decode(secretKey) : secretKey;
+  if (bytes.length !== 32 && bytes.length !== 64)
+    throw new RangeError('A Solana secret key has 64 bytes, or 32 when it is a seed.');
+  const seed = bytes.slice(0, 32);
+  const publicKey = ed25519.getPublicKey(seed);
   return {
-    address: bs58.encode(pair.publicKey),
+    address: base58.encode(publicKey),
     chainType: 'solana',
-    sign: async (message) => bs58.encode(nacl.sign.detached(Buffer.from(message, 'utf8'), pair.secretKey)),
-    exportKey: () => bs58.encode(pair.secretKey),
+    sign: async (message) => base58.encode(ed25519.sign(utf8ToBytes(message), seed)),
+    exportKey: () => base58.encode(concatBytes(seed, publicKey)),
   };
 }
 
-function keyPairFrom(secretKey: Uint8Array | string): nacl.SignKeyPair {
-  const bytes = typeof secretKey === 'string' ? bs58.decode(secretKey) : secretKey;
-  if (bytes.length === nacl.sign.seedLength) return nacl.sign.keyPair.fromSeed(bytes);
-  if (bytes.length === nacl.sign.secretKeyLength) return nacl.sign.keyPair.fromSecretKey(bytes);
-  throw new RangeError('A Solana secret key has 64 bytes, or 32 when it is a seed.');
+/** Letter case is the checksum of an address. Source: eips.ethereum.org/EIPS/eip-55. */
+function checksummed(address: string): Hex {
+  const digest = bytesToHex(keccak_256(utf8ToBytes(address)));
+  return `0x${address.replace(/[a-f]/g, (letter, at: number) => (digest[at]! >= '8' ? letter.toUpperCase() : letter))}`;
 }

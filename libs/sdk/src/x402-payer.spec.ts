@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { recoverTypedDataAddress } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import type { PaymentOffer, X402Requirements } from './types.js';
+import type { Offer, X402Requirements } from './types.js';
 import { x402Payer } from './x402-payer.js';
 
 const NETWORK = 'eip155:84532';
@@ -16,7 +16,7 @@ const requirements: X402Requirements = {
   maxTimeoutSeconds: 600,
   extra: { name: 'USDC', version: '2', relayRequestId: ID },
 };
-const asking = (changes: Partial<X402Requirements> = {}): PaymentOffer => ({
+const asking = (changes: Partial<X402Requirements> = {}): Offer => ({
   relay_request_id: ID,
   requirements: {
     depositAddress: requirements.payTo,

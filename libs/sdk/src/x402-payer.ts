@@ -1,8 +1,11 @@
-import { createHash } from 'node:crypto';
-import type { Address, Hex, LocalAccount } from 'viem';
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { base64 } from '@scure/base';
+import type { Hex } from './eip712.js';
 import { usdcOf, type PayableChains } from './known-assets.js';
 import type { Payer } from './payer.js';
-import type { PaymentOffer, X402Requirements } from './types.js';
+import type { Offer, X402Requirements } from './types.js';
+import type { EvmWallet } from './wallets.js';
 
 const AUTHORIZATION_TYPES = {
   TransferWithAuthorization: [
@@ -20,10 +23,11 @@ const MAX_AUTHORIZATION_SECONDS = 3600;
 
 /**
  * Pays USDC by a signature: scheme `exact` of x402 version 2 on an EVM chain, an EIP-3009 authorization sent in
- * `PAYMENT-SIGNATURE`. It needs no RPC server and no gas, and nothing moves when the seller fails.
+ * `PAYMENT-SIGNATURE`. It needs no RPC server and no gas, and nothing moves when the seller fails. The account is an
+ * `evmWallet`, or a local account of viem.
  * Source: specs/schemes/exact/scheme_exact_evm.md and specs/transports-v2/http.md of github.com/coinbase/x402.
  */
-export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData'>, chains: PayableChains): Payer {
+export function x402Payer(account: Pick<EvmWallet, 'address' | 'signTypedData'>, chains: PayableChains): Payer {
   return {
     rail: 'x402',
     canPay: (offer) => requirementsFor(offer, chains) !== undefined,
@@ -35,12 +39,12 @@ export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData
       }
       const authorization = {
         from: account.address,
-        to: accepted.payTo as Address,
+        to: accepted.payTo as Hex,
         value: accepted.amount,
         validAfter: '0',
         validBefore: String(Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds),
         // The offer's own: however often one offer is signed, its token contract moves the money once.
-        nonce: `0x${createHash('sha256').update(`x402 ${offer.relay_request_id}`).digest('hex')}` as Hex,
+        nonce: `0x${bytesToHex(sha256(`x402 ${offer.relay_request_id}`))}` as Hex,
       };
       const { name, version } = accepted.extra as { name: string; version: string };
       const signature = await account.signTypedData({
@@ -48,7 +52,7 @@ export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData
           name,
           version,
           chainId: Number(accepted.network.slice('eip155:'.length)),
-          verifyingContract: accepted.asset as Address,
+          verifyingContract: accepted.asset as Hex,
         },
         types: AUTHORIZATION_TYPES,
         primaryType: 'TransferWithAuthorization',
@@ -65,13 +69,13 @@ export function x402Payer(account: Pick<LocalAccount, 'address' | 'signTypedData
         accepted,
         payload: { signature, authorization },
       };
-      return { headers: { 'PAYMENT-SIGNATURE': Buffer.from(JSON.stringify(payload)).toString('base64') } };
+      return { headers: { 'PAYMENT-SIGNATURE': base64.encode(utf8ToBytes(JSON.stringify(payload))) } };
     },
   };
 }
 
 /** Of USDC's own contract on a chain that is allowed, as the payer knows it; the offer's word for either is not enough. */
-function requirementsFor({ x402 }: PaymentOffer, chains: PayableChains): X402Requirements | undefined {
+function requirementsFor({ x402 }: Offer, chains: PayableChains): X402Requirements | undefined {
   return x402?.accepts.find(
     ({ scheme, network, asset, extra }) =>
       scheme === 'exact' &&

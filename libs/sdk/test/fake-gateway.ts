@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { PaymentCurrency, PaymentOffer } from '../src/types.js';
+import type { PaymentCurrency, Offer } from '../src/types.js';
 
 /** What the wire does to one request: lose it before or after it took effect, or answer in place of the service. */
 export type Fault = 'lose_request' | 'lose_answer' | 'too_fast' | 'unavailable' | 'bad_gateway';
@@ -52,7 +52,7 @@ export class FakeGateway {
   paymentsComeLate = false;
   retryHeaders: Record<string, string> = {};
   /** What becomes of an offer on its way. */
-  tamper: (offer: PaymentOffer) => void = () => undefined;
+  tamper: (offer: Offer) => void = () => undefined;
 
   readonly #offers = new Map<string, FakeOffer>();
   readonly #server: Server;
@@ -170,8 +170,8 @@ export class FakeGateway {
     };
   }
 
-  #payment({ relayRequestId, currency }: FakeOffer): PaymentOffer {
-    const offer: PaymentOffer = {
+  #payment({ relayRequestId, currency }: FakeOffer): Offer {
+    const offer: Offer = {
       relay_request_id: relayRequestId,
       provider: 'sandbox',
       requirements: {

@@ -1,7 +1,7 @@
 import { claimPayment, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { Refusal } from '@market/messaging';
-import { verifyRequest } from '@market/sdk';
+import { verifyRequest } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
 import fc from 'fast-check';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,7 +1,7 @@
 import { claimsHeld } from '@market/contracts/gateway';
 import { claimPayment, createOffer, releasePayment, settlePayment } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { verifyRequest } from '@market/sdk';
+import { verifyRequest } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
 import {
   BODY,

@@ -11,7 +11,7 @@ import {
 import type { OutputOf, RequestOf } from '@market/contracts';
 import { newId } from '@market/kernel';
 import { newRequestContext } from '@market/messaging';
-import { SignatureError, verifyRequest } from '@market/sdk';
+import { SignatureError, verifyRequest } from '@market/sdk/seller';
 import { eventually, freePort } from '@market/testing';
 import { Webhook } from 'standardwebhooks';
 import {

@@ -1,7 +1,7 @@
 import { getOffering } from '@market/contracts/catalog';
 import { claimPayment, listReceipts } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
-import { verifyRequest } from '@market/sdk';
+import { verifyRequest } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
 import { createHash } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';

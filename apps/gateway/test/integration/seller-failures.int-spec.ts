@@ -1,6 +1,6 @@
 import { callFailed } from '@market/contracts/gateway';
 import { newId } from '@market/kernel';
-import { verifyRequest } from '@market/sdk';
+import { verifyRequest } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
 import { BODY, resultOf, startGateway, type GatewayHarness, type Shop } from '../support/gateway-harness.js';
 import { answer, held, type Behaviour } from '../support/test-seller.js';

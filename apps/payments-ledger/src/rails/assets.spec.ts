@@ -1,4 +1,4 @@
-import { x402Payer, type PaymentOffer } from '@market/sdk';
+import { x402Payer, type Offer } from '@market/sdk';
 import { privateKeyToAccount } from 'viem/accounts';
 import { USDC } from './assets.js';
 
@@ -9,7 +9,7 @@ it.each(evm)('asks on %s for the USDC that the client knows, and for no other', 
   const offer = (token: string) =>
     ({
       x402: { accepts: [{ scheme: 'exact', network, asset: token, extra: { name: 'USDC', version: '2' } }] },
-    }) as unknown as PaymentOffer;
+    }) as unknown as Offer;
   const payer = x402Payer(account, { [network]: {} });
   expect([payer.canPay(offer(asset)), payer.canPay(offer(account.address))]).toEqual([true, false]);
 });

@@ -1,13 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { evmWallet, formatCents, formatUsd, Marketplace, MarketplaceError, reply, sandboxPayer } from '@market/sdk';
-import {
-  sellerServer,
-  solanaWallet,
-  type CallResult,
-  type CreatedListing,
-  type LedgerEntry,
-  type Wallet,
-} from '@market/sdk';
+import { evmWallet, formatCents, formatUsd, Marketplace, MarketplaceError, sandboxPayer } from '@market/sdk';
+import { reply } from '@market/sdk/seller';
+import { solanaWallet, type CallResult, type CreatedListing, type LedgerEntry, type Wallet } from '@market/sdk';
+import { sellerServer } from '@market/sdk/seller';
 import type { Transcript } from './transcript.js';
 
 const PRICE_USD = 0.25;

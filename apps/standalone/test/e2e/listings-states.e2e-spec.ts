@@ -1,4 +1,5 @@
-import { reply, type HttpAnswer, type ListingDetail, type ListingStatus } from '@market/sdk';
+import { type HttpAnswer, type ListingDetail, type ListingStatus } from '@market/sdk';
+import { reply } from '@market/sdk/seller';
 import { eventually, withClient } from '@market/testing';
 import { admin } from '../support/admin.js';
 import { bodyOf, callOnce, payFor, reasonOf, withRelayId } from '../support/buyer.js';

@@ -1,4 +1,4 @@
-import { evmWallet, solanaWallet, type PaymentOffer } from '@market/sdk';
+import { evmWallet, solanaWallet, type Offer } from '@market/sdk';
 import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -131,7 +131,7 @@ inEachMode('the headers of a paid call', (harness) => {
     await buyer.market.sandbox.pay(relayRequestId);
     const before = shop.requests.length;
     const without = await call({}, { paid: true });
-    expect([without.status, (bodyOf(without).data as { payment: PaymentOffer }).payment.relay_request_id]).toEqual([
+    expect([without.status, (bodyOf(without).data as { payment: Offer }).payment.relay_request_id]).toEqual([
       402,
       relayRequestId,
     ]);

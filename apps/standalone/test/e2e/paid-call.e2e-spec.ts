@@ -1,4 +1,4 @@
-import { MarketplaceError, sandboxPayer, solanaWallet, type PaymentOffer } from '@market/sdk';
+import { MarketplaceError, sandboxPayer, solanaWallet, type Offer } from '@market/sdk';
 import { eventually } from '@market/testing';
 import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, payFor, quote, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
@@ -42,7 +42,7 @@ inEachMode('a paid call', (harness) => {
           links: { docs: expect.any(String), openapi: expect.any(String), llms: expect.any(String) },
         },
       });
-      const { payment, ...beside } = data as { payment: PaymentOffer };
+      const { payment, ...beside } = data as { payment: Offer };
       expect(beside).toEqual({});
       expect(payment).toMatchObject({
         relay_request_id: expect.stringMatching(/^0x[0-9a-f]{64}$/),
@@ -302,7 +302,7 @@ inEachMode('a paid call', (harness) => {
       const relayRequestId = await payFor(buyer, shop.listing, { late: 1 }, 'late');
       const answer = await callOnce(buyer, shop.listing, { late: 1 }, withRelayId(relayRequestId));
       expect(answer.status).toBe(402);
-      const { payment } = bodyOf(answer).data as { payment: PaymentOffer };
+      const { payment } = bodyOf(answer).data as { payment: Offer };
       expect(payment.relay_request_id).not.toBe(relayRequestId);
       expectNewPayment(answer, 'refund_due');
       expect(bodyOf(answer).error!.message).toContain('owed back');
@@ -315,7 +315,7 @@ inEachMode('a paid call', (harness) => {
       const relayRequestId = await payFor(buyer, shop.listing, { failed: 1 }, 'failed');
       const answer = await callOnce(buyer, shop.listing, { failed: 1 }, withRelayId(relayRequestId));
       expectNewPayment(answer, 'payment_failed');
-      expect((bodyOf(answer).data as { payment: PaymentOffer }).payment.relay_request_id).not.toBe(relayRequestId);
+      expect((bodyOf(answer).data as { payment: Offer }).payment.relay_request_id).not.toBe(relayRequestId);
     });
 
     it('is paid twice is charged once', async () => {

@@ -1,4 +1,4 @@
-import type { PaymentOffer } from '@market/sdk';
+import type { Offer } from '@market/sdk';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import {
   startRelayServer,
@@ -56,15 +56,15 @@ inEachMode('money that Relay carries', ({ mode }) => {
     relay?.stop();
   }, 60_000);
 
-  const call = (body: object, { relay_request_id }: PaymentOffer) =>
+  const call = (body: object, { relay_request_id }: Offer) =>
     callOnce(buyer, shop.listing, body, withRelayId(relay_request_id));
-  const requestOf = ({ relay_request_id }: PaymentOffer): RelayRequest => relay.requests.get(relay_request_id)!;
+  const requestOf = ({ relay_request_id }: Offer): RelayRequest => relay.requests.get(relay_request_id)!;
   const owed = async () =>
     (await buyer.market.ledger.list({ type: 'adjustment' })).data.map(({ direction, amount_cents }) => [
       direction,
       amount_cents,
     ]);
-  const statusOf = async ({ payment_id }: PaymentOffer) =>
+  const statusOf = async ({ payment_id }: Offer) =>
     (await buyer.market.send('GET', `/payments/${payment_id}`)).json as { data: { status: string } };
   const post = (body: string, headers: Record<string, string>) =>
     fetch(`${marketplace.baseUrl}/api/v1/webhooks/relay`, {
@@ -151,7 +151,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
     expect(request).toMatchObject({ status: 'refund', quote: { refundTo: buyer.wallet.address } });
     const asked = await call({ too: 'little' }, offer);
     expect([asked.status, reasonOf(asked)]).toEqual([402, 'payment_failed']);
-    const next = (bodyOf(asked).data as { payment: PaymentOffer }).payment;
+    const next = (bodyOf(asked).data as { payment: Offer }).payment;
     expect(next.relay_request_id).not.toBe(offer.relay_request_id);
     expect(await owed()).toEqual([]);
   });

@@ -1,13 +1,13 @@
 import {
   evmWallet,
   Marketplace,
-  reply,
   sandboxPayer,
   x402Payer,
   type CallOptions,
   type Payer,
   type Wallet,
 } from '@market/sdk';
+import { reply } from '@market/sdk/seller';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { commandsBelow, runAsWritten } from '../support/paying-page.js';

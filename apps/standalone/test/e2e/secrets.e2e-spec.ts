@@ -1,4 +1,5 @@
-import { Marketplace, reply, sellerServer, type SellerServer } from '@market/sdk';
+import { Marketplace } from '@market/sdk';
+import { reply, sellerServer, type SellerServer } from '@market/sdk/seller';
 import { startMarketplace, withClient, type RunningMarketplace } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { callOnce, payFor, resultOf, withRelayId } from '../support/buyer.js';

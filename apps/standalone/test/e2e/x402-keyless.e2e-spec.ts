@@ -1,4 +1,5 @@
-import { evmWallet, reply } from '@market/sdk';
+import { evmWallet } from '@market/sdk';
+import { reply } from '@market/sdk/seller';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { validateDiscoveryExtension, validateDiscoveryExtensionSpec } from '@x402/extensions/bazaar';

@@ -1,4 +1,4 @@
-import { reply } from '@market/sdk';
+import { reply } from '@market/sdk/seller';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';

@@ -1,4 +1,4 @@
-import type { GatewayResult, HttpAnswer, PaymentOffer, Recovery, SandboxOutcome } from '@market/sdk';
+import type { GatewayResult, HttpAnswer, Offer, Recovery, SandboxOutcome } from '@market/sdk';
 import type { Agent } from './harness.js';
 
 /** The parts of any answer that tests look at. */
@@ -41,10 +41,10 @@ export async function quote(
   listing: { id: string },
   body: unknown,
   headers?: Record<string, string>,
-): Promise<PaymentOffer> {
+): Promise<Offer> {
   const answer = await callOnce(buyer, listing, body, headers);
   expect(answer).toMatchObject({ status: 402, json: { success: false, error: { code: 'PAYMENT_REQUIRED' } } });
-  return (bodyOf(answer).data as { payment: PaymentOffer }).payment;
+  return (bodyOf(answer).data as { payment: Offer }).payment;
 }
 
 /** Quotes and pays. @returns the relay request id, good for the same body. */

@@ -40,7 +40,7 @@ export interface Agent {
 
 export async function registerAgent(
   { baseUrl }: Pick<Harness, 'baseUrl'>,
-  { wallet = evmWallet(), displayName = 'An agent' } = {},
+  { wallet = evmWallet(), displayName = 'An agent' }: { wallet?: Wallet; displayName?: string } = {},
 ): Promise<Agent> {
   const { marketplace, registration } = await new Marketplace({ baseUrl }).register(wallet, { displayName });
   return { id: registration.user_id, wallet, market: marketplace, registration };

@@ -1,4 +1,5 @@
-import { reply, sellerServer, type CreatedListing, type CreateListing, type SellerRequest } from '@market/sdk';
+import { type CreatedListing, type CreateListing } from '@market/sdk';
+import { reply, sellerServer, type SellerRequest } from '@market/sdk/seller';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Agent } from './harness.js';

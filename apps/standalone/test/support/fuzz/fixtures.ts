@@ -3,14 +3,13 @@ import { apiKeyOf, BASE62, CREDENTIAL_SECRET_LENGTH } from '@market/contracts/id
 import {
   evmWallet,
   Marketplace,
-  sellerServer,
   type SubscriptionOffer,
   type CreatedListing,
   type CreateListing,
-  type PaymentOffer,
-  type SellerServer,
+  type Offer,
   type Wallet,
 } from '@market/sdk';
+import { sellerServer, type SellerServer } from '@market/sdk/seller';
 import { eventually } from '@market/testing';
 import { randomBytes, randomInt } from 'node:crypto';
 import { bodyOf, callOnce, payFor, quote, withRelayId } from '../buyer.js';
@@ -32,7 +31,7 @@ export interface Operator {
 }
 
 /** @returns a session of the wallet's human, whose account the first sign-in opens. */
-export async function signIn({ baseUrl }: Pick<Harness, 'baseUrl'>, wallet = evmWallet()): Promise<Operator> {
+export async function signIn({ baseUrl }: Pick<Harness, 'baseUrl'>, wallet: Wallet = evmWallet()): Promise<Operator> {
   const market = new Marketplace({ baseUrl });
   const { message, nonce } = await market.challenge({ wallet_address: wallet.address, purpose: 'session' });
   const body = { wallet_address: wallet.address, nonce, signature: await wallet.sign(message) };
@@ -76,7 +75,7 @@ export class Fixtures {
   /** Of the call that the owner paid for and got. */
   relayRequestId: string;
   transactionHash: string;
-  offer: PaymentOffer;
+  offer: Offer;
   private servers: SellerServer[] = [];
 
   private constructor(
@@ -132,7 +131,7 @@ export class Fixtures {
   }
 
   /** An offer that the owner has not paid. */
-  async unpaidOffer(): Promise<PaymentOffer> {
+  async unpaidOffer(): Promise<Offer> {
     const offer = await quote(this.owner, this.shop, { ask: canary() });
     this.secrets.push(offer.payment_id!, offer.relay_request_id);
     return offer;

@@ -1,0 +1,50 @@
+import { keccak_256 } from '@noble/hashes/sha3';
+import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils';
+
+export type Hex = `0x${string}`;
+
+/** Of the types of EIP-712 those that a payment is made of: no arrays, and no type within a type. */
+type FieldType = 'address' | 'uint256' | 'bytes32' | 'string';
+interface Field {
+  readonly name: string;
+  readonly type: FieldType;
+}
+
+export interface TypedData {
+  domain: { name: string; version: string; chainId: number; verifyingContract: Hex };
+  types: Readonly<Record<string, readonly Field[]>>;
+  primaryType: string;
+  message: Record<string, unknown>;
+}
+
+const DOMAIN_FIELDS: readonly Field[] = [
+  { name: 'name', type: 'string' },
+  { name: 'version', type: 'string' },
+  { name: 'chainId', type: 'uint256' },
+  { name: 'verifyingContract', type: 'address' },
+];
+
+/** What an EVM account signs for typed data. Source: eips.ethereum.org/EIPS/eip-712. */
+export const typedDataHash = ({ domain, types, primaryType, message }: TypedData): Uint8Array =>
+  keccak_256(
+    concatBytes(
+      Uint8Array.of(0x19, 0x01),
+      structHash('EIP712Domain', DOMAIN_FIELDS, { ...domain }),
+      structHash(primaryType, types[primaryType]!, message),
+    ),
+  );
+
+function structHash(name: string, fields: readonly Field[], values: Record<string, unknown>): Uint8Array {
+  const type = `${name}(${fields.map((field) => `${field.type} ${field.name}`).join(',')})`;
+  const words = fields.map((field) => wordOf(field.type, values[field.name]));
+  return keccak_256(concatBytes(keccak_256(utf8ToBytes(type)), ...words));
+}
+
+/** 32 bytes. @throws RangeError for a value that is none of its type. */
+function wordOf(type: FieldType, value: unknown): Uint8Array {
+  if (type === 'string') return keccak_256(utf8ToBytes(String(value)));
+  const digits = type === 'uint256' ? BigInt(value as bigint).toString(16) : String(value).replace(/^0x/i, '');
+  const isWhole = type === 'uint256' ? digits.length <= 64 : digits.length === (type === 'address' ? 40 : 64);
+  if (!isWhole || !/^[0-9a-f]+$/i.test(digits)) throw new RangeError(`"${String(value)}" is no ${type}.`);
+  return hexToBytes(digits.padStart(64, '0'));
+}
