@@ -19,7 +19,7 @@ export interface RequestOptions {
   /** Sent as JSON. */
   body?: unknown;
   /** Sent as it is, in place of `body`. */
-  rawBody?: string | Uint8Array<ArrayBuffer>;
+  rawBody?: string | Uint8Array;
   headers?: Record<string, string> | Headers;
   /** Values that are undefined are left out. */
   query?: Query;
@@ -81,7 +81,8 @@ export class HttpClient {
       const response = await this.#settings.fetch(this.baseUrl + path + queryString(options.query), {
         method,
         headers: this.#headers(options),
-        body: options.rawBody ?? (options.body === undefined ? undefined : JSON.stringify(options.body)),
+        // JSON.stringify(undefined) is undefined: no body.
+        body: (options.rawBody ?? JSON.stringify(options.body)) as string | undefined,
         // A redirect would carry the key to an address nobody checked.
         redirect: 'manual',
         signal: AbortSignal.any([timeout, ...cancelled]),
