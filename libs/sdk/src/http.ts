@@ -78,7 +78,9 @@ export class HttpClient {
     const timeout = AbortSignal.timeout(options.timeoutMs ?? this.#settings.timeoutMs);
     const cancelled = [options.signal, this.#settings.signal].filter((signal) => signal !== undefined);
     try {
-      const response = await this.#settings.fetch(this.baseUrl + path + queryString(options.query), {
+      // A browser's fetch refuses to be called as a method of anything but its window.
+      const { fetch } = this.#settings;
+      const response = await fetch(this.baseUrl + path + queryString(options.query), {
         method,
         headers: this.#headers(options),
         // JSON.stringify(undefined) is undefined: no body.
