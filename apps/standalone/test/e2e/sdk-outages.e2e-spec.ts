@@ -3,7 +3,7 @@ import { startMarketplace, type ProcessName, type RunningMarketplace } from '@ma
 import { privateKeyToAccount, generatePrivateKey } from 'viem/accounts';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
-import { inEachMode, registerAgent, type Agent } from '../support/world.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
 const BUYERS = 10;
 const CALLS = 50;
