@@ -1,0 +1,200 @@
+#!/usr/bin/env node
+/** Installs the command line's tarball outside the project, and goes with it through all it does, in both modes. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { evmWallet } from '@market/sdk';
+import { eventually, startMarketplace, startOwnProcess } from '@market/testing';
+import { pack } from './packages/pack.mjs';
+
+const directory = mkdtempSync(join(tmpdir(), 'market-cli-'));
+const inside = (name) => join(directory, name);
+const BIN = inside('node_modules/.bin/market');
+
+try {
+  const { cli } = pack(directory);
+  writeFileSync(inside('package.json'), '{"private":true}');
+  execFileSync('npm', ['install', '--silent', cli], { cwd: directory });
+  writeFileSync(
+    inside('shout.mjs'),
+    `export const listing = { description: 'Makes a text upper case.', pricing_amount: 0.05 };
+export default ({ body, reply }) => {
+  if (body.text === 'break') throw new Error('a bug of the seller');
+  return body.text ? { upper: body.text.toUpperCase() } : reply(422, { missing: 'text' });
+};`,
+  );
+  for (const mode of ['standalone', 'distributed']) await walk(mode);
+} finally {
+  rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
+}
+
+async function walk(mode) {
+  const marketplace = await startMarketplace({ mode });
+  const environment = (agent) => ({
+    PATH: process.env.PATH,
+    HOME: directory,
+    XDG_CONFIG_HOME: inside(`${mode}-${agent}`),
+  });
+  /** @returns the exit code and what was printed. */
+  const run = (agent, args, { input = '', env = {} } = {}) => {
+    const { status, stdout, stderr } = spawnSync(BIN, args, {
+      cwd: directory,
+      encoding: 'utf8',
+      input,
+      env: { ...environment(agent), ...env },
+    });
+    return { status, stdout, stderr };
+  };
+  const ok = (agent, args, options) => {
+    const ran = run(agent, args, options);
+    assert.equal(ran.status, 0, `market ${args.join(' ')}: ${ran.stderr}`);
+    return ran.stdout;
+  };
+  const json = (agent, args, options) => JSON.parse(ok(agent, [...args, '--json'], options));
+  const fails = (agent, args, status, why, options) => {
+    const ran = run(agent, args, options);
+    assert.deepEqual(
+      [ran.status, ran.stderr.match(why)?.[0] ?? ran.stderr],
+      [status, why.exec(ran.stderr)?.[0]],
+      `market ${args.join(' ')}`,
+    );
+  };
+  const sell = (...args) =>
+    startOwnProcess(BIN, ['sell', 'shout.mjs', ...args], { cwd: directory, env: environment('seller') });
+  const shops = [];
+  try {
+    // An account with a new wallet, and one with a wallet that was there before.
+    const url = ['--url', marketplace.baseUrl];
+    fails('seller', ['sell', 'shout.mjs', ...url], 1, /market signup/);
+    const seller = json('seller', ['signup', ...url, '--name', 'Otto', '--chain', 'solana']);
+    assert.equal(statSync(seller.config).mode & 0o777, 0o600);
+    assert.ok(seller.config.startsWith(inside(`${mode}-seller`)));
+    const wallet = evmWallet();
+    writeFileSync(inside('wallet'), `${wallet.exportKey()}\n`);
+    assert.match(ok('buyer', ['signup', ...url, '--wallet', 'wallet']), new RegExp(wallet.address));
+    fails('buyer', ['signup', ...url], 1, /kept here already/);
+    assert.equal(json('buyer', ['signup', '--recover']).wallet, wallet.address);
+
+    // It sells, and goes on with the same listing when it is started again, with its configuration and without.
+    const open = async (...args) => {
+      const shop = sell('--json', ...args);
+      shops.push(shop);
+      await eventually(() => assert.match(shop.output(), /"event":"selling"/));
+      return {
+        shop,
+        ...JSON.parse(
+          shop
+            .output()
+            .split('\n')
+            .find((line) => line.includes('selling')),
+        ),
+      };
+    };
+    const first = await open();
+    assert.deepEqual([first.listing, first.price], ['shout', 0.05]);
+    process.kill(first.shop.pid, 'SIGINT');
+    await first.shop.ended;
+    fails('buyer', ['show', 'shout'], 1, /NOT_FOUND/);
+    const forgotten = JSON.parse(readFileSync(seller.config, 'utf8'));
+    forgotten.accounts[marketplace.baseUrl].signingSecrets = {};
+    writeFileSync(seller.config, JSON.stringify(forgotten));
+    const { shop } = await open('--price', '0.10');
+
+    // It finds and buys.
+    const [found, ...more] = json('buyer', ['search', 'shout']);
+    assert.deepEqual([found.slug, found.pricing_amount, more], ['shout', 0.1, []]);
+    assert.match(
+      ok('buyer', ['search', '--max-price', '0.5']),
+      /^LISTING +PRICE .*\nshout +\$0\.10 per call +Otto +Makes a text upper case\./,
+    );
+    assert.match(ok('buyer', ['show', 'shout']), /^description: Makes a text upper case\.$/m);
+    const call = (body, ...args) => ['call', 'shout', body, ...args];
+    assert.deepEqual(JSON.parse(ok('buyer', call('{"text":"hi"}', '--max-price', '0.10'))), { upper: 'HI' });
+    assert.deepEqual(
+      json('buyer', call('@-', '--max-price', '0.1', '--network', 'eip155:84532'), { input: '{"text":"signed"}' })
+        .seller_response,
+      { upper: 'SIGNED' },
+    );
+    fails('buyer', call('{"text":"dear"}', '--max-price', '0.09'), 4, /PRICE_ABOVE_LIMIT/);
+    fails('buyer', call('{"text":"asked"}'), 4, /--max-price 0\.1/);
+    fails('buyer', call('{}', '--max-price', '1'), 3, /The seller answered 422; nothing was charged/);
+    fails('buyer', call('{"text":"break"}', '--max-price', '1'), 3, /The seller answered 500/);
+    fails('buyer', ['show', 'nothing-of-this-name'], 1, /NOT_FOUND/);
+    fails('buyer', ['serch'], 2, /search/);
+    fails('buyer', call('{text'), 2, /not JSON/);
+    fails('buyer', ['show', 'shout', '--url', 'http://127.0.0.1:9'], 1, /NETWORK_ERROR/);
+    assert.match(
+      await atTerminal(environment('buyer'), 'market call shout \'{"text":"agreed"}\'', 'y'),
+      /Call "shout" for \$0\.10\? \[y\/N\][^]*AGREED/,
+    );
+    assert.match(
+      await atTerminal(environment('buyer'), 'market call shout \'{"text":"declined"}\'', 'n'),
+      /Nothing was paid/,
+    );
+    await eventually(() => assert.match(shop.output(), /a bug of the seller/));
+    const served = shop
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"gateway.call"'))
+      .map((line) => JSON.parse(line).status);
+    assert.deepEqual(served, [200, 200, 422, 500, 200]);
+
+    // The books, and a receipt that is checked offline.
+    const receipts = json('buyer', ['receipts']);
+    assert.deepEqual(
+      receipts.map(({ gross_amount }) => gross_amount),
+      [0.1, 0.1, 0.1],
+    );
+    assert.match(ok('seller', ['receipts', '--role', 'seller']), /seller +shout +\$0\.10 +\$0\.005 +\$0\.095/);
+    assert.match(ok('buyer', ['ledger']), /^TIME .*\n.*shout +\w+ +\$0\.10/);
+    const receipt = ok('buyer', ['receipt', receipts[0].id]);
+    writeFileSync(inside('receipt.json'), receipt);
+    writeFileSync(inside('jwks.json'), await (await fetch(`${marketplace.baseUrl}/.well-known/jwks.json`)).text());
+    writeFileSync(inside('forged.json'), receipt.replace('"gross_amount": 0.1', '"gross_amount": 0.2'));
+    const { jws } = JSON.parse(receipt);
+    writeFileSync(
+      inside('altered.jws'),
+      jws.replace(/\.(.)/, (_, letter) => `.${letter === 'f' ? 'e' : 'f'}`),
+    );
+
+    // Keys.
+    const key = ok('buyer', ['keys', 'create', 'reader', '--scope', 'read']).trim();
+    const env = { MARKET_URL: marketplace.baseUrl, MARKET_API_KEY: key };
+    assert.equal(json('nobody', ['receipts'], { env }).length, 3);
+    fails('nobody', ['keys', 'create', 'more'], 1, /FORBIDDEN|SCOPE/, { env });
+    const { id } = json('buyer', ['keys', 'list']).find(({ name }) => name === 'reader');
+    ok('buyer', ['keys', 'revoke', id]);
+    fails('nobody', ['receipts'], 1, /UNAUTHORIZED/, { env });
+    assert.match(ok('buyer', ['completion']), /compdef|complete/);
+    assert.match(ok('buyer', ['--get-yargs-completions', 'market', 're']), /receipts/);
+    await marketplace.stop();
+
+    assert.equal(json('buyer', ['verify-receipt', 'receipt.json']).gross_amount, 0.1);
+    assert.equal(json('nobody', ['verify-receipt', 'receipt.json', '--jwks', 'jwks.json']).receipt_id, receipts[0].id);
+    fails('nobody', ['verify-receipt', 'receipt.json'], 1, /--jwks/);
+    for (const file of ['forged.json', 'altered.jws']) fails('buyer', ['verify-receipt', file], 1, /not genuine/);
+    console.log(`${mode}: the command line signs up, sells, buys, verifies and manages keys`);
+  } finally {
+    for (const shop of shops) await shop.stop();
+    await marketplace.stop();
+  }
+}
+
+/** Types an answer at a terminal of its own. @returns what that showed. */
+async function atTerminal(env, command, answer) {
+  const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+    cwd: directory,
+    env: { ...env, PATH: `${inside('node_modules/.bin')}:${env.PATH}`, SHELL: '/bin/sh' },
+  });
+  let shown = '';
+  let isAnswered = false;
+  terminal.stdout.on('data', (chunk) => {
+    shown += chunk;
+    // The terminal's own control characters follow the question.
+    if (!isAnswered && shown.includes('[y/N]')) isAnswered = terminal.stdin.write(`${answer}\n`);
+  });
+  await new Promise((resolve) => terminal.once('close', resolve));
+  return shown;
+}

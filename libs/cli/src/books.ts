@@ -1,0 +1,87 @@
+import { formatCents, formatUsd } from '@market/sdk';
+import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose';
+import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { CommandError, print, printJson, sessionOf, time, type Cli } from './cli.js';
+import { changeConfig } from './config.js';
+
+export const bookCommands = (cli: Cli): Cli =>
+  cli
+    .command(
+      'receipts',
+      'What was paid for, newest first',
+      (yargs) =>
+        yargs
+          .option('role', { choices: ['buyer', 'seller'] as const })
+          .option('limit', { type: 'number', default: 20 }),
+      async ({ role, limit, ...options }) =>
+        print(options, (await (await sessionOf(options)).market.receipts.list({ role, limit })).data, {
+          time: ({ created_at }) => time(created_at),
+          receipt: ({ id }) => id,
+          as: ({ recipient_type }) => recipient_type,
+          listing: ({ listing }) => listing.slug,
+          paid: ({ gross_amount }) => formatUsd(gross_amount),
+          fee: ({ fee_amount }) => formatUsd(fee_amount),
+          net: ({ net_amount }) => formatUsd(net_amount),
+        }),
+    )
+    .command(
+      'receipt <id>',
+      'The signed receipt, to keep in a file; the keys that verify it are kept, too',
+      (yargs) => yargs.positional('id', { type: 'string', demandOption: true }),
+      async ({ id, ...options }) => {
+        const { market, url, account } = await sessionOf(options);
+        const [proof, answer] = await Promise.all([market.receipts.proof(id), fetch(`${url}/.well-known/jwks.json`)]);
+        const jwks = (await answer.json()) as JSONWebKeySet;
+        if (account) await changeConfig((config) => void (config.accounts[url]!.jwks = jwks));
+        printJson(proof);
+      },
+    )
+    .command(
+      'verify-receipt <file>',
+      'Checks a signed receipt offline',
+      (yargs) =>
+        yargs
+          .positional('file', {
+            type: 'string',
+            demandOption: true,
+            describe: 'As `market receipt` printed it, or its JWS',
+          })
+          .option('jwks', {
+            type: 'string',
+            describe: "A file with the marketplace's keys; by default those kept here",
+          }),
+      async ({ file, jwks: keys, ...options }) => {
+        const jwks = keys
+          ? (JSON.parse(await readFile(keys, 'utf8')) as JSONWebKeySet)
+          : (await sessionOf(options)).account?.jwks;
+        if (!jwks) throw new CommandError('No keys of the marketplace are kept here: name a file of them with --jwks');
+        const saved = (await readFile(file, 'utf8')).trim();
+        const { jws, claims: shown } = saved.startsWith('{')
+          ? (JSON.parse(saved) as { jws: string; claims: unknown })
+          : { jws: saved, claims: undefined };
+        const { payload } = await compactVerify(jws, createLocalJWKSet(jwks), { algorithms: ['EdDSA'] }).catch(
+          (cause: unknown) =>
+            Promise.reject(new CommandError(`The receipt is not genuine: ${(cause as Error).message}`)),
+        );
+        const claims = JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>;
+        if (shown !== undefined && !isDeepStrictEqual(claims, shown))
+          throw new CommandError('The receipt is not genuine: its claims are not those that were signed.');
+        if (options.json) return printJson(claims);
+        for (const [claim, value] of Object.entries(claims)) console.log(`${claim}: ${JSON.stringify(value)}`);
+      },
+    )
+    .command(
+      'ledger',
+      "The account's entries, newest first",
+      (yargs) => yargs.option('limit', { type: 'number', default: 20 }),
+      async ({ limit, ...options }) =>
+        print(options, (await (await sessionOf(options)).market.ledger.list({ limit })).data, {
+          time: ({ created_at }) => time(created_at),
+          type: ({ type }) => type,
+          listing: ({ listing }) => listing?.slug,
+          direction: ({ direction }) => direction,
+          amount: ({ amount_cents }) => formatCents(amount_cents),
+          balance: ({ balance_after_cents }) => formatCents(balance_after_cents),
+        }),
+    );

@@ -1,0 +1,90 @@
+import { Marketplace } from '@market/sdk';
+import yargs from 'yargs';
+import { hideBin } from 'yargs/helpers';
+import { readFileSync } from 'node:fs';
+import { readConfig, type Account } from './config.js';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+/** What every command takes. */
+export const commonOptions = yargs(hideBin(process.argv))
+  .scriptName('market')
+  .version(version)
+  .locale('en')
+  .env('MARKET')
+  .option('url', { type: 'string', describe: 'The marketplace; the one signed up at by default' })
+  .option('api-key', { type: 'string', describe: 'Instead of the one kept here; better as MARKET_API_KEY' })
+  .option('json', { type: 'boolean', default: false, describe: 'Prints JSON' });
+
+export type Cli = typeof commonOptions;
+export interface CommonOptions {
+  url?: string;
+  apiKey?: string;
+  json: boolean;
+}
+
+export const EXIT = { failed: 1, usage: 2, notDelivered: 3, notPaid: 4 } as const;
+
+/** A command that ends with a code of its own. */
+export class CommandError extends Error {
+  constructor(
+    message: string,
+    readonly exitCode: number = EXIT.failed,
+  ) {
+    super(message);
+  }
+}
+
+const DEFAULT_URL = 'http://localhost:3000';
+
+export interface Session {
+  url: string;
+  /** Absent where the key came from the environment, or there is none. */
+  account?: Account;
+  market: Marketplace;
+}
+
+/** The marketplace that a command goes to, as the account that is kept for it. */
+export async function sessionOf({ url: given, apiKey }: CommonOptions): Promise<Session> {
+  const config = await readConfig();
+  const url = (given ?? config.url ?? DEFAULT_URL).replace(/(\/api\/v1)?\/*$/, '');
+  const account = apiKey ? undefined : config.accounts[url];
+  return { url, account, market: new Marketplace({ baseUrl: url, apiKey: apiKey ?? account?.apiKey }) };
+}
+
+export async function accountOf(options: CommonOptions): Promise<Session & { account: Account }> {
+  const session = await sessionOf(options);
+  if (session.account) return { ...session, account: session.account };
+  throw new CommandError(`There is no account of ${session.url} on this machine. Make one with: market signup`);
+}
+
+export const printJson = (value: unknown): void => console.log(JSON.stringify(value, null, 2));
+
+/** A table for people, or the whole of it as JSON. */
+export function print<T>(
+  { json }: CommonOptions,
+  rows: readonly T[],
+  columns: Record<string, (row: T) => unknown>,
+): void {
+  if (json) return printJson(rows);
+  if (rows.length === 0) return console.error('Nothing.');
+  const lines = [Object.keys(columns).map((name) => name.toUpperCase())];
+  for (const row of rows) lines.push(Object.values(columns).map((cell) => printable(cell(row))));
+  const widths = lines[0]!.map((_, at) => Math.max(...lines.map((line) => line[at]!.length)));
+  for (const line of lines)
+    console.log(
+      line
+        .map((cell, at) => cell.padEnd(widths[at]!))
+        .join('  ')
+        .trimEnd(),
+    );
+}
+
+/** On one line, and without what a terminal would take for a command: others wrote much of what is shown. */
+export const printable = (value: unknown): string =>
+  (typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? '')).replace(/\p{Cc}+/gu, ' ');
+
+/** `2026-11-23T07:46:56.000Z` → `2026-11-23 07:46:56` */
+export const time = (iso: string): string => iso.slice(0, 19).replace('T', ' ');
