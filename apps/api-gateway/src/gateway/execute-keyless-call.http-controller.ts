@@ -13,7 +13,7 @@ import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
 import { RateLimiter } from '../http/rate-limiter.js';
 import { refOr } from '../http/values.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
-import { BAZAAR_EXTENSION, serviceNameOf } from '../x402/bazaar-resource.js';
+import { bazaarOf, callUrl, serviceNameOf } from '../x402/bazaar-resource.js';
 import { keylessRequiredBody, pendingData } from './call-answer.js';
 import { gatewayResultExample, keylessExample, keylessOfferExample, offerExample } from './gateway.examples.js';
 import { gatewayResultSchema, keylessRequiredSchema, paymentInfo, pendingSchema } from './gateway.openapi.js';
@@ -24,10 +24,18 @@ import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
 
 type Unpaid = Extract<OutputOf<typeof executeKeylessCall>, { outcome: 'payment_required' }>;
 
+/** Characters of JSON text. Servers and proxies in between take 8 KiB of headers and more. */
+const MAX_IN_HEADER = 2_048;
+
 const toSign = {
   schema: keylessRequiredSchema,
   example: keylessRequiredBody(
-    { outcome: 'payment_required', listing: { name: '', slug: '' }, offers: [keylessOfferExample], signatures: [] },
+    {
+      outcome: 'payment_required',
+      listing: { name: '', slug: '' },
+      offers: [keylessOfferExample],
+      signatures: [],
+    },
     keylessExample,
     guidanceLinks('https://market.example'),
   ),
@@ -58,7 +66,7 @@ export class ExecuteKeylessCallHttpController {
   @Operation({
     summary: 'Call a listing without a key, paying with x402',
     description:
-      'Answers 402 with what to sign, whatever the body is; nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed is the buyer: the call, its receipt and a later registration of that wallet belong to one account. The signature is charged only once the seller has answered. Repeating it repeats the stored answer; another body with it is 409. Counted by address, and by the wallet that signed while they are under way.',
+      "Answers 402 with what to sign, unless the body does not fit the listing's input_schema (an empty one asks for the price alone); nothing is stored until a PAYMENT-SIGNATURE comes. The wallet that signed is the buyer: the call, its receipt and a later registration of that wallet belong to one account. The signature is charged only once the seller has answered. Repeating it repeats the stored answer; another body with it is 409. Counted by address, and by the wallet that signed while they are under way.",
     asks: [executeKeylessCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
@@ -144,8 +152,9 @@ export class ExecuteKeylessCallHttpController {
 
   private askToPay(outcome: Unpaid, reply: FastifyReply): void {
     const { listing, offers, signatures, rejection, reason } = outcome;
+    const url = callUrl(this.publicUrl, listing);
     const resource = {
-      url: `${this.publicUrl}/api/v1/x402/${listing.slug}`,
+      url,
       description: `One call of ${listing.name}`,
       ...serviceNameOf(listing.name),
     };
@@ -153,7 +162,7 @@ export class ExecuteKeylessCallHttpController {
       offers.map((offer) => offer.x402),
       resource,
       rejection?.reason ?? reason,
-      { bazaar: BAZAAR_EXTENSION, ...signedOffers(signatures) },
+      { bazaar: bazaarOf(shownInHeader(listing)), ...signedOffers(signatures) },
     );
     reply.header('payment-required', headerOf(x402));
     if (rejection?.at === 'settlement')
@@ -163,6 +172,13 @@ export class ExecuteKeylessCallHttpController {
       .header('link', this.guidance)
       .send(keylessRequiredBody(outcome, x402, this.links));
   }
+}
+
+/** What a listing takes, where there is room for it: the whole PAYMENT-REQUIRED is a header, too. */
+function shownInHeader({ inputSchema, exampleInput }: Unpaid['listing']): Parameters<typeof bazaarOf>[0] {
+  const fits = (inputSchema?.length ?? 0) + (exampleInput?.length ?? 0) <= MAX_IN_HEADER;
+  const read = (text?: string | null) => (text && fits ? (JSON.parse(text) as Record<string, unknown>) : null);
+  return { input_schema: read(inputSchema), example_input: read(exampleInput) };
 }
 
 const refOf = (listingId: string): string =>

@@ -1,7 +1,8 @@
 import type { OutputOf } from '@market/contracts';
 import type { getGatewayRequest } from '@market/contracts/gateway';
 import type { KeylessOffer, PaymentOffer } from '@market/contracts/payments-ledger';
-import { BAZAAR_EXTENSION, serviceNameOf } from '../x402/bazaar-resource.js';
+import { listingExample } from '../listings/listings.examples.js';
+import { bazaarOf, callUrl, serviceNameOf } from '../x402/bazaar-resource.js';
 import { paymentRequiredOf } from './x402.js';
 import {
   BUYER_ID,
@@ -65,15 +66,17 @@ export const keylessOfferExample: KeylessOffer = {
   x402: { ...offerExample.x402!, extra: { ...offerExample.x402!.extra, offer: 'WyJ1V2hQ…' } },
 };
 
+const keylessUrl = callUrl('https://market.example', LISTING_REF);
+
 export const keylessExample = paymentRequiredOf(
   [keylessOfferExample.x402],
   {
-    url: `https://market.example/api/v1/x402/${LISTING_REF.slug}`,
+    url: keylessUrl,
     description: `One call of ${LISTING_REF.name}`,
     ...serviceNameOf(LISTING_REF.name),
   },
   undefined,
-  { bazaar: BAZAAR_EXTENSION },
+  { bazaar: bazaarOf(listingExample) },
 );
 
 const money = {

@@ -33,6 +33,12 @@ export const listingExample: ListingView = {
   logo_url: null,
   expected_delivery: 'under 2 seconds',
   tags: ['weather', 'forecast'],
+  input_schema: {
+    type: 'object',
+    properties: { lat: { type: 'number' }, lon: { type: 'number' } },
+    required: ['lat', 'lon'],
+  },
+  example_input: { lat: 52.5, lon: 13.4 },
   status: 'active',
   created_at: EARLIER,
   provider: SELLER,
@@ -43,6 +49,7 @@ export const listingDetailExample: OutputOf<typeof getListing> = {
   ...listingExample,
   docs: 'POST {"lat": 52.5, "lon": 13.4}',
   example_outputs: [{ label: 'Berlin', content: '{"hours":[{"at":"2026-11-21T15:00Z","celsius":6.5}]}' }],
+  output_schema: { type: 'object', properties: { hours: { type: 'array' } } },
   risk_disclaimers: null,
   sla: null,
   rating: { average: 4.5, count: 12, accuracy: 4.75, reliability: 4.5, value: 4.25 },
@@ -64,6 +71,8 @@ export const createListingExample = {
   pricing_amount: 0.02,
   preferred_currency: 'USDC',
   tags: ['weather', 'forecast'],
+  input_schema: listingExample.input_schema,
+  example_input: listingExample.example_input,
   private_endpoint_url: 'https://weather.seller.example/hooks/market',
 };
 

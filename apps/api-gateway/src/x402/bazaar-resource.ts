@@ -5,15 +5,18 @@ import { z } from 'zod';
 export const RESOURCE_TYPE = 'http';
 export const SCHEME = exactTerms.shape.scheme.value;
 
+const jsonObject = z.record(z.string(), z.unknown());
+
 const bazaar = z.object({
   info: z.object({
     input: z.object({
       type: z.literal(RESOURCE_TYPE),
       method: z.literal('POST'),
       bodyType: z.literal('json'),
-      body: z.object({}),
+      body: jsonObject.describe('An example.'),
     }),
   }),
+  schema: jsonObject.describe('JSON Schema of info.'),
 });
 
 export const EXTENSIONS = ['bazaar'] as const satisfies (keyof z.output<typeof bazaarResource>['extensions'])[];
@@ -47,14 +50,12 @@ export const serviceNameOf = (name: string): { serviceName?: string } =>
 /** Where it is called without a key. @param base the marketplace's own address, without a slash at its end. */
 export const callUrl = (base: string, { slug }: Pick<ListingView, 'slug'>): string => `${base}/api/v1/x402/${slug}`;
 
-/** How the call is made: a POST of whatever JSON object its seller accepts. */
-const BAZAAR: z.output<typeof bazaar> = {
-  info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: {} } },
-};
-
-/** The same as a 402 says it, with its JSON Schema. */
-export const BAZAAR_EXTENSION = {
-  ...BAZAAR,
+/** How the call is made: a POST of what its seller says it takes, or of whatever JSON object it accepts. */
+export const bazaarOf = ({
+  input_schema,
+  example_input,
+}: Pick<ListingView, 'input_schema' | 'example_input'>): z.output<typeof bazaar> => ({
+  info: { input: { type: RESOURCE_TYPE, method: 'POST', bodyType: 'json', body: example_input ?? {} } },
   schema: {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
@@ -65,7 +66,7 @@ export const BAZAAR_EXTENSION = {
           type: { type: 'string', const: RESOURCE_TYPE },
           method: { type: 'string', enum: ['POST'] },
           bodyType: { type: 'string', enum: ['json'] },
-          body: { type: 'object' },
+          body: input_schema ? withinBody(input_schema) : { type: 'object' },
         },
         required: ['type', 'method', 'bodyType', 'body'],
         additionalProperties: false,
@@ -73,7 +74,14 @@ export const BAZAAR_EXTENSION = {
     },
     required: ['input'],
   },
-};
+});
+
+/** A schema that refers to its parts as they are found within the schema around it. */
+function withinBody({ $schema: _dialect, ...schema }: Record<string, unknown>): unknown {
+  const moved = (key: string, value: unknown): unknown =>
+    key === '$ref' ? `#/properties/input/properties/body${String(value).slice(1)}` : value;
+  return JSON.parse(JSON.stringify(schema, moved));
+}
 
 export function toResource(base: string, listing: ListingView, terms: ExactTerms[]): BazaarResource {
   const { name, description, tags, logo_url, created_at } = listing;
@@ -88,6 +96,6 @@ export function toResource(base: string, listing: ListingView, terms: ExactTerms
     ...serviceNameOf(name),
     tags: tags.filter(isShortAscii).slice(0, MAX_TAGS),
     ...(logo_url?.startsWith('https://') ? { iconUrl: logo_url } : {}),
-    extensions: { bazaar: BAZAAR },
+    extensions: { bazaar: bazaarOf(listing) },
   };
 }

@@ -11,6 +11,7 @@ import { Endpoints, type ProvisionedEndpoint } from '../endpoints/endpoints.js';
 import { isSeller } from '../providers/is-seller.js';
 import { Providers } from '../providers/providers.js';
 import { columnsOf } from './listing-state.js';
+import { schemaProblem } from './listing-schemas.js';
 import { textProblem } from './listing-text.js';
 import { ListingsRepository, type Listing } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
@@ -69,6 +70,8 @@ export class CreateListing {
     const { name, description, pricing_model, pricing_amount, private_endpoint_url, category_id } = input;
     const text = textProblem({ name, description });
     if (text) throw refuse(createListing, 'text_invalid', text);
+    const schema = schemaProblem(input);
+    if (schema) throw refuse(createListing, 'schema_invalid', schema);
     if (pricing_model === 'free' && pricing_amount > 0)
       throw refuse(createListing, 'pricing_invalid', { problem: 'pricing_amount must be 0 on free listings' });
     if (pricing_model === 'per_call' && private_endpoint_url === undefined)

@@ -1,5 +1,5 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { getOffering, type Offering } from '@market/contracts/catalog';
+import { getOffering, type CallableOffering } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
 import { refuse } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
@@ -8,7 +8,8 @@ import { isSlug } from './slug.js';
 
 const COLUMNS = `l.id AS "listingId", l.slug, l.name, l.provider_id AS "sellerId", l.status, l.pricing_model AS "pricingModel",
   l.price_micros::text AS "priceMicros", l.preferred_currency AS "preferredCurrency",
-  CASE WHEN category.id IS NOT NULL THEN json_build_object('id', category.id, 'name', category.name, 'slug', category.slug) END AS category`;
+  CASE WHEN category.id IS NOT NULL THEN json_build_object('id', category.id, 'name', category.name, 'slug', category.slug) END AS category,
+  l.input_schema::text AS "inputSchema", l.example_input::text AS "exampleInput"`;
 const CATEGORY = 'LEFT JOIN categories category ON category.id = l.category_id';
 const byId = sql('listings.offering-by-id', `SELECT ${COLUMNS} FROM listings l ${CATEGORY} WHERE l.id = $1`);
 const bySlug = sql(
@@ -27,8 +28,8 @@ export class GetOffering {
     return found;
   }
 
-  async find(from: Pick<Tx, 'query'>, ref: string): Promise<Offering | undefined> {
+  async find(from: Pick<Tx, 'query'>, ref: string): Promise<CallableOffering | undefined> {
     const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
-    return known ? (await from.query<Offering>(known, [ref]))[0] : undefined;
+    return known ? (await from.query<CallableOffering>(known, [ref]))[0] : undefined;
   }
 }

@@ -78,8 +78,8 @@ export class ListingChanges {
     context: RequestContext,
   ): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, id);
-    const offering = await this.offerings.find(tx, id);
-    await this.outbox.add(tx, listingChanged, { ...offering!, version, changedAt: changedAt.toISOString() }, context);
+    const { inputSchema: _schema, exampleInput: _example, ...offering } = (await this.offerings.find(tx, id))!;
+    await this.outbox.add(tx, listingChanged, { ...offering, version, changedAt: changedAt.toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: id, slugs }));
   }
 }

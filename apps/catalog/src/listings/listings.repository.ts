@@ -38,6 +38,8 @@ const FACTS = [
   'suspended_by',
   'held_as',
   'published_at',
+  'input_schema',
+  'example_input',
 ] as const;
 /** The columns that decide whether a change is allowed. */
 export type ListingFacts = Pick<Listing, (typeof FACTS)[number]>;
@@ -102,7 +104,7 @@ export class ListingsRepository {
   async insert(tx: Tx, listing: Listing): Promise<void> {
     const columns = Object.keys(listing).join();
     await tx.query(
-      { text: `INSERT INTO listings (${columns}) SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $1)` },
+      { text: `INSERT INTO listings (${columns}) SELECT ${columns} FROM json_populate_record(NULL::listings, $1)` },
       [JSON.stringify(listing)],
     );
   }
@@ -111,7 +113,7 @@ export class ListingsRepository {
     const columns = Object.keys(changes).join();
     await tx.query(
       {
-        text: `UPDATE listings SET (${columns}) = (SELECT ${columns} FROM jsonb_populate_record(NULL::listings, $2)) WHERE id = $1`,
+        text: `UPDATE listings SET (${columns}) = (SELECT ${columns} FROM json_populate_record(NULL::listings, $2)) WHERE id = $1`,
       },
       [id, JSON.stringify(changes)],
     );

@@ -7,6 +7,7 @@ import { Injectable } from '@nestjs/common';
 import { Categories } from '../categories/categories.js';
 import { Endpoints } from '../endpoints/endpoints.js';
 import { stateOf, TRANSITIONS, type ListingState } from './listing-state.js';
+import { schemaProblem } from './listing-schemas.js';
 import { textProblem } from './listing-text.js';
 import { GetListing } from './get-listing.query.js';
 import { ListingsRepository, type ListingFacts, type ListingFields } from './listings.repository.js';
@@ -70,6 +71,9 @@ function decide(
   }
   const text = textProblem({ name: fields.name, description: fields.description });
   if (text) throw refuse(updateListing, 'text_invalid', text);
+  const { output_schema, input_schema = listing.input_schema, example_input = listing.example_input } = fields;
+  const schema = schemaProblem({ input_schema, example_input, output_schema });
+  if (schema) throw refuse(updateListing, 'schema_invalid', schema);
   const model = fields.pricing_model ?? listing.pricing_model;
   // A listing that becomes free gets the price 0 unless the change names one.
   const unsaid = fields.pricing_model === 'free' ? '0' : listing.price_micros;

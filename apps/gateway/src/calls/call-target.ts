@@ -1,4 +1,4 @@
-import type { Offering } from '@market/contracts/catalog';
+import type { CallableOffering, Offering } from '@market/contracts/catalog';
 import { executeCall } from '@market/contracts/gateway';
 import type { InputOf } from '@market/contracts';
 import { isUuid } from '@market/kernel';
@@ -14,7 +14,7 @@ export type CallInput = InputOf<typeof executeCall>;
 /** What is called. Without the catalog only its id is known, which is enough for what was delivered already. */
 export interface CallTarget {
   listingId: string;
-  offering: Offering | null;
+  offering: CallableOffering | null;
   /** Why the catalog could not be asked. */
   outage: Refusal | null;
 }
@@ -52,7 +52,10 @@ export class CallTargets {
 }
 
 /** @throws Refusal unless the listing is sold per call, to this buyer where there is one. */
-export function assertSold(offering: Offering | null, buyerId?: string): asserts offering is Offering {
+export function assertSold(
+  offering: CallableOffering | null,
+  buyerId?: string,
+): asserts offering is CallableOffering {
   const isOwn = buyerId !== undefined && offering?.sellerId === buyerId;
   if (!offering || (offering.status !== 'active' && !isOwn)) throw refuse(executeCall, 'listing_not_found', {});
   if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { answered, pending, type CallOutput } from './call-output.js';
 import { assertFits, assertSold, CallTargets, type CallInput } from './call-target.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
+import { InputSchemas } from '../offerings/input-schemas.js';
 import { FreeCall } from './free-call.js';
 import { QuoteCall } from './quote-call.js';
 import { isPaid, ValidateCall } from './validate-call.js';
@@ -18,6 +19,7 @@ export class ExecuteCall {
     private readonly validateCall: ValidateCall,
     private readonly paidCall: CoordinatePaidCall,
     private readonly targets: CallTargets,
+    private readonly inputSchemas: InputSchemas,
     private readonly quoteCall: QuoteCall,
     private readonly freeCall: FreeCall,
   ) {}
@@ -33,6 +35,8 @@ export class ExecuteCall {
     assertSold(offering, principalOf(context).accountId);
     const target = await this.targets.endpointOf(offering);
     assertFits(target, input.body);
+    const unfit = this.inputSchemas.refusalOf(offering, input.body, context);
+    if (unfit) throw unfit;
     if (paid || BigInt(offering.priceMicros) > 0n)
       return this.quoteCall.execute(call, offering, paid?.problem ?? {}, context);
 

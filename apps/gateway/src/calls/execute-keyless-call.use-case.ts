@@ -1,4 +1,4 @@
-import type { Offering } from '@market/contracts/catalog';
+import type { CallableOffering } from '@market/contracts/catalog';
 import { executeKeylessCall } from '@market/contracts/gateway';
 import { openKeylessPayment, quoteKeyless } from '@market/contracts/payments-ledger';
 import type { InputOf, OutputOf } from '@market/contracts';
@@ -7,6 +7,7 @@ import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { CallableEndpoints } from '../endpoints/callable-endpoints.js';
+import { InputSchemas } from '../offerings/input-schemas.js';
 import { Offerings } from '../offerings/offerings.js';
 import { answered, type CallOutput, type PaymentProblem, type PaymentUnusable } from './call-output.js';
 import { CallRecords } from './call-records.js';
@@ -27,6 +28,7 @@ export class ExecuteKeylessCall {
   constructor(
     private readonly bus: MessageBus,
     private readonly offerings: Offerings,
+    private readonly inputSchemas: InputSchemas,
     private readonly endpoints: CallableEndpoints,
     private readonly records: CallRecords,
     private readonly targets: CallTargets,
@@ -38,7 +40,12 @@ export class ExecuteKeylessCall {
   async execute({ listingRef, body, authorization }: Input, context: RequestContext): Promise<Output> {
     const offering = await this.offerings.find(listingRef, context);
     if (!offering) throw refuse(executeKeylessCall, 'listing_not_found', {});
-    if (authorization === undefined) return this.quote(offering, {}, context);
+    // Without a key an empty body asks for the price alone.
+    const unfit = body === '' ? undefined : this.inputSchemas.refusalOf(offering, body, context);
+    if (authorization === undefined) {
+      if (unfit) throw unfit;
+      return this.quote(offering, {}, context);
+    }
     const digest = digestOfBody(body);
     const target = await this.endpoints.find(offering.listingId);
     const listing = soldListingOf(offering);
@@ -50,9 +57,12 @@ export class ExecuteKeylessCall {
         bodyDigest: digest.toString('hex'),
         leaseMs: leaseMsFor(target, this.config),
         authorization,
+        // What was paid for while the listing had another schema is still delivered.
+        mayOpen: unfit === undefined,
       },
       context,
     );
+    if (opened.outcome === 'not_opened') throw unfit!;
     if (opened.outcome === 'rejected')
       return this.quote(offering, { rejection: { reason: opened.reason, at: 'verification' } }, context);
     const { buyerId, gatewayRequestId, offer, money } = opened;
@@ -74,18 +84,25 @@ export class ExecuteKeylessCall {
 
   /** Everything that could make a payment useless is refused before one is asked for. */
   private async quote(
-    offering: Offering,
+    offering: CallableOffering,
     { reason, rejection }: PaymentProblem,
     context: RequestContext,
   ): Promise<Output> {
     assertSold(offering);
-    const { priceMicros, name, slug } = offering;
+    const { priceMicros, name, slug, inputSchema, exampleInput } = offering;
     if (BigInt(priceMicros) === 0n) throw refuse(executeKeylessCall, 'listing_is_free', {});
     await this.targets.endpointOf(offering);
     const listing = soldListingOf(offering);
     const { offers, signatures } = await this.bus.request(quoteKeyless, { listing, priceMicros }, context);
     if (offers.length === 0) throw refuse(executeKeylessCall, 'keyless_payment_unavailable', {});
-    return { outcome: 'payment_required', listing: { name, slug }, offers, signatures, reason, rejection };
+    return {
+      outcome: 'payment_required',
+      listing: { name, slug, inputSchema, exampleInput },
+      offers,
+      signatures,
+      reason,
+      rejection,
+    };
   }
 }
 

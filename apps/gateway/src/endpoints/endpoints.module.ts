@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { EgressModule } from '../egress/egress.module.js';
 import { gatewayLimits } from '../gateway-limits.js';
+import { OfferingsModule } from '../offerings/offerings.module.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { EndpointsEventController } from './endpoints.event-controller.js';
@@ -13,7 +14,7 @@ import { TestEndpoint } from './test-endpoint.use-case.js';
 import { UpdateEndpoint } from './update-endpoint.use-case.js';
 
 @Module({
-  imports: [gatewayLimits, EgressModule],
+  imports: [gatewayLimits, EgressModule, OfferingsModule],
   controllers: [EndpointsMessageController, EndpointsEventController],
   providers: [
     EndpointsRepository,

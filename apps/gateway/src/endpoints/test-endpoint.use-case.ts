@@ -7,6 +7,7 @@ import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import type { SellerOutcome } from '../egress/seller-outcome.js';
 import { SignedRequests } from '../egress/signed-requests.js';
+import { Offerings } from '../offerings/offerings.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { EndpointsRepository } from './endpoints.repository.js';
@@ -15,12 +16,16 @@ type Output = OutputOf<typeof testEndpoint>;
 
 const TESTS: LimitRule = { name: 'endpoint-tests', points: 10, perSeconds: 60 };
 
-/** Sends a signed test request to an endpoint. The owner gets a coarse reason for a failure, so that the test cannot be used as a port scanner. */
+/**
+ * Sends a signed test request to an endpoint, with the example_input of its listing as the body if there is one. The owner gets a coarse
+ * reason for a failure, so that the test cannot be used as a port scanner.
+ */
 @Injectable()
 export class TestEndpoint {
   constructor(
     private readonly database: Database,
     private readonly repository: EndpointsRepository,
+    private readonly offerings: Offerings,
     private readonly endpoints: CallableEndpoints,
     private readonly sellers: SignedRequests,
     private readonly health: EndpointHealth,
@@ -55,7 +60,10 @@ export class TestEndpoint {
     const target = await this.endpoints.find(listingId);
     if (!target) return null;
     const requestId = newId();
-    const rawBody = JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
+    const offering = await this.offerings.find(listingId, context);
+    const rawBody =
+      offering?.exampleInput ??
+      JSON.stringify({ event: 'endpoint.test', listing_id: listingId, request_id: requestId });
     const timeoutMs = Math.max(1, Math.min(target.endpoint.timeoutMs, context.deadlineAt - Date.now() - 1_000));
     const outcome = await this.sellers.send(
       target,

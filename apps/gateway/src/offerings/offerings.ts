@@ -1,4 +1,4 @@
-import { getOffering, listingTouched, type Offering } from '@market/contracts/catalog';
+import { getOffering, listingTouched, type CallableOffering } from '@market/contracts/catalog';
 import { HandleSignal, isRefusal, MessageBus, type RequestContext } from '@market/messaging';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
@@ -7,13 +7,13 @@ import { Injectable } from '@nestjs/common';
 @Injectable()
 export class Offerings {
   /** `false` if there is no such listing. */
-  private readonly cache = lookupCache<Offering | false, RequestContext>(1_000, (ref, context) =>
+  private readonly cache = lookupCache<CallableOffering | false, RequestContext>(1_000, (ref, context) =>
     this.load(ref, context),
   );
 
   constructor(private readonly bus: MessageBus) {}
 
-  async find(ref: string, context: RequestContext): Promise<Offering | null> {
+  async find(ref: string, context: RequestContext): Promise<CallableOffering | null> {
     return (await this.cache.forceFetch(ref, { context })) || null;
   }
 
@@ -22,7 +22,7 @@ export class Offerings {
     [listingId, ...slugs].forEach((ref) => this.cache.delete(ref));
   }
 
-  private async load(ref: string, context: RequestContext): Promise<Offering | false> {
+  private async load(ref: string, context: RequestContext): Promise<CallableOffering | false> {
     try {
       return await this.bus.request(getOffering, { ref }, context);
     } catch (error) {

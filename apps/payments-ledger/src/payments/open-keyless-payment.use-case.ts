@@ -67,6 +67,7 @@ export class OpenKeylessPayment {
     const signed = await signedBy(payload, offered.requirements);
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
+    if (!known && !input.mayOpen) return { outcome: 'not_opened' };
     const checked = known
       ? null
       : await this.check(

@@ -85,7 +85,12 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       mimeType: 'application/json',
       serviceName: `${word} one`,
       tags: ['wind'],
-      extensions: { bazaar: { info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: {} } } } },
+      extensions: {
+        bazaar: {
+          info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: {} } },
+          schema: expect.objectContaining({ required: ['input'] }) as object,
+        },
+      },
     });
     // No signed payment is taken for so little.
     expect(two).toMatchObject({ accepts: [] });

@@ -5,6 +5,7 @@ import {
   deliveryType,
   httpUrl,
   id,
+  jsonObject,
   listingStatus,
   microsText,
   pageRequest,
@@ -32,6 +33,12 @@ const sellerRoleRequired = declareRefusal(
 const textInvalid = declareRefusal(
   'invalid',
   'A text holds what it may not',
+  z.object({ field: z.string(), problem: z.string() }),
+  { nextAction: 'fix_request' },
+);
+const schemaInvalid = declareRefusal(
+  'invalid',
+  'A schema is not one that calls can be checked by, or its example does not fit it',
   z.object({ field: z.string(), problem: z.string() }),
   { nextAction: 'fix_request' },
 );
@@ -66,6 +73,14 @@ export const listedFields = {
   logo_url: optional(httpUrl),
   expected_delivery: optional(text(0, 100)),
   tags: textList(20, 50).default([]),
+  input_schema: optional(
+    jsonObject(16_384).describe(
+      'JSON Schema 2020-12 of the body of a call, with type object at its root. A body that does not fit is refused before it costs anything.',
+    ),
+  ),
+  example_input: optional(
+    jsonObject(4_096).describe('A body that fits input_schema, and required beside it. Endpoint tests send it.'),
+  ),
 };
 
 /** And these with one listing alone. */
@@ -76,6 +91,7 @@ export const detailFields = {
     .array(z.strictObject({ label: text(0, 200), content: text(0, 20_000) }))
     .max(20)
     .default([]),
+  output_schema: optional(jsonObject(16_384).describe('JSON Schema 2020-12 of the answer; not enforced.')),
   risk_disclaimers: optional(text(0, 5_000)),
   sla: optional(text(0, 5_000)),
 };
@@ -240,6 +256,7 @@ export const createListing = defineRequest({
     ),
     listing_limit_reached: listingLimitReached,
     text_invalid: textInvalid,
+    schema_invalid: schemaInvalid,
     category_not_found: declareRefusal('invalid', 'category_id names no category', z.object({}), {
       nextAction: 'fix_request',
     }),
@@ -291,6 +308,7 @@ export const updateListing = defineRequest({
       { nextAction: 'fix_request' },
     ),
     text_invalid: textInvalid,
+    schema_invalid: schemaInvalid,
     category_not_found: createListing.refusals.category_not_found,
     pricing_invalid: createListing.refusals.pricing_invalid,
     private_endpoint_required: createListing.refusals.private_endpoint_required,
@@ -340,10 +358,17 @@ export const offering = z.object({
 });
 export type Offering = z.output<typeof offering>;
 
+/** And what a call of it is to look like, both as JSON text, where its seller says so. */
+export const callableOffering = offering.extend({
+  inputSchema: z.string().nullish(),
+  exampleInput: z.string().nullish(),
+});
+export type CallableOffering = z.output<typeof callableOffering>;
+
 export const getOffering = defineRequest({
   subject: 'rpc.catalog.get-offering.v1',
   input: z.object({ ref: z.string() }),
-  output: offering,
+  output: callableOffering,
   refusals: { listing_not_found: listingNotFound },
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { callableOffering } from '../catalog/listings.js';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
 import {
@@ -100,6 +101,18 @@ export const executeCall = defineRequest({
       z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }),
       { nextAction: 'fix_request' },
     ),
+    request_body_misfit: declareRefusal(
+      'invalid',
+      "The body does not fit the listing's input_schema; details.path says where, as a JSON Pointer",
+      z.object({ path: z.string(), problem: z.string() }),
+      { nextAction: 'fix_request' },
+    ),
+    input_schema_slow: declareRefusal(
+      'rate-limited',
+      "Whether a body fits the listing's input_schema takes too long to tell; nothing was charged",
+      z.object({ retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay' },
+    ),
     request_body_too_large: declareRefusal(
       'too-large',
       "The body is larger than the listing's limit",
@@ -160,7 +173,8 @@ const comesAgain = { keep: ['PAYMENT-SIGNATURE'] };
 
 /**
  * A call for whoever has no key: an x402 client, whose signature names the wallet that buys. `authorization` as in
- * `executeCall`. Without one, whatever the body is, the answer is what to pay, and nothing is stored.
+ * `executeCall`. Without one the answer is what to pay, and nothing is stored. An empty body asks for the price alone; any other must fit the
+ * listing's input_schema, where it has one.
  */
 export const executeKeylessCall = defineRequest({
   subject: 'rpc.gateway.execute-keyless-call.v1',
@@ -173,7 +187,7 @@ export const executeKeylessCall = defineRequest({
   output: z.discriminatedUnion('outcome', [
     z.object({
       outcome: z.literal('payment_required'),
-      listing: z.object({ name: z.string(), slug: z.string() }),
+      listing: callableOffering.pick({ name: true, slug: true, inputSchema: true, exampleInput: true }),
       /** At least one; each is paid on a chain of its own. */
       offers: z.array(keylessOffer),
       /** Of each offer, in the same order. */
@@ -205,6 +219,8 @@ export const executeKeylessCall = defineRequest({
     wallet_is_a_humans: openKeylessPayment.refusals.wallet_is_a_humans,
     wallet_cannot_pay: openKeylessPayment.refusals.wallet_cannot_pay,
     request_body_invalid: ofCalls.request_body_invalid,
+    request_body_misfit: ofCalls.request_body_misfit,
+    input_schema_slow: ofCalls.input_schema_slow,
     request_body_too_large: ofCalls.request_body_too_large,
     request_body_mismatch: declareRefusal(
       'conflict',

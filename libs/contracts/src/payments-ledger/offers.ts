@@ -194,6 +194,8 @@ export const openKeylessPayment = defineRequest({
     bodyDigest: sha256Hex,
     leaseMs: z.number().int().min(1000).max(300_000),
     authorization: z.string().max(16_384),
+    /** Otherwise a payment that was opened earlier is found, and none is opened. */
+    mayOpen: z.boolean(),
   }),
   output: z.discriminatedUnion('outcome', [
     z.object({
@@ -204,6 +206,7 @@ export const openKeylessPayment = defineRequest({
       money: callMoney,
     }),
     z.object({ outcome: z.literal('rejected'), reason: z.string() }),
+    z.object({ outcome: z.literal('not_opened') }),
   ]),
   refusals: {
     listing_mismatch: ofAnotherListing,

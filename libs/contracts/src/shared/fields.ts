@@ -24,6 +24,14 @@ export const text = (minLength: number, maxLength: number) =>
 export const textList = (maxItems: number, maxLength: number) =>
   z.array(text(1, maxLength)).max(maxItems, { error: `must be a list of at most ${maxItems} texts` });
 
+/** Any JSON object of so many bytes as JSON text. */
+export const jsonObject = (maxBytes: number) => {
+  const error = `must be a JSON object of at most ${maxBytes} bytes`;
+  return z
+    .record(z.string(), z.unknown(), { error })
+    .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= maxBytes, { error });
+};
+
 export const httpUrl = textThat(`must be an http or https URL of at most ${MAX_URL_LENGTH} characters`, isHttpUrl).meta(
   { format: 'uri', maxLength: MAX_URL_LENGTH },
 );

@@ -1,0 +1,62 @@
+import type { CallableOffering } from '@market/contracts/catalog';
+import { executeCall } from '@market/contracts/gateway';
+import { BodyCheck, TimeExceeded } from '@market/json-schema';
+import { refuse, type Refusal, type RequestContext } from '@market/messaging';
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { parseJson } from '../canonical/parse-json.js';
+
+/** Of schemas as text; read, each takes some ten times as much. */
+const MAX_KEPT_BYTES = 4_194_304;
+/** A caller may spend a twentieth of a process's time on checks of one listing, and half a second at once. */
+const SHARE = 20;
+const BURST_MS = 500 * SHARE;
+
+/**
+ * Whether a body is what its listing takes. A check occupies the whole process while it lasts, so that the time of checks is counted by
+ * listing and caller, and a schema on which they are slow takes no time from other listings.
+ */
+@Injectable()
+export class InputSchemas {
+  private readonly checks = new LRUCache<string, BodyCheck>({
+    maxSize: MAX_KEPT_BYTES,
+    sizeCalculation: (_check, schema) => schema.length,
+  });
+  /** By listing and caller, when what was spent is earned back. */
+  private readonly spentUntil = new LRUCache<string, number>({ max: 10_000 });
+
+  /** Why a body is not taken; undefined where it is, or where its listing has no schema. */
+  refusalOf(
+    { listingId, inputSchema }: Pick<CallableOffering, 'listingId' | 'inputSchema'>,
+    body: string,
+    { principal }: Pick<RequestContext, 'principal'>,
+  ): Refusal | undefined {
+    if (!inputSchema) return undefined;
+    const parsed = parseJson(body);
+    if ('problem' in parsed) return refuse(executeCall, 'request_body_invalid', parsed);
+    const caller = `${listingId} ${principal?.accountId ?? ''}`;
+    const startedAt = performance.now();
+    const spentUntil = Math.max(this.spentUntil.get(caller) ?? 0, startedAt);
+    if (spentUntil - startedAt > BURST_MS) return slow(spentUntil - startedAt - BURST_MS);
+    try {
+      const misfit = this.checkOf(inputSchema).misfitOf(parsed.value);
+      return misfit && refuse(executeCall, 'request_body_misfit', { ...misfit });
+    } catch (error) {
+      if (error instanceof TimeExceeded || error instanceof RangeError) return slow(0);
+      throw error;
+    } finally {
+      this.spentUntil.set(caller, spentUntil + SHARE * (performance.now() - startedAt));
+    }
+  }
+
+  private checkOf(schema: string): BodyCheck {
+    const kept = this.checks.get(schema);
+    if (kept) return kept;
+    const check = new BodyCheck(schema);
+    this.checks.set(schema, check);
+    return check;
+  }
+}
+
+const slow = (waitMs: number): Refusal =>
+  refuse(executeCall, 'input_schema_slow', { retry_after_seconds: Math.max(1, Math.ceil(waitMs / 1_000)) });

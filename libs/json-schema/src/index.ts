@@ -1,0 +1,3 @@
+export * from './body-check.js';
+export * from './problem-of-schema.js';
+export { TimeExceeded } from './within-ms.js';

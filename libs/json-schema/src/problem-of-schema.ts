@@ -1,0 +1,102 @@
+import { dereference, type Schema } from '@cfworker/json-schema';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import safeRegex from 'safe-regex2';
+import { BodyCheck } from './body-check.js';
+import { TimeExceeded, withinMs } from './within-ms.js';
+
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+const MAX_DEPTH = 24;
+const MAX_MEMBERS = 1_000;
+const MAX_PATTERN_LENGTH = 200;
+/** Which `BodyCheck` does not know, and names by which a part could not be found any more where the schema stands within another. */
+const UNSUPPORTED = ['$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor', '$id', '$anchor'];
+const CHECK_MS = 500;
+
+/** The meta-schema is our own text, and what a stranger wrote is the value that is checked by it. */
+const meta = new Ajv2020({ strict: false, validateFormats: false });
+// Compiles it, which takes too long for the first of those who wait, and is not to be broken off.
+meta.validateSchema({});
+
+/**
+ * Why a JSON Schema is not one that values are checked by; undefined where it is. It is of the dialect 2020-12 and refers to itself alone;
+ * its patterns take no more than linear time in what `safe-regex2` knows of, and `BodyCheck` bounds the rest.
+ */
+export function problemOfSchema(schema: object): string | undefined {
+  try {
+    return (
+      problemOfSize(schema) ??
+      withinMs(CHECK_MS, () => problemOfKeywords(schema) ?? problemOfForm(schema) ?? problemOfRefs(schema)) ??
+      problemOfUse(schema)
+    );
+  } catch (error) {
+    if (error instanceof TimeExceeded || error instanceof RangeError)
+      return 'takes too long to apply, or refers to itself without an end';
+    return `cannot be applied: ${(error as Error).message.split('\n')[0]}`;
+  }
+}
+
+function problemOfSize(schema: object): string | undefined {
+  let members = 0;
+  const open: { value: unknown; depth: number }[] = [{ value: schema, depth: 1 }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { value, depth } = next;
+    if (typeof value !== 'object' || value === null) continue;
+    if (depth > MAX_DEPTH) return `must be nested at most ${MAX_DEPTH} deep`;
+    const inner = Object.values(value);
+    if ((members += inner.length) > MAX_MEMBERS) return `must have at most ${MAX_MEMBERS} keywords and items`;
+    for (const member of inner) open.push({ value: member, depth: depth + 1 });
+  }
+  return undefined;
+}
+
+/** Wherever they stand: a property of these names is refused, too, which costs less than telling apart the two. */
+function problemOfKeywords(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, member] of Object.entries(value)) {
+    if (UNSUPPORTED.includes(key)) return `must not use ${key}`;
+    if (key === '$schema' && member !== DIALECT) return `must be of the dialect ${DIALECT}: name no other as $schema`;
+    if (key === '$ref' && !(typeof member === 'string' && /^#(\/|$)/.test(member)))
+      return 'must refer to its own parts alone: a $ref is # or begins with #/';
+    if (key === 'pattern' && typeof member === 'string' && !isSafe(member)) return unsafe(member);
+    if (key === 'patternProperties' && typeof member === 'object' && member !== null) {
+      const pattern = Object.keys(member).find((name) => !isSafe(name));
+      if (pattern !== undefined) return unsafe(pattern);
+    }
+    const problem = problemOfKeywords(member);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+const unsafe = (pattern: string): string =>
+  `must not use the pattern ${JSON.stringify(pattern.slice(0, 100))}: at most ${MAX_PATTERN_LENGTH} characters, 25 repetitions and none within another`;
+
+function isSafe(pattern: string): boolean {
+  if (pattern.length > MAX_PATTERN_LENGTH || !safeRegex(pattern)) return false;
+  try {
+    return Boolean(new RegExp(pattern, 'u'));
+  } catch {
+    return false;
+  }
+}
+
+function problemOfForm(schema: object): string | undefined {
+  if (meta.validateSchema(schema)) return undefined;
+  const { instancePath, message } = meta.errors![0]!;
+  return `${instancePath} ${message}`.trim();
+}
+
+function problemOfRefs(schema: object): string | undefined {
+  const parts = dereference(structuredClone(schema) as Schema);
+  for (const part of Object.values(parts) as (Schema & { __absolute_ref__?: string })[]) {
+    if (part.$ref !== undefined && parts[part.__absolute_ref__ ?? part.$ref] === undefined)
+      return `must have what it refers to: there is no ${part.$ref.slice(0, 100)}`;
+  }
+  return undefined;
+}
+
+/** One that refers to itself without going deeper into the value never ends, whatever the value is. */
+function problemOfUse(schema: object): undefined {
+  new BodyCheck(JSON.stringify(schema)).misfitOf({});
+  return undefined;
+}
