@@ -21,6 +21,7 @@ import { SessionsHttpController } from './identity/sessions.http-controller.js';
 import { WalletsHttpController } from './identity/wallets.http-controller.js';
 import { BrowseListingsHttpController } from './listings/browse-listings.http-controller.js';
 import { SellListingsHttpController } from './listings/sell-listings.http-controller.js';
+import { McpHttpController } from './mcp/mcp.http-controller.js';
 import { OpenApi } from './openapi/openapi.js';
 import { DisplayNames } from './display-names/display-names.js';
 import { PaymentRoutesHttpController } from './payment-routes/payment-routes.http-controller.js';
@@ -72,6 +73,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     RetiredSetupHttpController,
     DocumentsHttpController,
     WellKnownHttpController,
+    McpHttpController,
   ],
   providers: [Authenticator, RateLimiter, SessionCookie, DisplayNames, OpenApi],
 })

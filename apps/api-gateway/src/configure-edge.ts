@@ -24,7 +24,7 @@ export async function configureEdge(
   const sandbox = paymentsMode === 'sandbox';
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
-  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document'] });
+  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document', 'mcp', 'mcp/:listing'] });
   logRequests(adapter.getInstance());
   const routes = installAuthenticationHooks(adapter.getInstance(), {
     authenticator: app.get(Authenticator),

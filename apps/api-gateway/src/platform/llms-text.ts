@@ -7,6 +7,7 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 export function llmsText(publicUrl: string, { paths }: OpenAPIObject): string {
   const { docs, openapi } = guidanceLinks(publicUrl);
   const api = openapi.replace(/\/openapi\.json$/, '');
+  const base = publicUrl.replace(/\/+$/, '');
   return `# Agent Marketplace
 
 > AI agents find, pay for and call services that other agents sell. No stored funds: every call is paid by itself.
@@ -27,6 +28,7 @@ error.recovery.next_action says what to do next; ${api}/recovery-actions lists a
    GET /payment-routes lists the currencies and chains, their least prices, and the headers that choose one.
 3. Pay: transfer to requirements.depositAddress, or where that is null sign one of data.payment.x402.accepts and send it as PAYMENT-SIGNATURE. Then repeat the same body with the headers in data.payment.retry_headers. 202: come again after retry_after_seconds, data.reason says what is waited for. 402 with details.reason unpaid: nothing was paid, pay the same offer. 200: data.seller_response.
 With an x402 client: GET /discovery/resources or /discovery/search finds what it can pay; POST /x402/{slug} without a key answers 402; it signs the PAYMENT-REQUIRED and repeats with PAYMENT-SIGNATURE. The wallet that signs is the buyer. POST /gateway/{slug} takes the same beside an API key.
+With an MCP client: ${base}/mcp has the tools search_listings, get_listing, call_listing and get_receipt; ${base}/mcp/{slug} is one listing as one tool.
 A call the seller did not deliver is never charged; a completed one repeats its stored answer.
 GET /ledger, /receipts and /gateway-requests: send pagination.next_cursor as cursor for the next page; new entries then shift nothing.
 

@@ -19,6 +19,8 @@ export const additiveOperations: Record<string, string> = {
 /** Documents outside the version prefix. */
 export const documentPaths: Record<string, string> = {
   'GET /llms.txt': 'the service in one page for language models',
+  'POST /mcp': 'the marketplace for MCP clients',
+  'POST /mcp/:listing': 'one listing for MCP clients, as one tool',
   'GET /docs': 'the OpenAPI document as a page; and what the page loads, below it',
   'GET /.well-known/api-catalog': 'where the interface and its description are (RFC 9727)',
   'GET /.well-known/x402': 'where crawlers of x402 find what can be paid for',

@@ -1,0 +1,50 @@
+import { HOP_HEADER } from '@market/contracts/gateway';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ErrorBody } from '../http/error-body.js';
+
+export interface InterfaceAnswer {
+  status: number;
+  headers: Record<string, unknown>;
+  text: string;
+  json: { success: true; data: unknown; pagination?: unknown } | ErrorBody;
+}
+
+/** Of a caller's request, what says who is calling and by which way. */
+const CALLERS_HEADERS = ['authorization', 'traceparent', 'tracestate', HOP_HEADER.toLowerCase()];
+
+/**
+ * The public HTTP interface, asked on behalf of the caller of another request, within the process and through the routes themselves: their
+ * access rules, limits, checks and answers are those that the caller meets outside.
+ */
+export class CallersInterface {
+  constructor(
+    private readonly instance: FastifyInstance,
+    private readonly request: FastifyRequest,
+  ) {}
+
+  async send(
+    method: 'GET' | 'POST',
+    path: string,
+    { body, headers = {} }: { body?: string; headers?: Record<string, string | undefined> } = {},
+  ): Promise<InterfaceAnswer> {
+    const given = {
+      ...headers,
+      'x-request-id': this.request.id,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    };
+    for (const name of CALLERS_HEADERS) Object.assign(given, { [name]: this.request.headers[name] });
+    const response = await this.instance.inject({
+      method,
+      url: path,
+      remoteAddress: this.request.ip,
+      headers: Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Record<
+        string,
+        string
+      >,
+      payload: body,
+    });
+    const { statusCode: status, headers: answered, payload: text } = response;
+    const isJson = String(answered['content-type']).startsWith('application/json');
+    return { status, headers: answered, text, json: isJson ? response.json() : { success: true, data: text } };
+  }
+}

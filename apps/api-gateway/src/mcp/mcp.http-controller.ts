@@ -1,0 +1,102 @@
+import { executeCall } from '@market/contracts/gateway';
+import { refuse } from '@market/messaging';
+import { platformConfig, type ConfigOf } from '@market/runtime';
+import { createMcpHandler, type McpServer, type Server } from '@modelcontextprotocol/server';
+import { Controller, Inject, Logger, Param, Post, Req, Res } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { ApiExcludeController } from '@nestjs/swagger';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Public } from '../http/access.js';
+import { bodyMalformed, unauthorized } from '../http/edge-refusals.js';
+import { MAX_BODY_BYTES } from '../gateway/send-answer.js';
+import { refOr } from '../http/values.js';
+import type { Caller } from './call-listing.js';
+import { CallersInterface } from './callers-interface.js';
+import { listingServer, marketplaceServer, type ListedTool } from './mcp-servers.js';
+
+/** Around the body of a call. */
+const ENVELOPE_BYTES = 65_536;
+const rules = {
+  recognizes: true,
+  body: 'opaque',
+  bodyLimitBytes: MAX_BODY_BYTES + ENVELOPE_BYTES,
+  waitsForSeller: true,
+  rate: 'reads',
+} as const;
+
+/**
+ * The Model Context Protocol over stateless Streamable HTTP, for clients of 2025 and of 2026: a server for each request, no session. What a
+ * tool does is a request to the HTTP interface by the same caller.
+ */
+@ApiExcludeController()
+@Controller('mcp')
+export class McpHttpController {
+  private readonly logger = new Logger('Mcp');
+  private readonly publicUrl: string;
+  private readonly sandbox: boolean;
+
+  constructor(
+    private readonly host: HttpAdapterHost,
+    @Inject(platformConfig.token) { publicUrl, paymentsMode }: ConfigOf<typeof platformConfig>,
+  ) {
+    this.publicUrl = publicUrl.replace(/\/+$/, '');
+    this.sandbox = paymentsMode === 'sandbox';
+  }
+
+  @Post()
+  @Public(rules)
+  async serveMarketplace(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const caller = this.callerOf(request);
+    await this.serve(request, reply, () => marketplaceServer(caller, this.publicUrl));
+  }
+
+  @Post(':listing')
+  @Public(rules)
+  async serveListing(
+    @Param('listing') listing: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const caller = this.callerOf(request);
+    const ref = refOr(listing, () => refuse(executeCall, 'listing_not_found', {}));
+    const { status, json } = await caller.api.send('GET', `/api/v1/listings/${ref}`);
+    if (!json.success) return void reply.status(status).send(json);
+    await this.serve(request, reply, () => listingServer(caller, json.data as ListedTool));
+  }
+
+  /** A key that is not good is not taken for none: who sends one means to pay with it. */
+  private callerOf(request: FastifyRequest): Caller {
+    const hasKey = request.headers.authorization !== undefined;
+    if (hasKey && !request.context.principal) throw unauthorized();
+    const api = new CallersInterface(this.host.httpAdapter.getInstance<FastifyInstance>(), request);
+    return { api, hasKey, sandbox: this.sandbox };
+  }
+
+  private async serve(request: FastifyRequest, reply: FastifyReply, server: () => McpServer | Server): Promise<void> {
+    const body = request.body as string;
+    const message = messageOf(body);
+    const handler = createMcpHandler(server, {
+      // Nothing here changes while a client listens.
+      maxSubscriptions: 0,
+      onerror: (error) => this.logger.debug(`[${request.id}] ${error.message}`),
+    });
+    const headers = Object.entries(request.headers).filter(([name]) => /^(accept|content-type|mcp-.*)$/.test(name));
+    const answer = await handler.fetch(
+      new Request(`${this.publicUrl}${request.url}`, { method: 'POST', headers: headers as [string, string][], body }),
+      { parsedBody: message },
+    );
+    reply.status(answer.status).type(answer.headers.get('content-type') ?? 'application/json');
+    void reply.send(await answer.text());
+  }
+}
+
+/** @throws Refusal where the body is not one JSON-RPC message; the protocol has no batches any more. */
+function messageOf(text: string): object {
+  try {
+    const message: unknown = JSON.parse(text);
+    if (typeof message === 'object' && message !== null && !Array.isArray(message)) return message;
+  } catch {
+    // Refused below.
+  }
+  throw bodyMalformed('the body is not one JSON-RPC message');
+}

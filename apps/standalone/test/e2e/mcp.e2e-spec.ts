@@ -1,0 +1,279 @@
+import { Client, StreamableHTTPClientTransport, type CallToolResult } from '@modelcontextprotocol/client';
+import { Client as FirstClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as FirstTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { x402Client } from '@x402/fetch';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { expectBooksInOrder } from '../support/books.js';
+import { openShop, reply, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+
+const INPUT = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+};
+const EXAMPLE = { city: 'Bern' };
+
+/** What the stock clients have in common. */
+interface McpClient {
+  listTools(): Promise<{ tools: { name: string; inputSchema: object }[] }>;
+  callTool(call: object): Promise<unknown>;
+  listResources(): Promise<{ resources: { uri: string }[] }>;
+  readResource(of: { uri: string }): Promise<{ contents: object[] }>;
+  close(): Promise<void>;
+}
+type Connect = (url: URL, headers: Record<string, string>) => Promise<McpClient>;
+
+/** As they ship: the first SDK, and the second as it begins by default and where it speaks the protocol of 2026. */
+const CLIENTS: [string, Connect][] = [
+  [
+    'the first SDK',
+    async (url, headers) => {
+      const client = new FirstClient({ name: 'test', version: '1' });
+      await client.connect(new FirstTransport(url, { requestInit: { headers } }) as never);
+      return client as McpClient;
+    },
+  ],
+  ...(['legacy', 'auto'] as const).map((mode): [string, Connect] => [
+    `the second SDK, ${mode}`,
+    async (url, headers) => {
+      const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } });
+      await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
+      return client as McpClient;
+    },
+  ]),
+];
+const latest = CLIENTS.at(-1)![1];
+
+inEachMode('an MCP client', (harness) => {
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+  let failing = false;
+  const open: McpClient[] = [];
+
+  beforeAll(async () => {
+    [seller, buyer] = await Promise.all([registerAgent(harness), registerAgent(harness)]);
+    shop = await openShop(seller, ({ body }) => (failing ? reply(500, {}) : { echo: body }), {
+      input_schema: INPUT,
+      example_input: EXAMPLE,
+    });
+  });
+  afterEach(async () => void (await Promise.all(open.splice(0).map((client) => client.close()))));
+  afterAll(async () => {
+    await expectBooksInOrder(harness, [shop]);
+    await shop.close();
+  });
+
+  const keyOf = ({ registration }: Agent) => ({ authorization: registration.authorization_header });
+  const connect = async (how: Connect, headers: Record<string, string> = {}, path = ''): Promise<McpClient> => {
+    const client = await how(new URL(`${harness.baseUrl}/mcp${path}`), headers);
+    open.push(client);
+    return client;
+  };
+  const call = async (
+    client: McpClient,
+    name: string,
+    args: object,
+    _meta?: object,
+  ): Promise<CallToolResult & { structuredContent: Record<string, unknown> }> =>
+    (await client.callTool({ name, arguments: args, _meta })) as never;
+  const callIt = (client: McpClient, more: object = {}, _meta?: object) =>
+    call(client, 'call_listing', { listing: shop.listing.slug, body: EXAMPLE, ...more }, _meta);
+  const payer = (): x402Client =>
+    new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(generatePrivateKey())));
+  const post = async (
+    body: unknown,
+    { path = '', headers = {} }: { path?: string; headers?: Record<string, string> } = {},
+  ) => {
+    const answer = await fetch(`${harness.baseUrl}/mcp${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+
+  describe.each(CLIENTS)('%s', (_name, how) => {
+    it('finds a listing, reads what it takes, buys a call with its key and sees the receipt', async () => {
+      const client = await connect(how, keyOf(buyer));
+      expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+        'search_listings',
+        'get_listing',
+        'call_listing',
+        'get_receipt',
+      ]);
+      const found = await call(client, 'search_listings', { query: `"${shop.listing.name}"` });
+      expect(found.structuredContent.listings).toContainEqual(
+        expect.objectContaining({ listing: shop.listing.slug, price_usd: 0.25 }),
+      );
+      expect((await call(client, 'get_listing', { listing: shop.listing.slug })).structuredContent).toMatchObject({
+        input_schema: INPUT,
+        example_input: EXAMPLE,
+      });
+      const before = shop.requests.length;
+      const bought = await callIt(client);
+      expect([bought.isError ?? false, bought.structuredContent]).toMatchObject([
+        false,
+        { billable: true, charged_amount: { amount_cents: 25 }, seller_response: { echo: EXAMPLE } },
+      ]);
+      expect(JSON.parse((bought.content[0] as { text: string }).text)).toEqual(bought.structuredContent);
+      expect(shop.requests).toHaveLength(before + 1);
+      const [receipt] = (await call(client, 'get_receipt', {})).structuredContent.receipts as { id: string }[];
+      expect((await call(client, 'get_receipt', { receipt_id: receipt!.id })).structuredContent).toMatchObject({
+        receipt: { id: receipt!.id, gross_amount: 0.25 },
+        proof: { jws: expect.any(String) as string },
+      });
+      const [guide] = (await client.listResources()).resources;
+      expect((await client.readResource({ uri: guide!.uri })).contents).toMatchObject([
+        { text: expect.stringContaining('# Agent Marketplace') as string },
+      ]);
+    });
+
+    it.each<[string, () => string, string, () => object]>([
+      ['the marketplace', () => '', 'call_listing', () => ({ listing: shop.listing.slug, body: EXAMPLE })],
+      ['the listing alone', () => `/${shop.listing.slug}`, '', () => EXAMPLE],
+    ])('pays %s with x402 and without a key, once', async (_what, path, tool, args) => {
+      const client = await connect(how, {}, path());
+      const name = tool || shop.listing.slug;
+      const asked = await call(client, name, args());
+      expect(asked.isError).toBe(true);
+      expect(asked.structuredContent).toMatchObject({
+        x402Version: 2,
+        accepts: [{ scheme: 'exact', amount: '250000' }],
+      });
+      expect(JSON.parse((asked.content[0] as { text: string }).text)).toEqual(asked.structuredContent);
+      const payment = await payer().createPaymentPayload(asked.structuredContent as never);
+      const before = shop.requests.length;
+      const [paid, again] = [
+        await call(client, name, args(), { 'x402/payment': payment }),
+        await call(client, name, args(), { 'x402/payment': payment }),
+      ];
+      expect([paid.isError ?? false, paid.structuredContent]).toMatchObject([
+        false,
+        { seller_response: { echo: EXAMPLE } },
+      ]);
+      expect(paid._meta).toMatchObject({
+        'x402/payment-response': { success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string },
+      });
+      expect(again.structuredContent).toEqual(paid.structuredContent);
+      expect(shop.requests).toHaveLength(before + 1);
+    });
+  });
+
+  it('sees a listing by itself as one tool with its own schema, and is told where its arguments do not fit', async () => {
+    const client = await connect(latest, keyOf(buyer), `/${shop.listing.slug}`);
+    expect((await client.listTools()).tools).toMatchObject([{ name: shop.listing.slug, inputSchema: INPUT }]);
+    expect((await call(client, shop.listing.slug, EXAMPLE)).structuredContent).toMatchObject({
+      seller_response: { echo: EXAMPLE },
+    });
+    const before = shop.requests.length;
+    const wrong = await call(client, shop.listing.slug, { city: 7 });
+    expect([wrong.isError, wrong.structuredContent]).toMatchObject([
+      true,
+      {
+        error: { details: { reason: 'request_body_misfit', path: '/city' }, recovery: { next_action: 'fix_request' } },
+      },
+    ]);
+    expect((await call(client, 'another_tool', EXAMPLE)).isError).toBe(true);
+    expect(shop.requests).toHaveLength(before);
+  });
+
+  it('is told what to pay where it may not pay by itself, pays, and comes again with the relay request id', async () => {
+    const client = await connect(latest, keyOf(buyer));
+    const before = shop.requests.length;
+    const asked = await callIt(client, { max_price_usd: 0.1 });
+    const { relay_request_id } = asked.structuredContent as { relay_request_id: string };
+    expect([asked.isError, asked.structuredContent]).toMatchObject([
+      true,
+      {
+        x402Version: 2,
+        payment: { requirements: { amount: '0.25' } },
+        next: { recovery: { next_action: 'pay_and_retry' } },
+      },
+    ]);
+    await buyer.market.sandbox.pay(relay_request_id);
+    const first = await callIt(client, { relay_request_id, max_price_usd: 0 });
+    expect(first.structuredContent).toMatchObject({ seller_response: { echo: EXAMPLE } });
+    expect((await callIt(client, { relay_request_id })).structuredContent).toEqual(first.structuredContent);
+    const other = await callIt(client, { relay_request_id, body: { city: 'Ulm' } });
+    expect([other.isError, other.structuredContent]).toMatchObject([
+      true,
+      { error: { details: { reason: 'request_body_mismatch' } } },
+    ]);
+    expect(shop.requests).toHaveLength(before + 1);
+  });
+
+  it('that names its purchase is charged once, also by HTTP', async () => {
+    const client = await connect(latest, keyOf(buyer));
+    const before = shop.requests.length;
+    const named = { idempotency_key: 'one-purchase-of-mcp' };
+    const [first, second] = [await callIt(client, named), await callIt(client, named)];
+    expect(second.structuredContent).toEqual(first.structuredContent);
+    const byHttp = await buyer.market.send('POST', `/gateway/${shop.listing.id}`, {
+      rawBody: JSON.stringify(EXAMPLE),
+      headers: { 'Idempotency-Key': named.idempotency_key },
+    });
+    expect((byHttp.json as { data: unknown }).data).toEqual(first.structuredContent);
+    expect(shop.requests).toHaveLength(before + 1);
+  });
+
+  it('is not charged where the seller fails, and sees that as an error', async () => {
+    const client = await connect(latest, keyOf(buyer));
+    failing = true;
+    const failed = await callIt(client, { body: { city: 'Graz' } });
+    failing = false;
+    expect([failed.isError, failed.structuredContent]).toMatchObject([
+      true,
+      { billable: false, charged_amount: { amount_cents: 0 }, seller_status_code: 500 },
+    ]);
+  });
+
+  it('may do with a key what the key may', async () => {
+    const { key } = await buyer.market.apiKeys.create({ name: 'reads', scopes: ['read'] });
+    const client = await connect(latest, { authorization: `Bearer ${key}` });
+    expect([(await callIt(client)).structuredContent, (await callIt(client)).isError]).toMatchObject([
+      { error: { code: 'FORBIDDEN', details: { reason: 'scope_missing' } } },
+      true,
+    ]);
+    const stranger = await connect(latest);
+    expect((await call(stranger, 'get_receipt', {})).structuredContent).toMatchObject({
+      error: { code: 'UNAUTHORIZED' },
+    });
+  });
+
+  const message = (method: string, params: object = {}): object => ({ jsonrpc: '2.0', id: 1, method, params });
+  const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels);
+  it.each<[string, number, unknown, { path?: string; headers?: Record<string, string> }?]>([
+    ['no JSON', 400, '{'],
+    ['a batch', 400, [message('tools/list')]],
+    ['a text', 400, '"x"'],
+    ['nothing', 400, ''],
+    ['another protocol', 400, { id: 1 }],
+    ['a key that is not good', 401, message('tools/list'), { headers: { authorization: 'Bearer am_k_nobody' } }],
+    ['a listing that there is not', 404, message('tools/list'), { path: '/no-such-listing' }],
+    ['a listing of no name', 404, message('tools/list'), { path: '/%2e%2e%2fme' }],
+    ['another content type', 415, 'x', { headers: { 'content-type': 'text/plain' } }],
+    ['too much', 413, ' '.repeat(1_200_000)],
+    ['a method that there is not', 404, message('tools/steal')],
+    [
+      'what nests without end',
+      200,
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_listing","arguments":{"listing":"x","body":{"a":${deep(100_000)}}}}}`,
+    ],
+  ])('is refused %s with %i', async (_what, status, body, more) => {
+    const answer = await post(body, more);
+    expect(answer.status === 404 && status === 404 ? 404 : answer.status).toBe(status);
+    expect(answer.text).not.toMatch(/\.ts|\.js:|node_modules|INTERNAL_ERROR/);
+  });
+
+  it('is told of no stream to open, and of wrong arguments', async () => {
+    for (const method of ['GET', 'DELETE', 'PUT'])
+      expect((await fetch(`${harness.baseUrl}/mcp`, { method })).status).toBe(405);
+    const client = await connect(latest);
+    for (const args of [{}, { listing: 7, body: {} }, { listing: 'x', body: [] }, { listing: 'x', body: {}, more: 1 }])
+      await expect(call(client, 'call_listing', args).then(({ isError }) => isError)).resolves.toBe(true);
+  });
+});
