@@ -9,6 +9,7 @@ describe('the variable RATE_LIMITS', () => {
       calls: { name: 'edge.calls', points: 3000, perSeconds: 60, burst: 300 },
       retries: { name: 'edge.retries', points: 3000, perSeconds: 60, burst: 300 },
       catalog: { name: 'edge.catalog', points: 300, perSeconds: 60 },
+      health: { name: 'edge.health', points: 3000, perSeconds: 60, burst: 300 },
       challenges: { name: 'edge.challenges', points: 20, perSeconds: 60 },
       registrations: { name: 'edge.registrations', points: 10, perSeconds: 3600 },
       refusals: { name: 'edge.refusals', points: 60, perSeconds: 60 },
