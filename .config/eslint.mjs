@@ -27,7 +27,7 @@ export default tseslint.config(
         { 'ts-expect-error': true, 'ts-ignore': true, 'ts-nocheck': true },
       ],
       'no-restricted-syntax': ['error', wireNames, floatsOnMoney],
-      'max-lines': ['error', { max: 500, skipBlankLines: true, skipComments: true }],
+      'max-lines': ['error', { max: 400, skipBlankLines: true, skipComments: true }],
       'no-console': 'error',
       eqeqeq: 'error',
       'prefer-const': 'error',
