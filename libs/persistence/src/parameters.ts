@@ -1,48 +1,55 @@
 import type { Statement } from './statement.js';
 
-/** The columns of rows that are written: the type of each, and its value for an item. */
-export type Columns<T> = Record<string, readonly [type: string, valueOf: (item: T) => unknown]>;
+/** A type of PostgreSQL stands for one value; column definitions (`id uuid, name text`) stand for rows of such objects. */
+type Parameters = Record<string, string>;
 
-type Parameters = Record<string, string | Columns<never>>;
-type ItemOf<C> = C[keyof C] extends readonly [string, (item: infer T) => unknown] ? T : never;
-type ValuesOf<P> = { [N in keyof P]: P[N] extends string ? unknown : readonly ItemOf<P[N]>[] };
+type Trim<S> = S extends ` ${infer Rest}` | `\n${infer Rest}` ? Trim<Rest> : S;
+type NamesOf<D> = D extends `${infer First},${infer Rest}`
+  ? NamesOf<First> | NamesOf<Rest>
+  : Trim<D> extends `${infer Name} ${string}`
+    ? Name
+    : never;
+type ValueOf<D> = NamesOf<D> extends never ? unknown : readonly Record<NamesOf<D>, unknown>[];
 
-interface RowsSql<C> {
+interface RowsSql<Name extends string> {
   /** The names of the columns, with commas between them. */
   columns: string;
   /** The rows as a table expression, which has the name of the parameter. */
   table: string;
   /** Each column as one array. */
-  arrays: Record<keyof C, string>;
+  arrays: Record<Name, string>;
 }
-type SqlOf<P> = { [N in keyof P]: P[N] extends string ? string : RowsSql<P[N]> };
+type SqlOf<P> = { [N in keyof P]: NamesOf<P[N]> extends never ? string : RowsSql<NamesOf<P[N]>> };
 
 /**
- * A statement whose parameters have names: a type stands for one value, columns stand for any number of rows, which are sent as an array a
- * column. `write` gets the SQL of each parameter; `values` takes what the statement is executed with.
+ * A statement whose parameters have names. `write` gets the SQL of each parameter; `values` takes what the statement is executed with.
+ * Rows are sent as one array a column, any number of them.
  */
 export function withParameters<const P extends Parameters, S extends Statement>(
   parameters: P,
   write: (sql: SqlOf<P>) => S,
-): S & { values: (given: ValuesOf<P>) => unknown[] } {
+): S & { values: (given: { [N in keyof P]: ValueOf<P[N]> }) => unknown[] } {
+  const declared = Object.entries(parameters).map(([name, type]) => ({
+    name,
+    type,
+    columns: type.includes(' ') ? type.split(',').map((column) => column.trim().split(' ') as [string, string]) : null,
+  }));
   let count = 0;
   const placeholder = (type: string): string => `$${(count += 1)}::${type}`;
-  const rowsSql = (name: string, types: Columns<never>): RowsSql<Columns<never>> => {
-    const arrays = Object.fromEntries(
-      Object.entries(types).map(([column, [type]]) => [column, placeholder(`${type}[]`)]),
-    );
-    const columns = Object.keys(types).join(', ');
-    return { columns, arrays, table: `unnest(${Object.values(arrays).join(', ')}) AS ${name} (${columns})` };
-  };
-  const entries = Object.entries(parameters);
-  const sql = entries.map(([name, type]) => [name, typeof type === 'string' ? placeholder(type) : rowsSql(name, type)]);
+  const sql = declared.map(({ name, type, columns }): [string, string | RowsSql<string>] => {
+    if (!columns) return [name, placeholder(type)];
+    const arrays = columns.map(([column, columnType]) => [column, placeholder(`${columnType}[]`)] as const);
+    const names = columns.map(([column]) => column).join(', ');
+    const table = `unnest(${arrays.map(([, array]) => array).join(', ')}) AS ${name} (${names})`;
+    return [name, { columns: names, table, arrays: Object.fromEntries(arrays) }];
+  });
   return {
     ...write(Object.fromEntries(sql) as SqlOf<P>),
     values: (given: Record<string, unknown>) =>
-      entries.flatMap(([name, type]): unknown[] =>
-        typeof type === 'string'
-          ? [given[name]]
-          : Object.values(type).map(([, valueOf]) => (given[name] as never[]).map((item) => valueOf(item))),
-      ),
+      declared.flatMap(({ name, columns }): unknown[] => {
+        if (!columns) return [given[name]];
+        const rows = given[name] as Record<string, unknown>[];
+        return columns.map(([column]) => rows.map((row) => row[column]));
+      }),
   };
 }

@@ -2,7 +2,7 @@ import { callFailed } from '@market/contracts/gateway';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import type { Offering } from '@market/contracts/catalog';
 import type { RequestContext } from '@market/messaging';
-import { Database, GroupCommit, Outbox, sql, withParameters, type Columns } from '@market/persistence';
+import { Database, GroupCommit, Outbox, sql, withParameters } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import type { SellerFailed } from '../egress/seller-outcome.js';
 import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
@@ -18,7 +18,7 @@ export interface CallRecord {
   payment: { paymentId: string; relayRequestId: string } | null;
 }
 
-interface Quote extends CallRecord {
+interface Quote extends Omit<CallRecord, 'payment'> {
   offer: PaymentOffer;
 }
 
@@ -31,13 +31,7 @@ export interface HeldCall extends CallRecord {
   attempt: number;
 }
 
-interface Attempt extends HeldCall {
-  endpoint: CalledEndpoint;
-  statusCode: number;
-  latencyMs: number;
-}
-type Delivery = Attempt & Result;
-type Failure = Attempt & SellerFailed;
+type Delivery = HeldCall & Result & { endpoint: CalledEndpoint };
 
 export interface Result {
   answer: string;
@@ -63,76 +57,69 @@ export interface StoredResult extends Result {
 export const RESULT_COLUMNS =
   'result_json AS answer, response_digest AS "answerDigest", seller_status_code AS "statusCode", latency_ms AS "latencyMs"';
 
-/** What is written down of every call. */
-export const callColumns = {
-  id: ['uuid', ({ id }) => id],
-  buyer_id: ['uuid', ({ buyerId }) => buyerId],
-  seller_id: ['uuid', ({ listing }) => listing.sellerId],
-  listing_id: ['uuid', ({ listing }) => listing.listingId],
-  listing_name: ['text', ({ listing }) => listing.name],
-  listing_slug: ['text', ({ listing }) => listing.slug],
-  body_digest: ['bytea', ({ bodyDigest }) => bodyDigest],
-  gross_micros: ['bigint', ({ money }) => money.grossMicros],
-  fee_micros: ['bigint', ({ money }) => money.feeMicros],
-  net_micros: ['bigint', ({ money }) => money.netMicros],
-  fee_bps: ['int', ({ money }) => money.feeBps],
-  payment_id: ['uuid', ({ payment }) => payment?.paymentId],
-  relay_request_id: ['text', ({ payment }) => payment?.relayRequestId],
-} satisfies Columns<CallRecord>;
-const quoteColumns = {
-  ...callColumns,
-  provider: ['text', ({ offer }) => offer.provider],
-  scheme: ['text', ({ offer }) => offer.retry_headers['X-Market-Payment-Scheme']],
-  network: ['text', ({ offer }) => offer.requirements.network],
-  offer_expires_at: ['timestamptz', ({ offer }) => offer.requirements.expiresAt],
-} satisfies Columns<Quote>;
-const attemptColumns = {
-  ...callColumns,
-  transaction_hash: ['text', ({ payment }) => payment?.transactionHash],
-  fence: ['int', ({ fence }) => fence],
-  seller_status_code: ['int', ({ statusCode }) => statusCode],
-  latency_ms: ['int', ({ latencyMs }) => latencyMs],
-} satisfies Columns<Attempt>;
-const deliveryColumns = {
-  ...attemptColumns,
-  result_json: ['text', ({ answer }) => answer],
-  response_digest: ['bytea', ({ answerDigest }) => answerDigest],
-} satisfies Columns<Delivery>;
-const failureColumns = {
-  ...attemptColumns,
-  status: ['text', ({ reason }) => (reason === 'seller_refused' ? reason : 'seller_failed')],
-  error_code: ['text', ({ reason }) => reason],
-} satisfies Columns<Failure>;
+/** What is written down of every call, and of every attempt at one. */
+export const CALL_COLUMNS =
+  `id uuid, buyer_id uuid, seller_id uuid, listing_id uuid, listing_name text, listing_slug text, body_digest bytea,
+  gross_micros bigint, fee_micros bigint, net_micros bigint, fee_bps int, payment_id uuid, relay_request_id text` as const;
+const ATTEMPT_COLUMNS =
+  `${CALL_COLUMNS}, transaction_hash text, fence int, seller_status_code int, latency_ms int` as const;
 
-const insertQuotes = withParameters({ quotes: quoteColumns }, ({ quotes }) =>
-  sql(
-    'gateway-requests.insert-quotes',
-    `INSERT INTO gateway_requests (${quotes.columns}, status) SELECT ${quotes.columns}, 'payment_required' FROM ${quotes.table} ON CONFLICT (id) DO NOTHING`,
-  ),
+export const toCallRow = ({ id, buyerId, listing, bodyDigest, money, payment }: CallRecord) => ({
+  id,
+  buyer_id: buyerId,
+  seller_id: listing.sellerId,
+  listing_id: listing.listingId,
+  listing_name: listing.name,
+  listing_slug: listing.slug,
+  body_digest: bodyDigest,
+  gross_micros: money.grossMicros,
+  fee_micros: money.feeMicros,
+  net_micros: money.netMicros,
+  fee_bps: money.feeBps,
+  payment_id: payment?.paymentId,
+  relay_request_id: payment?.relayRequestId,
+});
+const toAttemptRow = (call: HeldCall, { statusCode, latencyMs }: { statusCode: number; latencyMs: number }) => ({
+  ...toCallRow(call),
+  transaction_hash: call.payment?.transactionHash,
+  fence: call.fence,
+  seller_status_code: statusCode,
+  latency_ms: latencyMs,
+});
+
+const insertQuotes = withParameters(
+  { quotes: `${CALL_COLUMNS}, provider text, scheme text, network text, offer_expires_at timestamptz` },
+  ({ quotes }) =>
+    sql(
+      'gateway-requests.insert-quotes',
+      `INSERT INTO gateway_requests (${quotes.columns}, status) SELECT ${quotes.columns}, 'payment_required' FROM ${quotes.table} ON CONFLICT (id) DO NOTHING`,
+    ),
 );
 
 /**
  * The first billable result of a call is the one it has: a later attempt's answer does not replace it, nor undo a refund.
  * Whichever stands, the endpoints have answered: their failures in a row end here, and those not known to work are named.
  */
-const storeDeliveries = withParameters({ calls: deliveryColumns, url_digests: 'bytea[]' }, ({ calls, url_digests }) =>
-  sql(
-    'gateway-requests.store-deliveries',
-    `WITH answered AS (
-       UPDATE endpoints SET failed_calls = '{}', failed_buyers = '{}'
-       WHERE listing_id = ANY(${calls.arrays.listing_id}) AND url_digest = ANY(${url_digests}) AND (failed_calls <> '{}' OR health <> 'active')
-       RETURNING listing_id, health
-     ), stored AS (
-       INSERT INTO gateway_requests AS g (${calls.columns}, status, billable, completed_at, settled_at)
-       SELECT ${calls.columns}, 'succeeded', true, now(), CASE WHEN payment_id IS NULL THEN now() END FROM ${calls.table}
-       ON CONFLICT (id) DO UPDATE SET status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
-         seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = NULL, result_json = excluded.result_json,
-         response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
-       WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
-       RETURNING g.id)
-     SELECT id AS stored_id, NULL::uuid AS recovering_id FROM stored
-     UNION ALL SELECT NULL, listing_id FROM answered WHERE health <> 'active'`,
-  ),
+const storeDeliveries = withParameters(
+  { calls: `${ATTEMPT_COLUMNS}, result_json text, response_digest bytea`, url_digests: 'bytea[]' },
+  ({ calls, url_digests }) =>
+    sql(
+      'gateway-requests.store-deliveries',
+      `WITH answered AS (
+         UPDATE endpoints SET failed_calls = '{}', failed_buyers = '{}'
+         WHERE listing_id = ANY(${calls.arrays.listing_id}) AND url_digest = ANY(${url_digests}) AND (failed_calls <> '{}' OR health <> 'active')
+         RETURNING listing_id, health
+       ), stored AS (
+         INSERT INTO gateway_requests AS g (${calls.columns}, status, billable, completed_at, settled_at)
+         SELECT ${calls.columns}, 'succeeded', true, now(), CASE WHEN payment_id IS NULL THEN now() END FROM ${calls.table}
+         ON CONFLICT (id) DO UPDATE SET status = 'succeeded', transaction_hash = excluded.transaction_hash, fence = excluded.fence, billable = true, lease_until = NULL,
+           seller_status_code = excluded.seller_status_code, latency_ms = excluded.latency_ms, error_code = NULL, result_json = excluded.result_json,
+           response_digest = excluded.response_digest, completed_at = excluded.completed_at, settled_at = excluded.settled_at
+         WHERE g.billable IS NOT TRUE AND g.status <> 'refunded'
+         RETURNING g.id)
+       SELECT id AS stored_id, NULL::uuid AS recovering_id FROM stored
+       UNION ALL SELECT NULL, listing_id FROM answered WHERE health <> 'active'`,
+    ),
 );
 
 const markForwarding = sql(
@@ -147,7 +134,7 @@ const release = sql(
   'gateway-requests.release',
   `UPDATE gateway_requests SET released_claims = released_claims + 1, offer_expires_at = CASE WHEN status IN ('payment_required', 'payment_pending') THEN $2 ELSE offer_expires_at END WHERE id = $1`,
 );
-const storeFailure = withParameters({ calls: failureColumns }, ({ calls }) =>
+const storeFailure = withParameters({ calls: `${ATTEMPT_COLUMNS}, status text, error_code text` }, ({ calls }) =>
   sql(
     'gateway-requests.store-failure',
     `INSERT INTO gateway_requests AS g (${calls.columns}, billable, completed_at) SELECT ${calls.columns}, false, now() FROM ${calls.table}
@@ -187,9 +174,8 @@ export class CallRecords {
     private readonly health: EndpointHealth,
   ) {}
 
-  recordQuote(quote: Omit<Quote, 'payment'>): Promise<void> {
-    const { payment_id: paymentId, relay_request_id: relayRequestId } = quote.offer;
-    return this.quotes.submit({ ...quote, payment: { paymentId, relayRequestId } });
+  recordQuote(quote: Quote): Promise<void> {
+    return this.quotes.submit(quote);
   }
 
   /** @returns false when an earlier attempt's billable result is there already and stays, or the payment was refunded. */
@@ -214,11 +200,12 @@ export class CallRecords {
     context: RequestContext,
   ): Promise<void> {
     const { reason } = outcome;
-    const failure = { ...attempt, endpoint, ...outcome };
+    const status = reason === 'seller_refused' ? reason : 'seller_failed';
+    const row = { ...toAttemptRow(attempt, outcome), status, error_code: reason };
     await this.database.transaction(async (tx) => {
-      await tx.query(storeFailure, storeFailure.values({ calls: [failure] }));
+      await tx.query(storeFailure, storeFailure.values({ calls: [row] }));
       if (reason === 'seller_refused') return;
-      await this.health.failed(tx, endpoint, failure, context);
+      await this.health.failed(tx, endpoint, { ...attempt, contact: outcome.contact }, context);
       await this.outbox.add(
         tx,
         callFailed,
@@ -273,16 +260,31 @@ export class CallRecords {
   }
 
   private async writeQuotes(quotes: Quote[]): Promise<void[]> {
-    await this.database.query(insertQuotes, insertQuotes.values({ quotes }));
+    const rows = quotes.map(({ offer, ...quote }) => ({
+      ...toCallRow({ ...quote, payment: { paymentId: offer.payment_id, relayRequestId: offer.relay_request_id } }),
+      provider: offer.provider,
+      scheme: offer.retry_headers['X-Market-Payment-Scheme'],
+      network: offer.requirements.network,
+      offer_expires_at: offer.requirements.expiresAt,
+    }));
+    await this.database.query(insertQuotes, insertQuotes.values({ quotes: rows }));
     return quotes.map(() => undefined);
   }
 
   private async writeDeliveries(group: Delivery[]): Promise<Stored[]> {
     // In one order, so that two processes that store the same calls wait for each other instead of deadlocking.
-    const calls = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const deliveries = group.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const values = storeDeliveries.values({
+      calls: deliveries.map((delivery) => ({
+        ...toAttemptRow(delivery, delivery),
+        result_json: delivery.answer,
+        response_digest: delivery.answerDigest,
+      })),
+      url_digests: deliveries.map(({ endpoint }) => endpoint.urlDigest),
+    });
     const rows = await this.database.query<{ stored_id: string | null; recovering_id: string | null }>(
       storeDeliveries,
-      storeDeliveries.values({ calls, url_digests: calls.map(({ endpoint }) => endpoint.urlDigest) }),
+      values,
     );
     const stored = new Set(rows.map((row) => row.stored_id));
     const recovering = new Set(rows.map((row) => row.recovering_id));

@@ -11,7 +11,7 @@ import { SingleFlight } from './single-flight.js';
 import type { PaidRequest } from './validate-call.js';
 
 const FIRST_PAUSE_MS = 50;
-/** So soon the claim of a process that is gone is free again. */
+/** After this time the claim of a process that is gone is free again. */
 const IN_FLIGHT_RETRY_SECONDS = 2;
 
 /**
@@ -68,7 +68,7 @@ export class CoordinatePaidCall {
           break;
         }
         case 'in_flight':
-          // Another process holds the claim: its result may be a moment away.
+          // Another process holds the claim, and its result may come soon.
           if (Date.now() + pause >= waitUntil)
             return pending(relayRequestId, IN_FLIGHT_RETRY_SECONDS, 'call_in_progress');
           await delay(pause);
@@ -86,7 +86,7 @@ export class CoordinatePaidCall {
   }
 }
 
-/** Another signature, key or route may have another outcome, of which the ledger decides. */
+/** Requests that differ in their signature, key or route may have different outcomes, which the ledger decides. */
 function flightKey({ relayRequestId, listingId, digest, input }: PaidRequest, context: RequestContext): string {
   const { paymentScheme, paymentNetwork, authorization } = input;
   const parts = [

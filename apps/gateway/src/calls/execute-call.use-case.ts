@@ -9,9 +9,9 @@ import { QuoteCall } from './quote-call.js';
 import { isPaid, ValidateCall } from './validate-call.js';
 
 /**
- * A call through the gateway. What was charged once is answered from the stored result, to everyone who asks. With a payment: claim it, call
- * the seller, store, settle, answer. Without one: check everything that could make a payment useless, then offer one, or make the call where
- * it costs nothing.
+ * A call through the gateway. What was charged once is answered from the stored result, to everyone who asks. With a payment: claim it,
+ * call the seller, store, settle, answer. Without one: check everything that could make a payment useless, then offer one, or make the
+ * call where it costs nothing.
  */
 @Injectable()
 export class ExecuteCall {

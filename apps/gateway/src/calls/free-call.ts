@@ -6,12 +6,12 @@ import { Injectable } from '@nestjs/common';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { NO_MONEY } from './answer-json.js';
 import { CallKeys } from './call-keys.js';
-import { callColumns, CallRecords, type CallRecord } from './call-records.js';
+import { CALL_COLUMNS, CallRecords, toCallRow, type CallRecord } from './call-records.js';
 import { RunCall, type CallEnd } from './run-call.js';
 import { SellerCapacity } from './seller-capacity.js';
 import type { ValidatedCall } from './validate-call.js';
 
-const lease = withParameters({ calls: callColumns }, ({ calls }) =>
+const lease = withParameters({ calls: CALL_COLUMNS }, ({ calls }) =>
   sql(
     'gateway-requests.lease-free-call',
     `INSERT INTO gateway_requests AS g (${calls.columns}, status, fence, lease_until) SELECT ${calls.columns}, 'forwarding', 1, ${LEASE_END} FROM ${calls.table}
@@ -28,7 +28,7 @@ const renew = sql(
 
 /**
  * A per_call listing of price 0 is called at once. With an Idempotency-Key the seller is called for one answer only; without, each request
- * is a call. What holds a call is a lease of its record.
+ * is a call. A lease on its record keeps other attempts from making the same call.
  */
 @Injectable()
 export class FreeCall {
@@ -62,7 +62,7 @@ export class FreeCall {
         money: NO_MONEY,
         payment: null,
       } satisfies CallRecord;
-      const [held] = await this.database.query<{ fence: number }>(lease, lease.values({ calls: [free] }));
+      const [held] = await this.database.query<{ fence: number }>(lease, lease.values({ calls: [toCallRow(free)] }));
       if (held)
         return await this.leases.during(id, held.fence, () =>
           this.runCall.execute({ ...free, fence: held.fence, attempt: held.fence }, target, call.input.body, context),
@@ -74,7 +74,7 @@ export class FreeCall {
     }
   }
 
-  /** A key may have come with an offer when the call still cost something. That offer can be paid yet, so the free call is another one. */
+  /** A key may belong to an offer that was made while the call cost something. That offer can still be paid, so the free call is a new one. */
   private async takeKey(fingerprint: Buffer, context: RequestContext): Promise<string> {
     const id = newId();
     const taken = await this.keys.take(context, fingerprint, id);

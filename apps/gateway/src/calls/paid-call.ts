@@ -34,7 +34,7 @@ export type PaidCallEnd =
   /** `ownsKey`: the Idempotency-Key was taken for this call before it was made. */
   | (CallEnd & { gatewayRequestId: string; ownsKey: boolean });
 
-/** A pause ends when its seller says so. */
+/** The seller may end a pause at any time, so this is a guess. */
 const PAUSED_RETRY_SECONDS = 60;
 
 /** One attempt at a call that is paid for: claim the payment, see that the seller can be called, and make the call. */
@@ -127,7 +127,7 @@ export class PaidCall {
     context: RequestContext,
   ): Promise<CallEnd> {
     const { gatewayRequestId: id, listing, money, fence, paymentId, transactionHash, retryUntil } = claim;
-    // Only a second claim can find what a first one left: a result that did not come to settle, or nothing tried at all.
+    // Only a second claim can find what an earlier one left: a result that was not settled, or a claim that was released.
     const earlier = fence > 1 ? await this.records.findEarlier(id) : { result: null, releasedClaims: 0 };
     const held = {
       id,

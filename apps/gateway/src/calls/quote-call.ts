@@ -54,15 +54,15 @@ export class QuoteCall {
         context,
       );
       const buyerId = principalOf(context).accountId;
-      // Also of an offer that is not new: whoever made it may have died before it wrote this down.
+      // Also for an offer that is not new, because the process that made it may have died before it recorded the quote.
       await this.records.recordQuote({ id: gatewayRequestId, buyerId, listing, bodyDigest: digest, offer, money });
       const { network } = offer.requirements;
       if (wallet) assertSameChain(wallet, network);
-      // What was sent for an offer that is over says nothing of the one in its place.
+      // Headers that were sent for an offer that has ended do not apply to the one that replaces it.
       if (problem.reason === undefined)
         assertRoute(input, { scheme: offer.retry_headers['X-Market-Payment-Scheme'] ?? '', network });
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
-      // The key's call was delivered in this very moment: its answer is a moment away, and the offer is left to expire.
+      // The call of this key was delivered meanwhile: its answer comes in a moment, and this offer expires unpaid.
       if (keyOwner !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
       return { outcome: 'payment_required', payment: offer, ...problem };
     } catch (error) {

@@ -9,9 +9,9 @@ import { PaymentClaims, type Claim } from './payment-claims.js';
 import { SETTLE_BUDGET_MS } from './run-call.js';
 
 const BATCH_SIZE = 100;
-/** Before every call. */
+/** Sorts before every call. */
 const START = { completed: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
-/** With 10,000 keys at most each time: one statement never takes long, and more are forgotten than are made. */
+/** Each run drops 10,000 keys at most, so that its statement is short. */
 const DROP_KEYS_INTERVAL_MS = 60_000;
 
 interface UnsettledRow extends Result {
@@ -50,7 +50,7 @@ const dropStaleKeys = sql(
 @Injectable()
 export class ResumeCalls implements OnApplicationBootstrap {
   private readonly logger = new Logger('ResumeCalls');
-  /** Where the next run goes on: those that stay as they are hold up none of the others. */
+  /** Where the next run continues, so that calls which cannot be settled yet do not hold up the others. */
   private after = START;
 
   constructor(

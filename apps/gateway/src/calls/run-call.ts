@@ -12,13 +12,13 @@ import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.
 export type CallEnd =
   { outcome: 'answered'; answer: string; transfer?: Transfer } | Exclude<Settlement, { outcome: 'charged' }>;
 
-/** What a seller does not see is left of the caller's time for writing down what it said. */
+/** The part of the caller's time that is kept for storing and settling the seller's answer. */
 export const SETTLE_BUDGET_MS = 10_000;
 const SHOW_FORWARDING_AFTER_MS = 1_000;
 
 /**
- * Makes a call that is held: forward, store, settle, and only then answer. Each step may be the last one a crash allows; the next retry, or
- * the resume job, goes on from what is stored.
+ * Makes a call that is held, be it paid or free: forward, store, settle, and only then answer. After a crash between two steps the next
+ * retry, or the resume job, continues from what is stored.
  */
 @Injectable()
 export class RunCall {
@@ -77,7 +77,7 @@ export class RunCall {
       return await this.sellers.send(target, request, context);
     } finally {
       clearTimeout(show);
-      // Or it would say "forwarding" after what comes next has said how it ended.
+      // So that it cannot overwrite the status that is stored next.
       await shown;
     }
   }

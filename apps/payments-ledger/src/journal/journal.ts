@@ -1,27 +1,35 @@
 import { newId, type Micros } from '@market/kernel';
-import { sql, type Tx } from '@market/persistence';
+import { sql, withParameters, type Tx } from '@market/persistence';
 import { Injectable, Logger } from '@nestjs/common';
 import { boundValues, chainHash, checksumsOf, type PaymentFacts, type SaleFacts } from './chain-hash.js';
 import { postedMicros } from './metrics.js';
 import { assertBalanced, signed, type JournalEntry, type Posting } from './posting.js';
 
 const lockHead = sql('journal.lock-head', 'SELECT sequence, hash FROM journal_head FOR UPDATE');
-const balances = sql('journal.balances', 'SELECT address, balance_micros FROM accounts WHERE address = ANY($1)');
-const write = sql(
-  'journal.write',
-  `WITH head AS (
-     UPDATE journal_head SET sequence = $1, hash = $2
-   ), known AS (
-     INSERT INTO accounts (address, owner_id, balance_micros)
-     SELECT * FROM unnest($3::text[], $4::uuid[], $5::bigint[])
-     ON CONFLICT (address) DO UPDATE SET balance_micros = excluded.balance_micros
-   ), transactions AS (
-     INSERT INTO journal_transactions (id, sequence, reason, payment_id, recorded_at, hash, checksums)
-     SELECT id, sequence, reason, payment_id, $6, hash, checksums
-     FROM unnest($7::uuid[], $8::bigint[], $9::text[], $10::uuid[], $11::bytea[], $12::bytea[]) AS t (id, sequence, reason, payment_id, hash, checksums)
-   )
-   INSERT INTO postings (id, transaction_id, sequence, position, account, owner_id, type, direction, amount_micros, balance_after_micros)
-   SELECT * FROM unnest($13::uuid[], $14::uuid[], $15::bigint[], $16::int[], $17::text[], $18::uuid[], $19::text[], $20::text[], $21::bigint[], $22::bigint[])`,
+const findBalances = sql('journal.balances', 'SELECT address, balance_micros FROM accounts WHERE address = ANY($1)');
+const write = withParameters(
+  {
+    sequence: 'bigint',
+    hash: 'bytea',
+    recorded_at: 'timestamptz',
+    balances: 'address text, owner_id uuid, balance_micros bigint',
+    entries: 'id uuid, sequence bigint, reason text, payment_id uuid, hash bytea, checksums bytea',
+    lines: `id uuid, transaction_id uuid, sequence bigint, position int, account text, owner_id uuid, type text, direction text,
+      amount_micros bigint, balance_after_micros bigint`,
+  },
+  ({ sequence, hash, recorded_at, balances, entries, lines }) =>
+    sql(
+      'journal.write',
+      `WITH head AS (
+         UPDATE journal_head SET sequence = ${sequence}, hash = ${hash}
+       ), known AS (
+         INSERT INTO accounts (${balances.columns}) SELECT * FROM ${balances.table}
+         ON CONFLICT (address) DO UPDATE SET balance_micros = excluded.balance_micros
+       ), transactions AS (
+         INSERT INTO journal_transactions (${entries.columns}, recorded_at) SELECT *, ${recorded_at} FROM ${entries.table}
+       )
+       INSERT INTO postings (${lines.columns}) SELECT * FROM ${lines.table}`,
+    ),
 );
 
 /** An entry with the further values that the chain binds. A sale is completed when it is recorded. */
@@ -52,7 +60,7 @@ export class Journal {
       ),
     );
     const running = new Map<string, Micros>([...owners.keys()].map((address) => [address, 0n]));
-    for (const row of await tx.query<{ address: string; balance_micros: string }>(balances, [[...owners.keys()]]))
+    for (const row of await tx.query<{ address: string; balance_micros: string }>(findBalances, [[...owners.keys()]]))
       running.set(row.address, BigInt(row.balance_micros));
 
     let { hash } = head!;
@@ -64,7 +72,7 @@ export class Journal {
         const balanceAfter = running.get(account.address)! + signed(posting);
         running.set(account.address, balanceAfter);
         return {
-          transactionId: id,
+          transaction_id: id,
           id: newId(recordedAt.getTime()),
           sequence,
           position,
@@ -87,33 +95,29 @@ export class Journal {
         postings,
       });
       hash = chainHash(hash, values);
-      return { id, sequence, hash, checksums: checksumsOf(values), entry, postings };
+      return {
+        id,
+        sequence,
+        reason: entry.reason,
+        payment_id: entry.paymentId,
+        hash,
+        checksums: checksumsOf(values),
+        postings,
+      };
     });
-    const postings = transactions.flatMap((transaction) => transaction.postings);
-    await tx.query(write, [
-      transactions.at(-1)!.sequence,
+    const values = write.values({
+      sequence: transactions.at(-1)!.sequence,
       hash,
-      [...running.keys()],
-      [...running.keys()].map((address) => owners.get(address) ?? null),
-      [...running.values()],
-      recordedAt,
-      transactions.map(({ id }) => id),
-      transactions.map((transaction) => transaction.sequence),
-      transactions.map(({ entry }) => entry.reason),
-      transactions.map(({ entry }) => entry.paymentId),
-      transactions.map((transaction) => transaction.hash),
-      transactions.map(({ checksums }) => checksums),
-      postings.map(({ id }) => id),
-      postings.map(({ transactionId }) => transactionId),
-      postings.map((posting) => posting.sequence),
-      postings.map(({ position }) => position),
-      postings.map(({ account }) => account),
-      postings.map(({ owner_id }) => owner_id),
-      postings.map(({ type }) => type),
-      postings.map(({ direction }) => direction),
-      postings.map(({ amount_micros }) => amount_micros),
-      postings.map(({ balance_after_micros }) => balance_after_micros),
-    ]);
+      recorded_at: recordedAt,
+      balances: [...running].map(([address, balance_micros]) => ({
+        address,
+        owner_id: owners.get(address),
+        balance_micros,
+      })),
+      entries: transactions,
+      lines: transactions.flatMap(({ postings }) => postings),
+    });
+    await tx.query(write, values);
   }
 
   private tell({ entry: { reason, paymentId, postings }, requestId }: JournalRecord): void {

@@ -1,7 +1,7 @@
 import { paymentCompleted, type settlePayment } from '@market/contracts/payments-ledger';
 import type { InputOf } from '@market/contracts';
 import type { RequestContext } from '@market/messaging';
-import { Outbox, sql, type OutgoingEvent, type Tx } from '@market/persistence';
+import { Outbox, sql, withParameters, type OutgoingEvent, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { callCompleted } from '../journal/posting.js';
@@ -17,15 +17,21 @@ export interface Due {
   payer?: string;
 }
 
-const complete = sql(
-  'payments.complete',
-  `WITH completed AS (
-     UPDATE payments SET state = 'completed', completed_at = $1, lease_until = NULL WHERE id = ANY($2::uuid[])
-   )
-   INSERT INTO receipts (id, payment_id, recipient_type, recipient_id, request_digest, response_digest, seller_status_code, created_at)
-   SELECT id, payment_id, recipient_type, recipient_id, request_digest, response_digest, seller_status_code, $1
-   FROM unnest($3::uuid[], $4::uuid[], $5::text[], $6::uuid[], $7::bytea[], $8::bytea[], $9::int[])
-     AS r (id, payment_id, recipient_type, recipient_id, request_digest, response_digest, seller_status_code)`,
+const complete = withParameters(
+  {
+    at: 'timestamptz',
+    payment_ids: 'uuid[]',
+    receipts: `id uuid, payment_id uuid, recipient_type text, recipient_id uuid, request_digest bytea, response_digest bytea,
+      seller_status_code int, created_at timestamptz`,
+  },
+  ({ at, payment_ids, receipts }) =>
+    sql(
+      'payments.complete',
+      `WITH completed AS (
+         UPDATE payments SET state = 'completed', completed_at = ${at}, lease_until = NULL WHERE id = ANY(${payment_ids})
+       )
+       INSERT INTO receipts (${receipts.columns}) SELECT * FROM ${receipts.table}`,
+    ),
 );
 
 /** Charges for delivered calls: records the journal entries, completes the payments and adds both receipts and the event. */
@@ -61,17 +67,8 @@ export class ChargeCalls {
       at,
     );
     const receipts = sales.flatMap(({ buyer, seller }) => [buyer, seller]);
-    await tx.query(complete, [
-      at,
-      due.map(({ payment }) => payment.id),
-      receipts.map(({ id }) => id),
-      receipts.map(({ payment_id }) => payment_id),
-      receipts.map(({ recipient_type }) => recipient_type),
-      receipts.map(({ recipient_id }) => recipient_id),
-      receipts.map(({ request_digest }) => request_digest),
-      receipts.map(({ response_digest }) => response_digest),
-      receipts.map(({ seller_status_code }) => seller_status_code),
-    ]);
+    const payment_ids = due.map(({ payment }) => payment.id);
+    await tx.query(complete, complete.values({ at, payment_ids, receipts }));
     await this.outbox.addAll(
       tx,
       due.map((item) => toEvent(item, at)),

@@ -3,7 +3,7 @@ import type { Currency } from '@market/contracts';
 import { createOffer } from '@market/contracts/payments-ledger';
 import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
 import { isRefusal, refuse, type RequestContext, type Refusal } from '@market/messaging';
-import { batchSql, Database, GroupCommit, isUniqueViolation, sql, type Tx } from '@market/persistence';
+import { batchSql, Database, GroupCommit, isUniqueViolation, sql, withParameters, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute, type RailRoute, type RouteChoice } from '../rails/choose-route.js';
@@ -43,37 +43,12 @@ type NewOffer = Omit<
   | 'completed_at'
 > & { offer_key: Buffer; recheck_at: Date | null };
 
-const COLUMNS: Record<keyof NewOffer, string> = {
-  id: 'uuid',
-  relay_request_id: 'text',
-  purpose: 'text',
-  gateway_request_id: 'uuid',
-  pricing_model: 'text',
-  offer_key: 'bytea',
-  buyer_id: 'uuid',
-  seller_id: 'uuid',
-  listing_id: 'uuid',
-  listing_name: 'text',
-  listing_slug: 'text',
-  preferred_currency: 'text',
-  body_digest: 'bytea',
-  rail: 'text',
-  scheme: 'text',
-  network: 'text',
-  currency: 'text',
-  decimals: 'int',
-  pay_to: 'text',
-  gross_micros: 'bigint',
-  fee_micros: 'bigint',
-  net_micros: 'bigint',
-  fee_bps: 'int',
-  amount_base_units: 'numeric',
-  expires_at: 'timestamptz',
-  recheck_at: 'timestamptz',
-  keyless_offer: 'text',
-};
+const COLUMNS =
+  `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, offer_key bytea, buyer_id uuid,
+  seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text, body_digest bytea, rail text,
+  scheme text, network text, currency text, decimals int, pay_to text, gross_micros bigint, fee_micros bigint, net_micros bigint,
+  fee_bps int, amount_base_units numeric, expires_at timestamptz, recheck_at timestamptz, keyless_offer text` as const;
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
-const names = Object.keys(COLUMNS) as (keyof NewOffer)[];
 
 const RETRY_SECONDS = 2;
 /** For buyers that have reached the limit of open offers: the seconds until the first of them expires. */
@@ -84,27 +59,30 @@ const full = sql(
 );
 
 /** Rows are inserted in the order of their keys, so that two processes that quote the same calls do not deadlock. */
-const insertOrFind = batchSql(
-  `WITH wanted AS (
-     SELECT * FROM unnest(${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}[]`).join(', ')}) AS w (${names.join(', ')})
-   ), inserted AS (
-     INSERT INTO payments (state, ${names.join(', ')})
-     SELECT 'pending', ${names.map((name) => `w.${name}`).join(', ')} FROM wanted w
-     WHERE NOT EXISTS (SELECT 1 FROM payments o WHERE o.buyer_id = w.buyer_id AND o.state = 'pending' AND o.expires_at > now() OFFSET $${names.length + 1} LIMIT 1)
-     ORDER BY w.offer_key
-     ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING
-     RETURNING *
-   )
-   SELECT offer_key, ${paymentColumns('i')}, false AS is_over FROM inserted i
-   UNION ALL
-   SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
-   FROM payments p JOIN wanted w USING (offer_key) WHERE p.${IS_LIVE}`,
+const insertOrFind = withParameters({ wanted: COLUMNS, most_open: 'int' }, ({ wanted, most_open }) =>
+  batchSql(
+    `WITH wanted AS (
+       SELECT * FROM ${wanted.table}
+     ), inserted AS (
+       INSERT INTO payments (${wanted.columns}, state) SELECT w.*, 'pending' FROM wanted w
+       WHERE NOT EXISTS (SELECT 1 FROM payments o WHERE o.buyer_id = w.buyer_id AND o.state = 'pending' AND o.expires_at > now() OFFSET ${most_open} LIMIT 1)
+       ORDER BY w.offer_key
+       ON CONFLICT (offer_key) WHERE ${IS_LIVE} DO NOTHING
+       RETURNING *
+     )
+     SELECT offer_key, ${paymentColumns('i')}, false AS is_over FROM inserted i
+     UNION ALL
+     SELECT p.offer_key, ${paymentColumns('p')}, p.state IN ('pending', 'underpaid') AND p.expires_at <= now() AS is_over
+     FROM payments p JOIN wanted w USING (offer_key) WHERE p.${IS_LIVE}`,
+  ),
 );
 
-const insertKeyless = sql(
-  'payments.insert-keyless',
-  `INSERT INTO payments (state, ${names.join(', ')}) VALUES ('pending', ${names.map((name, index) => `$${index + 1}::${COLUMNS[name]}`).join(', ')})
-   ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
+const insertKeyless = withParameters({ offers: COLUMNS }, ({ offers }) =>
+  sql(
+    'payments.insert-keyless',
+    `INSERT INTO payments (${offers.columns}, state) SELECT *, 'pending' FROM ${offers.table}
+     ON CONFLICT (relay_request_id) DO NOTHING RETURNING ${paymentColumns('payments')}`,
+  ),
 );
 const findLive = sql(
   'payments.find-live-offer',
@@ -174,10 +152,7 @@ export class Offers {
       offer_key: createHash('sha256').update(`keyless|${opened.relayRequestId}`).digest(),
       keyless_offer: sealed,
     };
-    const [inserted] = await tx.query<PaymentRow>(
-      insertKeyless,
-      names.map((name) => row[name]),
-    );
+    const [inserted] = await tx.query<PaymentRow>(insertKeyless, insertKeyless.values({ offers: [row] }));
     return inserted;
   }
 
@@ -288,10 +263,10 @@ export class Offers {
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
       if (missing.length === 0) break;
-      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(insertOrFind, [
-        ...names.map((name) => missing.map((item) => item[name])),
-        this.config.openOffersPerBuyer - 1,
-      ]);
+      const rows = await this.database.query<FoundOffer & { offer_key: Buffer }>(
+        insertOrFind,
+        insertOrFind.values({ wanted: missing, most_open: this.config.openOffersPerBuyer - 1 }),
+      );
       for (const row of rows) found.set(row.offer_key.toString('hex'), row);
     }
     const missing = items.filter((item) => !found.has(item.offer_key.toString('hex')));
