@@ -176,6 +176,7 @@ describe('the operations of the edge', () => {
         expected_delivery: 'soon',
         risk_disclaimers: 'none',
         sla: '99%',
+        output_schema: { type: 'object' },
         status: 'draft',
       };
       const { status, json } = await send(harness, 'POST', '/listings', { key, body: everything });

@@ -68,6 +68,8 @@ describe('the life of a listing', () => {
       priceMicros: '10000',
       preferredCurrency: 'USDC',
       category: { id: category.id, name: category.name, slug: category.slug },
+      inputSchema: null,
+      exampleInput: null,
     });
 
     expect(await service.ask(getListingCards, { ids: [created.id, seller.accountId] })).toEqual({
