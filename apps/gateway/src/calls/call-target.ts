@@ -52,10 +52,7 @@ export class CallTargets {
 }
 
 /** @throws Refusal unless the listing is sold per call, to this buyer where there is one. */
-export function assertSold(
-  offering: CallableOffering | null,
-  buyerId?: string,
-): asserts offering is CallableOffering {
+export function assertSold(offering: CallableOffering | null, buyerId?: string): asserts offering is CallableOffering {
   const isOwn = buyerId !== undefined && offering?.sellerId === buyerId;
   if (!offering || (offering.status !== 'active' && !isOwn)) throw refuse(executeCall, 'listing_not_found', {});
   if (offering.pricingModel !== 'per_call') throw refuse(executeCall, 'listing_not_per_call', {});
