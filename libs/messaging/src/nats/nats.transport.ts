@@ -18,6 +18,7 @@ import { RequestLost, type EventSink, type Link, type Transport } from '../trans
 import {
   LOST_AFTER_INTERVALS,
   REQUEST_ID_HEADER,
+  serviceOf,
   servicesAsked,
   PROGRESS_INTERVAL_MS,
   progressSubject,
@@ -51,7 +52,7 @@ class DrainingNatsServer extends ServerNats {
   private readonly taken: Subscription[] = [];
   private readonly inFlight = new InFlight();
   private readonly underWay = new Set<string>();
-  private naming: NodeJS.Timeout | undefined;
+  private hasAnswered = false;
 
   constructor(
     options: ServerOptions,
@@ -69,7 +70,7 @@ class DrainingNatsServer extends ServerNats {
 
   /** Resolves when the broker has processed the subscriptions, so that a ready service gets every request. */
   override start(callback: (error?: unknown) => void): void {
-    this.naming = setInterval(() => this.announceProgress(), PROGRESS_INTERVAL_MS).unref();
+    void this.announceProgress();
     super.start(
       (error) =>
         void this.unwrap<NatsConnection>()
@@ -83,7 +84,12 @@ class DrainingNatsServer extends ServerNats {
     return (error: object | undefined, message: Msg) => {
       const id = message.headers?.get(REQUEST_ID_HEADER) ?? '';
       this.underWay.add(id);
-      return this.inFlight.track(handle.call(this, error, message).finally(() => this.underWay.delete(id)));
+      return this.inFlight.track(
+        handle.call(this, error, message).finally(() => {
+          this.hasAnswered = true;
+          this.underWay.delete(id);
+        }),
+      );
     };
   }
 
@@ -93,15 +99,23 @@ class DrainingNatsServer extends ServerNats {
     if (connection.isClosed()) return;
     await Promise.allSettled(this.taken.map((subscription) => subscription.drain()));
     await this.inFlight.finished(this.drainMs);
-    clearInterval(this.naming);
     await connection.drain().catch(() => undefined);
   }
 
-  /** Tells the callers which requests are still in progress. */
-  private announceProgress(): void {
+  /**
+   * Tells the callers which requests are still in progress. The broker answers in order: this process has then read every request that was
+   * on its way to it, so that none of them is missing only because large ones stood before it.
+   */
+  private async announceProgress(): Promise<void> {
     const connection = this.unwrap<NatsConnection>();
-    if (this.underWay.size > 0 && !connection.isClosed())
+    while (!connection.isClosed()) {
+      await delay(PROGRESS_INTERVAL_MS, undefined, { ref: false });
+      if (this.underWay.size === 0 && !this.hasAnswered) continue;
+      await connection.flush().catch(() => undefined);
+      if (connection.isClosed()) return;
+      this.hasAnswered = false;
       connection.publish(progressSubject(this.service), JSON.stringify([...this.underWay]));
+    }
   }
 
   private subscribe(connection: NatsConnection, ...args: Parameters<NatsConnection['subscribe']>): Subscription {
@@ -112,8 +126,11 @@ class DrainingNatsServer extends ServerNats {
 }
 
 class NatsLink implements Link {
-  /** Requests without a reply, by id: how to reject them, and for how many intervals no process has named them. */
-  private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; unnamed: number }>();
+  /** Requests without a reply, by id: how to reject them, whom they ask, and for how many intervals no process has named them. */
+  private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; service: string; unnamed: number }>();
+  /** The services that have answered a request in this interval, and those that have named what they work on. */
+  private readonly answering = new Set<string>();
+  private readonly naming = new Set<string>();
   private readonly idPrefix = `${nuid.next()}.`;
   private requests = 0;
   private connected = true;
@@ -128,7 +145,7 @@ class NatsLink implements Link {
     void this.watchRequests();
     for (const service of servicesAsked(topology))
       connection.subscribe(progressSubject(service), {
-        callback: (error, message) => (error ? undefined : this.hear(message.json())),
+        callback: (error, message) => (error ? undefined : this.hear(service, message.json())),
       });
   }
 
@@ -138,10 +155,14 @@ class NatsLink implements Link {
       const id = `${this.idPrefix}${(this.requests += 1)}`;
       const head = headers();
       head.set(REQUEST_ID_HEADER, id);
-      this.waiting.set(id, { giveUp: reject, unnamed: 0 });
+      const service = serviceOf(subject);
+      this.waiting.set(id, { giveUp: reject, service, unnamed: 0 });
       this.connection
         .request(subject, message, { timeout: withinMs + FORGOTTEN_AFTER_MS, headers: head })
-        .then((reply) => resolve(reply.string()), reject)
+        .then((reply) => {
+          this.answering.add(service);
+          resolve(reply.string());
+        }, reject)
         .finally(() => this.waiting.delete(id));
     });
   }
@@ -180,7 +201,8 @@ class NatsLink implements Link {
     }
   }
 
-  private hear(ids: string[]): void {
+  private hear(service: string, ids: string[]): void {
+    this.naming.add(service);
     for (const id of ids) {
       const request = this.waiting.get(id);
       if (request) request.unnamed = 0;
@@ -199,11 +221,15 @@ class NatsLink implements Link {
         delay(LOST_AFTER_INTERVALS * PROGRESS_INTERVAL_MS, undefined, { ref: false }),
       ]).catch(() => undefined);
       this.rejectLost();
+      this.answering.clear();
+      this.naming.clear();
     }
   }
 
+  /** A service that answers and has named nothing yet is sending large answers, and what it works on comes after them. */
   private rejectLost(): void {
     for (const [id, request] of this.waiting) {
+      if (this.answering.has(request.service) && !this.naming.has(request.service)) continue;
       if ((request.unnamed += 1) < LOST_AFTER_INTERVALS) continue;
       this.waiting.delete(id);
       request.giveUp(new RequestLost('the process that took it is gone'));

@@ -1,6 +1,6 @@
 import type { ServiceTopology } from '@market/contracts';
 
-/** Milliseconds between two messages in which a process names all requests that it is working on, where there are any. */
+/** Milliseconds between two messages in which a process names all requests that it is working on; it sends one where it works on any or has answered any since the last. */
 export const PROGRESS_INTERVAL_MS = 400;
 
 /** A request that no process has named for this many intervals (two seconds) is lost. A process whose event loop is busy for a second loses none. */
@@ -11,7 +11,10 @@ export const REQUEST_ID_HEADER = 'Market-Request';
 
 export const progressSubject = (service: string): string => `sig.${service}.requests-in-progress.v1`;
 
+/** The service that a request's subject names. */
+export const serviceOf = (subject: string): string => subject.split('.')[1]!;
+
 /** The services to which requests are sent. */
 export const servicesAsked = ({ calls }: Pick<ServiceTopology, 'calls'>): string[] => [
-  ...new Set(calls.map(({ subject }) => subject.split('.')[1]!)),
+  ...new Set(calls.map(({ subject }) => serviceOf(subject))),
 ];
