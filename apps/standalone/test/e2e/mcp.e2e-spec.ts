@@ -257,15 +257,17 @@ inEachMode('an MCP client', (harness) => {
     ['a listing of no name', 404, message('tools/list'), { path: '/%2e%2e%2fme' }],
     ['another content type', 415, 'x', { headers: { 'content-type': 'text/plain' } }],
     ['too much', 413, ' '.repeat(1_200_000)],
-    ['a method that there is not', 404, message('tools/steal')],
+    ['a method that there is not', 200, message('tools/steal')],
     [
       'what nests without end',
       200,
       `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"call_listing","arguments":{"listing":"x","body":{"a":${deep(100_000)}}}}}`,
     ],
-  ])('is refused %s with %i', async (_what, status, body, more) => {
+  ])('is refused %s with %i', async (...[, status, body, more]) => {
     const answer = await post(body, more);
-    expect(answer.status === 404 && status === 404 ? 404 : answer.status).toBe(status);
+    expect(answer.status).toBe(status);
+    // What is refused by JSON-RPC alone has its error in the body.
+    if (status === 200) expect(answer.text).toMatch(/"error":|"isError":true/);
     expect(answer.text).not.toMatch(/\.ts|\.js:|node_modules|INTERNAL_ERROR/);
   });
 
