@@ -48,7 +48,7 @@ const variables = defineConfig('api-gateway', {
   ),
   connectionsPerAddress: variable(
     'API_GATEWAY_CONNECTIONS_PER_ADDRESS',
-    integer(1, MAX_CONNECTIONS, 5_000),
+    integer(1, MAX_CONNECTIONS, 2_000),
     'connections that one address, of IPv6 one /64, may have open to one process at a time; one more is closed at once. Trusted proxies are not limited',
   ),
   securityContact: variable(
