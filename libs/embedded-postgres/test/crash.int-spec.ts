@@ -25,7 +25,7 @@ describe('an owner of an embedded PostgreSQL', () => {
   async function crashLosesNothing(owner: OwnerProcess, crash: (serverPid: number) => Promise<void>): Promise<void> {
     const { url, pid } = await owner.ready;
     const inserts = await insertUntilBroken(url);
-    await inserts.underWay;
+    await inserts.begun;
     await crash(pid);
 
     const server = await startPostgres({ dataDir });

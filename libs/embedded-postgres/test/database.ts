@@ -13,7 +13,7 @@ export async function query<Row extends pg.QueryResultRow>(url: string, statemen
 
 export interface Inserts {
   /** Resolves after some commits. */
-  readonly underWay: Promise<void>;
+  readonly begun: Promise<void>;
   /** Resolves when the connection is gone. */
   readonly broken: Promise<void>;
   /** How many commits the server has confirmed so far. */
@@ -38,6 +38,6 @@ export async function insertUntilBroken(url: string): Promise<Inserts> {
   const insertOn = async (): Promise<never> => {
     for (;;) await insertNext();
   };
-  const underWay = insertMany();
-  return { underWay, broken: underWay.then(insertOn).catch(() => {}), acknowledged: () => acknowledged };
+  const begun = insertMany();
+  return { begun, broken: begun.then(insertOn).catch(() => {}), acknowledged: () => acknowledged };
 }

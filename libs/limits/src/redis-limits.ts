@@ -159,19 +159,19 @@ export class RedisLimits extends Limits implements OnApplicationShutdown {
       own.release();
       if (!ids.delete(id)) return;
       if (ids.size === 0) this.held.delete(key);
-      this.giveBack(key, id);
+      this.removePermit(key, id);
     };
     return { key, id, release };
   }
 
-  private giveBack(key: string, id: string): void {
+  private removePermit(key: string, id: string): void {
     if (this.isConnected) this.redis.zrem(key, id).catch((error: Error) => this.failed(error));
   }
 
-  /** What was released while there was no connection is given back now, since what Redis had to read before is read. */
+  /** What was released while there was no connection is removed now, since what Redis had to read before is read. */
   private connected(): void {
     this.isConnected = true;
-    for (const { key, id } of this.uncertain) if (!this.held.get(key)?.has(id)) this.giveBack(key, id);
+    for (const { key, id } of this.uncertain) if (!this.held.get(key)?.has(id)) this.removePermit(key, id);
     this.uncertain = [];
   }
 

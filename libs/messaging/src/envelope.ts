@@ -20,7 +20,7 @@ export function toRequestEnvelope(
   return { meta: { requestId, remainingMs, traceparent, hops, principal, idempotency }, data };
 }
 
-export function toCall({
+export function toRequestContext({
   meta: { requestId, remainingMs, traceparent, hops, principal, idempotency },
 }: RequestEnvelope): RequestContext {
   return { requestId, deadlineAt: Date.now() + remainingMs, traceparent, hops, principal, idempotency, reply: {} };

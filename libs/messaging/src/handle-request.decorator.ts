@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
 import { UnavailableError } from '@market/kernel';
-import type { RequestContext } from './request-context.js';
-import { toCall, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
+import { traceIdOf, type RequestContext } from './request-context.js';
+import { toRequestContext, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { serverSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 
@@ -33,7 +33,7 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
           );
           return { failed: 'invalid_message' };
         }
-        const context = toCall(envelope);
+        const context = toRequestContext(envelope);
         if (envelope.meta.remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
         const output = await handler.call(this, parsed.data as InputOf<C>, context);
         return { ok: output, notes: context.reply };
@@ -52,7 +52,7 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
         outcome,
         ms: Math.round(seconds * 10_000) / 10,
         request_id,
-        trace_id: traceparent?.split('-')[1],
+        trace_id: traceIdOf(traceparent),
         account_id: principal?.accountId,
       });
       return reply;

@@ -6,11 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
  * promises keeps finished answers alive in its old hash tables until a major garbage collection.
  */
 export class InFlight {
-  private underWay = 0;
+  private count = 0;
   private readonly ends = new EventEmitter();
 
   track<T>(work: Promise<T>): Promise<T> {
-    this.underWay += 1;
+    this.count += 1;
     work.then(this.done, this.done);
     return work;
   }
@@ -19,7 +19,7 @@ export class InFlight {
   async finished(withinMs: number): Promise<void> {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), withinMs);
-    while (this.underWay > 0 && !deadline.signal.aborted)
+    while (this.count > 0 && !deadline.signal.aborted)
       await once(this.ends, 'last', { signal: deadline.signal }).catch(() => undefined);
     clearTimeout(timer);
     // The last write of a finished operation may still wait for the next turn of the event loop.
@@ -27,7 +27,7 @@ export class InFlight {
   }
 
   private readonly done = (): void => {
-    this.underWay -= 1;
-    if (this.underWay === 0) this.ends.emit('last');
+    this.count -= 1;
+    if (this.count === 0) this.ends.emit('last');
   };
 }

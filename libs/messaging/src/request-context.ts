@@ -40,3 +40,6 @@ export function principalOf(context: RequestContext): Principal {
   if (!context.principal) throw new Error('this request needs a principal and came without one');
   return context.principal;
 }
+
+/** The trace id of a W3C `traceparent`. */
+export const traceIdOf = (traceparent: string | undefined): string | undefined => traceparent?.split('-')[1];

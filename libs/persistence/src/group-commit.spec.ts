@@ -58,14 +58,14 @@ describe('GroupCommit', () => {
   });
 
   it('never has more writes under way than lanes', async () => {
-    let underWay = 0;
+    let running = 0;
     let most = 0;
     const commit = new GroupCommit<number, number>(
       async (items) => {
-        underWay += 1;
-        most = Math.max(most, underWay);
+        running += 1;
+        most = Math.max(most, running);
         await nextTurn();
-        underWay -= 1;
+        running -= 1;
         return items;
       },
       1,

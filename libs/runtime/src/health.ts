@@ -4,9 +4,6 @@ import { collectDefaultMetrics, register } from 'prom-client';
 
 export type ReadinessCheck = () => Promise<void>;
 
-/** The process itself: processor time, memory, event loop delay, garbage collection. */
-collectDefaultMetrics();
-
 /**
  * The internal port. `/healthz/live`: the process answers. `/healthz/ready`: so does everything it needs; 503 while starting
  * and draining. `/metrics`: Prometheus' text format.
@@ -17,6 +14,8 @@ export class HealthServer {
   readonly checks: Record<string, ReadinessCheck> = {};
 
   async listen(host: string, port: number): Promise<number> {
+    // Of the process itself: processor time, memory, event loop delay, garbage collection. They are of the process, and observed once.
+    if (!register.getSingleMetric('process_cpu_user_seconds_total')) collectDefaultMetrics();
     const server = createServer((request, response) => {
       const answer = (status: number, body: unknown): void => {
         response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));

@@ -7,15 +7,15 @@ Logger.overrideLogger(false);
 describe('Jobs', () => {
   it('never lets a run overlap itself, and goes on after a failure', async () => {
     const jobs = new Jobs();
-    let underWay = 0;
+    let running = 0;
     let most = 0;
     await new Promise<void>((done) => {
       let runs = 0;
       jobs.every('count', 1, async () => {
-        underWay += 1;
-        most = Math.max(most, underWay);
+        running += 1;
+        most = Math.max(most, running);
         await nextTurn();
-        underWay -= 1;
+        running -= 1;
         if ((runs += 1) === 5) done();
         throw new Error('of no consequence');
       });

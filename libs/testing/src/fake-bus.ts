@@ -13,7 +13,7 @@ import {
   MessageBus,
   Refusal,
   refuse,
-  toCall,
+  toRequestContext,
   type RequestContext,
   type Link,
   type ReplyEnvelope,
@@ -87,7 +87,7 @@ class OtherServices implements Pick<Link, 'request' | 'signal'> {
     try {
       const input = handler.contract.input.parse(envelope.data);
       this.requests.push({ subject, payload: input });
-      const context = toCall(envelope);
+      const context = toRequestContext(envelope);
       return { ok: handler.contract.output.parse(await handler.answer(input, context)), notes: context.reply };
     } catch (error) {
       if (error instanceof Refusal) return { refused: { reason: error.reason, details: error.details } };

@@ -5,18 +5,18 @@ import { Controller, Inject, Param, Post, Req, Res } from '@nestjs/common';
 import { ApiExtension, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../http/access.js';
-import { success } from '../http/envelope.js';
 import { pathOf } from '../http/edge-request.js';
 import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
 import { refOr } from '../http/values.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
-import { paymentRequiredBody, pendingData, type PaymentRequiredOutcome } from './call-answer.js';
+import { paymentRequiredBody, type PaymentRequiredOutcome } from './call-answer.js';
+import { ApiPending, callAnswer } from './call-answer.openapi.js';
 import { ApiCallHeaders, readCallHeaders } from './call-headers.js';
-import { gatewayResultExample, offerExample, x402Example } from './gateway.examples.js';
+import { offerExample, x402Example } from './gateway.examples.js';
 import { readPaymentSignature } from './payment-signature.js';
 import { contextOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
 import { headerOf, notSettledOf, paymentRequiredOf } from './x402.js';
-import { gatewayResultSchema, paymentInfo, paymentRequiredSchema, pendingSchema } from './gateway.openapi.js';
+import { paymentInfo, paymentRequiredSchema } from './gateway.openapi.js';
 
 @ApiTags('Gateway')
 @Controller('gateway')
@@ -48,29 +48,9 @@ export class ExecuteCallHttpController {
     asks: [executeCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
-    answer: {
-      schema: gatewayResultSchema,
-      example: success(gatewayResultExample),
-      description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer.",
-    },
+    answer: callAnswer,
   })
-  @ApiAnswer(
-    202,
-    {
-      schema: pendingSchema,
-      example: success(
-        pendingData({
-          outcome: 'pending',
-          relayRequestId: offerExample.relay_request_id,
-          retryAfterSeconds: 2,
-          reason: 'payment_not_final',
-        }),
-      ),
-      description:
-        'A payment may be on its way, or the call is under way: `reason` says which. Repeat the same request.',
-    },
-    { 'Retry-After': { schema: { type: 'integer' } } },
-  )
+  @ApiPending('A payment may be on its way, or the call is under way: `reason` says which. Repeat the same request.')
   @ApiAnswer(
     402,
     {

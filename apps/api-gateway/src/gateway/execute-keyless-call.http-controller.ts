@@ -8,15 +8,15 @@ import { ApiExtension, ApiHeader, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { requestInvalid } from '../http/edge-refusals.js';
-import { success } from '../http/envelope.js';
 import { guidanceHeader, guidanceLinks } from '../http/error-body.js';
 import { RateLimiter } from '../http/rate-limiter.js';
 import { refOr } from '../http/values.js';
 import { ApiAnswer, Operation } from '../openapi/operation.decorator.js';
 import { bazaarOf, callUrl, serviceNameOf } from '../x402/bazaar-resource.js';
-import { keylessRequiredBody, pendingData } from './call-answer.js';
-import { gatewayResultExample, keylessExample, keylessOfferExample, offerExample } from './gateway.examples.js';
-import { gatewayResultSchema, keylessRequiredSchema, paymentInfo, pendingSchema } from './gateway.openapi.js';
+import { keylessRequiredBody } from './call-answer.js';
+import { ApiPending, callAnswer } from './call-answer.openapi.js';
+import { keylessExample, keylessOfferExample } from './gateway.examples.js';
+import { keylessRequiredSchema, paymentInfo } from './gateway.openapi.js';
 import { signedOffers } from './offer-receipt.js';
 import { PAYMENT_SIGNATURE, readPaymentSignature } from './payment-signature.js';
 import { contextOf, MAX_BODY_BYTES, pendingIfLost, sendAnswer, sendPending } from './send-answer.js';
@@ -70,28 +70,10 @@ export class ExecuteKeylessCallHttpController {
     asks: [executeKeylessCall],
     body: { examples: { weather: { lat: 52.5, lon: 13.4 } } },
     idempotent: true,
-    answer: {
-      schema: gatewayResultSchema,
-      example: success(gatewayResultExample),
-      description: "The seller's answer; with billable: false its refusal, or what kept it from giving an answer.",
-    },
+    answer: callAnswer,
   })
-  @ApiAnswer(
-    202,
-    {
-      schema: pendingSchema,
-      example: success(
-        pendingData({
-          outcome: 'pending',
-          relayRequestId: offerExample.relay_request_id,
-          retryAfterSeconds: 2,
-          reason: 'payment_not_final',
-        }),
-      ),
-      description:
-        'The call is under way, or whether it is charged is not known yet: repeat the same request, with the same signature.',
-    },
-    { 'Retry-After': { schema: { type: 'integer' } } },
+  @ApiPending(
+    'The call is under way, or whether it is charged is not known yet: repeat the same request, with the same signature.',
   )
   @ApiAnswer(402, toSign, {
     'PAYMENT-REQUIRED': { description: 'data.payment.x402 in base64.', schema: { type: 'string' } },

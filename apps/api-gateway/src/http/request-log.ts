@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { traceIdOf } from '@market/messaging';
 import { Histogram } from 'prom-client';
 
 const requestSeconds = new Histogram({
@@ -35,7 +36,7 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): Record<string,
   return {
     ms: Math.round(reply.elapsedTime * 10) / 10,
     request_id: requestId,
-    trace_id: traceparent?.split('-')[1],
+    trace_id: traceIdOf(traceparent),
     account_id: principal?.accountId,
     key_id: principal?.keyId,
     params: namesIn(request.params),

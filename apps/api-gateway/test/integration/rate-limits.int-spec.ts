@@ -166,7 +166,7 @@ describe('rate limits', () => {
       const answers: (() => void)[] = [];
       harness.bus.answers(executeCall, () => new Promise((resolve) => answers.push(() => resolve(DELIVERED))));
       const call = (by: string) => send(harness, 'POST', `/gateway/${LISTING_ID}`, { key: by, body: {} });
-      const underWay = [call(key), call(key)];
+      const inFlight = [call(key), call(key)];
       await eventually(async () => expect(answers).toHaveLength(2));
       const refused = await call(key);
       expectRefused(refused, 429, 'RATE_LIMITED', 'too_many_in_flight');
@@ -177,7 +177,7 @@ describe('rate limits', () => {
       const another = call(harness.agent().key);
       await eventually(async () => expect(answers).toHaveLength(3));
       for (const answer of answers.splice(0)) answer();
-      expect((await Promise.all([...underWay, another])).map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect((await Promise.all([...inFlight, another])).map(({ status }) => status)).toEqual([200, 200, 200]);
       const again = [call(key), call(key)];
       await eventually(async () => expect(answers).toHaveLength(2));
       for (const answer of answers) answer();
@@ -238,12 +238,12 @@ describe('rate limits', () => {
           },
         });
       };
-      const underWay = [call('0xAA', '203.0.113.1'), call('0xaa', '203.0.113.2'), call('0xbb', '203.0.113.1')];
+      const inFlight = [call('0xAA', '203.0.113.1'), call('0xaa', '203.0.113.2'), call('0xbb', '203.0.113.1')];
       await eventually(() => expect(held).toHaveLength(3));
       expectRefused(await call('0xaa', '203.0.113.3'), 429, 'RATE_LIMITED', 'too_many_in_flight');
       expectRefused(await call('0xcc', '203.0.113.1'), 429, 'RATE_LIMITED', 'too_many_in_flight');
       held.forEach((answer) => answer());
-      expect((await Promise.all(underWay)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect((await Promise.all(inFlight)).map(({ status }) => status)).toEqual([200, 200, 200]);
     });
 
     it('end also for requests that were refused, malformed, or cut off', async () => {

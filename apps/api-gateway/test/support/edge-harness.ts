@@ -12,7 +12,7 @@ import {
   BusFailure,
   Refusal,
   refuse,
-  toCall,
+  toRequestContext,
   type Link,
   type ReplyEnvelope,
   type RequestEnvelope,
@@ -150,7 +150,7 @@ function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) =
 }
 
 async function replyOf(bus: FakeBus, subject: string, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
-  const context = toCall(envelope);
+  const context = toRequestContext(envelope);
   try {
     return { ok: await bus.request(CONTRACTS.get(subject)!, envelope.data as never, context), notes: context.reply };
   } catch (error) {

@@ -6,6 +6,7 @@ import { ListingSearch, type FoundListings, type WantedListings } from './listin
 import {
   correction,
   fewMatches,
+  filterValues,
   isFiltered,
   landmark,
   matchesInSample,
@@ -138,7 +139,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
 
   private async findFiltered(query: Query, activeCount: ActiveCount): Promise<FoundListings> {
     const { active, version } = activeCount;
-    const filters = filtersOf(query);
+    const filters = JSON.stringify(filterValues(query));
     let total = this.totals.get(filters);
     // An estimate may be a minute old; what was counted holds until a listing changes.
     if (!total || (!total.isEstimate && total.version !== version)) {
@@ -206,7 +207,7 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
   /** A page of so many matches. */
   private async pageAmong(query: Query, matches: number, active: number): Promise<PageRow> {
     const { offset, limit } = query;
-    const place = (at: number): string => [at, query.sort, filtersOf(query)].join(' ');
+    const place = (at: number): string => [at, query.sort, JSON.stringify(filterValues(query))].join(' ');
     const after = this.ends.get(place(offset));
     const page = after
       ? await this.ask<PageRow>(follow(query, { after, offset: 0, most: active }))
@@ -253,14 +254,3 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     return row!;
   }
 }
-
-const filtersOf = ({
-  text,
-  tsquery,
-  categoryId,
-  pricingModel,
-  deliveryType,
-  minPriceMicros,
-  maxPriceMicros,
-}: Query): string =>
-  JSON.stringify([text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros]);

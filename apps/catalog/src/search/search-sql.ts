@@ -40,7 +40,8 @@ const ORDERS: Record<WantedListings['sort'], Order> = {
 
 const isByPrice = (sort: WantedListings['sort']): boolean => sort === 'price_low' || sort === 'price_high';
 
-export const isFiltered = ({
+/** The values by which a search leaves listings out, in one order; undefined where one is not given. */
+export const filterValues = ({
   text,
   tsquery,
   categoryId,
@@ -48,10 +49,17 @@ export const isFiltered = ({
   deliveryType,
   minPriceMicros,
   maxPriceMicros,
-}: Query): boolean =>
-  [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros].some(
-    (given) => given !== undefined,
-  );
+}: Query): unknown[] => [
+  text,
+  tsquery,
+  categoryId,
+  pricingModel,
+  deliveryType,
+  minPriceMicros,
+  maxPriceMicros,
+];
+
+export const isFiltered = (query: Query): boolean => filterValues(query).some((given) => given !== undefined);
 
 /** How many listings match, and the page of them where they are few enough to be sorted. @param most counted. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {

@@ -134,18 +134,7 @@ export class ExpirePayments implements OnApplicationBootstrap {
       const payment = await this.reconcilePayment.lock(tx, paymentId);
       if (payment.state !== 'verified' || payment.retry_until! > payment.as_of) return;
       if (paysBySignature(payment)) return this.authorizations.lapse(tx, paymentId);
-      const received = {
-        receivedBaseUnits: BigInt(payment.received_base_units),
-        transactionHash: payment.transaction_hash,
-      };
-      await this.reconcilePayment.markRefundDue(
-        tx,
-        payment,
-        received,
-        'not_delivered',
-        BigInt(payment.gross_micros),
-        newRequestContext(),
-      );
+      await this.reconcilePayment.markNotDelivered(tx, payment, newRequestContext());
     });
   }
 }

@@ -98,6 +98,19 @@ export class ReconcilePayment {
     return moved!;
   }
 
+  /** All that came for a payment that bought nothing is owed back, in the caller's transaction. */
+  markNotDelivered(
+    tx: Tx,
+    payment: LockedPayment,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+  ): Promise<PaymentRow> {
+    const received = {
+      receivedBaseUnits: BigInt(payment.received_base_units),
+      transactionHash: payment.transaction_hash,
+    };
+    return this.markRefundDue(tx, payment, received, 'not_delivered', BigInt(payment.gross_micros), context);
+  }
+
   /** Moves a payment to `refund_due` and records what is owed to the buyer, in the caller's transaction. */
   async markRefundDue(
     tx: Tx,

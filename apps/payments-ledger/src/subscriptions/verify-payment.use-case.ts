@@ -149,18 +149,7 @@ export class VerifyPayment {
   }
 
   private async markRefundDue(tx: Tx, payment: LockedPayment, context: RequestContext): Promise<Refusal | undefined> {
-    const received = {
-      receivedBaseUnits: BigInt(payment.received_base_units),
-      transactionHash: payment.transaction_hash,
-    };
-    await this.reconcilePayment.markRefundDue(
-      tx,
-      payment,
-      received,
-      'not_delivered',
-      BigInt(payment.gross_micros),
-      context,
-    );
+    await this.reconcilePayment.markNotDelivered(tx, payment, context);
     const active = await this.subscriptions.activeId(tx, payment.buyer_id, payment.listing_id);
     return active === undefined ? undefined : refuse(verifyPayment, 'already_subscribed', { subscription_id: active });
   }

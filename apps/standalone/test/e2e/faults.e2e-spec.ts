@@ -154,7 +154,7 @@ inEachMode('under pressure', ({ mode }) => {
   )(
     'kill -9 of $victim leaves no caller waiting, what it interrupted is answered within seconds, and so is what is asked within seconds of its return',
     async ({ victim, standIn }) => {
-      const { calls, answers } = await underWay();
+      const { calls, answers } = await startPaidCalls();
       const killedAt = performance.now();
       await marketplace.kill(victim);
       gate.open();
@@ -185,7 +185,7 @@ inEachMode('under pressure', ({ mode }) => {
   );
 
   it('a process that is paused loses its calls to another, and none where there is no other; each is charged once', async () => {
-    const { calls, answers } = await underWay();
+    const { calls, answers } = await startPaidCalls();
     const before = shop.requests.length;
     const resume = pause(mode === 'standalone' ? 'standalone' : 'gateway');
     try {
@@ -207,7 +207,7 @@ inEachMode('under pressure', ({ mode }) => {
   (mode === 'distributed' ? it : it.skip)(
     'a ledger that is paused in the middle of settling holds up no call for long, and charges for none again',
     async () => {
-      const { calls, answers } = await underWay();
+      const { calls, answers } = await startPaidCalls();
       const resume = await withClient(marketplace.databaseUrl, async (client) => {
         await client.query('BEGIN');
         await client.query("SELECT FROM payments_ledger.payments WHERE state = 'in_flight' FOR UPDATE");
@@ -243,7 +243,7 @@ inEachMode('under pressure', ({ mode }) => {
   );
 
   /** Paid calls that the seller holds, and the statuses of their answers; a 202 names the payment. */
-  async function underWay(): Promise<{ calls: PaidCall[]; answers: Promise<number[]> }> {
+  async function startPaidCalls(): Promise<{ calls: PaidCall[]; answers: Promise<number[]> }> {
     gate.close();
     const calls = await Promise.all([
       ...agents.slice(0, 6).map((agent) => withKey(agent, { held: (held += 1) })),

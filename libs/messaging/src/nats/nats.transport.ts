@@ -51,7 +51,7 @@ const WIRE_FORMAT: Pick<ServerOptions, 'serializer' | 'deserializer'> = {
 class DrainingNatsServer extends ServerNats {
   private readonly taken: Subscription[] = [];
   private readonly inFlight = new InFlight();
-  private readonly underWay = new Set<string>();
+  private readonly inProgress = new Set<string>();
   private hasAnswered = false;
 
   constructor(
@@ -83,11 +83,11 @@ class DrainingNatsServer extends ServerNats {
     const handle = super.getMessageHandler(channel) as (error: object | undefined, message: Msg) => Promise<unknown>;
     return (error: object | undefined, message: Msg) => {
       const id = message.headers?.get(REQUEST_ID_HEADER) ?? '';
-      this.underWay.add(id);
+      this.inProgress.add(id);
       return this.inFlight.track(
         handle.call(this, error, message).finally(() => {
           this.hasAnswered = true;
-          this.underWay.delete(id);
+          this.inProgress.delete(id);
         }),
       );
     };
@@ -110,11 +110,11 @@ class DrainingNatsServer extends ServerNats {
     const connection = this.unwrap<NatsConnection>();
     while (!connection.isClosed()) {
       await delay(PROGRESS_INTERVAL_MS, undefined, { ref: false });
-      if (this.underWay.size === 0 && !this.hasAnswered) continue;
+      if (this.inProgress.size === 0 && !this.hasAnswered) continue;
       await connection.flush().catch(() => undefined);
       if (connection.isClosed()) return;
       this.hasAnswered = false;
-      connection.publish(progressSubject(this.service), JSON.stringify([...this.underWay]));
+      connection.publish(progressSubject(this.service), JSON.stringify([...this.inProgress]));
     }
   }
 

@@ -62,6 +62,19 @@ const listingInBody = {
   hidden: hiddenListings,
 };
 
+/** A listing that whoever calls it is asked to pay for. */
+const soldListing: AccessRow = {
+  id: {
+    parameter: 'listingId',
+    own: ({ shop }) => shop.id,
+    unknown: 'listing_not_found',
+    strangers: [402, 'PAYMENT_REQUIRED'],
+    slug: ({ shop }) => shop.slug,
+    hidden: hiddenListings,
+  },
+  granted: [402, 'PAYMENT_REQUIRED'],
+};
+
 /** What the OpenAPI document does not say of an operation: whose its resource is. Every operation has a row, also where there is nothing to say. */
 export const ACCESS_ROWS: Record<string, AccessRow> = {
   getHealth: {},
@@ -125,39 +138,9 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   testEndpoint: { id: ownEndpoint },
   rotateSecret: { id: ownEndpoint },
 
-  executeCall: {
-    id: {
-      parameter: 'listingId',
-      own: ({ shop }) => shop.id,
-      unknown: 'listing_not_found',
-      strangers: [402, 'PAYMENT_REQUIRED'],
-      slug: ({ shop }) => shop.slug,
-      hidden: hiddenListings,
-    },
-    granted: [402, 'PAYMENT_REQUIRED'],
-  },
-  executeKeylessCall: {
-    id: {
-      parameter: 'listingId',
-      own: ({ shop }) => shop.id,
-      unknown: 'listing_not_found',
-      strangers: [402, 'PAYMENT_REQUIRED'],
-      slug: ({ shop }) => shop.slug,
-      hidden: hiddenListings,
-    },
-    granted: [402, 'PAYMENT_REQUIRED'],
-  },
-  showPrice: {
-    id: {
-      parameter: 'listingId',
-      own: ({ shop }) => shop.id,
-      unknown: 'listing_not_found',
-      strangers: [402, 'PAYMENT_REQUIRED'],
-      slug: ({ shop }) => shop.slug,
-      hidden: hiddenListings,
-    },
-    granted: [402, 'PAYMENT_REQUIRED'],
-  },
+  executeCall: soldListing,
+  executeKeylessCall: soldListing,
+  showPrice: soldListing,
   listGatewayRequests: {},
   getGatewayRequest: {
     id: {
