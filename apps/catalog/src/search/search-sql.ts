@@ -49,15 +49,7 @@ export const filterValues = ({
   deliveryType,
   minPriceMicros,
   maxPriceMicros,
-}: Query): unknown[] => [
-  text,
-  tsquery,
-  categoryId,
-  pricingModel,
-  deliveryType,
-  minPriceMicros,
-  maxPriceMicros,
-];
+}: Query): unknown[] => [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros];
 
 export const isFiltered = (query: Query): boolean => filterValues(query).some((given) => given !== undefined);
 
