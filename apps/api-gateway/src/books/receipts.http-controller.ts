@@ -72,6 +72,7 @@ export class ReceiptsHttpController {
   @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One receipt',
+    description: 'The one of the side that asks: a sale has one for its buyer and one for its seller.',
     asks: [getReceipt],
     answer: { schema: detailSchema, example: success(receiptDetailExample) },
   })

@@ -4,7 +4,7 @@ import { invariant } from '@market/kernel';
 import { MessageBus, refuse } from '@market/messaging';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Controller, Get, Inject, Param, Post, Req, Res } from '@nestjs/common';
-import { ApiExtension, ApiHeader, ApiTags } from '@nestjs/swagger';
+import { ApiExtension, ApiHeader, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Public } from '../http/access.js';
 import { requestInvalid } from '../http/edge-refusals.js';
@@ -109,11 +109,13 @@ export class ExecuteKeylessCallHttpController {
   @Public({ rate: 'calls' })
   @Operation({
     summary: 'See what a call without a key costs',
-    description: 'The 402 of the POST, for indexers that only read. The call itself is a POST.',
+    description:
+      "The 402 of the POST, for indexers that only read. The call itself is a POST. A browser is sent to the listing's page.",
     asks: [executeKeylessCall],
     status: 402,
     answer: toSign,
   })
+  @ApiResponse({ status: 303, description: "To who accepts text/html: the listing's page." })
   async showPrice(
     @Param('listingId') listingId: string,
     @Req() request: FastifyRequest,
@@ -123,11 +125,12 @@ export class ExecuteKeylessCallHttpController {
       throw requestInvalid([
         { field: PAYMENT_SIGNATURE, message: 'pays a call, which is a POST of its JSON body to this path' },
       ]);
-    const outcome = await this.bus.request(
-      executeKeylessCall,
-      { listingRef: refOf(listingId), body: '' },
-      request.context,
-    );
+    const listingRef = refOf(listingId);
+    if (request.headers.accept?.includes('text/html')) {
+      void reply.redirect(`/listings/${encodeURIComponent(listingId)}`, 303);
+      return;
+    }
+    const outcome = await this.bus.request(executeKeylessCall, { listingRef, body: '' }, request.context);
     invariant(outcome.outcome === 'payment_required', 'what comes without a signature is asked to pay');
     this.askToPay(outcome, reply);
   }

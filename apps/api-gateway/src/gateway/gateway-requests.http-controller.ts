@@ -89,6 +89,7 @@ export class GatewayRequestsHttpController {
   @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One gateway call',
+    description: 'To its buyer and its seller alike.',
     asks: [getGatewayRequest],
     answer: { schema: envelopeSchema(recordSchema), example: success(gatewayRequestExample) },
   })

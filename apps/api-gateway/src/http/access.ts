@@ -48,7 +48,7 @@ function ApiOwners(): MethodDecorator {
 
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator =>
-  declare({ access: 'public', accounts: ANYONE, ...rules });
+  applyDecorators(declare({ access: 'public', accounts: ANYONE, ...rules }), ApiSecurity({}));
 
 /** A key is not needed. A good one shows more; any other credential is ignored. Who names an agent as its owner is not anonymous. */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>

@@ -58,6 +58,7 @@ export class WalletsHttpController {
   @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One wallet of the account',
+    description: 'Also one that is disabled.',
     asks: [getWallet],
     answer: { schema: envelopeSchema(jsonSchemaOf(getWallet.output)), example: success(linkedWalletExample) },
   })

@@ -49,7 +49,7 @@ export const listingDetailExample: OutputOf<typeof getListing> = {
   ...listingExample,
   docs: 'POST {"lat": 52.5, "lon": 13.4}',
   example_outputs: [{ label: 'Berlin', content: '{"hours":[{"at":"2026-11-21T15:00Z","celsius":6.5}]}' }],
-  output_schema: { type: 'object', properties: { hours: { type: 'array' } } },
+  output_schema: { type: 'object', properties: { hours: { type: 'array', items: { type: 'object' } } } },
   risk_disclaimers: null,
   sla: null,
   rating: { average: 4.5, count: 12, accuracy: 4.75, reliability: 4.5, value: 4.25 },

@@ -33,6 +33,7 @@ const errorBodySchema = objectSchema(
     details: {
       type: 'object',
       properties: { reason: { type: 'string', description: 'Which refusal this is, stable within its operation.' } },
+      additionalProperties: true,
     },
     recovery: { $ref: RECOVERY_SCHEMA },
   },
@@ -40,6 +41,20 @@ const errorBodySchema = objectSchema(
 );
 
 const errorSchema = objectSchema({ success: { type: 'boolean', const: false }, error: errorBodySchema });
+
+/** In the order in which a newcomer needs them. */
+const TAGS = {
+  Identity: 'Accounts, wallets, API keys, sessions and claims.',
+  Catalog: 'Categories, listings and search; selling.',
+  Gateway: 'The paid call, its history, and the private endpoints behind it.',
+  Discovery: 'The listings as x402 clients find them.',
+  Payments: 'Routes, offers and what became of a payment.',
+  Subscriptions: 'Access by the period.',
+  Books: 'The ledger, receipts and their proofs.',
+  Reputation: 'Reviews and scores.',
+  Sandbox: 'Paying with play money.',
+  Platform: 'Health, this document, and what to do after a refusal.',
+};
 
 /** The OpenAPI document, made once from the controllers when the edge starts. */
 @Injectable()
@@ -71,6 +86,8 @@ export class OpenApi {
         'session_cookie',
       )
       .build();
+    Object.assign(config.info, { license: { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' } });
+    config.tags = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
     const document = SwaggerModule.createDocument(app, config, { operationIdFactory: (_controller, method) => method });
     document.components = {
       ...document.components,

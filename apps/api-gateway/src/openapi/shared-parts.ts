@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
 import type { JsonSchema } from './json-schema.js';
+import { ERROR_SCHEMA_NAME } from './refusal-responses.js';
 
 type Parts = Record<string, JsonSchema>;
 
@@ -19,8 +20,58 @@ class Components {
   }
 }
 
+/** What an operation answers with: the object in `data`, or one item of a list. Others are named after their operation. */
+const ANSWERS: Record<string, string> = {
+  getHealth: 'Health',
+  createChallenge: 'Challenge',
+  register: 'Registration',
+  recover: 'RecoveredAccount',
+  openSession: 'Session',
+  listWallets: 'Wallet',
+  linkWallet: 'Wallet',
+  getWallet: 'Wallet',
+  updateWallet: 'Wallet',
+  claimAgent: 'Claim',
+  getProfile: 'Profile',
+  listApiKeys: 'ApiKey',
+  createApiKey: 'CreatedApiKey',
+  listCategories: 'Category',
+  searchListings: 'ListingSummary',
+  getListing: 'Listing',
+  createListing: 'CreatedListing',
+  createListingChallenge: 'ListingChallenge',
+  getEndpoint: 'Endpoint',
+  updateEndpoint: 'Endpoint',
+  testEndpoint: 'EndpointTest',
+  executeCall: 'CallResult',
+  executeKeylessCall: 'CallResult',
+  listGatewayRequests: 'GatewayRequest',
+  getGatewayRequest: 'GatewayRequest',
+  listLedger: 'LedgerEntry',
+  listReceipts: 'ReceiptSummary',
+  getReceipt: 'Receipt',
+  getReceiptProof: 'ReceiptProof',
+  subscribe: 'Subscription',
+  listSubscriptions: 'SubscriptionSummary',
+  getSubscription: 'SubscriptionDetail',
+  createPayment: 'SubscriptionOffer',
+  getPayment: 'Payment',
+  listPaymentRoutes: 'PaymentRoute',
+  listReviews: 'Review',
+  createReview: 'Review',
+  getScore: 'Score',
+  paySandbox: 'SandboxPayment',
+  listRecoveryActions: 'RecoveryAction',
+};
+
+/** For clients that meet a status which the document does not list. */
+const REFUSAL: JsonSchema = {
+  description: 'Any other refusal.',
+  content: { 'application/json': { schema: { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` } } },
+};
+
 /**
- * What operations have in common is written once and referred to: the examples of refusals, headers asked and answered; and each body has a name.
+ * What operations have in common is written once and referred to: the examples of refusals, headers asked and answered; and each body and answer has a name.
  * Half of the document is that, and who reads it pays for each word.
  */
 export function shareParts(document: OpenAPIObject): void {
@@ -35,28 +86,50 @@ export function shareParts(document: OpenAPIObject): void {
     const body = (operation.requestBody as { content?: Record<string, { schema: JsonSchema }> } | undefined)?.content?.[
       'application/json'
     ];
-    const name = String(operation.operationId);
-    if (body?.schema.properties)
-      body.schema = schemas.referTo(`${name[0]!.toUpperCase()}${name.slice(1)}Body`, body.schema);
+    const operationId = String(operation.operationId);
+    const name = `${operationId[0]!.toUpperCase()}${operationId.slice(1)}`;
+    if (body?.schema.properties) body.schema = schemas.referTo(`${name}Body`, body.schema);
     const asked = (operation.parameters ?? []) as (JsonSchema & { in: string; name: string })[];
     operation.parameters = asked.map((parameter) =>
       parameter.in === 'header' ? parameters.referTo(parameter.name, parameter) : parameter,
     );
     for (const [status, response] of Object.entries(
-      operation.responses as Record<string, { headers?: Parts; content?: Record<string, { examples?: Parts }> }>,
+      operation.responses as Record<
+        string,
+        { headers?: Parts; content?: Record<string, { schema?: Answer; examples?: Parts }> }
+      >,
     )) {
       response.headers = mapped(response.headers, (header, name) => headers.referTo(name, header));
-      if (Number(status) < 400) continue;
+      if (Number(status) < 400) {
+        const answer = ANSWERS[operationId] ?? `${name}Answer`;
+        nameAnswer(
+          response.content?.['application/json']?.schema,
+          Number(status) === 202 ? `${answer}Pending` : answer,
+          schemas,
+        );
+        continue;
+      }
       for (const content of Object.values(response.content ?? {}))
         content.examples = mapped(content.examples, (example, name) => examples.referTo(name, example));
     }
+    Object.assign(operation.responses as object, { default: { $ref: '#/components/responses/Refusal' } });
   }
   document.components = Object.assign(document.components ?? {}, {
     schemas: { ...schemas.parts, ...document.components?.schemas },
     examples: examples.parts,
     headers: headers.parts,
     parameters: parameters.parts,
+    responses: { Refusal: REFUSAL },
   }) as OpenAPIObject['components'];
+}
+
+type Answer = JsonSchema & { properties?: { data?: JsonSchema & { items?: JsonSchema }; pagination?: JsonSchema } };
+
+function nameAnswer(schema: Answer | undefined, name: string, schemas: Components): void {
+  const { data, pagination } = schema?.properties ?? {};
+  if (data?.items?.properties) data.items = schemas.referTo(name, data.items);
+  if (data?.properties) schema!.properties!.data = schemas.referTo(name, data);
+  if (data?.items && pagination) schema!.properties!.pagination = schemas.referTo('Pagination', pagination);
 }
 
 const mapped = (parts: Parts | undefined, change: (part: JsonSchema, name: string) => JsonSchema): Parts | undefined =>

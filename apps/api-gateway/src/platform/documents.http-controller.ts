@@ -21,6 +21,7 @@ export class DocumentsHttpController {
   @Public()
   @Operation({
     summary: 'This document',
+    description: 'Made from the code that serves it.',
     cacheable: true,
     answer: { schema: { type: 'object' }, example: { openapi: '3.1.0' } },
   })

@@ -26,6 +26,7 @@ export class HealthHttpController {
   @Public({ rate: 'health' })
   @Operation({
     summary: 'Is the marketplace there, in which version and mode',
+    description: 'Asks no other service: it tells that requests arrive.',
     answer: {
       schema,
       example: success({ status: 'ok', version: INTERFACE_VERSION, timestamp: LATER, mode: { payments: 'sandbox' } }),

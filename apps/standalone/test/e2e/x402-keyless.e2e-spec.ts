@@ -454,6 +454,13 @@ inEachMode('an x402 client without a key', (harness) => {
     ]).toEqual([403, 'own_listing']);
   });
 
+  it("is sent to the listing's page by a GET that asks for HTML", async () => {
+    const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }, redirect: 'manual' } as const;
+    const { status, headers } = await fetch(urlOf(shop), browser);
+    expect([status, headers.get('location')]).toEqual([303, `/listings/${shop.listing.slug}`]);
+    expect((await fetch(urlOf(shop), { headers: { accept: '*/*' } })).status).toBe(402);
+  });
+
   it('is told what it cannot call this way', async () => {
     const reasonOf = async (response: Response): Promise<unknown> => [
       response.status,
