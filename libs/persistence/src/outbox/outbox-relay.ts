@@ -79,9 +79,9 @@ export class OutboxRelay {
     return this.database.transaction(async (tx) => {
       const rows = await tx.query<OutboxRow>(take);
       if (rows.length === 0) return 0;
-      await tx.query(waitForBroker);
+      tx.send(waitForBroker);
       await this.link.publishEvents(rows.map(toRecord));
-      await tx.query(markPublished, [rows.map((row) => row.id)]);
+      tx.send(markPublished, [rows.map((row) => row.id)]);
       return rows.length;
     });
   }
