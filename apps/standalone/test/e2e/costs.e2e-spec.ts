@@ -5,10 +5,9 @@ import {
   type PostgresProxy,
   type RunningMarketplace,
 } from '@market/testing';
-import { evmWallet } from '@market/sdk';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
-import { privateKeyToAccount } from 'viem/accounts';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -73,20 +72,20 @@ inEachMode('what a request asks of PostgreSQL', ({ mode }) => {
 
   it('a quote is two commits', async () => {
     expect(await costsOf((n) => callOnce(buyer, shop.listing, { quoted: n }), 402)).toEqual([
-      'payments_ledger: payments.make-offers (1)',
+      'payments_ledger: WITH wanted AS (1)',
       'gateway: gateway-requests.insert-quotes (1)',
     ]);
   });
 
   it('a profile and a listing are one statement each', async () => {
-    expect(await costsOf(() => buyer.market.send('GET', '/me'), 200)).toEqual(['identity: agents.find-profile (1)']);
+    expect(await costsOf(() => buyer.market.send('GET', '/me'), 200)).toEqual(['identity: agents.find-profiles (1)']);
     expect(await costsOf(() => seller.market.send('GET', `/listings/${shop.listing.id}`), 200)).toEqual([
-      'catalog: listings.find (1)',
+      'catalog: listings.details-by-id (1)',
     ]);
   });
 
   it('a call that a signature pays, without a key', async () => {
-    const account = privateKeyToAccount(evmWallet().privateKey);
+    const account = privateKeyToAccount(generatePrivateKey());
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
     const url = `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`;
     const post = (pay: typeof fetch, n: number): Promise<Response> =>
