@@ -22,14 +22,18 @@ export interface DatabaseOptions {
   settings?: Record<string, string>;
 }
 
-/** One open transaction. */
+/** One open transaction. Statements that are sent without waiting for each other share one round trip. */
 export interface Tx {
   query<Row>(statement: Statement, values?: unknown[]): Promise<Row[]>;
+  /** Sends a statement whose result is of no interest, and goes on. If it fails, the transaction fails at its commit. */
+  send(statement: Statement, values?: unknown[]): void;
   /** Runs after a successful commit. An error that it throws is only logged. */
   afterCommit(action: () => void): void;
 }
 
 const ATTEMPTS = 4;
+
+const ignore = (): void => undefined;
 
 /** The role that holds a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
@@ -68,6 +72,7 @@ export class Database {
         max: options.poolSize ?? 10,
         connectionTimeoutMillis: 5_000,
         keepAlive: true,
+        pipeline: true,
         options: Object.entries(settings)
           .map(([name, value]) => `-c ${name}=${value}`)
           .join(' '),
@@ -138,23 +143,38 @@ export class Database {
   }
 
   private async runOnce<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-    const runner = this.dataSource.createQueryRunner();
+    const client = await this.pool.connect();
+    // An error that breaks the connection also rejects the statement that waits for it.
+    client.on('error', ignore);
+    const sent: Promise<unknown>[] = [];
     const actions: (() => void)[] = [];
+    let isOpen = false;
+    let broken: Error | void = undefined;
     try {
-      const client = (await runner.connect()) as PoolClient;
-      await runner.startTransaction();
+      await client.query('BEGIN');
+      isOpen = true;
       const result = await work({
         query: <Row>(statement: Statement, values: unknown[] = []) => this.run<Row>(client, statement, values),
+        send: (statement, values = []) => {
+          const done = this.run(client, statement, values);
+          done.catch(ignore);
+          sent.push(done);
+        },
         afterCommit: (action) => actions.push(action),
       });
-      await this.timed('commit', () => runner.commitTransaction());
+      isOpen = false;
+      // PostgreSQL rolls back instead of committing if one of the statements before has failed.
+      sent.push(this.timed('commit', () => client.query('COMMIT')));
+      await Promise.allSettled(sent);
+      await Promise.all(sent);
       actions.forEach((action) => this.runQuietly(action));
       return result;
     } catch (error) {
-      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      if (isOpen) broken = await client.query('ROLLBACK').then(ignore, (failure: Error) => failure);
       throw error;
     } finally {
-      await runner.release();
+      client.off('error', ignore);
+      client.release(broken ?? undefined);
     }
   }
 

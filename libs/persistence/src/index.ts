@@ -1,6 +1,7 @@
 export * from './database.js';
 export { isUniqueViolation } from './database-error.js';
 export * from './group-commit.js';
+export * from './group-lookup.js';
 export * from './housekeeping.js';
 export * from './idempotency/idempotency.js';
 export * from './inbox/event-consumer.js';

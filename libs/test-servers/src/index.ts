@@ -6,5 +6,6 @@ export * from './evm-node.js';
 export * from './free-port.js';
 export * from './nats-server.js';
 export * from './own-process.js';
+export * from './postgres-proxy.js';
 export * from './redis-server.js';
 export * from './temporary-directory.js';

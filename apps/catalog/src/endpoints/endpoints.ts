@@ -48,7 +48,7 @@ export class Endpoints {
 
   /** Makes the gateway delete the endpoint of a listing that was not created. */
   async abandon(listingId: string, context: RequestContext): Promise<void> {
-    await this.database.transaction((tx) =>
+    await this.database.transaction(async (tx) =>
       this.outbox.add(tx, listingRemoved, { listingId, removedAt: new Date().toISOString() }, context),
     );
   }

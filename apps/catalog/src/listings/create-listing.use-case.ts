@@ -93,7 +93,7 @@ export class CreateListing {
     if ((await this.listings.countOfSeller(tx, listing.provider_id)) >= limit)
       throw refuse(createListing, 'listing_limit_reached', { limit });
     await this.challenges.consume(tx, listing.provider_id, challenge);
-    await this.outbox.add(
+    this.outbox.add(
       tx,
       listingWorkSolved,
       { accountId: listing.provider_id, difficulty, solveMs, solvedAt: listing.created_at.toISOString() },

@@ -2,37 +2,54 @@ import type { InputOf, OutputOf } from '@market/contracts';
 import { getListing } from '@market/contracts/catalog';
 import { isUuid } from '@market/kernel';
 import { refuse, type RequestContext } from '@market/messaging';
-import { Database, sql, type Tx } from '@market/persistence';
+import { Database, GroupLookup, lookupSql, sql, type Tx } from '@market/persistence';
 import { platformConfig } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
 import { isSlug } from './slug.js';
 import { DETAIL_COLUMNS, DETAIL_JOINS, toDetail, type DetailRow, type ListingDetail } from './listing-views.js';
 
-const byId = sql('listings.detail-by-id', `SELECT ${DETAIL_COLUMNS} FROM listings l ${DETAIL_JOINS} WHERE l.id = $1`);
+const byId = sql(
+  'listings.details-by-id',
+  lookupSql(`SELECT ${DETAIL_COLUMNS} FROM listings l ${DETAIL_JOINS} WHERE l.id = asked.key::uuid`),
+);
 const bySlug = sql(
-  'listings.detail-by-slug',
-  `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = $1`,
+  'listings.details-by-slug',
+  lookupSql(
+    `SELECT ${DETAIL_COLUMNS} FROM listing_slugs s JOIN listings l ON l.id = s.listing_id ${DETAIL_JOINS} WHERE s.slug = asked.key`,
+  ),
 );
 
-/** One listing with all details. A listing that is not active is visible to its owner only. */
+/** One listing with all details, in one statement, which concurrent requests share. A listing that is not active is visible to its owner only. */
 @Injectable()
 export class GetListing {
+  private readonly byId: GroupLookup<DetailRow>;
+  private readonly bySlug: GroupLookup<DetailRow>;
+
   constructor(
-    private readonly database: Database,
+    database: Database,
     @Inject(platformConfig.token) private readonly platform: { publicUrl: string },
-  ) {}
+  ) {
+    this.byId = new GroupLookup(database, byId);
+    this.bySlug = new GroupLookup(database, bySlug);
+  }
 
   async execute({ ref }: InputOf<typeof getListing>, context: RequestContext): Promise<OutputOf<typeof getListing>> {
-    const found = await this.find(this.database, ref, context.principal?.accountId);
+    const found = await this.find(ref, context.principal?.accountId);
     if (!found || (found.status !== 'active' && found.provider_id !== context.principal?.accountId))
       throw refuse(getListing, 'listing_not_found', {});
     return found;
   }
 
+  /** As a transaction sees it that may have changed it. */
+  async findIn(tx: Tx, id: string, viewerId: string): Promise<ListingDetail | undefined> {
+    const [row] = await tx.query<DetailRow>(byId, [[id]]);
+    return row && toDetail(row, this.platform.publicUrl, viewerId);
+  }
+
   /** Whatever its status; `ref` is a uuid or a slug. */
-  async find(from: Pick<Tx, 'query'>, ref: string, viewerId: string | undefined): Promise<ListingDetail | undefined> {
-    const known = isUuid(ref) ? byId : isSlug(ref) ? bySlug : null;
-    const [row] = known ? await from.query<DetailRow>(known, [ref]) : [];
+  private async find(ref: string, viewerId: string | undefined): Promise<ListingDetail | undefined> {
+    const listings = isUuid(ref) ? this.byId : isSlug(ref) ? this.bySlug : null;
+    const [row] = (await listings?.find(ref)) ?? [];
     return row && toDetail(row, this.platform.publicUrl, viewerId);
   }
 }

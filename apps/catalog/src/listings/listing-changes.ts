@@ -67,7 +67,7 @@ export class ListingChanges {
   async remove(tx: Tx, listing: ListingFacts, context: RequestContext): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, listing.id);
     await this.listings.remove(tx, listing);
-    await this.outbox.add(tx, listingRemoved, { listingId: listing.id, removedAt: new Date().toISOString() }, context);
+    this.outbox.add(tx, listingRemoved, { listingId: listing.id, removedAt: new Date().toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: listing.id, slugs }));
   }
 
@@ -79,7 +79,7 @@ export class ListingChanges {
   ): Promise<void> {
     const slugs = await this.listings.slugsOf(tx, id);
     const { inputSchema: _schema, exampleInput: _example, ...offering } = (await this.offerings.find(tx, id))!;
-    await this.outbox.add(tx, listingChanged, { ...offering, version, changedAt: changedAt.toISOString() }, context);
+    this.outbox.add(tx, listingChanged, { ...offering, version, changedAt: changedAt.toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: id, slugs }));
   }
 }

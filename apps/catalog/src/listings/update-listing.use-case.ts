@@ -44,7 +44,7 @@ export class UpdateListing {
       const { listing, changes, state } = decide(await this.listings.lock(tx, input.listing_id), input, accountId);
       await this.changes.apply(tx, listing, changes, state, context);
       if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
-      const detail = (await this.getListing.find(tx, listing.id, accountId))!;
+      const detail = (await this.getListing.findIn(tx, listing.id, accountId))!;
       return {
         ...detail,
         ...(endpoint?.signingSecret !== undefined && { gateway_signing_secret: endpoint.signingSecret }),

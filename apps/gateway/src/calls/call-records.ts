@@ -206,7 +206,7 @@ export class CallRecords {
       await tx.query(storeFailure, storeFailure.values({ calls: [row] }));
       if (reason === 'seller_refused') return;
       await this.health.failed(tx, endpoint, { ...attempt, contact: outcome.contact }, context);
-      await this.outbox.add(
+      this.outbox.add(
         tx,
         callFailed,
         {

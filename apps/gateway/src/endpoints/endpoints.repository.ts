@@ -100,7 +100,7 @@ export class EndpointsRepository {
       limits: limitsOf(endpoint),
       changedAt: endpoint.updated_at.toISOString(),
     };
-    await this.outbox.add(tx, endpointChanged, event, context);
+    this.outbox.add(tx, endpointChanged, event, context);
     tx.afterCommit(() => this.bus.signal(endpointTouched, { listingId: endpoint.listing_id }));
   }
 }

@@ -1,26 +1,28 @@
 import type { OutputOf } from '@market/contracts';
 import type { getProfile } from '@market/contracts/identity';
 import { invariant } from '@market/kernel';
-import { Database, sql } from '@market/persistence';
+import { Database, GroupLookup, lookupSql, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 
 type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
-/** A row a wallet; the account is the same in all of them. */
+/** A row a wallet, the primary one first; what is said of the account is the same in all of its rows. */
 type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents'> & { created_at: Date } & Omit<
     WalletSummary,
     'id' | 'created_at'
   > & { wallet_id: string; wallet_created_at: Date };
 
-const findProfile = sql(
-  'agents.find-profile',
-  `SELECT a.id, a.display_name, a.account_type, a.role, a.is_verified, a.bio, a.avatar_url, a.website, a.created_at,
-          w.id AS wallet_id, w.address, w.chain_type, w.label, w.is_primary, w.is_default_payer, w.is_default_payout, w.capabilities, w.status,
-          w.created_at AS wallet_created_at
-   FROM accounts a JOIN wallets w ON w.account_id = a.id
-   WHERE a.id = $1
-   ORDER BY w.is_primary DESC, w.id`,
+const findProfiles = sql(
+  'agents.find-profiles',
+  lookupSql(
+    `SELECT a.id, a.display_name, a.account_type, a.role, a.is_verified, a.bio, a.avatar_url, a.website, a.created_at,
+            w.id AS wallet_id, w.address, w.chain_type, w.label, w.is_primary, w.is_default_payer, w.is_default_payout, w.capabilities, w.status,
+            w.created_at AS wallet_created_at
+     FROM accounts a JOIN wallets w ON w.account_id = a.id
+     WHERE a.id = asked.key::uuid
+     ORDER BY w.is_primary DESC, w.id`,
+  ),
 );
 
 /** The bound keeps an answer small, however many agents a human claims. */
@@ -30,12 +32,17 @@ const findClaimed = sql(
    WHERE c.human_id = $1 ORDER BY c.claimed_at, c.agent_id LIMIT 1000`,
 );
 
+/** One statement, which concurrent requests share; for a human a second one, of the agents that it has claimed. */
 @Injectable()
 export class GetProfile {
-  constructor(private readonly database: Database) {}
+  private readonly profiles: GroupLookup<ProfileRow>;
+
+  constructor(private readonly database: Database) {
+    this.profiles = new GroupLookup(database, findProfiles);
+  }
 
   async execute(accountId: string): Promise<Profile> {
-    const rows = await this.database.query<ProfileRow>(findProfile, [accountId]);
+    const rows = await this.profiles.find(accountId);
     const [first] = rows;
     invariant(first, `account ${accountId} has a wallet`);
     return {

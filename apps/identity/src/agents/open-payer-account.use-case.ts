@@ -49,7 +49,7 @@ export class OpenPayerAccount {
       const displayName = `Agent ${shortAddress(wallet)}`;
       const account = await openAccount(tx, wallet, { type: 'agent', displayName, isRegistered: false });
       if (account)
-        await this.outbox.add(
+        this.outbox.add(
           tx,
           walletLinked,
           { accountId: account.id, ...wallet, linkedAt: account.created_at.toISOString() },

@@ -48,9 +48,9 @@ export class Register {
         is_verified: false,
       };
       const registeredAt = account.registered_at!.toISOString();
-      await this.outbox.add(tx, agentRegistered, { agent, registeredAt }, context);
-      await this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, context);
-      await this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, context);
+      this.outbox.add(tx, agentRegistered, { agent, registeredAt }, context);
+      this.outbox.add(tx, walletLinked, { accountId: account.id, ...wallet, linkedAt: registeredAt }, context);
+      this.outbox.add(tx, registrationWorkSolved, { accountId: account.id, ...work }, context);
       return {
         user_id: account.id,
         wallet_address: wallet.address,

@@ -44,7 +44,7 @@ export class ClaimAgent {
     return this.database.transaction(async (tx) => {
       const [claim] = await tx.query<{ claimed_at: Date }>(insert, [agentId, humanId]);
       if (!claim) throw refuse(claimAgent, 'agent_already_claimed', {});
-      await this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimed_at.toISOString() }, context);
+      this.outbox.add(tx, agentClaimed, { agentId, humanId, claimedAt: claim.claimed_at.toISOString() }, context);
       tx.afterCommit(() =>
         this.logger.log(`agent ${agentId} claimed by ${humanId} through wallet ${challenge.wallet.address}`),
       );

@@ -65,7 +65,7 @@ export class OpenSession {
     const account = await openAccount(tx, wallet, { type: 'human', displayName, isRegistered: true });
     // Only a registration can have taken the wallet since it was looked up.
     if (!account) throw refuse(openSession, 'wallet_is_an_agents', {});
-    await this.outbox.add(
+    this.outbox.add(
       tx,
       walletLinked,
       { accountId: account.id, ...wallet, linkedAt: account.created_at.toISOString() },

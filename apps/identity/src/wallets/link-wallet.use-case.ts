@@ -39,7 +39,7 @@ export class LinkWallet {
         normalizeCapabilities(input.capabilities),
       );
       if (!row) throw refuse(linkWallet, 'wallet_already_linked', {});
-      await this.outbox.add(
+      this.outbox.add(
         tx,
         walletLinked,
         { accountId, ...added.wallet, linkedAt: row.created_at.toISOString() },

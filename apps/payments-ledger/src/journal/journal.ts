@@ -43,7 +43,8 @@ export interface JournalRecord {
 
 /**
  * Records every movement of money. Entries are balanced before they are sent and again by the database; each is chained to the
- * one before by its hash. The head row serialises all writers, so balances need no locks of their own.
+ * one before by its hash. The head row serialises all writers, so balances need no locks of their own;
+ * it is locked for one round trip, since what is written here is sent together with the commit.
  */
 @Injectable()
 export class Journal {
@@ -53,15 +54,18 @@ export class Journal {
     if (entries.length === 0) return;
     tx.afterCommit(() => entries.forEach((recorded) => this.tell(recorded)));
     entries.forEach(({ entry }) => assertBalanced(entry));
-    const [head] = await tx.query<{ sequence: string; hash: Buffer }>(lockHead);
     const owners = new Map(
       entries.flatMap(({ entry }) =>
         entry.postings.map((posting) => [posting.account.address, posting.account.ownerId] as const),
       ),
     );
+    // One round trip, and still in this order: balances are read when the head is locked.
+    const [[head], balances] = await Promise.all([
+      tx.query<{ sequence: string; hash: Buffer }>(lockHead),
+      tx.query<{ address: string; balance_micros: string }>(findBalances, [[...owners.keys()]]),
+    ]);
     const running = new Map<string, Micros>([...owners.keys()].map((address) => [address, 0n]));
-    for (const row of await tx.query<{ address: string; balance_micros: string }>(findBalances, [[...owners.keys()]]))
-      running.set(row.address, BigInt(row.balance_micros));
+    for (const { address, balance_micros } of balances) running.set(address, BigInt(balance_micros));
 
     let { hash } = head!;
     const first = BigInt(head!.sequence) + 1n;
@@ -117,7 +121,7 @@ export class Journal {
       entries: transactions,
       lines: transactions.flatMap(({ postings }) => postings),
     });
-    await tx.query(write, values);
+    tx.send(write, values);
   }
 
   private tell({ entry: { reason, paymentId, postings }, requestId }: JournalRecord): void {

@@ -68,8 +68,8 @@ export class ChargeCalls {
     );
     const receipts = sales.flatMap(({ buyer, seller }) => [buyer, seller]);
     const payment_ids = due.map(({ payment }) => payment.id);
-    await tx.query(complete, complete.values({ at, payment_ids, receipts }));
-    await this.outbox.addAll(
+    tx.send(complete, complete.values({ at, payment_ids, receipts }));
+    this.outbox.addAll(
       tx,
       due.map((item) => toEvent(item, at)),
     );

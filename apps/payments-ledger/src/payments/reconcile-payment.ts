@@ -184,7 +184,7 @@ export class ReconcilePayment {
       ],
       at,
     );
-    await this.outbox.add(
+    this.outbox.add(
       tx,
       paymentRefundDue,
       {

@@ -69,7 +69,7 @@ export class Subscriptions {
       grossMicros: priceMicros.toString(),
       startedAt: started.created_at.toISOString(),
     };
-    await this.outbox.add(tx, subscriptionStarted, payload, context);
+    this.outbox.add(tx, subscriptionStarted, payload, context);
     return started;
   }
 

@@ -124,7 +124,7 @@ export class CreateReview {
     }>(findTotals, [listingId]);
     const { reviews, accuracy_sum, reliability_sum, value_sum } = totals!;
     const review = toReview(row);
-    await this.outbox.add(
+    this.outbox.add(
       tx,
       listingRated,
       {

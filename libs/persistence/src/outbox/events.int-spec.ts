@@ -42,7 +42,7 @@ describe('events', () => {
   const sell = (item: string, then?: () => Promise<void>): Promise<void> =>
     fresh.database.transaction(async (tx) => {
       await tx.query(append, [item]);
-      await outbox.add(tx, sold, { item }, newRequestContext({ requestId: `request-${item}` }));
+      outbox.add(tx, sold, { item }, newRequestContext({ requestId: `request-${item}` }));
       await then?.();
     });
   const startRelay = (publishEvents: Link['publishEvents'], from = new Outbox()): OutboxRelay => {

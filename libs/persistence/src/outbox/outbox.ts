@@ -16,22 +16,22 @@ export interface OutgoingEvent<C extends EventContract = EventContract> {
   context: Pick<RequestContext, 'requestId' | 'traceparent'>;
 }
 
-/** Stores events in the transaction of the change that they report. */
+/** Stores events in the transaction of the change that they report. Nobody waits for the statement: it fails its transaction if it fails. */
 export class Outbox {
   private wake: () => void = () => {};
 
-  async add<C extends EventContract>(
+  add<C extends EventContract>(
     tx: Tx,
     contract: C,
     payload: PayloadOf<C>,
     context: OutgoingEvent['context'],
-  ): Promise<void> {
-    await this.addAll(tx, [{ contract, payload, context }]);
+  ): void {
+    this.addAll(tx, [{ contract, payload, context }]);
   }
 
-  async addAll(tx: Tx, events: OutgoingEvent[]): Promise<void> {
+  addAll(tx: Tx, events: OutgoingEvent[]): void {
     if (events.length === 0) return;
-    await tx.query(insert, [
+    tx.send(insert, [
       events.map(() => newId()),
       events.map((event) => event.contract.subject),
       events.map((event) => JSON.stringify(event.payload)),

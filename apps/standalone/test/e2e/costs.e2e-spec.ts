@@ -1,0 +1,96 @@
+import {
+  createDatabase,
+  startMarketplace,
+  startPostgresProxy,
+  type PostgresProxy,
+  type RunningMarketplace,
+} from '@market/testing';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { callOnce, payFor, withRelayId } from '../support/buyer.js';
+import { openShop, type Shop } from '../support/seller.js';
+import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
+
+/** Enough that what a job does meanwhile, once a second at most, is told apart from what each request does. */
+const REQUESTS = 8;
+
+/** With these begins what follows an event, in transactions that the events of several requests may share. */
+const OF_EVENTS = ['outbox.take', 'inbox.record'];
+
+/** What the README files and comments say that requests cost is counted here, on the wire to PostgreSQL. */
+inEachMode('what a request asks of PostgreSQL', ({ mode }) => {
+  let proxy: PostgresProxy;
+  let marketplace: RunningMarketplace;
+  let seller: Agent;
+  let buyer: Agent;
+  let shop: Shop;
+
+  beforeAll(async () => {
+    // The delay keeps statements that are sent together apart from those that wait for an answer.
+    proxy = await startPostgresProxy(await createDatabase(), { delayMs: 4 });
+    marketplace = await startMarketplace({ mode, env: { DATABASE_URL: proxy.url } });
+    [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
+    shop = await openShop(seller);
+  }, 120_000);
+  afterAll(async () => {
+    await shop?.close();
+    await marketplace?.stop();
+    await proxy?.stop();
+  }, 60_000);
+
+  /** The transactions of each request, as `service: statements (round trips)`. */
+  async function costsOf(request: (n: number) => Promise<{ status: number }>, status: number): Promise<string[]> {
+    // Caches and prepared statements are filled by the first.
+    await request(-1);
+    proxy.forget();
+    for (let n = 0; n < REQUESTS; n += 1) expect((await request(n)).status).toBe(status);
+    const counts = new Map<string, number>();
+    for (const { application, statements, roundTrips } of proxy.transactions) {
+      const [first = ''] = statements;
+      if (OF_EVENTS.includes(first)) continue;
+      const names = statements.map((statement) => statement.trim().split(/\s+/).slice(0, 3).join(' '));
+      const shown = `${application.replace('market ', '')}: ${names.join(', ')} (${roundTrips})`;
+      counts.set(shown, (counts.get(shown) ?? 0) + 1);
+    }
+    return [...counts].flatMap(([shown, count]) => Array<string>(Math.floor(count / REQUESTS)).fill(shown));
+  }
+
+  it('a paid retry is three commits, and the journal is locked for one round trip', async () => {
+    const paid = new Map<number, string>();
+    for (let n = -1; n < REQUESTS; n += 1) paid.set(n, await payFor(buyer, shop.listing, { paid: n }));
+    const costs = await costsOf(
+      (n) => callOnce(buyer, shop.listing, { paid: n }, withRelayId(paid.get(n)!)),
+      200,
+    );
+    expect(costs).toEqual([
+      'payments_ledger: WITH claimable AS (1)',
+      'gateway: gateway-requests.store-deliveries (1)',
+      'payments_ledger: payments.lock-all, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (4)',
+    ]);
+  });
+
+  it('a quote is two commits', async () => {
+    expect(await costsOf((n) => callOnce(buyer, shop.listing, { quoted: n }), 402)).toEqual([
+      'payments_ledger: WITH wanted AS (1)',
+      'gateway: gateway-requests.insert-quotes (1)',
+    ]);
+  });
+
+  it('a profile and a listing are one statement each', async () => {
+    expect(await costsOf(() => buyer.market.send('GET', '/me'), 200)).toEqual(['identity: agents.find-profiles (1)']);
+    expect(await costsOf(() => seller.market.send('GET', `/listings/${shop.listing.id}`), 200)).toEqual([
+      'catalog: listings.details-by-id (1)',
+    ]);
+  });
+
+  it('a call that a signature pays, without a key', async () => {
+    const account = privateKeyToAccount(generatePrivateKey());
+    const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
+    const url = `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`;
+    const post = (pay: typeof fetch, n: number): Promise<Response> =>
+      pay(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ n }) });
+    expect(await costsOf((n) => post(fetch, n), 402)).toEqual([]);
+    expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([]);
+  });
+});

@@ -1,0 +1,143 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { once } from 'node:events';
+
+/** What went over the wire from one BEGIN to its end, or one statement alone. */
+export interface RecordedTransaction {
+  /** The `application_name` of its connection. */
+  application: string;
+  /** Those between BEGIN and COMMIT, by the names they were prepared under, otherwise their texts. */
+  statements: string[];
+  /** How often its client waited for the server. */
+  roundTrips: number;
+}
+
+export interface PostgresProxy {
+  /** The URL of the server, as it is reached through the proxy. */
+  readonly url: string;
+  /** Those that began since `forget`, in that order. */
+  readonly transactions: RecordedTransaction[];
+  forget(): void;
+  stop(): Promise<void>;
+}
+
+const LENGTH_BYTES = 4;
+const SSL_REQUEST = 80_877_103;
+
+/**
+ * Stands before a PostgreSQL and writes down what its clients execute. With `delayMs` each answer comes so much later, as
+ * from a server that is that far away.
+ */
+export async function startPostgresProxy(serverUrl: string, { delayMs = 0 } = {}): Promise<PostgresProxy> {
+  const target = new URL(serverUrl);
+  const transactions: RecordedTransaction[] = [];
+  const sockets = new Set<Socket>();
+  const listener = createServer({ noDelay: true }, (client) => {
+    const server = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
+    const recorder = new Recorder(transactions);
+    for (const socket of [client, server]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
+    }
+    client.on('data', (bytes) => {
+      recorder.asked(bytes);
+      server.write(bytes);
+    });
+    server.on('data', (bytes) => {
+      const forward = (): void => {
+        recorder.answered(bytes);
+        client.write(bytes);
+      };
+      if (delayMs === 0) forward();
+      else setTimeout(forward, delayMs);
+    });
+    client.once('close', () => server.destroy());
+    server.once('close', () => client.destroy());
+  });
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const url = new URL(serverUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((listener.address() as { port: number }).port);
+  return {
+    url: url.href,
+    transactions,
+    forget: () => void transactions.splice(0),
+    async stop() {
+      sockets.forEach((socket) => socket.destroy());
+      listener.close();
+      await once(listener, 'close');
+    },
+  };
+}
+
+/** Reads both directions of one connection. Source: postgresql.org/docs/current/protocol-message-formats.html. */
+class Recorder {
+  private readonly texts = new Map<string, string>();
+  private readonly fromClient = new Messages(0);
+  private readonly fromServer = new Messages(1);
+  private application = '';
+  private isStarted = false;
+  private bound = '';
+  private open: RecordedTransaction | undefined;
+  /** How many answers are still to come. */
+  private awaited = 0;
+
+  constructor(private readonly transactions: RecordedTransaction[]) {}
+
+  asked(bytes: Buffer): void {
+    for (const { type, body } of this.fromClient.read(bytes)) {
+      if (!this.isStarted) {
+        if (body.readUInt32BE(0) === SSL_REQUEST) continue;
+        this.application = valueOf('application_name', body);
+        this.isStarted = true;
+        this.fromClient.typeBytes = 1;
+        continue;
+      }
+      const [first = '', second = ''] = body.toString().split('\0', 2);
+      if (type === 'P') this.texts.set(first, second);
+      if (type === 'B') this.bound = second;
+      if (type === 'E') this.record(this.bound || this.texts.get('')!);
+      if (type === 'Q') this.record(first);
+      if (type === 'S' || type === 'Q') this.awaited += 1;
+    }
+  }
+
+  answered(bytes: Buffer): void {
+    for (const { type } of this.fromServer.read(bytes))
+      if (type === 'Z') this.awaited = Math.max(0, this.awaited - 1);
+  }
+
+  private record(statement: string): void {
+    const transaction = this.open ?? { application: this.application, statements: [], roundTrips: 0 };
+    if (!this.open) this.transactions.push(transaction);
+    if (this.awaited === 0) transaction.roundTrips += 1;
+    if (statement === 'BEGIN') this.open = transaction;
+    else if (statement === 'COMMIT' || statement === 'ROLLBACK') this.open = undefined;
+    else transaction.statements.push(statement);
+  }
+}
+
+/** Cuts a stream into messages: a type, except in the first that a client sends, a length that counts itself, and a body. */
+class Messages {
+  private rest = Buffer.alloc(0);
+
+  constructor(public typeBytes: 0 | 1) {}
+
+  *read(bytes: Buffer): Generator<{ type: string; body: Buffer }> {
+    this.rest = Buffer.concat([this.rest, bytes]);
+    while (this.rest.length >= this.typeBytes + LENGTH_BYTES) {
+      const end = this.typeBytes + this.rest.readUInt32BE(this.typeBytes);
+      if (this.rest.length < end) return;
+      const type = this.rest.toString('latin1', 0, this.typeBytes);
+      const body = this.rest.subarray(this.typeBytes + LENGTH_BYTES, end);
+      this.rest = this.rest.subarray(end);
+      yield { type, body };
+    }
+  }
+}
+
+/** Of a start-up message: a version, then names and values. */
+function valueOf(name: string, startUp: Buffer): string {
+  const parts = startUp.toString('utf8', 4).split('\0');
+  return parts[parts.indexOf(name) + 1] ?? '';
+}
