@@ -71,10 +71,15 @@ const variables = defineConfig('payments-ledger', {
     optional(x402Chains),
     'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,eip155:84532; turns the x402 rail on',
   ),
+  x402PayTo: variable(
+    'PAYMENTS_LEDGER_X402_PAY_TO',
+    choice(['seller', 'operator'], 'seller'),
+    "whom signed payments pay: the seller's payout wallet, or an address of yours",
+  ),
   x402PayToAddress: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS',
     optional(address),
-    'your own EVM address, which every signed payment pays; needed with chains',
+    'your own EVM address, which signed payments pay where PAYMENTS_LEDGER_X402_PAY_TO is operator; needed then',
   ),
   x402Usdc: variable(
     'PAYMENTS_LEDGER_X402_USDC',
@@ -198,10 +203,15 @@ export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
 };
 
 const x402Problems = (
-  { x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey }: PaymentsLedgerConfig,
+  { x402PayTo, x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey }: PaymentsLedgerConfig,
   chains: Map<string, string[]>,
 ): string[] => [
-  ...(x402PayToAddress ? [] : ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_CHAINS']),
+  ...(x402PayTo === 'operator' && !x402PayToAddress
+    ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_PAY_TO=operator']
+    : []),
+  ...(x402PayTo === 'seller' && x402PayToAddress
+    ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone']
+    : []),
   ...(facilitatorUrl || facilitatorKey
     ? []
     : [

@@ -38,7 +38,8 @@ export interface ServiceTopology {
   subscribes: readonly SignalContract[];
 }
 
-const { openPayerAccount, findPayerWallet, findSettlementWallets, ...publicIdentity } = identityContract;
+const { openPayerAccount, findPayerWallet, findSettlementWallets, findPayoutWallets, ...publicIdentity } =
+  identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
 const {
@@ -71,7 +72,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   },
   'payments-ledger': {
     serves: paymentsLedgerContract,
-    calls: [getOffering, findSettlementWallets, openPayerAccount],
+    calls: [getOffering, findSettlementWallets, findPayoutWallets, openPayerAccount],
     emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
     consumes: [],
     signals: [],

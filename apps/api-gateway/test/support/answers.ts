@@ -24,6 +24,7 @@ import {
   closeSession,
   createApiKey,
   createChallenge,
+  findPaidSeller,
   getAgents,
   getProfile,
   getWallet,
@@ -145,7 +146,13 @@ export function answerEverything(bus: FakeBus): void {
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
-    .answers(quoteExact, ({ prices }) => ({ terms: prices.map(() => []), minimumMicros: '10000' }))
+    .answers(quoteExact, ({ calls }) => ({
+      terms: calls.map(() => []),
+      minimumMicros: '10000',
+      networks: [],
+      payTo: null,
+    }))
+    .answers(findPaidSeller, () => ({ sellerId: null }))
     .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)
     .answers(getListingCards, () => ({ listings: [listingCardExample] }))

@@ -45,6 +45,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       currency text NOT NULL,
       decimals int NOT NULL,
       pay_to text NOT NULL,
+      payee text NOT NULL CHECK (payee IN ('operator', 'seller', 'split')),
       gross_micros bigint NOT NULL CHECK (gross_micros > 0),
       fee_micros bigint NOT NULL CHECK (fee_micros >= 0),
       net_micros bigint NOT NULL CHECK (net_micros >= 0),

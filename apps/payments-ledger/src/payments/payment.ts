@@ -1,7 +1,7 @@
 import type { Currency } from '@market/contracts';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
-import type { Route, WatchedOffer } from '../rails/payment-rail.js';
+import type { Payee, Route, WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
 /** The pricing models of a paid subscription. */
@@ -32,6 +32,8 @@ export interface PaymentRow {
   decimals: number;
   /** The deposit address, or the recipient of a signed authorization. */
   pay_to: string;
+  /** Who gets what a signed authorization or an external provider pays; a plain transfer is the operator's. */
+  payee: Payee;
   gross_micros: string;
   fee_micros: string;
   net_micros: string;
@@ -91,6 +93,7 @@ const PAYMENT_COLUMNS = [
   'currency',
   'decimals',
   'pay_to',
+  'payee',
   'gross_micros',
   'fee_micros',
   'net_micros',

@@ -39,22 +39,22 @@ export class PaymentsMessageController {
     private readonly handleRelayWebhookUseCase: HandleRelayWebhook,
   ) {}
 
-  /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
+  /** One statement, one shared commit; four more and a commit where an earlier offer has just run out; a bus request for a seller that was not asked for lately. */
   @HandleRequest(createOffer)
   createOffer(input: InputOf<typeof createOffer>, context: RequestContext) {
     return this.createOfferUseCase.execute(input, context);
   }
 
-  /** No statement. */
+  /** No statement; a bus request for sellers that were not asked for lately. */
   @HandleRequest(quoteExact)
-  async quoteExact(input: InputOf<typeof quoteExact>) {
-    return this.quoteExactQuery.execute(input);
+  quoteExact(input: InputOf<typeof quoteExact>, context: RequestContext) {
+    return this.quoteExactQuery.execute(input, context);
   }
 
-  /** No statement. */
+  /** No statement; a bus request for a seller that was not asked for lately. */
   @HandleRequest(quoteKeyless)
-  quoteKeyless(input: InputOf<typeof quoteKeyless>) {
-    return this.quoteKeylessQuery.execute(input);
+  quoteKeyless(input: InputOf<typeof quoteKeyless>, context: RequestContext) {
+    return this.quoteKeylessQuery.execute(input, context);
   }
 
   /** Eight statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */

@@ -8,7 +8,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { verifySale } from '../journal/verify-journal.js';
-import type { Settlement } from '../rails/x402/facilitator.js';
+import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
@@ -252,24 +252,23 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     try {
       const outcome = await signed.exact.facilitator.settle(signed.payload, signed.requirements);
       // Only at the first attempt can no earlier submission be in flight.
-      if (outcome.settled || row.attempts === 1) return outcome;
+      if (outcome.settled ? await isConfirmed(outcome.transactionHash, row, signed) : row.attempts === 1)
+        return outcome;
+      if (outcome.settled)
+        this.logger.error(`the facilitator of payment ${payment.id} names a transaction that did not pay it`);
     } catch (error) {
       this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${messageOf(error)}`);
     }
     return this.lookUp(row, signed);
   }
 
-  private async lookUp(
-    { payment_id, payer, nonce, valid_before, created_at }: AuthorizationRow,
-    { exact, requirements }: SignedPayment,
-  ): Promise<Settlement | null> {
+  private async lookUp(row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<Settlement | null> {
     try {
-      return await exact.settlementOf(
-        { payer, nonce, validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)), heldAt: created_at },
-        requirements,
-      );
+      return await exact.settlementOf(toHeld(row), requirements);
     } catch (error) {
-      this.logger.warn(`what became of the authorization of payment ${payment_id} is not known: ${messageOf(error)}`);
+      this.logger.warn(
+        `what became of the authorization of payment ${row.payment_id} is not known: ${messageOf(error)}`,
+      );
       return null;
     }
   }
@@ -304,3 +303,18 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 }
 
 const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });
+
+const toHeld = ({ payer, nonce, valid_before, created_at }: AuthorizationRow): HeldAuthorization => ({
+  payer,
+  nonce,
+  validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)),
+  heldAt: created_at,
+});
+
+/** The chain has the last word where it can be asked. */
+const isConfirmed = (
+  transactionHash: Hash,
+  row: AuthorizationRow,
+  { exact, requirements }: SignedPayment,
+): Promise<boolean> =>
+  exact.isSettledBy ? exact.isSettledBy(transactionHash, toHeld(row), requirements) : Promise.resolve(true);

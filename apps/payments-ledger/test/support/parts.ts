@@ -25,7 +25,7 @@ const offerReceiptSigner = new OfferReceiptSigner(
 /** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const config = paymentsLedgerConfig.parse({}, []);
-  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database))];
+  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null)];
   const journal = new Journal();
   const outbox = new Outbox();
   const jobs = new Jobs();

@@ -14,7 +14,6 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 const CHAIN_ID = 84_532;
 /** Where stock clients know USDC of Base Sepolia. */
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
-const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const ON_CHAIN = { 'X-Market-Origin-Chain-Id': String(CHAIN_ID) };
 const PRICE = 0.25;
 
@@ -33,7 +32,6 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await chain.send(USDC, 'mint', [chain.payer, parseUnits('1000', 6)]);
     onChain = {
       PAYMENTS_LEDGER_X402_CHAINS: `eip155:${CHAIN_ID}=${chain.node.url}`,
-      PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
@@ -52,16 +50,17 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await chain?.stop();
   }, 60_000);
 
-  const received = (): Promise<bigint> => chain.balanceOf(USDC, PAY_TO);
+  /** What lies in the seller's own wallet. */
+  const received = (): Promise<bigint> => chain.balanceOf(USDC, seller.wallet.address as Address);
 
   it('are asked for on that chain, and name no address for a transfer [spec: gateway.header-x-market-origin-chain-id]', async () => {
     const offer = await quote(buyer, shop.listing, { by: 'transfer' }, ON_CHAIN);
     expect(offer).toMatchObject({
       provider: 'x402',
       requirements: { network: `eip155:${CHAIN_ID}`, currency: 'USDC', amount: '0.25', depositAddress: null },
-      x402: { accepts: [{ payTo: PAY_TO, amount: '250000' }] },
+      x402: { accepts: [{ payTo: seller.wallet.address, amount: '250000' }] },
     });
-    await chain.send(USDC, 'transfer', [PAY_TO, 250_000n]);
+    await chain.send(USDC, 'transfer', [seller.wallet.address, 250_000n]);
     const answer = await callOnce(buyer, shop.listing, { by: 'transfer' }, withRelayId(offer.relay_request_id));
     expect([answer.status, reasonOf(answer)]).toEqual([402, 'unpaid']);
     expect(shop.requests).toHaveLength(0);
