@@ -14,6 +14,7 @@ import {
   paymentCompleted,
   paymentRefundDue,
   paymentsLedgerContract,
+  sellerStandingChanged,
   subscriptionStarted,
 } from './payments-ledger/index.js';
 import { listingRated, reputationContract } from './reputation/index.js';
@@ -66,14 +67,21 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     serves: catalogContract,
     calls: [publicIdentity.getAgents, provisionEndpoint],
     emits: [listingChanged, listingRemoved, listingWorkSolved],
-    consumes: [agentRegistered, endpointChanged, paymentCompleted, subscriptionStarted, listingRated],
+    consumes: [
+      agentRegistered,
+      endpointChanged,
+      paymentCompleted,
+      subscriptionStarted,
+      sellerStandingChanged,
+      listingRated,
+    ],
     signals: [listingTouched],
     subscribes: [],
   },
   'payments-ledger': {
     serves: paymentsLedgerContract,
     calls: [getOffering, findSettlementWallets, findPayoutWallets, openPayerAccount],
-    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
+    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted, sellerStandingChanged],
     consumes: [],
     signals: [],
     subscribes: [claimsHeld],

@@ -31,7 +31,7 @@ const warnings = z
 const PAYOUT_WALLET_MISSING: Warning = {
   code: 'payout_wallet_missing',
   message:
-    'No active EVM wallet of yours has the capability payout, so that x402 has nobody to pay; link one with POST /wallets',
+    'No active EVM wallet of yours has the capability payout, so that x402 has nobody to pay; link one with POST /me/wallets',
 };
 type Warning = NonNullable<z.output<typeof warnings>>[number];
 

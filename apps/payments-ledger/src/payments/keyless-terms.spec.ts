@@ -4,7 +4,7 @@ import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 
 const anyTerms: fc.Arbitrary<KeylessTerms> = fc.record({
-  listingId: fc.uuid({ version: 7 }),
+  subjectId: fc.uuid({ version: 7 }),
   network: fc.constantFrom('eip155:8453', 'eip155:84532'),
   payTo: fc.stringMatching(/^0x[0-9a-fA-F]{40}$/) as fc.Arbitrary<KeylessTerms['payTo']>,
   payee: fc.constantFrom('operator', 'seller'),

@@ -3,9 +3,10 @@ import type { Address, Hex } from 'viem';
 import { z } from 'zod';
 import type { ExactPayee } from '../rails/payment-rail.js';
 
-/** The terms of a keyless offer. */
+/** The terms of an offer that is not stored until it is paid. */
 export interface KeylessTerms extends ExactPayee {
-  listingId: string;
+  /** The listing that is called, or the account whose fees are paid. */
+  subjectId: string;
   /** CAIP-2. */
   network: string;
   amountBaseUnits: bigint;
@@ -56,7 +57,7 @@ export class KeylessTermsSeal {
 
   /** A random part makes two offers with the same terms different. */
   seal({
-    listingId,
+    subjectId,
     network,
     payTo,
     payee,
@@ -67,7 +68,7 @@ export class KeylessTermsSeal {
   }: KeylessTerms): SealedTerms {
     const values = [
       randomBytes(NONCE_BYTES).toString('base64url'),
-      listingId,
+      subjectId,
       network,
       payTo,
       payee,
@@ -89,11 +90,11 @@ export class KeylessTermsSeal {
       !this.keys.some((key) => timingSafeEqual(macOf(key, offer), given))
     )
       return undefined;
-    const [, listingId, network, payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(
+    const [, subjectId, network, payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(
       JSON.parse(Buffer.from(offer, 'base64url').toString()),
     );
     return {
-      listingId,
+      subjectId,
       network,
       payTo: payTo as Address,
       payee,

@@ -63,7 +63,7 @@ export class OpenKeylessPayment {
     if (!payload) return rejected('invalid_payload');
     const offered = this.read(payload.accepted.extra);
     if (!offered) return rejected('accepted_mismatch');
-    if (offered.terms.listingId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
+    if (offered.terms.subjectId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
     const signed = await signedBy(payload, offered.requirements);
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);

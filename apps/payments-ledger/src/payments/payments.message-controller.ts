@@ -3,6 +3,7 @@ import {
   createOffer,
   handleRelayWebhook,
   listPaymentRoutes,
+  payFees,
   paySandbox,
   openKeylessPayment,
   quoteExact,
@@ -17,6 +18,7 @@ import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
 import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
+import { PayFees } from './pay-fees.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
 import { QuoteExact } from './quote-exact.query.js';
@@ -36,6 +38,7 @@ export class PaymentsMessageController {
     private readonly settlePaymentUseCase: SettlePayment,
     private readonly releasePaymentUseCase: ReleasePayment,
     private readonly paySandboxUseCase: PaySandbox,
+    private readonly payFeesUseCase: PayFees,
     private readonly handleRelayWebhookUseCase: HandleRelayWebhook,
   ) {}
 
@@ -89,6 +92,12 @@ export class PaymentsMessageController {
   @HandleRequest(paySandbox)
   paySandbox(input: InputOf<typeof paySandbox>, context: RequestContext) {
     return this.paySandboxUseCase.execute(input, context);
+  }
+
+  /** One statement without a signature; with one 13 and two commits, and the facilitator is asked twice. */
+  @HandleRequest(payFees)
+  payFees(input: InputOf<typeof payFees>, context: RequestContext) {
+    return this.payFeesUseCase.execute(input, context);
   }
 
   @HandleRequest(handleRelayWebhook)

@@ -33,7 +33,7 @@ export class QuoteKeyless {
         const [payee] = await exactRoute.exact.payeesOf([listing.sellerId], context);
         return payee
           ? this.offer(exactRoute, {
-              listingId: listing.listingId,
+              subjectId: listing.listingId,
               network: exactRoute.route.network,
               ...payee,
               amountBaseUnits: baseUnitsOf(price, exactRoute.route),

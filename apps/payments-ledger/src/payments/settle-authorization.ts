@@ -7,6 +7,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { BookFees } from '../fees/book-fees.js';
 import { verifySale } from '../journal/verify-journal.js';
 import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
@@ -108,6 +109,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     private readonly authorizations: Authorizations,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly charge: ChargeCalls,
+    private readonly bookFees: BookFees,
     private readonly offerReceiptSigner: OfferReceiptSigner,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -170,14 +172,22 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return row;
   }
 
-  /** @throws Refusal `settlement_refused`, `settlement_unknown`. */
-  async settleFirst(row: AuthorizationRow): Promise<void> {
+  /**
+   * Fees are booked with that, since nothing is delivered for them.
+   * @throws Refusal `settlement_refused`, `settlement_unknown`.
+   */
+  async settleFirst(
+    row: AuthorizationRow,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'> = newRequestContext(),
+  ): Promise<void> {
     const transactionHash = await this.learn(row);
     await this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, row.payment_id);
       if (payment.state !== 'indeterminate') return;
       await tx.query(settled, [payment.id, row.id, transactionHash]);
-      await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
+      if (payment.purpose === 'fee')
+        await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
+      else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
     });
   }
 

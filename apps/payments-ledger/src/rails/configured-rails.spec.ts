@@ -7,6 +7,7 @@ const bus = {} as MessageBus;
 const BY_X402 = {
   PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453,eip155:137=https://a.test|https://b.test',
   PAYMENTS_LEDGER_X402_FACILITATOR_URL: 'https://facilitator.test',
+  PAYMENTS_LEDGER_FEE_ADDRESS: '0x3333333333333333333333333333333333333333',
 };
 const TO_OPERATOR = { PAYMENTS_LEDGER_X402_PAY_TO: 'operator' };
 const BY_RELAY = {
@@ -63,6 +64,11 @@ describe('the x402 rail', () => {
       'an address of the operator that nobody pays',
       { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x1111111111111111111111111111111111111111' },
       'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone',
+    ],
+    [
+      'nobody for the fees that sellers owe',
+      { PAYMENTS_LEDGER_FEE_ADDRESS: '' },
+      'PAYMENTS_LEDGER_FEE_ADDRESS: is needed',
     ],
     [
       'nobody who settles',

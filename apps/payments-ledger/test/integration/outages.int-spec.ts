@@ -35,6 +35,7 @@ describe.each(FAULTS)('a party that %s', (fault) => {
         env: {
           PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${OPERATOR}`,
           PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
+          PAYMENTS_LEDGER_FEE_ADDRESS: OPERATOR,
           ...(party === 'facilitator'
             ? { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_FACILITATOR_URL: url }
             : {

@@ -32,7 +32,7 @@ const PLAY_ADDRESS: Record<string, string> = {
   [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402',
   [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111',
 };
-const PLAY_PAYEE = PLAY_ADDRESS[BASE_SEPOLIA] as Address;
+export const PLAY_PAYEE = PLAY_ADDRESS[BASE_SEPOLIA] as Address;
 /** A dime, below which the interface sends buyers to the SOL route. */
 const MINIMUM_MICROS = 100_000n;
 
