@@ -5,6 +5,7 @@ import { ReceiptsHttpController } from './books/receipts.http-controller.js';
 import { SigningKeysHttpController } from './books/signing-keys.http-controller.js';
 import { apiGatewayConfig } from './config.js';
 import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
+import { FeesHttpController } from './fees/fees.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
 import { ExecuteKeylessCallHttpController } from './gateway/execute-keyless-call.http-controller.js';
 import { GatewayRequestsHttpController } from './gateway/gateway-requests.http-controller.js';
@@ -60,6 +61,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     DiscoveryHttpController,
     LedgerHttpController,
     ReceiptsHttpController,
+    FeesHttpController,
     SubscribeHttpController,
     SubscriptionsHttpController,
     PaymentsHttpController,

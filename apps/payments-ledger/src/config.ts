@@ -51,6 +51,21 @@ const variables = defineConfig('payments-ledger', {
     integer(1, 604_800, 86_400),
     'how long a paid call that was not delivered may be repeated before it is refunded',
   ),
+  feeAddress: variable(
+    'PAYMENTS_LEDGER_FEE_ADDRESS',
+    optional(address),
+    'your own EVM address, to which sellers pay the fees that they owe; needed with chains while signed payments pay sellers and there is a fee',
+  ),
+  feeCreditLimitMicros: variable(
+    'PAYMENTS_LEDGER_FEE_CREDIT_LIMIT_MICROS',
+    integer(0, 1_000_000_000_000, 10_000_000),
+    'what a seller may owe of fees in micros; more than that takes its paid listings off the market after the days of grace',
+  ),
+  feeGraceDays: variable(
+    'PAYMENTS_LEDGER_FEE_GRACE_DAYS',
+    integer(0, 3_650, 14),
+    'for how many days a seller may owe more than that',
+  ),
   minimumX402Micros: variable(
     'PAYMENTS_LEDGER_MINIMUM_X402_MICROS',
     integer(0, 1_000_000_000, 1_000),
@@ -71,10 +86,15 @@ const variables = defineConfig('payments-ledger', {
     optional(x402Chains),
     'chains on which signed payments of USDC are taken, each with none, one or two RPC servers, as eip155:8453=https://a|https://b,eip155:84532; turns the x402 rail on',
   ),
+  x402PayTo: variable(
+    'PAYMENTS_LEDGER_X402_PAY_TO',
+    choice(['seller', 'operator'], 'seller'),
+    "whom signed payments pay: the seller's payout wallet, or an address of yours",
+  ),
   x402PayToAddress: variable(
     'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS',
     optional(address),
-    'your own EVM address, which every signed payment pays; needed with chains',
+    'your own EVM address, which signed payments pay where PAYMENTS_LEDGER_X402_PAY_TO is operator; needed then',
   ),
   x402Usdc: variable(
     'PAYMENTS_LEDGER_X402_USDC',
@@ -198,10 +218,18 @@ export const paymentsLedgerConfig: ConfigDefinition<PaymentsLedgerConfig> = {
 };
 
 const x402Problems = (
-  { x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey }: PaymentsLedgerConfig,
+  { x402PayTo, x402PayToAddress, x402Usdc, facilitatorUrl, facilitatorKey, feeBps, feeAddress }: PaymentsLedgerConfig,
   chains: Map<string, string[]>,
 ): string[] => [
-  ...(x402PayToAddress ? [] : ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_CHAINS']),
+  ...(x402PayTo === 'operator' && !x402PayToAddress
+    ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed with PAYMENTS_LEDGER_X402_PAY_TO=operator']
+    : []),
+  ...(x402PayTo === 'seller' && x402PayToAddress
+    ? ['PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone']
+    : []),
+  ...(x402PayTo === 'seller' && feeBps > 0 && !feeAddress
+    ? ['PAYMENTS_LEDGER_FEE_ADDRESS: is needed while signed payments pay sellers and there is a marketplace fee']
+    : []),
   ...(facilitatorUrl || facilitatorKey
     ? []
     : [

@@ -57,6 +57,7 @@ export async function measureX402(options: X402Options): Promise<void> {
       env: {
         ...LIMITS_AS_SHIPPED,
         PAYMENTS_LEDGER_X402_CHAINS: NETWORK,
+        PAYMENTS_LEDGER_X402_PAY_TO: 'operator',
         PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: payTo,
         PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitatorUrl,
       },

@@ -14,6 +14,7 @@ import {
   paymentCompleted,
   paymentRefundDue,
   paymentsLedgerContract,
+  sellerStandingChanged,
   subscriptionStarted,
 } from './payments-ledger/index.js';
 import { listingRated, reputationContract } from './reputation/index.js';
@@ -38,7 +39,8 @@ export interface ServiceTopology {
   subscribes: readonly SignalContract[];
 }
 
-const { openPayerAccount, findPayerWallet, findSettlementWallets, ...publicIdentity } = identityContract;
+const { openPayerAccount, findPayerWallet, findSettlementWallets, findPayoutWallets, ...publicIdentity } =
+  identityContract;
 const { getOffering, ...publicCatalog } = catalogContract;
 const { provisionEndpoint, ...publicGateway } = gatewayContract;
 const {
@@ -65,14 +67,21 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     serves: catalogContract,
     calls: [publicIdentity.getAgents, provisionEndpoint],
     emits: [listingChanged, listingRemoved, listingWorkSolved],
-    consumes: [agentRegistered, endpointChanged, paymentCompleted, subscriptionStarted, listingRated],
+    consumes: [
+      agentRegistered,
+      endpointChanged,
+      paymentCompleted,
+      subscriptionStarted,
+      sellerStandingChanged,
+      listingRated,
+    ],
     signals: [listingTouched],
     subscribes: [],
   },
   'payments-ledger': {
     serves: paymentsLedgerContract,
-    calls: [getOffering, findSettlementWallets, openPayerAccount],
-    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
+    calls: [getOffering, findSettlementWallets, findPayoutWallets, openPayerAccount],
+    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted, sellerStandingChanged],
     consumes: [],
     signals: [],
     subscribes: [claimsHeld],

@@ -73,6 +73,8 @@ const paymentRequired = z.object({
 });
 const keylessRequired = paymentRequired.extend({ accepts: z.array(keylessRequirements) });
 
+export const signableSchema = jsonSchemaOf(keylessRequired);
+
 const withPayment = (payment: z.ZodType): JsonSchema => ({
   allOf: [
     { $ref: `#/components/schemas/${ERROR_SCHEMA_NAME}` },

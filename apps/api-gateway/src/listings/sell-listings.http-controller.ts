@@ -1,10 +1,11 @@
 import type { InputOf } from '@market/contracts';
 import { createListing, createListingChallenge, removeListing, updateListing } from '@market/contracts/catalog';
+import { listWallets } from '@market/contracts/identity';
 import { MessageBus, refuse, type RequestContext } from '@market/messaging';
 import { Body, Controller, Delete, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { RequireScope } from '../http/access.js';
 import { bodyOf, changesOf } from '../http/body.js';
 import { CurrentContext } from '../http/current-context.decorator.js';
@@ -22,6 +23,17 @@ import {
 } from './listings.examples.js';
 
 const updateListingBody = updateListing.input.omit({ listing_id: true });
+
+const warnings = z
+  .array(z.object({ code: z.literal('payout_wallet_missing'), message: z.string() }))
+  .describe('What keeps buyers from paying; left out where nothing does.')
+  .optional();
+const PAYOUT_WALLET_MISSING: Warning = {
+  code: 'payout_wallet_missing',
+  message:
+    'No active EVM wallet of yours has the capability payout, so that x402 has nobody to pay; link one with POST /me/wallets',
+};
+type Warning = NonNullable<z.output<typeof warnings>>[number];
 
 /** The proof in a creation is no part of what is meant: see `idempotentCall`. */
 const LISTING_PROOFS = ['pow_nonce', 'challenge'];
@@ -56,11 +68,14 @@ export class SellListingsHttpController {
     summary: 'Create a listing',
     description:
       'A per_call listing answers with its gateway signing secret, shown once. pow_nonce and challenge take no part in what an Idempotency-Key is compared by.',
-    asks: [createListing],
+    asks: [createListing, listWallets],
     body: { schema: createListing.input, examples: { per_call: createListingExample } },
     idempotent: true,
     status: 201,
-    answer: { schema: envelopeSchema(jsonSchemaOf(createListing.output)), example: success(createdListingExample) },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(createListing.output.extend({ warnings }))),
+      example: success(createdListingExample),
+    },
   })
   async createListing(
     @Body(bodyOf(createListing.input)) body: InputOf<typeof createListing>,
@@ -68,9 +83,10 @@ export class SellListingsHttpController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const context = idempotentContext(request, body, LISTING_PROOFS);
+    const isPayable = await this.isPayable(context);
     const listing = await this.bus.request(createListing, body, context);
     markReplay(context, reply);
-    return success(listing);
+    return success(withWarnings(listing, isPayable));
   }
 
   @Patch(':listingId')
@@ -79,9 +95,12 @@ export class SellListingsHttpController {
     summary: 'Change a listing',
     description:
       'Fields left out stay as they are; the slug stays in any case. A listing that becomes per_call answers with its gateway signing secret, shown once.',
-    asks: [updateListing],
+    asks: [updateListing, listWallets],
     body: { schema: updateListingBody, examples: { price: { pricing_amount: 0.05 }, withdraw: { status: 'draft' } } },
-    answer: { schema: envelopeSchema(jsonSchemaOf(updateListing.output)), example: success(listingDetailExample) },
+    answer: {
+      schema: envelopeSchema(jsonSchemaOf(updateListing.output.extend({ warnings }))),
+      example: success(listingDetailExample),
+    },
   })
   async updateListing(
     @Param('listingId') listingId: string,
@@ -89,7 +108,10 @@ export class SellListingsHttpController {
     @CurrentContext() context: RequestContext,
   ) {
     const id = uuidOr(listingId, () => refuse(updateListing, 'listing_not_found', {}));
-    return success(await this.bus.request(updateListing, { listing_id: id, ...body }, context));
+    const isPayable = await this.isPayable(context);
+    return success(
+      withWarnings(await this.bus.request(updateListing, { listing_id: id, ...body }, context), isPayable),
+    );
   }
 
   @Delete(':listingId')
@@ -108,4 +130,19 @@ export class SellListingsHttpController {
     const id = uuidOr(listingId, () => refuse(removeListing, 'listing_not_found', {}));
     return success(await this.bus.request(removeListing, { listing_id: id }, context));
   }
+
+  /** Asked before anything is written: an answer with a secret that is shown once is not lost to an outage after it. */
+  private async isPayable(context: RequestContext): Promise<boolean> {
+    const { wallets } = await this.bus.request(listWallets, {}, context);
+    return wallets.some(
+      ({ status, chain_type, capabilities }) =>
+        status === 'active' && chain_type === 'evm' && capabilities.includes('payout'),
+    );
+  }
 }
+
+const withWarnings = <L extends { pricing_amount: number }>(
+  listing: L,
+  isPayable: boolean,
+): L & { warnings?: Warning[] } =>
+  isPayable || listing.pricing_amount === 0 ? listing : { ...listing, warnings: [PAYOUT_WALLET_MISSING] };

@@ -60,6 +60,8 @@ const ANSWERS: Record<string, string> = {
   listReviews: 'Review',
   createReview: 'Review',
   getScore: 'Score',
+  getBalance: 'Balance',
+  payFees: 'FeePayment',
   paySandbox: 'SandboxPayment',
   listRecoveryActions: 'RecoveryAction',
 };

@@ -1,4 +1,5 @@
 import { listingsOf, searchListings } from '@market/contracts/catalog';
+import { findPaidSeller } from '@market/contracts/identity';
 import { quoteExact } from '@market/contracts/payments-ledger';
 import { parseDecimal } from '@market/kernel';
 import { MessageBus, type RequestContext } from '@market/messaging';
@@ -46,7 +47,7 @@ const integer: JsonSchema = { type: 'integer' };
 const version: JsonSchema = { type: 'integer', const: 2 };
 const resources: JsonSchema = { type: 'array', items: jsonSchemaOf(bazaarResource) };
 
-/** The listings that are paid per call, as clients of a Bazaar read them. Bus hops: 2, the catalog and the ledger; 1 more where an offset is no multiple of the limit, and where a filter asks for terms. */
+/** The listings that are paid per call, as clients of a Bazaar read them. Bus hops: 2, the catalog and the ledger, which asks identity for sellers that it was not asked for lately; 1 more where an offset is no multiple of the limit, and 1 or 2 where a filter asks for terms. */
 @ApiTags('Discovery')
 @Controller()
 export class DiscoveryHttpController {
@@ -64,7 +65,7 @@ export class DiscoveryHttpController {
   @Operation({
     summary: 'List what can be paid with x402',
     description: `Active listings that are paid per call, newest first, in the shape of a facilitator's list: an x402 client that takes /api/v1 for its facilitator finds them. Each is called and paid there without an API key. lastUpdated is when the listing was made.`,
-    asks: [searchListings, quoteExact],
+    asks: [searchListings, quoteExact, findPaidSeller],
     query: resourcesQuery,
     cacheable: true,
     answer: {
@@ -104,7 +105,7 @@ export class DiscoveryHttpController {
   @Operation({
     summary: 'Search what can be paid with x402',
     description: `As /discovery/resources, those that most subscribe to and call first. cursor is null on the last page.`,
-    asks: [searchListings, quoteExact],
+    asks: [searchListings, quoteExact, findPaidSeller],
     query: searchQuery,
     cacheable: true,
     answer: {
@@ -161,9 +162,9 @@ export class DiscoveryHttpController {
     limit: number,
     context: RequestContext,
   ): Promise<{ items: BazaarResource[]; total: number; totalIsEstimate: boolean }> {
-    const leastMicros = await this.leastPriceOf(filters, context);
-    if (leastMicros === undefined) return { items: [], total: 0, totalIsEstimate: false };
-    const wanted = { ...PAID_PER_CALL, ...search, minPriceMicros: leastMicros };
+    const payable = await this.payableBy(filters, context);
+    if (payable === undefined) return { items: [], total: 0, totalIsEstimate: false };
+    const wanted = { ...PAID_PER_CALL, ...search, ...payable };
     const skipped = offset % limit;
     const page = (offset - skipped) / limit + 1;
     const pages = await Promise.all(
@@ -177,36 +178,38 @@ export class DiscoveryHttpController {
         ? { terms: [] }
         : await this.bus.request(
             quoteExact,
-            { prices: listings.map(({ pricing_amount }) => microsOf(pricing_amount)) },
+            {
+              calls: listings.map(({ provider_id, pricing_amount }) => ({
+                sellerId: provider_id,
+                priceMicros: microsOf(pricing_amount),
+              })),
+            },
             context,
           );
     const items = listings.map((listing, index) => toResource(this.base, listing, terms[index] ?? []));
     return { items, total: pages.at(-1)!.total, totalIsEstimate: pages.at(-1)!.totalIsEstimate };
   }
 
-  /** Terms differ from listing to listing in their amount alone: what a filter asks of them, every price from some least one on meets, or none does. */
-  private async leastPriceOf(
+  /** Terms differ from listing to listing in their amount and their seller's wallet: what a filter asks of them, every price from some least one on meets, of one seller or of all; undefined where none does. */
+  private async payableBy(
     { type, extensions, payTo, scheme, network }: Filters,
     context: RequestContext,
-  ): Promise<string | undefined> {
+  ): Promise<{ minPriceMicros?: string; sellerId?: string } | undefined> {
     if (type !== undefined && type !== RESOURCE_TYPE) return undefined;
     if (extensions?.split(',').some((name) => !EXTENSIONS.some((known) => known === name.trim()))) return undefined;
-    if (payTo === undefined && scheme === undefined && network === undefined) return PAID_PER_CALL.minPriceMicros;
-    const { terms, minimumMicros } = await this.bus.request(quoteExact, { prices: [MAX_PRICE_MICROS] }, context);
-    const isTaken = terms[0]!.some(
-      (taken) =>
-        (payTo ?? taken.payTo).toLowerCase() === taken.payTo.toLowerCase() &&
-        (scheme ?? SCHEME) === taken.scheme &&
-        (network ?? taken.network) === taken.network,
-    );
-    return isTaken ? minimumMicros : undefined;
+    if (payTo === undefined && scheme === undefined && network === undefined) return {};
+    const { minimumMicros: minPriceMicros, ...taken } = await this.bus.request(quoteExact, { calls: [] }, context);
+    if ((scheme ?? SCHEME) !== SCHEME || !taken.networks.some((known) => (network ?? known) === known))
+      return undefined;
+    if (payTo === undefined) return { minPriceMicros };
+    if (taken.payTo !== null) return payTo.toLowerCase() === taken.payTo.toLowerCase() ? { minPriceMicros } : undefined;
+    const { sellerId } = await this.bus.request(findPaidSeller, { address: payTo }, context);
+    return sellerId === null ? undefined : { minPriceMicros, sellerId };
   }
 }
 
 /** A call that costs nothing is no matter of payment. */
 const PAID_PER_CALL = { pricingModel: 'per_call', minPriceMicros: '1' } as const;
-/** More than a listing may cost. */
-const MAX_PRICE_MICROS = '1000000000000';
 
 /** @param usd as the catalog shows it: at most 6 decimals, which a number of this size holds exactly. */
 const microsOf = (usd: number): string => parseDecimal(usd.toFixed(6), 6)!.toString();

@@ -24,6 +24,7 @@ import {
   closeSession,
   createApiKey,
   createChallenge,
+  findPaidSeller,
   getAgents,
   getProfile,
   getWallet,
@@ -40,6 +41,7 @@ import {
 import {
   cancelSubscription,
   createPayment,
+  getBalance,
   getPayment,
   getReceipt,
   getReceiptProof,
@@ -50,6 +52,7 @@ import {
   listReceipts,
   listSigningKeys,
   listSubscriptions,
+  payFees,
   paySandbox,
   quoteExact,
   subscribe,
@@ -64,6 +67,7 @@ import {
   receiptRecordExample,
   signingKeysExample,
 } from '../../src/books/books.examples.js';
+import { balanceExample, feesPaidExample } from '../../src/fees/fees.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
 import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
 import {
@@ -142,10 +146,18 @@ export function answerEverything(bus: FakeBus): void {
     .answers(testEndpoint, () => testOutcomeExample)
     .answers(rotateEndpointSecret, () => rotatedExample)
     .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
+    .answers(getBalance, () => balanceExample)
+    .answers(payFees, () => feesPaidExample)
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
     .answers(getReceiptProof, () => proofExample)
-    .answers(quoteExact, ({ prices }) => ({ terms: prices.map(() => []), minimumMicros: '10000' }))
+    .answers(quoteExact, ({ calls }) => ({
+      terms: calls.map(() => []),
+      minimumMicros: '10000',
+      networks: [],
+      payTo: null,
+    }))
+    .answers(findPaidSeller, () => ({ sellerId: null }))
     .answers(listPaymentRoutes, () => ({ routes: [routeExample] }))
     .answers(listSigningKeys, () => signingKeysExample)
     .answers(getListingCards, () => ({ listings: [listingCardExample] }))

@@ -99,14 +99,14 @@ export class CreateListing {
       { accountId: listing.provider_id, difficulty, solveMs, solvedAt: listing.created_at.toISOString() },
       context,
     );
-    const slug = await this.changes.add(tx, listing, context);
+    const { slug, status } = await this.changes.add(tx, listing, context);
     if (endpoint) await this.endpoints.keep(tx, listing.id, endpoint);
     return {
       id: listing.id,
       name: listing.name,
       slug,
       provider_id: listing.provider_id,
-      status: listing.status,
+      status,
       pricing_model: listing.pricing_model,
       pricing_amount: usdNumber(BigInt(listing.price_micros)),
       created_at: listing.created_at.toISOString(),

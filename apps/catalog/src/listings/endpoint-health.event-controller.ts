@@ -17,6 +17,6 @@ export class EndpointHealthEventController {
   async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
     const working = await this.endpoints.project(tx, events);
     const context = newRequestContext({ requestId: events[0]!.requestId });
-    for (const listingId of working) await this.changes.react(tx, listingId, 'endpoint_recovered', context);
+    for (const listingId of working) await this.changes.react(tx, listingId, 'resume', context);
   }
 }

@@ -2,6 +2,7 @@ import { listingChanged, listingRemoved, listingTouched } from '@market/contract
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Providers } from '../providers/providers.js';
 import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './listing-state.js';
 import { GetOffering } from './get-offering.query.js';
 import { ListingsRepository, type Listing, type ListingFacts, type ListingFields } from './listings.repository.js';
@@ -13,17 +14,24 @@ type OwnersAction = 'edit' | 'set_draft' | 'set_active' | 'delete';
 export class ListingChanges {
   constructor(
     private readonly listings: ListingsRepository,
+    private readonly providers: Providers,
     private readonly offerings: GetOffering,
     private readonly outbox: Outbox,
     private readonly bus: MessageBus,
   ) {}
 
-  /** Stores a new listing and returns its slug. */
-  async add(tx: Tx, listing: Omit<Listing, 'slug'>, context: RequestContext): Promise<string> {
+  /** Stores a new listing and returns it as it is now. */
+  async add(
+    tx: Tx,
+    listing: Omit<Listing, 'slug'>,
+    context: RequestContext,
+  ): Promise<Pick<Listing, 'slug' | 'status'>> {
     const slug = await this.listings.claimSlug(tx, listing.id, listing.name);
-    await this.listings.insert(tx, { ...listing, slug });
+    const state = await this.onMarket(tx, listing.provider_id, listing.price_micros, stateOf(listing));
+    const stored = { ...listing, ...columnsOf(state), slug };
+    await this.listings.insert(tx, stored);
     await this.announce(tx, listing, listing.created_at, context);
-    return slug;
+    return stored;
   }
 
   /**
@@ -48,10 +56,13 @@ export class ListingChanges {
     tx: Tx,
     listing: ListingFacts,
     changes: Partial<ListingFields>,
-    state: ListingState,
+    wanted: ListingState,
     context: RequestContext,
   ): Promise<void> {
     const now = new Date();
+    const price = changes.price_micros ?? listing.price_micros;
+    const isSold = listing.status === 'active' && listing.price_micros !== '0';
+    const state = isSold ? wanted : await this.onMarket(tx, listing.provider_id, price, wanted);
     const version = listing.version + 1;
     const published_at = listing.published_at ?? (state === 'active' ? now : null);
     await this.listings.update(tx, listing.id, {
@@ -69,6 +80,12 @@ export class ListingChanges {
     await this.listings.remove(tx, listing);
     this.outbox.add(tx, listingRemoved, { listingId: listing.id, removedAt: new Date().toISOString() }, context);
     tx.afterCommit(() => this.bus.signal(listingTouched, { listingId: listing.id, slugs }));
+  }
+
+  /** What costs something comes on the market, or back to it, only while its seller does not owe too much. */
+  private async onMarket(tx: Tx, sellerId: string, priceMicros: string, state: ListingState): Promise<ListingState> {
+    if (state !== 'active' || priceMicros === '0') return state;
+    return (await this.providers.isOverdue(tx, sellerId)) ? 'suspended_by_system' : state;
   }
 
   private async announce(

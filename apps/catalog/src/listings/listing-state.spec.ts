@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { columnsOf, LISTING_STATES, stateOf, TRANSITIONS, type ListingState, type Moves } from './listing-state.js';
 
 const OWNER: (keyof Moves)[] = ['edit', 'set_draft', 'set_active', 'delete'];
-const OTHERS: (keyof Moves)[] = ['hold', 'release', 'endpoint_gave_up', 'endpoint_recovered'];
+const OTHERS: (keyof Moves)[] = ['hold', 'release', 'suspend', 'resume'];
 const ALL: (keyof Moves)[] = [...OWNER, ...OTHERS];
 const HELD = LISTING_STATES.filter((each) => each.startsWith('held_as_'));
 
@@ -55,8 +55,8 @@ class Model {
   private whileFree(action: keyof Moves): void {
     if (action === 'set_draft' && !this.gaveUp) this.offer = 'draft';
     if (action === 'set_active' && this.offer === 'draft') this.offer = 'active';
-    if (action === 'endpoint_gave_up') this.gaveUp = this.offer === 'active';
-    if (action === 'endpoint_recovered') this.gaveUp = false;
+    if (action === 'suspend') this.gaveUp = this.offer === 'active';
+    if (action === 'resume') this.gaveUp = false;
   }
 
   private state(): ListingState | 'removed' {

@@ -19,7 +19,7 @@ export type ListingState = (typeof LISTING_STATES)[number];
 /** `locked`: the owner may not change it. `draft_first`: an owner's own suspension ends in draft. */
 type Denial = { denied: 'locked' | 'draft_first' };
 
-/** The next state for each action. The first four are actions of the owner, the next two of an operator; the last two are reported by the gateway. */
+/** The next state for each action. The first four are actions of the owner, the next two of an operator; the last two follow from its endpoint, which failed for long or works again, and from its seller's fees. */
 export interface Moves {
   edit: ListingState | Denial;
   set_draft: ListingState | Denial;
@@ -27,8 +27,8 @@ export interface Moves {
   delete: ListingState | 'removed';
   hold: ListingState;
   release: ListingState;
-  endpoint_gave_up: ListingState;
-  endpoint_recovered: ListingState;
+  suspend: ListingState;
+  resume: ListingState;
 }
 
 const locked: Denial = { denied: 'locked' };
@@ -41,8 +41,8 @@ const held = (state: ListingState, release: ListingState): Moves => ({
   delete: state,
   hold: state,
   release,
-  endpoint_gave_up: state,
-  endpoint_recovered: state,
+  suspend: state,
+  resume: state,
 });
 
 /** Every transition between the states of a listing. A listing that its owner withdrew stays withdrawn when its endpoint recovers or an operator releases it. */
@@ -54,8 +54,8 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     delete: 'removed',
     hold: 'held_as_draft',
     release: 'draft',
-    endpoint_gave_up: 'draft',
-    endpoint_recovered: 'draft',
+    suspend: 'draft',
+    resume: 'draft',
   },
   active: {
     edit: 'active',
@@ -64,8 +64,8 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     delete: 'suspended_by_owner',
     hold: 'held_as_active',
     release: 'active',
-    endpoint_gave_up: 'suspended_by_system',
-    endpoint_recovered: 'active',
+    suspend: 'suspended_by_system',
+    resume: 'active',
   },
   suspended_by_owner: {
     edit: 'suspended_by_owner',
@@ -74,19 +74,19 @@ export const TRANSITIONS: Record<ListingState, Moves> = {
     delete: 'suspended_by_owner',
     hold: 'held_as_withdrawn',
     release: 'suspended_by_owner',
-    endpoint_gave_up: 'suspended_by_owner',
-    endpoint_recovered: 'suspended_by_owner',
+    suspend: 'suspended_by_owner',
+    resume: 'suspended_by_owner',
   },
   suspended_by_system: {
     edit: locked,
     set_draft: locked,
     set_active: locked,
     delete: 'suspended_by_owner',
-    // The health of its endpoint is determined again after the release.
+    // The reason to suspend it is determined again after the release.
     hold: 'held_as_active',
     release: 'suspended_by_system',
-    endpoint_gave_up: 'suspended_by_system',
-    endpoint_recovered: 'active',
+    suspend: 'suspended_by_system',
+    resume: 'active',
   },
   held_as_draft: held('held_as_draft', 'draft'),
   held_as_active: { ...held('held_as_active', 'active'), delete: 'held_as_withdrawn' },

@@ -16,12 +16,13 @@ import { ListingChanges } from './listing-changes.js';
 import { ListingsMessageController } from './listings.message-controller.js';
 import { RemoveListing } from './remove-listing.use-case.js';
 import { SearchListings } from './search-listings.query.js';
+import { SellerStandingEventController } from './seller-standing.event-controller.js';
 import { SuspendFailing } from './suspend-failing.job.js';
 import { UpdateListing } from './update-listing.use-case.js';
 
 @Module({
   imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, SearchModule],
-  controllers: [ListingsMessageController, EndpointHealthEventController],
+  controllers: [ListingsMessageController, EndpointHealthEventController, SellerStandingEventController],
   providers: [
     SearchListings,
     GetListing,

@@ -50,6 +50,11 @@ const idOfSlug = sql(
   'listing-slugs.resolve',
   'SELECT l.id FROM listing_slugs s JOIN listings l ON l.id = s.listing_id WHERE s.slug = $1',
 );
+const paidOfSeller = sql(
+  'listings.paid-of-seller',
+  `SELECT id FROM listings WHERE provider_id = $1 AND price_micros > 0
+     AND CASE WHEN $2 THEN status = 'active' ELSE suspended_by = 'system' END ORDER BY id`,
+);
 const lockSeller = sql('listings.lock-seller', 'SELECT 1 FROM providers WHERE id = $1 FOR NO KEY UPDATE');
 const countOfSeller = sql(
   'listings.count-of-seller',
@@ -84,6 +89,11 @@ export class ListingsRepository {
   async countOfSeller(tx: Tx, sellerId: string): Promise<number> {
     await tx.query(lockSeller, [sellerId]);
     return (await tx.query<{ count: number }>(countOfSeller, [sellerId]))[0]!.count;
+  }
+
+  /** A seller's paid listings that are on the market, or that the system took off it. */
+  async paidOfSeller(tx: Tx, sellerId: string, areOnMarket: boolean): Promise<string[]> {
+    return (await tx.query<{ id: string }>(paidOfSeller, [sellerId, areOnMarket])).map(({ id }) => id);
   }
 
   /**

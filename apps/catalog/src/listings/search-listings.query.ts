@@ -11,12 +11,13 @@ export class SearchListings {
   constructor(private readonly search: ListingSearch) {}
 
   execute(
-    { q, mine = false, page, limit, ...filters }: InputOf<typeof searchListings>,
+    { q, mine = false, sellerId, page, limit, ...filters }: InputOf<typeof searchListings>,
     context: RequestContext,
   ): Promise<OutputOf<typeof searchListings>> {
     return this.search.find({
       ...filters,
-      sellerId: mine ? principalOf(context).accountId : undefined,
+      sellerId: mine ? principalOf(context).accountId : sellerId,
+      inEveryState: mine,
       text: searchText(q),
       offset: (page - 1) * limit,
       limit,

@@ -24,7 +24,7 @@ export class SuspendFailing implements OnModuleInit {
   async run(): Promise<void> {
     await this.database.transaction(async (tx) => {
       for (const listingId of await this.endpoints.failingFor(tx, this.config.failingGraceSeconds))
-        await this.changes.react(tx, listingId, 'endpoint_gave_up', newRequestContext());
+        await this.changes.react(tx, listingId, 'suspend', newRequestContext());
     });
   }
 }

@@ -78,7 +78,9 @@ async function createProjections(runner: QueryRunner): Promise<void> {
       display_name text NOT NULL,
       avatar_url text,
       account_type text NOT NULL CHECK (account_type IN ('agent', 'human')),
-      is_verified boolean NOT NULL
+      is_verified boolean NOT NULL,
+      is_overdue boolean NOT NULL DEFAULT false,
+      standing_version int NOT NULL DEFAULT 0
     )`);
   await runner.query(`
     CREATE TABLE endpoints (

@@ -1,3 +1,5 @@
+import type { PayloadOf } from '@market/contracts';
+import type { sellerStandingChanged } from '@market/contracts/payments-ledger';
 import { getAgents, type PublicProfile } from '@market/contracts/identity';
 import { invariant } from '@market/kernel';
 import { MessageBus, type RequestContext } from '@market/messaging';
@@ -12,7 +14,13 @@ const keep = sql(
    SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[]) ON CONFLICT DO NOTHING`,
 );
 
-/** What listings show of their sellers: a projection of public profiles. */
+const isOverdue = sql('providers.is-overdue', 'SELECT is_overdue FROM providers WHERE id = $1 FOR SHARE');
+const setStanding = sql(
+  'providers.set-standing',
+  'UPDATE providers SET is_overdue = $3, standing_version = $2 WHERE id = $1 AND standing_version < $2 RETURNING id',
+);
+
+/** Sellers: what listings show of them, a projection of public profiles, and whether they may sell. */
 @Injectable()
 export class Providers {
   constructor(
@@ -26,6 +34,19 @@ export class Providers {
     const { agents } = await this.bus.request(getAgents, { ids: [id] }, context);
     invariant(agents.length === 1, 'identity knows every account it authenticated');
     await this.keep(this.database, agents);
+  }
+
+  /** Whether a seller's paid listings are off the market. It stays so until the transaction ends. */
+  async isOverdue(tx: Tx, id: string): Promise<boolean> {
+    return (await tx.query<{ is_overdue: boolean }>(isOverdue, [id]))[0]?.is_overdue === true;
+  }
+
+  /** @returns false if something newer is known, or nothing of the seller. */
+  async setStanding(
+    tx: Tx,
+    { sellerId, version, isOverdue }: PayloadOf<typeof sellerStandingChanged>,
+  ): Promise<boolean> {
+    return (await tx.query(setStanding, [sellerId, version, isOverdue])).length > 0;
   }
 
   async keep(into: Pick<Tx, 'query'>, profiles: PublicProfile[]): Promise<void> {

@@ -5,8 +5,8 @@ import type { searchListings } from '@market/contracts/catalog';
 export interface WantedListings extends Omit<InputOf<typeof searchListings>, 'q' | 'mine' | 'page' | 'limit'> {
   /** As people type it: words, "phrases", or, and a minus for not. */
   text?: string;
-  /** Whose listings, in every state; active ones of anybody where nobody is named. */
-  sellerId?: string;
+  /** In every state, and not the active ones alone. */
+  inEveryState?: boolean;
   offset: number;
   limit: number;
 }

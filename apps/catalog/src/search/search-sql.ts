@@ -56,7 +56,7 @@ export const isFiltered = (query: Query): boolean => filterValues(query).some((g
 /** How many listings match, and the page of them where they are few enough to be sorted. @param most counted. */
 export function fewMatches(query: Query, { most, sortable }: { most: number; sortable: number }): Bound {
   return planned((bind) => {
-    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${[query.sellerId ? `l.provider_id = ${bind(query.sellerId, 'uuid')}` : ACTIVE, ...filtersOf(query, bind)].join(' AND ')} LIMIT ${bind(most, 'bigint')}`;
+    const found = `SELECT l.id, ${knownKey(query)} AS key FROM listings l WHERE ${conditionsOf(query, bind).join(' AND ')} LIMIT ${bind(most, 'bigint')}`;
     const page = `SELECT id, key FROM ${keyed(query, 'found')} keyed WHERE (SELECT count(*) FROM found) <= ${bind(sortable, 'bigint')} ORDER BY ${inOrder(query)} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(query.offset, 'bigint')}`;
     return `WITH found AS MATERIALIZED (${found}), page AS MATERIALIZED (${page}) SELECT (SELECT count(*) FROM found)::int AS matches, ${shown(query)}`;
   });
@@ -145,6 +145,11 @@ function prepared(write: (bind: Bind) => string): Bound {
  */
 const parsed = (text: string, bind: Bind): string =>
   `websearch_to_tsquery('pg_catalog.english', ${bind(text, 'text')})`;
+
+function conditionsOf(query: Query, bind: Bind): string[] {
+  const conditions = [...(query.inEveryState ? [] : [ACTIVE]), ...filtersOf(query, bind)];
+  return query.sellerId ? [`l.provider_id = ${bind(query.sellerId, 'uuid')}`, ...conditions] : conditions;
+}
 
 function filtersOf(query: Query, bind: Bind): string[] {
   const { text, tsquery, categoryId, deliveryType } = query;

@@ -16,6 +16,7 @@ import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { paymentsLedgerDatabase } from '../../../payments-ledger/src/database.js';
 import { watchBooks } from '../../../payments-ledger/test/support/books-watch.js';
+import { startFakeWallets } from '../../../payments-ledger/test/support/fake-wallets.js';
 import { gatewayDatabase } from '../../src/database.js';
 import { gateway } from '../../src/service.js';
 import { startFakeCatalog, type FakeCatalog } from './fake-catalog.js';
@@ -109,6 +110,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
   for (let replica = 0; replica < replicas; replica += 1)
     processes.push(await runProcess([gateway], transport, environment));
   const catalog = await startFakeCatalog(transport);
+  const wallets = await startFakeWallets(transport);
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
   const sellers: TestSeller[] = [];
 
@@ -190,7 +192,7 @@ export async function startGateway({ env = {}, replicas = 1 }: GatewayOptions = 
         await books.reconcile();
       } finally {
         await Promise.all(processes.reverse().map((process) => process.stop()));
-        await catalog.stop();
+        await Promise.all([catalog.stop(), wallets.stop()]);
         await Promise.all(sellers.map((seller) => seller.stop()));
         await Promise.all([db.drop(), ledger.drop()]);
       }

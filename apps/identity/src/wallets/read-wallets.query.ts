@@ -1,8 +1,16 @@
 import type { InputOf, OutputOf } from '@market/contracts';
-import { findPayerWallet, getWallet, type findSettlementWallets, type listWallets } from '@market/contracts/identity';
+import {
+  findPayerWallet,
+  getWallet,
+  type findPaidSeller,
+  type findPayoutWallets,
+  type findSettlementWallets,
+  type listWallets,
+} from '@market/contracts/identity';
 import { refuse } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { parseWalletAddress, type ChainType } from './wallet-address.js';
 import { mayBePaidTo, mayPay } from './wallet-set.js';
 import { toLinkedWallet, Wallets, type WalletRow } from './wallets.js';
 
@@ -44,14 +52,43 @@ export class ReadWallets {
       this.wallets.findAll(this.database, sellerId),
     ]);
     const payers = own.filter((wallet) => mayPay(wallet) && wallet.chain_type === payerChainType);
-    const payouts = sellers.filter((wallet) => mayBePaidTo(wallet) && wallet.chain_type === payoutChainType);
     const payer =
       payerWalletId === undefined
         ? defaultOf(payers, 'is_default_payer')
         : payers.find(({ id }) => id === payerWalletId);
-    return { payer: payer?.address ?? null, payout: defaultOf(payouts, 'is_default_payout')?.address ?? null };
+    return { payer: payer?.address ?? null, payout: payoutOf(sellers, payoutChainType)?.address ?? null };
+  }
+
+  /** One statement. */
+  async findPayouts({
+    sellerIds,
+    chainType,
+  }: InputOf<typeof findPayoutWallets>): Promise<OutputOf<typeof findPayoutWallets>> {
+    const wallets = await this.wallets.findAllOf(this.database, sellerIds);
+    const payout = (sellerId: string): WalletRow | undefined =>
+      payoutOf(
+        wallets.filter(({ account_id }) => account_id === sellerId),
+        chainType,
+      );
+    return { payouts: sellerIds.map((sellerId) => payout(sellerId)?.address ?? null) };
+  }
+
+  /** Two statements, one where the address is nobody's. */
+  async findPaidSeller(text: string): Promise<OutputOf<typeof findPaidSeller>> {
+    const wallet = parseWalletAddress(text.toLowerCase().startsWith('0x') ? text.toLowerCase() : text);
+    const ownerId = wallet && (await this.wallets.findOwner(this.database, wallet.address));
+    if (!ownerId) return { sellerId: null };
+    const payout = payoutOf(await this.wallets.findAll(this.database, ownerId), wallet.chainType);
+    return { sellerId: payout?.address === wallet.address ? ownerId : null };
   }
 }
+
+/** The wallet that a seller is paid to on this kind of chain. */
+const payoutOf = (wallets: WalletRow[], chainType: ChainType): WalletRow | undefined =>
+  defaultOf(
+    wallets.filter((wallet) => mayBePaidTo(wallet) && wallet.chain_type === chainType),
+    'is_default_payout',
+  );
 
 /** Else the oldest. */
 const defaultOf = (wallets: WalletRow[], role: 'is_default_payer' | 'is_default_payout'): WalletRow | undefined =>

@@ -1,6 +1,8 @@
 import type { InputOf } from '@market/contracts';
 import {
+  findPaidSeller,
   findPayerWallet,
+  findPayoutWallets,
   findSettlementWallets,
   getWallet,
   linkWallet,
@@ -49,5 +51,15 @@ export class WalletsMessageController {
   @HandleRequest(findSettlementWallets)
   findSettlementWallets(input: InputOf<typeof findSettlementWallets>, context: RequestContext) {
     return this.readWallets.findForSettlement(input, principalOf(context).accountId);
+  }
+
+  @HandleRequest(findPayoutWallets)
+  findPayoutWallets(input: InputOf<typeof findPayoutWallets>) {
+    return this.readWallets.findPayouts(input);
+  }
+
+  @HandleRequest(findPaidSeller)
+  findPaidSeller({ address }: InputOf<typeof findPaidSeller>) {
+    return this.readWallets.findPaidSeller(address);
   }
 }

@@ -21,6 +21,11 @@ const findHuman = sql(
 );
 // Ids are ordered by time, so the oldest wallet has the smallest id.
 const findAll = sql('wallets.find-all', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 ORDER BY id`);
+const findAllOf = sql(
+  'wallets.find-all-of',
+  `SELECT account_id, ${COLUMNS} FROM wallets WHERE account_id = ANY($1::uuid[]) ORDER BY id`,
+);
+const findOwner = sql('wallets.find-owner', 'SELECT account_id FROM wallets WHERE address = $1');
 const findOne = sql('wallets.find-one', `SELECT ${COLUMNS} FROM wallets WHERE account_id = $1 AND id = $2`);
 // Not FOR UPDATE, which would also block new rows that refer to the account.
 const lockAccount = sql('wallets.lock-account', 'SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE');
@@ -63,6 +68,19 @@ export class Wallets {
   /** Oldest first. */
   findAll(from: Pick<Database | Tx, 'query'>, accountId: string): Promise<WalletRow[]> {
     return from.query<WalletRow>(findAll, [accountId]);
+  }
+
+  /** Of several accounts, oldest first. */
+  findAllOf(
+    from: Pick<Database | Tx, 'query'>,
+    accountIds: readonly string[],
+  ): Promise<(WalletRow & { account_id: string })[]> {
+    return from.query<WalletRow & { account_id: string }>(findAllOf, [accountIds]);
+  }
+
+  async findOwner(from: Pick<Database | Tx, 'query'>, address: string): Promise<string | undefined> {
+    const [row] = await from.query<{ account_id: string }>(findOwner, [address]);
+    return row?.account_id;
   }
 
   async findOne(

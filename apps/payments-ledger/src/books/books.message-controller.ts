@@ -1,4 +1,5 @@
 import {
+  getBalance,
   getPurchaseEvidence,
   getReceipt,
   getReceiptProof,
@@ -9,17 +10,19 @@ import {
 import type { InputOf } from '@market/contracts';
 import { HandleRequest, type RequestContext } from '@market/messaging';
 import { Controller } from '@nestjs/common';
+import { BalanceQuery } from './balance.query.js';
 import { LedgerQuery } from './ledger.query.js';
 import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
 import { ReceiptSigner } from './receipt-signer.js';
 import { ReceiptsQuery } from './receipts.query.js';
 
-/** Answers requests about receipts and the ledger. */
+/** Answers requests about receipts, the ledger and balances. */
 @Controller()
 export class BooksMessageController {
   constructor(
     private readonly receipts: ReceiptsQuery,
     private readonly ledger: LedgerQuery,
+    private readonly balance: BalanceQuery,
     private readonly evidence: PurchaseEvidenceQuery,
     private readonly signer: ReceiptSigner,
   ) {}
@@ -37,6 +40,11 @@ export class BooksMessageController {
   @HandleRequest(listLedger)
   listLedger(input: InputOf<typeof listLedger>, context: RequestContext) {
     return this.ledger.list(input, context);
+  }
+
+  @HandleRequest(getBalance)
+  getBalance(_input: InputOf<typeof getBalance>, context: RequestContext) {
+    return this.balance.get(context);
   }
 
   @HandleRequest(getReceiptProof)

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { BalanceQuery } from './balance.query.js';
 import { BooksMessageController } from './books.message-controller.js';
 import { LedgerQuery } from './ledger.query.js';
 import { PurchaseEvidenceQuery } from './purchase-evidence.query.js';
@@ -11,6 +12,7 @@ import { ReceiptsQuery } from './receipts.query.js';
   providers: [
     ReceiptsQuery,
     LedgerQuery,
+    BalanceQuery,
     PurchaseEvidenceQuery,
     {
       provide: ReceiptSigner,

@@ -15,9 +15,9 @@ interface EntryRow {
   direction: Entry['direction'];
   amount_micros: string;
   balance_after_micros: string;
-  listing_id: string;
-  listing_name: string;
-  listing_slug: string;
+  listing_id: string | null;
+  listing_name: string | null;
+  listing_slug: string | null;
   payment_id: string;
   gateway_request_id: string | null;
   receipt_id: string | null;
@@ -76,7 +76,7 @@ function toEntry(row: EntryRow): Entry {
     amount_cents: centsNumber(BigInt(row.amount_micros)),
     currency: 'USD',
     balance_after_cents: centsNumber(BigInt(row.balance_after_micros)),
-    listing: { id: row.listing_id, name: row.listing_name, slug: row.listing_slug },
+    listing: row.listing_id === null ? null : { id: row.listing_id, name: row.listing_name!, slug: row.listing_slug! },
     reference: { payment_id: row.payment_id, gateway_request_id: row.gateway_request_id, receipt_id: row.receipt_id },
     transaction_hash: row.transaction_hash,
     created_at: row.recorded_at.toISOString(),

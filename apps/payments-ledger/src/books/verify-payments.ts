@@ -12,7 +12,18 @@ const unlike = sql(
   'payments.unlike-books',
   `WITH facts AS (
      SELECT p.id, p.state, p.purpose, p.gross_micros, p.fee_micros, p.net_micros, p.buyer_id, p.seller_id,
-       CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END AS reason,
+       CASE p.purpose WHEN 'call' THEN 'call_completed' WHEN 'subscription' THEN 'subscription_started' ELSE 'fees_paid' END AS reason,
+       CASE WHEN p.purpose = 'fee' THEN 0 ELSE p.gross_micros END AS charge_due,
+       CASE p.purpose WHEN 'fee' THEN p.gross_micros ELSE p.net_micros END AS earned_due,
+       CASE p.purpose WHEN 'fee' THEN 0 ELSE 2 END AS receipts_due,
+       -- What a sale's price and fee are booked on, by who has the money; see posting.ts.
+       'agent:' || coalesce(p.seller_id, p.buyer_id) || CASE
+         WHEN p.purpose = 'fee' THEN ':fees'
+         WHEN p.payee = 'operator' OR (p.payee = 'seller' AND NOT p.is_authorized) THEN ':earnings'
+         WHEN p.payee = 'split' THEN ':received:' || p.rail
+         ELSE ':received:' || p.network || ':' || p.pay_to END AS credited_due,
+       CASE WHEN p.fee_micros > 0 AND p.payee = 'seller' AND p.is_authorized THEN 'agent:' || p.seller_id || ':fees' END AS indebted_due,
+       j.credited, j.indebted,
        CASE WHEN p.state IN ('refund_due', 'refunded') THEN div(p.received_base_units * p.gross_micros, p.amount_base_units)
             WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized) THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
             ELSE 0 END AS owed_due,
@@ -21,12 +32,14 @@ const unlike = sql(
      FROM (SELECT *, authorization_id IS NOT NULL AS is_authorized FROM payments) p
      LEFT JOIN (
        SELECT t.payment_id,
-         count(DISTINCT t.id) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started')) AS charges,
-         max(t.reason) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started')) AS charge_reason,
+         count(DISTINCT t.id) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started', 'fees_paid')) AS charges,
+         max(t.reason) FILTER (WHERE t.reason IN ('call_completed', 'subscription_started', 'fees_paid')) AS charge_reason,
+         string_agg(o.account, ',') FILTER (WHERE o.type = 'seller_credit' OR (t.reason = 'fees_paid' AND o.owner_id IS NOT NULL)) AS credited,
+         string_agg(o.account, ',') FILTER (WHERE o.type = 'marketplace_fee' AND o.direction = 'debit' AND o.account LIKE 'agent:%:fees') AS indebted,
          sum(o.amount_micros) FILTER (WHERE o.type = 'direct_payment') AS charged,
          sum(o.amount_micros) FILTER (WHERE o.account = 'platform:fees') AS fee,
-         sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END) FILTER (WHERE o.account LIKE 'agent:%:earnings') AS earned,
-         sum(o.amount_micros) FILTER (WHERE o.type = 'adjustment' AND o.direction = 'credit') AS owed
+         sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END) FILTER (WHERE o.type IN ('seller_credit', 'marketplace_fee') AND o.owner_id IS NOT NULL) AS earned,
+         sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'credit') AS owed
        FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id GROUP BY t.payment_id
      ) j ON j.payment_id = p.id
      LEFT JOIN (
@@ -41,8 +54,9 @@ const unlike = sql(
    ), judged AS (
      SELECT id, array_remove(ARRAY[
        CASE WHEN state = 'completed' AND (charges <> 1 OR charge_reason <> reason) THEN 'is completed and has ' || charges || ' charges' END,
-       CASE WHEN state = 'completed' AND (charged <> gross_micros OR fee <> fee_micros OR earned <> net_micros) THEN 'is charged ' || charged || ', fee ' || fee || ', earned ' || earned || ' micros' END,
-       CASE WHEN state = 'completed' AND (receipts <> 2 OR fitting_receipts <> 2) THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
+       CASE WHEN state = 'completed' AND (charged <> charge_due OR fee <> fee_micros OR earned <> earned_due) THEN 'is charged ' || charged || ', fee ' || fee || ', earned ' || earned || ' micros' END,
+       CASE WHEN state = 'completed' AND (credited, indebted) IS DISTINCT FROM (credited_due, indebted_due) THEN 'is booked on ' || concat_ws(' and ', credited, indebted) || ', not on ' || concat_ws(' and ', credited_due, indebted_due) END,
+       CASE WHEN state = 'completed' AND (receipts <> receipts_due OR fitting_receipts <> receipts_due) THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
        CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
        CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0 OR receipts > 0) THEN 'is ' || state || ' and is charged for' END,
        CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END

@@ -23,6 +23,8 @@ export const PAYMENT = [
   'rail',
   'network',
   'currency',
+  'pay_to',
+  'payee',
   'amount_base_units',
   'gross_micros',
   'fee_micros',

@@ -1,9 +1,11 @@
 import { splitFee } from '@market/kernel';
 import fc from 'fast-check';
+import type { Payee } from '../rails/payment-rail.js';
 import {
   accounts,
   assertBalanced,
   callCompleted,
+  feesPaid,
   refundDue,
   signed,
   subscriptionStarted,
@@ -18,19 +20,36 @@ const sumOn = (entry: JournalEntry, address: string): bigint =>
 const prices = fc.oneof(fc.bigInt({ min: 1n, max: 100n }), fc.bigInt({ min: 1n, max: 10n ** 15n }));
 const feeRates = fc.integer({ min: 0, max: 10_000 });
 
-describe.each([
-  ['call_completed', callCompleted],
-  ['subscription_started', subscriptionStarted],
-] as const)('%s', (reason, entryOf) => {
+/** What the seller is credited on, and what its fee is a debt on where it is one. */
+const BOOKED: [Payee, [credited: string, indebted?: string]][] = [
+  ['operator', ['agent:s:earnings']],
+  ['seller', ['agent:s:received:chain:0x1', 'agent:s:fees']],
+  ['split', ['agent:s:received:chain:0x1']],
+];
+
+describe.each(
+  BOOKED.flatMap(([payee, booked]) => [
+    ['call_completed', payee, booked, callCompleted] as const,
+    ['subscription_started', payee, booked, subscriptionStarted] as const,
+  ]),
+)('%s, paid to the %s', (reason, payee, booked, entryOf) => {
   it('balances for every price and fee, and splits the price without a rest', () => {
     fc.assert(
       fc.property(prices, feeRates, (gross, bps) => {
         const money = splitFee(gross, bps);
-        const entry = entryOf({ paymentId: 'p', buyerId: 'b', sellerId: 's', money });
+        const entry = entryOf({
+          paymentId: 'p',
+          buyerId: 'b',
+          sellerId: 's',
+          money,
+          paid: { payee, place: 'chain:0x1' },
+        });
         expect(entry.reason).toBe(reason);
         expect(() => assertBalanced(entry)).not.toThrow();
         expect(sumOn(entry, 'agent:b:payments')).toBe(-gross);
-        expect(sumOn(entry, 'agent:s:earnings')).toBe(money.net);
+        const [credited, indebted] = booked;
+        expect(sumOn(entry, credited)).toBe(indebted ? gross : money.net);
+        expect(indebted ? sumOn(entry, indebted) : 0n).toBe(indebted ? -money.fee : 0n);
         expect(sumOn(entry, 'platform:fees')).toBe(money.fee);
         expect(money.net + money.fee).toBe(gross);
       }),
@@ -39,8 +58,26 @@ describe.each([
   });
 
   it('posts no fee that rounds to nothing', () => {
-    const entry = entryOf({ paymentId: 'p', buyerId: 'b', sellerId: 's', money: splitFee(19n, 500) });
+    const entry = entryOf({
+      paymentId: 'p',
+      buyerId: 'b',
+      sellerId: 's',
+      money: splitFee(19n, 500),
+      paid: { payee, place: 'chain:0x1' },
+    });
     expect(entry.postings.map(({ type }) => type)).toEqual(['direct_payment', 'seller_credit']);
+  });
+});
+
+describe('feesPaid', () => {
+  it('balances, and takes off the debt what was paid', () => {
+    fc.assert(
+      fc.property(prices, (amountMicros) => {
+        const entry = feesPaid({ paymentId: 'p', sellerId: 's', rail: 'x402', amountMicros });
+        expect(() => assertBalanced(entry)).not.toThrow();
+        expect(sumOn(entry, accounts.feesOf('s').address)).toBe(amountMicros);
+      }),
+    );
   });
 });
 

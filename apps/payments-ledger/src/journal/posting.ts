@@ -1,4 +1,5 @@
 import { invariant, type FeeSplit, type Micros } from '@market/kernel';
+import type { Payee } from '../rails/payment-rail.js';
 
 type PostingType = 'direct_payment' | 'seller_credit' | 'marketplace_fee' | 'adjustment';
 
@@ -11,8 +12,15 @@ export interface Account {
 export const accounts = {
   /** What an agent paid sellers directly. */
   paymentsOf: (agentId: string): Account => ({ address: `agent:${agentId}:payments`, ownerId: agentId }),
-  /** What an agent earned, after fees. */
+  /** What the operator got for an agent and owes it, after fees. */
   earningsOf: (agentId: string): Account => ({ address: `agent:${agentId}:earnings`, ownerId: agentId }),
+  /** What an agent was paid at one of its own wallets, `network:address`, or through an external provider. */
+  receivedOf: (agentId: string, place: string): Account => ({
+    address: `agent:${agentId}:received:${place}`,
+    ownerId: agentId,
+  }),
+  /** What an agent owes of fees where it got the whole price; a debt is below zero. */
+  feesOf: (agentId: string): Account => ({ address: `agent:${agentId}:fees`, ownerId: agentId }),
   /** What an agent is owed for payments without delivery. */
   refundsOf: (agentId: string): Account => ({ address: `agent:${agentId}:refunds`, ownerId: agentId }),
   platformFees: { address: 'platform:fees', ownerId: null } satisfies Account,
@@ -32,11 +40,14 @@ export interface Posting {
 export const SALE_REASONS = ['call_completed', 'subscription_started'] as const;
 type SaleReason = (typeof SALE_REASONS)[number];
 
+/** The reason of the entry by which a seller pays fees that it owed. */
+export const FEES_PAID = 'fees_paid';
+
 export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
 
 /** One balanced change of the books. There is at most one for each payment and reason. */
 export interface JournalEntry {
-  reason: SaleReason | RefundReason;
+  reason: SaleReason | RefundReason | typeof FEES_PAID;
   paymentId: string;
   postings: Posting[];
 }
@@ -58,6 +69,8 @@ interface Sale {
   buyerId: string;
   sellerId: string;
   money: FeeSplit;
+  /** Who got the money, and where. */
+  paid: { payee: Payee; place: string };
 }
 
 /** A delivered call. */
@@ -66,10 +79,16 @@ export const callCompleted = (call: Sale): JournalEntry => sold('call_completed'
 /** A period of a subscription. */
 export const subscriptionStarted = (subscription: Sale): JournalEntry => sold('subscription_started', subscription);
 
-/** The buyer pays gross, the seller is credited gross and bears the fee. A fee that rounds to nothing is not posted. */
-function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross, fee } }: Sale): JournalEntry {
+/**
+ * The buyer pays gross, the seller is credited gross and bears the fee: out of the same money, or as a debt where the seller has
+ * all of it. A fee that rounds to nothing is not posted.
+ */
+function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross, fee }, paid }: Sale): JournalEntry {
+  const credited =
+    paid.payee === 'operator' ? accounts.earningsOf(sellerId) : accounts.receivedOf(sellerId, paid.place);
+  const bearsFee = paid.payee === 'seller' ? accounts.feesOf(sellerId) : credited;
   const feePostings: Posting[] = [
-    { account: accounts.earningsOf(sellerId), type: 'marketplace_fee', direction: 'debit', amountMicros: fee },
+    { account: bearsFee, type: 'marketplace_fee', direction: 'debit', amountMicros: fee },
     { account: accounts.platformFees, type: 'marketplace_fee', direction: 'credit', amountMicros: fee },
   ];
   return {
@@ -77,11 +96,36 @@ function sold(reason: SaleReason, { paymentId, buyerId, sellerId, money: { gross
     paymentId,
     postings: [
       { account: accounts.paymentsOf(buyerId), type: 'direct_payment', direction: 'debit', amountMicros: gross },
-      { account: accounts.earningsOf(sellerId), type: 'seller_credit', direction: 'credit', amountMicros: gross },
+      { account: credited, type: 'seller_credit', direction: 'credit', amountMicros: gross },
       ...(fee > 0n ? feePostings : []),
     ],
   };
 }
+
+/** Fees that a seller owed, paid to the operator. */
+export const feesPaid = (payment: {
+  paymentId: string;
+  sellerId: string;
+  rail: string;
+  amountMicros: Micros;
+}): JournalEntry => ({
+  reason: FEES_PAID,
+  paymentId: payment.paymentId,
+  postings: [
+    {
+      account: accounts.clearingOf(payment.rail),
+      type: 'marketplace_fee',
+      direction: 'debit',
+      amountMicros: payment.amountMicros,
+    },
+    {
+      account: accounts.feesOf(payment.sellerId),
+      type: 'marketplace_fee',
+      direction: 'credit',
+      amountMicros: payment.amountMicros,
+    },
+  ],
+});
 
 /** Records that money which arrived for no sale is owed to the buyer. */
 export function refundDue(refund: {

@@ -1,6 +1,6 @@
 import { sql, type Tx } from '@market/persistence';
 import { boundValues, chainHash, changedColumns, GENESIS } from './chain-hash.js';
-import { SALE_REASONS } from './posting.js';
+import { FEES_PAID, SALE_REASONS } from './posting.js';
 import { recordedTransactions, toRecorded, type RecordedRow } from './recorded-transaction.js';
 
 export interface JournalProblem {
@@ -26,7 +26,7 @@ const wrongBalances = sql(
 const saleOf = sql(
   'journal.sale-of-payment',
   `SELECT r.*, (SELECT hash FROM journal_transactions WHERE sequence = r.sequence - 1) AS previous
-   FROM (${recordedTransactions} WHERE t.payment_id = $1 AND t.reason IN (${SALE_REASONS.map((reason) => `'${reason}'`).join(', ')})) r`,
+   FROM (${recordedTransactions} WHERE t.payment_id = $1 AND t.reason IN (${[...SALE_REASONS, FEES_PAID].map((reason) => `'${reason}'`).join(', ')})) r`,
 );
 const total = sql('journal.total', 'SELECT coalesce(sum(balance_micros), 0) AS total FROM accounts');
 
@@ -108,7 +108,7 @@ function verifyTransaction(
 }
 
 /**
- * Verifies that a sale's payment, postings and receipts are unchanged since its journal transaction was recorded. If the hash
+ * Verifies that the payment of a sale or of fees, its postings and receipts are unchanged since its journal transaction was recorded. If the hash
  * of the transaction was changed as well, only `verifyJournal` finds it, at the next link.
  * @returns what was changed, null for nothing.
  */

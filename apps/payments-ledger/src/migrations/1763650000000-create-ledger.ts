@@ -15,13 +15,13 @@ export class CreateLedger1763650000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      'DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, payers, authorizations, sandbox_transfers, payments',
+      'DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, fee_standings, accounts, payers, authorizations, sandbox_transfers, payments',
     );
     await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money');
   }
 }
 
-/** A payment is for a call, with its request, or for a period of a subscription, with the model it was sold under. */
+/** A payment is for a call, with its request, for a period of a subscription, with the model it was sold under, or for fees that a seller owes. */
 async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(`
     CREATE TABLE payments (
@@ -33,11 +33,11 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       offer_key bytea NOT NULL,
       state text NOT NULL CHECK (state IN ('pending', 'underpaid', 'verified', 'in_flight', 'completed', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded', 'indeterminate')),
       buyer_id uuid NOT NULL,
-      seller_id uuid NOT NULL CHECK (seller_id <> buyer_id),
-      listing_id uuid NOT NULL,
-      listing_name text NOT NULL,
-      listing_slug text NOT NULL,
-      preferred_currency text NOT NULL,
+      seller_id uuid CHECK (seller_id <> buyer_id),
+      listing_id uuid,
+      listing_name text,
+      listing_slug text,
+      preferred_currency text,
       body_digest bytea CHECK (length(body_digest) = 32),
       rail text NOT NULL,
       scheme text NOT NULL CHECK (scheme IN ('deposit', 'exact')),
@@ -45,6 +45,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       currency text NOT NULL,
       decimals int NOT NULL,
       pay_to text NOT NULL,
+      payee text NOT NULL CHECK (payee IN ('operator', 'seller', 'split')),
       gross_micros bigint NOT NULL CHECK (gross_micros > 0),
       fee_micros bigint NOT NULL CHECK (fee_micros >= 0),
       net_micros bigint NOT NULL CHECK (net_micros >= 0),
@@ -67,7 +68,9 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       CONSTRAINT payments_purpose_whole CHECK (CASE purpose
         WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
         WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
+        WHEN 'fee' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IS NULL AND scheme = 'exact' AND state NOT IN ('in_flight', 'underpaid', 'refund_due')
         ELSE false END),
+      CONSTRAINT payments_sale_whole CHECK (num_nulls(seller_id, listing_id, listing_name, listing_slug, preferred_currency) = CASE purpose WHEN 'fee' THEN 5 ELSE 0 END),
       CHECK (gross_micros = fee_micros + net_micros),
       CHECK ((state = 'completed') = (completed_at IS NOT NULL)),
       CHECK (state <> 'in_flight' OR lease_until IS NOT NULL)
@@ -77,6 +80,9 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   );
   await runner.query(
     `CREATE INDEX payments_unpaid_until ON payments (rail, state, expires_at, id) WHERE state IN ('pending', 'underpaid')`,
+  );
+  await runner.query(
+    `CREATE INDEX payments_of_fees ON payments (buyer_id) WHERE purpose = 'fee' AND state IN ('indeterminate', 'completed')`,
   );
   await runner.query(`CREATE INDEX payments_undelivered_until ON payments (retry_until, id) WHERE state = 'verified'`);
   await runner.query(`CREATE INDEX payments_claimed_until ON payments (lease_until) WHERE state = 'in_flight'`);
@@ -151,6 +157,16 @@ async function createJournal(runner: QueryRunner): Promise<void> {
       address text PRIMARY KEY,
       owner_id uuid,
       balance_micros bigint NOT NULL
+    )`);
+  await runner.query('CREATE INDEX accounts_owner ON accounts (owner_id) WHERE owner_id IS NOT NULL');
+  await runner.query(`CREATE INDEX accounts_of_fees ON accounts (address) WHERE address LIKE 'agent:%:fees'`);
+  await runner.query(`
+    CREATE TABLE fee_standings (
+      seller_id uuid PRIMARY KEY,
+      over_limit_since timestamptz,
+      is_overdue boolean NOT NULL DEFAULT false,
+      version int NOT NULL DEFAULT 0,
+      CHECK (NOT is_overdue OR over_limit_since IS NOT NULL)
     )`);
   await runner.query(`
     CREATE TABLE journal_head (

@@ -5,7 +5,7 @@ import { Outbox, sql, withParameters, type OutgoingEvent, type Tx } from '@marke
 import { Injectable } from '@nestjs/common';
 import { Journal } from '../journal/journal.js';
 import { callCompleted } from '../journal/posting.js';
-import { splitOf, type CallPaymentRow } from './payment.js';
+import { paidTo, splitOf, type CallPaymentRow } from './payment.js';
 import { receiptsOf } from './receipt.js';
 
 /** A payment to charge now. Its row is locked. */
@@ -60,6 +60,7 @@ export class ChargeCalls {
           buyerId: payment.buyer_id,
           sellerId: payment.seller_id,
           money: splitOf(payment),
+          paid: paidTo(payment),
         }),
         payment,
         sale,

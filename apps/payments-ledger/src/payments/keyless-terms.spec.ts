@@ -4,8 +4,10 @@ import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
 const keyOf = (byte: number): string => Buffer.alloc(32, byte).toString('base64');
 
 const anyTerms: fc.Arbitrary<KeylessTerms> = fc.record({
-  listingId: fc.uuid({ version: 7 }),
+  subjectId: fc.uuid({ version: 7 }),
   network: fc.constantFrom('eip155:8453', 'eip155:84532'),
+  payTo: fc.stringMatching(/^0x[0-9a-fA-F]{40}$/) as fc.Arbitrary<KeylessTerms['payTo']>,
+  payee: fc.constantFrom('operator', 'seller'),
   amountBaseUnits: fc.bigInt({ min: 0n, max: 2n ** 200n }),
   priceMicros: fc.bigInt({ min: 0n, max: 10n ** 12n }),
   feeBps: fc.integer({ min: 0, max: 10_000 }),

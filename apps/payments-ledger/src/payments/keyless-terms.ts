@@ -1,10 +1,12 @@
 import { createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Hex } from 'viem';
+import type { Address, Hex } from 'viem';
 import { z } from 'zod';
+import type { ExactPayee } from '../rails/payment-rail.js';
 
-/** The terms of a keyless offer. The recipient is not part of them; it is the rail's. */
-export interface KeylessTerms {
-  listingId: string;
+/** The terms of an offer that is not stored until it is paid. */
+export interface KeylessTerms extends ExactPayee {
+  /** The listing that is called, or the account whose fees are paid. */
+  subjectId: string;
   /** CAIP-2. */
   network: string;
   amountBaseUnits: bigint;
@@ -26,7 +28,17 @@ const amount = z
   .string()
   .regex(/^\d{1,78}$/)
   .transform(BigInt);
-const fields = z.tuple([z.string(), z.uuid(), z.string(), amount, amount, z.number().int(), z.number().int()]);
+const fields = z.tuple([
+  z.string(),
+  z.uuid(),
+  z.string(),
+  z.string(),
+  z.enum(['operator', 'seller']),
+  amount,
+  amount,
+  z.number().int(),
+  z.number().int(),
+]);
 
 /**
  * Authenticates keyless offers, which are not stored. An offer carries its terms, and its relay request id is their HMAC. The
@@ -44,11 +56,22 @@ export class KeylessTermsSeal {
   }
 
   /** A random part makes two offers with the same terms different. */
-  seal({ listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt }: KeylessTerms): SealedTerms {
+  seal({
+    subjectId,
+    network,
+    payTo,
+    payee,
+    amountBaseUnits,
+    priceMicros,
+    feeBps,
+    expiresAt,
+  }: KeylessTerms): SealedTerms {
     const values = [
       randomBytes(NONCE_BYTES).toString('base64url'),
-      listingId,
+      subjectId,
       network,
+      payTo,
+      payee,
       String(amountBaseUnits),
       String(priceMicros),
       feeBps,
@@ -67,10 +90,19 @@ export class KeylessTermsSeal {
       !this.keys.some((key) => timingSafeEqual(macOf(key, offer), given))
     )
       return undefined;
-    const [, listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(
+    const [, subjectId, network, payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAtSeconds] = fields.parse(
       JSON.parse(Buffer.from(offer, 'base64url').toString()),
     );
-    return { listingId, network, amountBaseUnits, priceMicros, feeBps, expiresAt: new Date(expiresAtSeconds * 1_000) };
+    return {
+      subjectId,
+      network,
+      payTo: payTo as Address,
+      payee,
+      amountBaseUnits,
+      priceMicros,
+      feeBps,
+      expiresAt: new Date(expiresAtSeconds * 1_000),
+    };
   }
 }
 

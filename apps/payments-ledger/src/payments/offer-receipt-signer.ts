@@ -44,21 +44,24 @@ export class OfferReceiptSigner {
 
   /** The receipt of a completed payment by authorization. The same payment always gives the same text. */
   receipt(
-    { keyless_offer, listing_slug }: PaymentRow,
+    { purpose, keyless_offer, listing_slug }: PaymentRow,
     { transaction, network, payer }: Transfer,
     completedAt: Date,
   ): Promise<string> {
     return this.signer.signForClients(this.did, {
       version: 1,
       network,
-      resourceUrl: this.urlOf(keyless_offer === null ? 'gateway' : 'x402', listing_slug),
+      resourceUrl:
+        purpose === 'fee'
+          ? this.urlOf('fees', 'payments')
+          : this.urlOf(keyless_offer === null ? 'gateway' : 'x402', listing_slug!),
       payer,
       issuedAt: Math.floor(completedAt.getTime() / 1_000),
       transaction,
     });
   }
 
-  private urlOf(path: string, slug: string): string {
-    return `${this.base}/api/v1/${path}/${slug}`;
+  private urlOf(path: string, name: string): string {
+    return `${this.base}/api/v1/${path}/${name}`;
   }
 }

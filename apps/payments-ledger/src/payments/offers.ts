@@ -46,7 +46,7 @@ type NewOffer = Omit<
 const COLUMNS =
   `id uuid, relay_request_id text, purpose text, gateway_request_id uuid, pricing_model text, offer_key bytea, buyer_id uuid,
   seller_id uuid, listing_id uuid, listing_name text, listing_slug text, preferred_currency text, body_digest bytea, rail text,
-  scheme text, network text, currency text, decimals int, pay_to text, gross_micros bigint, fee_micros bigint, net_micros bigint,
+  scheme text, network text, currency text, decimals int, pay_to text, payee text, gross_micros bigint, fee_micros bigint, net_micros bigint,
   fee_bps int, amount_base_units numeric, expires_at timestamptz, recheck_at timestamptz, keyless_offer text` as const;
 const IS_LIVE = `state IN (${LIVE_STATES.map((state) => `'${state}'`).join(', ')})`;
 
@@ -106,7 +106,7 @@ export class Offers {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** If the rail of the best route is unavailable, the next route is offered. @throws Refusal of `createOffer`. */
+  /** If the rail of the best route is unavailable, or cannot pay this seller, the next route is offered. @throws Refusal of `createOffer`. */
   async make(order: Order, context: RequestContext, rails = this.rails): Promise<PaymentRow> {
     const choice = this.choose(rails, order);
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
@@ -117,11 +117,10 @@ export class Offers {
         : this.place(await this.draft(order, choice, context), context));
     } catch (error) {
       const others = rails.filter((rail) => rail !== choice.rail);
-      if (
-        !isRefusal(error, createOffer, 'payment_provider_unavailable') ||
-        this.choose(others, order).kind !== 'chosen'
-      )
-        throw error;
+      const mayBeOffered =
+        isRefusal(error, createOffer, 'payment_provider_unavailable') ||
+        isRefusal(error, createOffer, 'payment_route_unavailable');
+      if (!mayBeOffered || this.choose(others, order).kind !== 'chosen') throw error;
       return this.make(order, context, others);
     }
   }
@@ -224,7 +223,7 @@ export class Offers {
   private toRow(
     order: Order,
     option: RailRoute,
-    { feeBps, relayRequestId, payTo, amountBaseUnits, expiresAt, recheckAt }: Opened,
+    { feeBps, relayRequestId, payTo, payee, amountBaseUnits, expiresAt, recheckAt }: Opened,
   ): NewOffer {
     const { buyerId, listing, priceMicros, purchasable } = order;
     const { rail, route } = option;
@@ -246,6 +245,7 @@ export class Offers {
       currency: route.currency,
       decimals: route.decimals,
       pay_to: payTo,
+      payee,
       gross_micros: money.gross.toString(),
       fee_micros: money.fee.toString(),
       net_micros: money.net.toString(),

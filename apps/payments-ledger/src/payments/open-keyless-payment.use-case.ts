@@ -63,7 +63,7 @@ export class OpenKeylessPayment {
     if (!payload) return rejected('invalid_payload');
     const offered = this.read(payload.accepted.extra);
     if (!offered) return rejected('accepted_mismatch');
-    if (offered.terms.listingId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
+    if (offered.terms.subjectId !== input.listing.listingId) throw refuse(openKeylessPayment, 'listing_mismatch', {});
     const signed = await signedBy(payload, offered.requirements);
     if (!signed.valid) return rejected(signed.reason);
     const known = await this.find(offered.requirements);
@@ -99,7 +99,7 @@ export class OpenKeylessPayment {
       relayRequestId,
       route: route.route,
       amountBaseUnits: terms.amountBaseUnits,
-      payTo: route.exact.payTo,
+      payTo: terms.payTo,
     });
     return asked
       ? { terms, sealed: offer, route, requirements: { ...asked, extra: { ...asked.extra, offer } } }
@@ -135,13 +135,13 @@ export class OpenKeylessPayment {
   /** If the same offer is submitted twice concurrently, the second request finds the payment of the first. */
   private async open(
     buyerId: string,
-    { terms, sealed, route: { rail, exact, route }, requirements }: Offered,
+    { terms, sealed, route: { rail, route }, requirements }: Offered,
     authorization: Authorization,
     input: Input,
   ): Promise<CallPaymentRow> {
     const { listing, gatewayRequestId, bodyDigest, authorization: text, leaseMs } = input;
     const { relayRequestId } = requirements.extra;
-    const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
+    const { payTo, payee, amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
     const inserted = await this.database.transaction(async (tx) => {
       const payment = await this.offers.insertKeyless(
         tx,
@@ -157,7 +157,7 @@ export class OpenKeylessPayment {
           },
         },
         { rail, route },
-        { relayRequestId, payTo: exact.payTo, amountBaseUnits, feeBps, expiresAt },
+        { relayRequestId, payTo, payee, amountBaseUnits, feeBps, expiresAt },
         sealed,
       );
       const reason =

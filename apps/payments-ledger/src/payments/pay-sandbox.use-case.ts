@@ -15,7 +15,10 @@ import { worthMicros, type PaymentRow } from './payment.js';
 type Input = InputOf<typeof paySandbox>;
 type Output = OutputOf<typeof paySandbox>;
 
-const findOwn = sql('sandbox.find-own', 'SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2');
+const findOwn = sql(
+  'sandbox.find-own',
+  "SELECT id FROM payments WHERE relay_request_id = $1 AND buyer_id = $2 AND purpose <> 'fee'",
+);
 const addTransfer = sql(
   'sandbox.add-transfer',
   `INSERT INTO sandbox_transfers (transaction_hash, payment_id, amount_base_units, final_at) VALUES ($1, $2, $3, clock_timestamp() + $4 * interval '1 second')`,

@@ -4,17 +4,20 @@ import { formatDecimal, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
-import { feesOf, owedMicros, paymentColumns, requirementsOf, type PaymentRow } from './payment.js';
+import { feesOf, owedMicros, paymentColumns, requirementsOf, type SalePaymentRow } from './payment.js';
 
-const find = sql('payments.find-own', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1 AND buyer_id = $2`);
+const find = sql(
+  'payments.find-own',
+  `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1 AND buyer_id = $2 AND purpose <> 'fee'`,
+);
 
-/** The stored state of one of the caller's payments. Its rail is not asked. */
+/** The stored state of one of the caller's purchases. Its rail is not asked. */
 @Injectable()
 export class PaymentQuery {
   constructor(private readonly database: Database) {}
 
   async get({ payment_id }: InputOf<typeof getPayment>, context: RequestContext): Promise<OutputOf<typeof getPayment>> {
-    const [row] = await this.database.query<PaymentRow>(find, [payment_id, principalOf(context).accountId]);
+    const [row] = await this.database.query<SalePaymentRow>(find, [payment_id, principalOf(context).accountId]);
     if (!row) throw refuse(getPayment, 'payment_not_found', {});
     return {
       payment_id: row.id,

@@ -1,29 +1,30 @@
 import type { Currency } from '@market/contracts';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
-import type { Route, WatchedOffer } from '../rails/payment-rail.js';
+import type { Payee, Route, WatchedOffer } from '../rails/payment-rail.js';
 import type { PaymentState } from './payment-state.js';
 
 /** The pricing models of a paid subscription. */
 export type PaidModel = 'monthly' | 'yearly' | 'usage_tiered';
 
-/** A row of `payments` as pg returns it, with bigint and numeric as text. */
+/** A row of `payments` as pg returns it, with bigint and numeric as text. Its columns of a sale are null for a payment of fees. */
 export interface PaymentRow {
   id: string;
   relay_request_id: string;
-  purpose: 'call' | 'subscription';
-  /** Set for a call, null for a subscription. */
+  purpose: 'call' | 'subscription' | 'fee';
+  /** Set for a call alone. */
   gateway_request_id: string | null;
-  /** Set for a subscription, null for a call. */
+  /** Set for a subscription alone. */
   pricing_model: PaidModel | null;
   state: PaymentState;
+  /** Who pays: a buyer, or a seller its fees. */
   buyer_id: string;
-  seller_id: string;
-  listing_id: string;
-  listing_name: string;
-  listing_slug: string;
-  preferred_currency: Currency;
-  /** Set for a call, null for a subscription. */
+  seller_id: string | null;
+  listing_id: string | null;
+  listing_name: string | null;
+  listing_slug: string | null;
+  preferred_currency: Currency | null;
+  /** Set for a call alone. */
   body_digest: Buffer | null;
   rail: string;
   scheme: Route['scheme'];
@@ -32,6 +33,8 @@ export interface PaymentRow {
   decimals: number;
   /** The deposit address, or the recipient of a signed authorization. */
   pay_to: string;
+  /** Who gets what a signed authorization or an external provider pays; a plain transfer is the operator's. */
+  payee: Payee;
   gross_micros: string;
   fee_micros: string;
   net_micros: string;
@@ -41,7 +44,7 @@ export interface PaymentRow {
   transaction_hash: string | null;
   /** The signed authorization that pays, if one does: held until the answer is stored, then charged. */
   authorization_id: string | null;
-  /** The terms of a keyless offer, as the client returned them. */
+  /** The terms of an offer that was not stored until it was paid, as the client returned them. */
   keyless_offer: string | null;
   fence: number;
   /** The process that made the last claim, and when. */
@@ -54,17 +57,27 @@ export interface PaymentRow {
   completed_at: Date | null;
 }
 
-export interface CallPaymentRow extends PaymentRow {
+export interface SalePaymentRow extends PaymentRow {
+  purpose: 'call' | 'subscription';
+  seller_id: string;
+  listing_id: string;
+  listing_name: string;
+  listing_slug: string;
+  preferred_currency: Currency;
+}
+
+export interface CallPaymentRow extends SalePaymentRow {
   purpose: 'call';
   gateway_request_id: string;
   body_digest: Buffer;
 }
 
-export interface SubscriptionPaymentRow extends PaymentRow {
+export interface SubscriptionPaymentRow extends SalePaymentRow {
   purpose: 'subscription';
   pricing_model: PaidModel;
 }
 
+export const isForSale = (row: PaymentRow): row is SalePaymentRow => row.purpose !== 'fee';
 export const isForCall = (row: PaymentRow): row is CallPaymentRow => row.purpose === 'call';
 /** Whether an authorization pays that is not settled yet, so that no money has moved. */
 export const paysBySignature = (row: PaymentRow): row is PaymentRow & { authorization_id: string } =>
@@ -91,6 +104,7 @@ const PAYMENT_COLUMNS = [
   'currency',
   'decimals',
   'pay_to',
+  'payee',
   'gross_micros',
   'fee_micros',
   'net_micros',
@@ -159,6 +173,18 @@ export function toOffer(row: PaymentRow, x402: PaymentOffer['x402']): PaymentOff
     x402,
   };
 }
+
+/** Who gets the money of a sale, and where. The seller's wallet is paid by signatures alone; a plain transfer is the operator's. */
+export const paidTo = ({
+  payee,
+  rail,
+  network,
+  pay_to,
+  authorization_id,
+}: PaymentRow): { payee: Payee; place: string } => ({
+  payee: payee === 'seller' && authorization_id === null ? 'operator' : payee,
+  place: payee === 'split' ? rail : `${network}:${pay_to}`,
+});
 
 /** The money of the price, split, in micros. */
 export const splitOf = (row: PaymentRow): FeeSplit => ({

@@ -3,6 +3,7 @@ import {
   createOffer,
   handleRelayWebhook,
   listPaymentRoutes,
+  payFees,
   paySandbox,
   openKeylessPayment,
   quoteExact,
@@ -17,6 +18,7 @@ import { ClaimPayment } from './claim-payment.use-case.js';
 import { CreateOffer } from './create-offer.use-case.js';
 import { HandleRelayWebhook } from './handle-relay-webhook.use-case.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
+import { PayFees } from './pay-fees.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
 import { QuoteExact } from './quote-exact.query.js';
@@ -36,25 +38,26 @@ export class PaymentsMessageController {
     private readonly settlePaymentUseCase: SettlePayment,
     private readonly releasePaymentUseCase: ReleasePayment,
     private readonly paySandboxUseCase: PaySandbox,
+    private readonly payFeesUseCase: PayFees,
     private readonly handleRelayWebhookUseCase: HandleRelayWebhook,
   ) {}
 
-  /** One statement, one shared commit; four more and a commit where an earlier offer has just run out. */
+  /** One statement, one shared commit; four more and a commit where an earlier offer has just run out; a bus request for a seller that was not asked for lately. */
   @HandleRequest(createOffer)
   createOffer(input: InputOf<typeof createOffer>, context: RequestContext) {
     return this.createOfferUseCase.execute(input, context);
   }
 
-  /** No statement. */
+  /** No statement; a bus request for sellers that were not asked for lately. */
   @HandleRequest(quoteExact)
-  async quoteExact(input: InputOf<typeof quoteExact>) {
-    return this.quoteExactQuery.execute(input);
+  quoteExact(input: InputOf<typeof quoteExact>, context: RequestContext) {
+    return this.quoteExactQuery.execute(input, context);
   }
 
-  /** No statement. */
+  /** No statement; a bus request for a seller that was not asked for lately. */
   @HandleRequest(quoteKeyless)
-  quoteKeyless(input: InputOf<typeof quoteKeyless>) {
-    return this.quoteKeylessQuery.execute(input);
+  quoteKeyless(input: InputOf<typeof quoteKeyless>, context: RequestContext) {
+    return this.quoteKeylessQuery.execute(input, context);
   }
 
   /** Eight statements and a commit, one where the payment is there; a bus hop for a wallet that did not pay lately. */
@@ -89,6 +92,12 @@ export class PaymentsMessageController {
   @HandleRequest(paySandbox)
   paySandbox(input: InputOf<typeof paySandbox>, context: RequestContext) {
     return this.paySandboxUseCase.execute(input, context);
+  }
+
+  /** One statement without a signature; with one 13 and two commits, and the facilitator is asked twice. */
+  @HandleRequest(payFees)
+  payFees(input: InputOf<typeof payFees>, context: RequestContext) {
+    return this.payFeesUseCase.execute(input, context);
   }
 
   @HandleRequest(handleRelayWebhook)

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { BooksModule } from '../books/books.module.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { FeesModule } from '../fees/fees.module.js';
 import { JournalModule } from '../journal/journal.module.js';
 import { RailsModule } from '../rails/rails.module.js';
 import { Authorizations } from './authorizations.js';
@@ -15,6 +16,7 @@ import { KeylessTermsSeal } from './keyless-terms.js';
 import { ReconcilePayment } from './reconcile-payment.js';
 import { Offers } from './offers.js';
 import { OpenKeylessPayment } from './open-keyless-payment.use-case.js';
+import { PayFees } from './pay-fees.use-case.js';
 import { PaySandbox } from './pay-sandbox.use-case.js';
 import { PaymentRoutes } from './payment-routes.query.js';
 import { PaymentQuery } from './payment.query.js';
@@ -27,7 +29,7 @@ import { SettlePayment } from './settle-payment.use-case.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 @Module({
-  imports: [BooksModule, JournalModule, RailsModule],
+  imports: [BooksModule, FeesModule, JournalModule, RailsModule],
   controllers: [PaymentsMessageController],
   providers: [
     Offers,
@@ -47,6 +49,7 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
     SettlePayment,
     ReleasePayment,
     PaySandbox,
+    PayFees,
     ExpirePayments,
     HandleRelayWebhook,
     PaymentQuery,

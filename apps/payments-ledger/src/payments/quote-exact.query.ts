@@ -1,13 +1,14 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { ExactTerms, quoteExact } from '@market/contracts/payments-ledger';
 import type { Micros } from '@market/kernel';
+import type { RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { zeroHash } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
-import { exactRoutes } from '../rails/exact-routes.js';
-import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
+import { baseUnitsOf, PAYMENT_RAILS, type ExactPayee, type PaymentRail } from '../rails/payment-rail.js';
 
-/** The terms under which keyless offers would be made. No statement. */
+/** The terms under which keyless offers would be made. No statement; a bus request for sellers that were not asked for lately. */
 @Injectable()
 export class QuoteExact {
   constructor(
@@ -15,25 +16,34 @@ export class QuoteExact {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  execute({ prices }: InputOf<typeof quoteExact>): OutputOf<typeof quoteExact> {
+  async execute({ calls }: InputOf<typeof quoteExact>, context: RequestContext): Promise<OutputOf<typeof quoteExact>> {
     const minimum = BigInt(this.config.minimumX402Micros);
+    const routes = exactRoutes(this.rails);
+    const sellerIds = calls.map(({ sellerId }) => sellerId);
+    const payees = await Promise.all(routes.map(({ exact }) => exact.payeesOf(sellerIds, context)));
     return {
-      terms: prices.map((price) => (BigInt(price) >= minimum ? this.termsOf(BigInt(price)) : [])),
+      terms: calls.map(({ priceMicros }, call) =>
+        BigInt(priceMicros) < minimum
+          ? []
+          : routes.flatMap((route, index) => termsOf(route, payees[index]![call]!, BigInt(priceMicros))),
+      ),
       minimumMicros: minimum.toString(),
+      networks: routes.map(({ route }) => route.network),
+      payTo: routes[0]?.exact.payTo ?? null,
     };
   }
+}
 
-  private termsOf(price: Micros): ExactTerms[] {
-    return exactRoutes(this.rails).flatMap(({ exact, route }) => {
-      const asked = exact.requirements({
-        relayRequestId: zeroHash,
-        payTo: exact.payTo,
-        route,
-        amountBaseUnits: baseUnitsOf(price, route),
-      });
-      if (!asked) return [];
-      const { extra, ...terms } = asked;
-      return [{ ...terms, extra: { name: extra.name, version: extra.version } }];
+function termsOf({ exact, route }: ExactRoute, payee: ExactPayee | null, price: Micros): ExactTerms[] {
+  const asked =
+    payee &&
+    exact.requirements({
+      relayRequestId: zeroHash,
+      payTo: payee.payTo,
+      route,
+      amountBaseUnits: baseUnitsOf(price, route),
     });
-  }
+  if (!asked) return [];
+  const { extra, ...terms } = asked;
+  return [{ ...terms, extra: { name: extra.name, version: extra.version } }];
 }

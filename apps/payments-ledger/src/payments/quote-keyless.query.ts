@@ -1,6 +1,7 @@
 import type { InputOf, OutputOf } from '@market/contracts';
 import type { KeylessOffer, quoteKeyless } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, splitFee, usdNumber } from '@market/kernel';
+import type { RequestContext } from '@market/messaging';
 import { Inject, Injectable } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
@@ -19,19 +20,28 @@ export class QuoteKeyless {
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  async execute({ listing, priceMicros }: InputOf<typeof quoteKeyless>): Promise<OutputOf<typeof quoteKeyless>> {
+  async execute(
+    { listing, priceMicros }: InputOf<typeof quoteKeyless>,
+    context: RequestContext,
+  ): Promise<OutputOf<typeof quoteKeyless>> {
     const price = BigInt(priceMicros);
     if (price < BigInt(this.config.minimumX402Micros)) return { offers: [], signatures: [] };
     const { feeBps, offerTtlSeconds } = this.config;
     const expiresAt = new Date((Math.floor(Date.now() / 1_000) + offerTtlSeconds) * 1_000);
-    const offers = exactRoutes(this.rails).map((exactRoute) =>
-      this.offer(exactRoute, {
-        listingId: listing.listingId,
-        network: exactRoute.route.network,
-        amountBaseUnits: baseUnitsOf(price, exactRoute.route),
-        priceMicros: price,
-        feeBps,
-        expiresAt,
+    const offers = await Promise.all(
+      exactRoutes(this.rails).map(async (exactRoute) => {
+        const [payee] = await exactRoute.exact.payeesOf([listing.sellerId], context);
+        return payee
+          ? this.offer(exactRoute, {
+              subjectId: listing.listingId,
+              network: exactRoute.route.network,
+              ...payee,
+              amountBaseUnits: baseUnitsOf(price, exactRoute.route),
+              priceMicros: price,
+              feeBps,
+              expiresAt,
+            })
+          : null;
       }),
     );
     const made = offers.filter((offer) => offer !== null);
@@ -45,8 +55,8 @@ export class QuoteKeyless {
 
   private offer({ rail, exact, route }: ExactRoute, terms: KeylessTerms): KeylessOffer | null {
     const { offer, relayRequestId } = this.seal.seal(terms);
-    const { amountBaseUnits, priceMicros, feeBps, expiresAt } = terms;
-    const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo: exact.payTo });
+    const { amountBaseUnits, priceMicros, feeBps, expiresAt, payTo } = terms;
+    const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo });
     if (!asked) return null;
     const money = splitFee(priceMicros, feeBps);
     return {

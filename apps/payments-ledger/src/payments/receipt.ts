@@ -1,5 +1,5 @@
 import { newId } from '@market/kernel';
-import type { PaymentRow } from './payment.js';
+import type { SalePaymentRow } from './payment.js';
 
 /** A row of `receipts`. What was exchanged is null for a subscription. */
 export interface ReceiptRow {
@@ -21,7 +21,7 @@ interface Exchanged {
 
 /** One receipt for each side of a sale, with the same facts. */
 export function receiptsOf(
-  payment: Pick<PaymentRow, 'id' | 'buyer_id' | 'seller_id'>,
+  payment: Pick<SalePaymentRow, 'id' | 'buyer_id' | 'seller_id'>,
   at: Date,
   exchanged?: Exchanged,
 ): { buyer: ReceiptRow; seller: ReceiptRow } {

@@ -9,7 +9,7 @@ import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { nextState, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
-import { paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
+import { isForSale, paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
 const lock = sql(
@@ -168,6 +168,7 @@ export class ReconcilePayment {
     amountMicros: bigint,
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<void> {
+    invariant(isForSale(payment), 'fees are paid by signatures, which owe nothing');
     await this.journal.record(
       tx,
       [

@@ -7,8 +7,9 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { BookFees } from '../fees/book-fees.js';
 import { verifySale } from '../journal/verify-journal.js';
-import type { Settlement } from '../rails/x402/facilitator.js';
+import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
 import { messageOf } from './message-of.js';
@@ -108,6 +109,7 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     private readonly authorizations: Authorizations,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly charge: ChargeCalls,
+    private readonly bookFees: BookFees,
     private readonly offerReceiptSigner: OfferReceiptSigner,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
@@ -170,14 +172,22 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     return row;
   }
 
-  /** @throws Refusal `settlement_refused`, `settlement_unknown`. */
-  async settleFirst(row: AuthorizationRow): Promise<void> {
+  /**
+   * Fees are booked with that, since nothing is delivered for them.
+   * @throws Refusal `settlement_refused`, `settlement_unknown`.
+   */
+  async settleFirst(
+    row: AuthorizationRow,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'> = newRequestContext(),
+  ): Promise<void> {
     const transactionHash = await this.learn(row);
     await this.database.transaction(async (tx) => {
       const payment = await this.reconcilePayment.lock(tx, row.payment_id);
       if (payment.state !== 'indeterminate') return;
       await tx.query(settled, [payment.id, row.id, transactionHash]);
-      await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
+      if (payment.purpose === 'fee')
+        await this.bookFees.execute(tx, { ...payment, transaction_hash: transactionHash }, payment.as_of, context);
+      else await tx.query(paid, [payment.id, this.config.retryWindowSeconds]);
     });
   }
 
@@ -252,24 +262,23 @@ export class SettleAuthorization implements OnApplicationBootstrap {
     try {
       const outcome = await signed.exact.facilitator.settle(signed.payload, signed.requirements);
       // Only at the first attempt can no earlier submission be in flight.
-      if (outcome.settled || row.attempts === 1) return outcome;
+      if (outcome.settled ? await isConfirmed(outcome.transactionHash, row, signed) : row.attempts === 1)
+        return outcome;
+      if (outcome.settled)
+        this.logger.error(`the facilitator of payment ${payment.id} names a transaction that did not pay it`);
     } catch (error) {
       this.logger.warn(`the facilitator of payment ${payment.id} leaves it open: ${messageOf(error)}`);
     }
     return this.lookUp(row, signed);
   }
 
-  private async lookUp(
-    { payment_id, payer, nonce, valid_before, created_at }: AuthorizationRow,
-    { exact, requirements }: SignedPayment,
-  ): Promise<Settlement | null> {
+  private async lookUp(row: AuthorizationRow, { exact, requirements }: SignedPayment): Promise<Settlement | null> {
     try {
-      return await exact.settlementOf(
-        { payer, nonce, validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)), heldAt: created_at },
-        requirements,
-      );
+      return await exact.settlementOf(toHeld(row), requirements);
     } catch (error) {
-      this.logger.warn(`what became of the authorization of payment ${payment_id} is not known: ${messageOf(error)}`);
+      this.logger.warn(
+        `what became of the authorization of payment ${row.payment_id} is not known: ${messageOf(error)}`,
+      );
       return null;
     }
   }
@@ -304,3 +313,18 @@ export class SettleAuthorization implements OnApplicationBootstrap {
 }
 
 const unknown = (): Refusal => refuse(settlePayment, 'settlement_unknown', { retry_after_seconds: RETRY_SECONDS });
+
+const toHeld = ({ payer, nonce, valid_before, created_at }: AuthorizationRow): HeldAuthorization => ({
+  payer,
+  nonce,
+  validBefore: BigInt(Math.floor(valid_before.getTime() / 1_000)),
+  heldAt: created_at,
+});
+
+/** The chain has the last word where it can be asked. */
+const isConfirmed = (
+  transactionHash: Hash,
+  row: AuthorizationRow,
+  { exact, requirements }: SignedPayment,
+): Promise<boolean> =>
+  exact.isSettledBy ? exact.isSettledBy(transactionHash, toHeld(row), requirements) : Promise.resolve(true);

@@ -16,7 +16,7 @@ const railOf = (routes: [Currency, string, bigint][], scheme: Route['scheme'] = 
       minimumMicros,
       unitPriceMicros: null,
     })),
-  open: () => ({ payTo: '', amountBaseUnits: 1n }),
+  open: () => ({ payTo: '', payee: 'operator', amountBaseUnits: 1n }),
   observe: () => Promise.reject(new Error('not asked here')),
 });
 const rails = [

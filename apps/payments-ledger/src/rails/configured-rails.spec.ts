@@ -1,13 +1,15 @@
 import type { MessageBus } from '@market/messaging';
 import { paymentsLedgerConfig } from '../config.js';
 import { configuredRails } from './configured-rails.js';
+import { SellerWallets } from './seller-wallets.js';
 
 const bus = {} as MessageBus;
 const BY_X402 = {
   PAYMENTS_LEDGER_X402_CHAINS: 'eip155:8453,eip155:137=https://a.test|https://b.test',
-  PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x1111111111111111111111111111111111111111',
   PAYMENTS_LEDGER_X402_FACILITATOR_URL: 'https://facilitator.test',
+  PAYMENTS_LEDGER_FEE_ADDRESS: '0x3333333333333333333333333333333333333333',
 };
+const TO_OPERATOR = { PAYMENTS_LEDGER_X402_PAY_TO: 'operator' };
 const BY_RELAY = {
   PAYMENTS_LEDGER_RELAY_URL: 'https://api.testnets.relay.link',
   PAYMENTS_LEDGER_RELAY_API_KEY: 'key',
@@ -21,7 +23,7 @@ function railsOf(env: Record<string, string>) {
     problems,
   );
   if (problems.length > 0) throw new Error(problems.join());
-  return configuredRails(config, bus).map((rail) => [
+  return configuredRails(config, bus, new SellerWallets(bus)).map((rail) => [
     rail.id,
     ...rail.routes().map(({ network, currency }) => `${network}:${currency}`),
   ]);
@@ -38,7 +40,10 @@ describe('live payments', () => {
 describe('the x402 rail', () => {
   it('is off until it is turned on, and takes USDC on its chains then, also where no RPC server is known', () => {
     expect(railsOf({})).toEqual([]);
-    expect(railsOf({ ...BY_X402, PAYMENTS_MODE: 'live' })).toEqual([['x402', 'eip155:8453:USDC', 'eip155:137:USDC']]);
+    for (const payTo of [{}, { ...TO_OPERATOR, PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: `0x${'1'.repeat(40)}` }])
+      expect(railsOf({ ...BY_X402, ...payTo, PAYMENTS_MODE: 'live' })).toEqual([
+        ['x402', 'eip155:8453:USDC', 'eip155:137:USDC'],
+      ]);
     expect(
       railsOf({
         ...BY_X402,
@@ -49,15 +54,21 @@ describe('the x402 rail', () => {
   });
 
   it.each([
-    [
-      'nobody to be paid',
-      { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '' },
-      'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed',
-    ],
+    ['an operator to be paid who has no address', TO_OPERATOR, 'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is needed'],
     [
       'what is no address to be paid',
-      { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x11' },
+      { ...TO_OPERATOR, PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x11' },
       'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: must be an EVM address',
+    ],
+    [
+      'an address of the operator that nobody pays',
+      { PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: '0x1111111111111111111111111111111111111111' },
+      'PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: is paid with PAYMENTS_LEDGER_X402_PAY_TO=operator alone',
+    ],
+    [
+      'nobody for the fees that sellers owe',
+      { PAYMENTS_LEDGER_FEE_ADDRESS: '' },
+      'PAYMENTS_LEDGER_FEE_ADDRESS: is needed',
     ],
     [
       'nobody who settles',

@@ -2,6 +2,7 @@ import type { MessageBus } from '@market/messaging';
 import type { PaymentsLedgerConfig } from '../config.js';
 import type { PaymentRail } from './payment-rail.js';
 import { RelayRail } from './relay/relay.rail.js';
+import type { SellerWallets } from './seller-wallets.js';
 import type { Facilitator } from './x402/facilitator.js';
 import { HttpFacilitator } from './x402/http-facilitator.js';
 import { LocalFacilitator } from './x402/local-facilitator.js';
@@ -9,13 +10,15 @@ import { X402Rail } from './x402/x402.rail.js';
 import { chainsOf, type X402Chain } from './x402/x402-settings.js';
 
 /** The rails that an operator's variables turn on. */
-export const configuredRails = (config: PaymentsLedgerConfig, bus: MessageBus): PaymentRail[] => [
-  ...x402Rails(config),
-  ...relayRails(config, bus),
-];
+export const configuredRails = (
+  config: PaymentsLedgerConfig,
+  bus: MessageBus,
+  sellers: SellerWallets,
+): PaymentRail[] => [...x402Rails(config, sellers), ...relayRails(config, bus)];
 
-function x402Rails(config: PaymentsLedgerConfig): PaymentRail[] {
-  const { x402Chains, x402PayToAddress: payTo, minimumX402Micros, x402RpcTimeoutMs: requestTimeoutMs } = config;
+function x402Rails(config: PaymentsLedgerConfig, sellers: SellerWallets): PaymentRail[] {
+  const { x402Chains, minimumX402Micros, x402RpcTimeoutMs: requestTimeoutMs } = config;
+  const payTo = config.x402PayTo === 'seller' ? sellers : config.x402PayToAddress;
   if (!x402Chains || !payTo) return [];
   const chains = chainsOf(x402Chains, config.x402Usdc);
   const facilitator = facilitatorOf(config, chains);

@@ -1,7 +1,7 @@
 import type { Currency } from '@market/contracts';
 import type { Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
-import type { Address } from 'viem';
+import type { Address, Hash } from 'viem';
 import type { Observation } from '../payments/payment-state.js';
 import type { ExactRequirements } from './x402/exact-payment.js';
 import type { Facilitator, HeldAuthorization, Settlement } from './x402/facilitator.js';
@@ -20,6 +20,12 @@ export interface Route {
   unitPriceMicros: Micros | null;
 }
 
+/**
+ * Who gets the money of a sale. `operator`: the operator gets the price, and owes the seller its part. `seller`: the seller
+ * gets the price, and owes the fee. `split`: each gets its part.
+ */
+export type Payee = 'operator' | 'seller' | 'split';
+
 /** An offer about to be made. */
 export interface DraftOffer {
   relayRequestId: string;
@@ -34,10 +40,17 @@ export interface DraftOffer {
   originWalletId?: string;
 }
 
+/** Whom a signed authorization pays. */
+export interface ExactPayee {
+  payTo: Address;
+  payee: Extract<Payee, 'operator' | 'seller'>;
+}
+
 /** Where an offer is paid and how much; fields that are left out stay as drafted. */
 export interface Opening {
   /** A deposit address, or the recipient that a signed authorization names. */
   payTo: string;
+  payee: Payee;
   amountBaseUnits: bigint;
   relayRequestId?: string;
   expiresAt?: Date;
@@ -72,20 +85,28 @@ export interface PaymentRail {
   /** An external provider opens the offers: it is asked as rarely as possible, and never while a live offer exists. */
   readonly external?: true;
   routes(): Route[];
-  /** Called for every quote, so it does no I/O unless the rail is `external`. @throws Refusal of `createOffer` if the provider opens no offer. */
+  /** Called for every quote, so it does no I/O unless the rail is `external`, but for what `SellerWallets` asks. @throws Refusal of `createOffer` if the provider opens no offer. */
   open(draft: DraftOffer, context: RequestContext): Opening | Promise<Opening>;
   observe(offer: WatchedOffer): Promise<Observation>;
   /** For a provider that holds money in transit: what it did with money that it received for an offer and did not deliver; null if it received none. */
   disposition?(offer: WatchedOffer): Promise<{ explained: boolean; why: string } | null>;
   /** Present if offers can be paid by a signed authorization (x402 `exact`). */
   readonly exact?: {
-    /** The recipient of every authorization. Authorizations of different offers differ by their nonce. */
-    readonly payTo: Address;
+    /** The one recipient of all authorizations; null if each pays its seller. Authorizations of different offers differ by their nonce. */
+    readonly payTo: Address | null;
+    /** Whom authorizations for calls of these sellers pay, in the order asked; null for a seller that cannot be paid. */
+    payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<(ExactPayee | null)[]>;
     /** What the buyer signs for an offer; null if its route takes no authorization. */
     requirements(offer: PricedOffer): ExactRequirements | null;
     readonly facilitator: Facilitator;
     /** The payer's balance of the required asset. @throws Error if it is not known. */
     balanceOf?(payer: Address, requirements: ExactRequirements): Promise<bigint>;
+    /** Whether this transaction settled the authorization, where another party than the facilitator can tell. @throws Error if that is not known. */
+    isSettledBy?(
+      transactionHash: Hash,
+      authorization: HeldAuthorization,
+      requirements: ExactRequirements,
+    ): Promise<boolean>;
     /** The outcome of an authorization that was submitted to the facilitator; null while it may still be settled. @throws Error if that is not known. */
     settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null>;
   };

@@ -14,6 +14,7 @@ import {
   feesOf,
   isForSubscription,
   owedMicros,
+  paidTo,
   paymentColumns,
   requirementsOf,
   splitOf,
@@ -73,7 +74,7 @@ export class VerifyPayment {
       throw mismatch('transactionHash', 'is not the transaction that paid; leave it out or correct it');
     }
     if (reconciled.state !== 'verified') return this.explain(reconciled, missing);
-    if (!(await this.listings.isActive(reconciled.listing_id, context)))
+    if (!(await this.listings.isActive(payment.listing_id, context)))
       throw refuse(verifyPayment, 'listing_unavailable', { retry_until: reconciled.retry_until!.toISOString() });
     const refused = await this.database.transaction((tx) => this.start(tx, reconciled.id, context));
     if (refused) throw refused;
@@ -137,7 +138,13 @@ export class VerifyPayment {
       tx,
       [
         {
-          entry: subscriptionStarted({ paymentId, buyerId: consumerId, sellerId, money: splitOf(payment) }),
+          entry: subscriptionStarted({
+            paymentId,
+            buyerId: consumerId,
+            sellerId,
+            money: splitOf(payment),
+            paid: paidTo(payment),
+          }),
           payment,
           sale: { payer: null, buyer, seller },
         },
@@ -148,7 +155,11 @@ export class VerifyPayment {
     return undefined;
   }
 
-  private async markRefundDue(tx: Tx, payment: LockedPayment, context: RequestContext): Promise<Refusal | undefined> {
+  private async markRefundDue(
+    tx: Tx,
+    payment: LockedPayment & SubscriptionPaymentRow,
+    context: RequestContext,
+  ): Promise<Refusal | undefined> {
     await this.reconcilePayment.markNotDelivered(tx, payment, context);
     const active = await this.subscriptions.activeId(tx, payment.buyer_id, payment.listing_id);
     return active === undefined ? undefined : refuse(verifyPayment, 'already_subscribed', { subscription_id: active });

@@ -21,6 +21,7 @@ import {
   type Offered,
   type Order,
 } from '../support/ledger-harness.js';
+import { payoutOf } from '../support/fake-wallets.js';
 import { ledgerParts } from '../support/parts.js';
 import { movedTo, signed as signedBy } from '../support/signed-payload.js';
 
@@ -188,8 +189,12 @@ describe('a payment by signed authorization', () => {
     });
   });
 
-  it('pays one payment, ever: of 100 offers of other listings and buyers that it is handed in for at once, and of those after them', async () => {
-    const orders = Array.from({ length: 100 }, () => newOrder());
+  it('pays one payment, ever: of 100 offers of other listings of its seller, to other buyers, that it is handed in for at once, and of those after them', async () => {
+    const { sellerId } = newOrder().listing;
+    const orders = Array.from({ length: 100 }, () => newOrder()).map((order) => ({
+      ...order,
+      listing: { ...order.listing, sellerId },
+    }));
     const offers = await Promise.all(orders.map((order) => harness.quote(order)));
     const authorization = await signed(offers[0]!);
     const handIn = (n: number) => claimWith(orders[n]!, offers[n]!, movedTo(offers[n]!, authorization));
@@ -210,6 +215,39 @@ describe('a payment by signed authorization', () => {
     expect(await harness.stateOf(claim.paymentId)).toBe('cancelled');
     expect(await handIn(other)).toMatchObject(used);
     expect(await transfersFor(claim.paymentId)).toBe(0);
+  });
+
+  it('pays no offer of another seller, whose wallet it does not name', async () => {
+    const [order, other] = [newOrder(), newOrder()];
+    const [offered, elsewhere] = [await harness.quote(order), await harness.quote(other)];
+    expect([offered, elsewhere].map(({ offer }) => offer.x402!.payTo)).toEqual(
+      [order, other].map(({ listing }) => payoutOf(listing.sellerId)),
+    );
+    expect(await claimWith(other, elsewhere, movedTo(elsewhere, await signed(offered)))).toMatchObject({
+      outcome: 'rejected',
+      reason: 'invalid_exact_evm_payload_recipient_mismatch',
+    });
+  });
+
+  it('pays the wallet that its seller had when the offer was made, and the next offer the one it has then', async () => {
+    const order = newOrder();
+    const { sellerId } = order.listing;
+    const offered = await harness.quote(order);
+    const wallet = privateKeyToAccount(generatePrivateKey()).address;
+    harness.wallets!.set(sellerId, wallet);
+    expect((await harness.quote(order)).offer).toEqual(offered.offer);
+    expect(asClaimed(await claimWith(order, offered, await signed(offered))).fence).toBe(1);
+    await eventually(async () =>
+      expect((await harness.quote({ ...newOrder(), listing: order.listing })).offer.x402!.payTo).toBe(wallet),
+    );
+  });
+
+  it('pays nobody where its seller has no wallet for it, so that the sandbox works for everybody', async () => {
+    const order = newOrder();
+    harness.wallets!.set(order.listing.sellerId, null);
+    const offered = await harness.quote(order);
+    expect(offered.offer.x402!.payTo).toBe('0x5A4dB0c500000000000000000000000000000402');
+    await harness.settle(asClaimed(await claimWith(order, offered, await signed(offered))));
   });
 
   it("opens nothing to a stranger who has seen it: the offer is the buyer's", async () => {
@@ -260,7 +298,7 @@ describe('a facilitator that fails', () => {
     const { database } = harness.db;
     scripted = new Scripted(new SandboxFacilitator(database));
     const rail: PaymentRail = Object.assign(
-      Object.create(new SandboxRail(database, scripted as never)) as SandboxRail,
+      Object.create(new SandboxRail(database, scripted as never, null)) as SandboxRail,
       {},
     );
     parts = ledgerParts(database, [rail]);
@@ -308,7 +346,7 @@ describe('a facilitator that fails', () => {
 
   it('is asked by one process as long as that lives, and by another within three seconds of its death', async () => {
     const living = ledgerParts(harness.db.database, [
-      Object.assign(Object.create(new SandboxRail(harness.db.database, scripted as never)) as SandboxRail, {}),
+      Object.assign(Object.create(new SandboxRail(harness.db.database, scripted as never, null)) as SandboxRail, {}),
     ]);
     living.settleAuthorization.onApplicationBootstrap();
     const attempts = async (paymentId: string) =>

@@ -214,7 +214,7 @@ describe('a rail that does not know', () => {
     const silent: PaymentRail = {
       id: 'sandbox',
       routes: () => [],
-      open: () => ({ payTo: '', amountBaseUnits: 1n }),
+      open: () => ({ payTo: '', payee: 'operator', amountBaseUnits: 1n }),
       observe: () => Promise.reject(new Error('502 from the chain')),
     };
     const { claimPayment } = ledgerParts(database, [silent]);
@@ -256,7 +256,7 @@ describe('rails that do not answer', () => {
     [paymentId, count],
   ];
   const KEPT =
-    'purpose, gateway_request_id, state, buyer_id, seller_id, listing_id, listing_name, listing_slug, preferred_currency, body_digest, rail, scheme, network, currency, decimals, pay_to, gross_micros, fee_micros, net_micros, fee_bps, amount_base_units'.split(
+    'purpose, gateway_request_id, state, buyer_id, seller_id, listing_id, listing_name, listing_slug, preferred_currency, body_digest, rail, scheme, network, currency, decimals, pay_to, payee, gross_micros, fee_micros, net_micros, fee_bps, amount_base_units'.split(
       ', ',
     );
 
@@ -313,7 +313,7 @@ describe('rails that do not answer', () => {
     const mute: PaymentRail = {
       id: 'sandbox',
       routes: () => [],
-      open: () => ({ payTo: '', amountBaseUnits: 1n }),
+      open: () => ({ payTo: '', payee: 'operator', amountBaseUnits: 1n }),
       observe: async ({ paymentId }) => {
         if (paymentId === last.offer.payment_id)
           return { receivedBaseUnits: 0n, arriving: false, transactionHash: null };

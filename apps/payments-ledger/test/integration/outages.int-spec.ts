@@ -5,7 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { newOrder, startLedger, type Offered } from '../support/ledger-harness.js';
 import { BY_ETH, startRelayLedger } from '../support/relay-ledger.js';
 import { signed } from '../support/signed-payload.js';
-import { ON_CHAIN, PAY_TO } from '../support/x402-ledger.js';
+import { ON_CHAIN, OPERATOR } from '../support/x402-ledger.js';
 import { FAULTS, startUselessParties } from '../support/useless-party.js';
 
 /** The parties outside: who settles signed payments, a chain's RPC server, Relay, and Relay's webhooks, which make Relay be asked. */
@@ -33,9 +33,9 @@ describe.each(FAULTS)('a party that %s', (fault) => {
       const url = parties.urlOf(fault);
       const harness = await startLedger({
         env: {
-          PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
-          PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${PAY_TO}`,
+          PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${OPERATOR}`,
           PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '500',
+          PAYMENTS_LEDGER_FEE_ADDRESS: OPERATOR,
           ...(party === 'facilitator'
             ? { PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337', PAYMENTS_LEDGER_X402_FACILITATOR_URL: url }
             : {

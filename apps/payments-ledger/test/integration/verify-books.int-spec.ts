@@ -59,6 +59,8 @@ const SHOWN: Record<
     'payments.completed_at',
     'payments.purpose',
     'payments.rail',
+    'payments.pay_to',
+    'payments.payee',
     'payments.amount_base_units',
   ],
 };
@@ -70,6 +72,7 @@ const CHANGES: Record<string, string> = {
   'payments.relay_request_id': "relay_request_id = '0x' || repeat('0', 64)",
   'payments.purpose':
     "purpose = 'subscription', gateway_request_id = NULL, body_digest = NULL, pricing_model = 'monthly'",
+  'payments.payee': "payee = 'split'",
   'postings.type': "type = 'adjustment'",
   'postings.direction': "direction = CASE direction WHEN 'debit' THEN 'credit' ELSE 'debit' END",
   'postings.position': 'position = 9 - position',

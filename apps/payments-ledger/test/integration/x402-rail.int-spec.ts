@@ -1,6 +1,7 @@
-import type { Refusal } from '@market/messaging';
+import { quoteExact, quoteKeyless } from '@market/contracts/payments-ledger';
+import { newRequestContext, type Refusal } from '@market/messaging';
 import { eventually } from '@market/testing';
-import { getAddress } from 'viem';
+import { getAddress, type Address, type Hash } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import {
   asClaimed,
@@ -12,19 +13,34 @@ import {
   type Order,
 } from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
-import { ON_CHAIN, PAY_TO, startX402Ledger, type X402Ledger } from '../support/x402-ledger.js';
+import { payoutOf } from '../support/fake-wallets.js';
+import { ON_CHAIN, OPERATOR, startX402Ledger, TO_OPERATOR, type X402Ledger } from '../support/x402-ledger.js';
 
-describe('the x402 rail on a chain', () => {
+interface SignedText {
+  payload: { authorization: Record<string, string>; signature: string };
+}
+
+/** Whom signed payments for this order pay. */
+type PayeeOf = (order: Order) => Address;
+const sellersWallet: PayeeOf = ({ listing }) => payoutOf(listing.sellerId);
+
+describe.each<[string, Record<string, string>, PayeeOf]>([
+  ["the seller's wallet", {}, sellersWallet],
+  ["the operator's address", TO_OPERATOR, () => OPERATOR],
+])('the x402 rail on a chain, which pays %s', (_whom, payTo, payeeOf) => {
   let harness: X402Ledger;
   beforeAll(async () => {
     harness = await startX402Ledger({
+      ...payTo,
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '100',
       PAYMENTS_LEDGER_RESUME_INTERVAL_MS: '100',
       PAYMENTS_LEDGER_X402_FACILITATOR_TIMEOUT_MS: '1500',
+      PAYMENTS_LEDGER_X402_RPC_TIMEOUT_MS: '3000',
     });
   }, 60_000);
   afterEach(() => {
     harness.facilitator.fault = null;
+    harness.facilitator.lie = null;
   });
   afterAll(async () => {
     await harness.ledger.reconcile();
@@ -45,24 +61,30 @@ describe('the x402 rail on a chain', () => {
       claim: asClaimed(await harness.ledger.claim(order, offered, { authorization })),
     };
   };
+  const receivedFor = (order: Order): Promise<bigint> => harness.chain.balanceOf(harness.usdc, payeeOf(order));
   const nonceOf = (authorization: string): string =>
     (JSON.parse(authorization) as { payload: { authorization: { nonce: string } } }).payload.authorization.nonce;
 
-  it('asks for a signature that pays the one address there is, and names none for a transfer', async () => {
-    const offers = [(await quoted())[1].offer, (await quoted())[1].offer];
-    for (const { provider, requirements, retry_headers, x402 } of offers) {
+  it('asks for a signature that pays it, and names no address for a transfer', async () => {
+    for (const [order, { offer }] of [await quoted(), await quoted()]) {
+      const { provider, requirements, retry_headers, x402 } = offer;
       expect({ provider, requirements, scheme: retry_headers['X-Market-Payment-Scheme'] }).toMatchObject({
         provider: 'x402',
         requirements: { depositAddress: null, amount: '0.25', currency: 'USDC', network: 'eip155:31337' },
         scheme: 'exact',
       });
-      expect(x402).toMatchObject({ scheme: 'exact', asset: getAddress(harness.usdc), payTo: PAY_TO, amount: '250000' });
+      expect(x402).toMatchObject({
+        scheme: 'exact',
+        asset: getAddress(harness.usdc),
+        payTo: payeeOf(order),
+        amount: '250000',
+      });
     }
   });
 
   it('is not paid by a transfer to that address', async () => {
     const [order, offered] = await quoted();
-    await harness.chain.send(harness.usdc, 'transfer', [PAY_TO, 250_000n]);
+    await harness.chain.send(harness.usdc, 'transfer', [payeeOf(order), 250_000n]);
     expect(await harness.ledger.claim(order, offered)).toEqual({ outcome: 'unpaid', offer: offered.offer });
     await harness.ledger.db.inspect(
       "UPDATE payments_ledger.payments SET expires_at = now() - interval '1 second' WHERE id = $1",
@@ -72,12 +94,11 @@ describe('the x402 rail on a chain', () => {
   });
 
   it('moves the money when the answer is settled, and once', async () => {
-    const before = await harness.chain.balanceOf(harness.usdc, PAY_TO);
-    const { claim } = await held();
-    expect(await harness.chain.balanceOf(harness.usdc, PAY_TO)).toBe(before);
+    const { order, claim } = await held();
+    const before = await receivedFor(order);
     const { transfer } = await harness.ledger.settle(claim);
     expect(await harness.ledger.settle(claim)).toMatchObject({ transfer });
-    expect((await harness.chain.balanceOf(harness.usdc, PAY_TO)) - before).toBe(250_000n);
+    expect((await receivedFor(order)) - before).toBe(250_000n);
     expect(await harness.chain.node.request('eth_getTransactionReceipt', [transfer!.transaction])).toMatchObject({
       status: '0x1',
     });
@@ -86,8 +107,8 @@ describe('the x402 rail on a chain', () => {
   it.each(['break-after', 'nonsense-after', 'nameless', 'late'] as const)(
     'charges once for what a facilitator moved, which then did %s',
     async (fault) => {
-      const before = await harness.chain.balanceOf(harness.usdc, PAY_TO);
-      const { claim } = await held();
+      const { order, claim } = await held();
+      const before = await receivedFor(order);
       harness.facilitator.fault = fault;
       await harness.ledger
         .settle(claim)
@@ -95,16 +116,54 @@ describe('the x402 rail on a chain', () => {
       await eventually(async () => expect(await harness.ledger.stateOf(claim.paymentId)).toBe('completed'), {
         withinMs: 20_000,
       });
-      expect((await harness.chain.balanceOf(harness.usdc, PAY_TO)) - before).toBe(250_000n);
+      expect((await receivedFor(order)) - before).toBe(250_000n);
+    },
+  );
+
+  it.each(['names-nothing', 'names-another-call', 'pays-another', 'pays-less'] as const)(
+    'charges nothing on the word of a facilitator that %s, and once for what it settles then',
+    async (lie) => {
+      const earlier = await held();
+      const { transfer } = await harness.ledger.settle(earlier.claim);
+      const { order, offered, claim, authorization } = await held();
+      const other = { payTo: harness.chain.payer, amount: '250000' };
+      const lies = {
+        'names-nothing': () => Promise.resolve(`0x${'ab'.repeat(32)}` as const),
+        'names-another-call': () => Promise.resolve(transfer!.transaction as Hash),
+        'pays-another': async () => settleBy(await signed(offered, harness.chain.payerAccount as never, other)),
+        'pays-less': async () => settleBy(await signed(offered, harness.chain.payerAccount as never, { amount: '1' })),
+      };
+      const settleBy = async (text: string): Promise<Hash> => {
+        const { authorization: use, signature } = (JSON.parse(text) as SignedText).payload;
+        return harness.chain.send(harness.usdc, 'transferWithAuthorization', [
+          use.from,
+          use.to,
+          BigInt(use.value!),
+          BigInt(use.validAfter!),
+          BigInt(use.validBefore!),
+          use.nonce,
+          signature,
+        ]);
+      };
+      harness.facilitator.lie = await lies[lie]();
+      const before = await receivedFor(order);
+      expect(await reasonOf(harness.ledger.settle(claim))).toBe('settlement_unknown');
+      expect(await harness.ledger.stateOf(claim.paymentId)).toBe('indeterminate');
+      expect(await harness.ledger.claim(order, offered, { authorization })).toMatchObject({ outcome: 'pending' });
+      expect(await receivedFor(order)).toBe(before);
+      harness.facilitator.lie = null;
+      await eventually(async () => expect(await harness.ledger.stateOf(claim.paymentId)).toBe('completed'), {
+        withinMs: 20_000,
+      });
+      expect((await receivedFor(order)) - before).toBe(250_000n);
     },
   );
 
   it('charges for what its payer handed in by itself', async () => {
     const { claim, authorization } = await held();
-    const { from, to, value, validAfter, validBefore, nonce } = (
-      JSON.parse(authorization) as { payload: { authorization: Record<string, string> } }
-    ).payload.authorization;
-    const { signature } = (JSON.parse(authorization) as { payload: { signature: string } }).payload;
+    const { from, to, value, validAfter, validBefore, nonce } = (JSON.parse(authorization) as SignedText).payload
+      .authorization;
+    const { signature } = (JSON.parse(authorization) as SignedText).payload;
     const transaction = await harness.chain.send(harness.usdc, 'transferWithAuthorization', [
       from,
       to,
@@ -187,12 +246,11 @@ describe.each([
       "UPDATE payments_ledger.payments SET state = 'expired', authorization_id = NULL WHERE state = 'indeterminate'",
     );
     await fund(2n);
-    const before = await chain.balanceOf(usdc, PAY_TO);
     const [order, offered, paid] = await (await sign())();
     const claimed = asClaimed(paid as Claim);
-    expect([claimed.transactionHash, await chain.balanceOf(usdc, PAY_TO)]).toEqual([
+    expect([claimed.transactionHash, await chain.balanceOf(usdc, sellersWallet(order))]).toEqual([
       expect.stringMatching(/^0x[0-9a-f]{64}$/),
-      before + 250_000n,
+      250_000n,
     ]);
     await ledger.release(claimed);
     const again = asClaimed(await ledger.claim(order, offered));
@@ -200,8 +258,52 @@ describe.each([
       transaction: claimed.transactionHash,
       payer: wallet.address.toLowerCase(),
     });
-    expect(await chain.balanceOf(usdc, PAY_TO)).toBe(before + 250_000n);
+    expect(await chain.balanceOf(usdc, sellersWallet(order))).toBe(250_000n);
     // Once one is settled its seller is called before that again.
     expect(asClaimed((await (await sign())())[2] as Claim).transactionHash).toBeNull();
   }, 60_000);
+});
+
+describe('a seller without an EVM wallet', () => {
+  let harness: X402Ledger;
+  beforeAll(async () => {
+    harness = await startX402Ledger();
+  }, 60_000);
+  afterAll(() => harness.stop());
+
+  it('is paid over another route, and where that one was asked for not at all', async () => {
+    const order = newOrder();
+    const { wallets, gateway, edge } = harness.ledger;
+    wallets!.set(order.listing.sellerId, null);
+    expect((await harness.ledger.quote(order)).offer.provider).toBe('sandbox');
+    expect(await reasonOf(harness.ledger.quote(order, ON_CHAIN))).toBe('payment_route_unavailable');
+    const { offers } = await gateway.request(
+      quoteKeyless,
+      { listing: order.listing, priceMicros: '250000' },
+      newRequestContext(),
+    );
+    expect(offers.map(({ provider }) => provider)).toEqual(['sandbox']);
+    const other = newOrder();
+    const calls = [order, other].map(({ listing, priceMicros }) => ({ sellerId: listing.sellerId, priceMicros }));
+    const { terms, payTo } = await edge.request(quoteExact, { calls }, newRequestContext());
+    expect(terms.map((taken) => taken.map(({ network }) => network))).toEqual([
+      ['eip155:84532'],
+      ['eip155:31337', 'eip155:84532'],
+    ]);
+    expect([payTo, terms[1]!.map((taken) => taken.payTo)]).toEqual([
+      null,
+      [sellersWallet(other), sellersWallet(other)],
+    ]);
+  });
+
+  it('is asked for together with 99 others in one request, and not again at once', async () => {
+    const asked = harness.ledger.wallets!.asked.length;
+    const calls = Array.from({ length: 100 }, () => ({
+      sellerId: newOrder().listing.sellerId,
+      priceMicros: '250000',
+    }));
+    for (let times = 0; times < 2; times += 1)
+      await harness.ledger.edge.request(quoteExact, { calls }, newRequestContext());
+    expect(harness.ledger.wallets!.asked.slice(asked).map((sellers) => sellers.length)).toEqual([100]);
+  });
 });

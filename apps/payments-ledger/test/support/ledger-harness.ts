@@ -34,6 +34,7 @@ import { startFakeCatalog, type FakeCatalog } from '../../../gateway/test/suppor
 import { paymentsLedgerDatabase } from '../../src/database.js';
 import { paymentsLedger } from '../../src/service.js';
 import { watchBooks } from './books-watch.js';
+import { startFakeWallets, type FakeWallets } from './fake-wallets.js';
 
 export type Offered = OutputOf<typeof createOffer>;
 export type Claim = OutputOf<typeof claimPayment>;
@@ -52,6 +53,8 @@ export interface Order {
 export interface LedgerHarness {
   db: FreshDatabase;
   catalog: FakeCatalog;
+  /** Of sellers; null beside a real identity. */
+  wallets: FakeWallets | null;
   gateway: MessageBus;
   edge: MessageBus;
   reputation: MessageBus;
@@ -76,7 +79,7 @@ export interface LedgerOptions {
   env?: Record<string, string>;
   /** Processes of the service over the one database. */
   replicas?: number;
-  /** Where it meets other services. */
+  /** Where it meets other services, identity among them. */
   transport?: Transport;
 }
 
@@ -85,8 +88,9 @@ const stateById = sql('test.state', 'SELECT state FROM payments WHERE id = $1');
 export async function startLedger({
   env = {},
   replicas = 1,
-  transport = inProcessTransport(),
+  transport: given,
 }: LedgerOptions = {}): Promise<LedgerHarness> {
+  const transport = given ?? inProcessTransport();
   const db = await freshDatabase(paymentsLedgerDatabase);
   const books = await watchBooks(db);
   const environment = {
@@ -104,6 +108,7 @@ export async function startLedger({
     Array.from({ length: replicas }, () => runProcess([paymentsLedger], transport, environment)),
   );
   const catalog = await startFakeCatalog(transport);
+  const wallets = given ? null : await startFakeWallets(transport);
   const gateway = new MessageBus(await transport.connect('gateway', topology.gateway), topology.gateway);
   const edge = new MessageBus(await transport.connect('api-gateway', topology['api-gateway']), topology['api-gateway']);
   const asksForEvidence = { ...topology.reputation, calls: [getPurchaseEvidence] };
@@ -111,6 +116,7 @@ export async function startLedger({
   const harness: LedgerHarness = {
     db,
     catalog,
+    wallets,
     gateway,
     edge,
     reputation,
@@ -171,6 +177,7 @@ export async function startLedger({
     reconcile: () => books.reconcile(),
     async stop() {
       await catalog.stop();
+      await wallets?.stop();
       await Promise.all(processes.map((process) => process.stop()));
       await db.drop();
     },

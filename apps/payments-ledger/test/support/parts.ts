@@ -3,6 +3,8 @@ import { Outbox } from '@market/persistence';
 import { Jobs, platformConfig } from '@market/runtime';
 import { ReceiptSigner } from '../../src/books/receipt-signer.js';
 import { paymentsLedgerConfig } from '../../src/config.js';
+import { BookFees } from '../../src/fees/book-fees.js';
+import { FeeStandings } from '../../src/fees/fee-standings.js';
 import { Journal } from '../../src/journal/journal.js';
 import { Authorizations } from '../../src/payments/authorizations.js';
 import { ChargeCalls } from '../../src/payments/charge-calls.js';
@@ -11,6 +13,8 @@ import { ClaimPayment } from '../../src/payments/claim-payment.use-case.js';
 import { ClaimSignedPayment } from '../../src/payments/claim-signed-payment.js';
 import { ExpirePayments } from '../../src/payments/expire-payments.job.js';
 import { ReconcilePayment } from '../../src/payments/reconcile-payment.js';
+import { KeylessTermsSeal } from '../../src/payments/keyless-terms.js';
+import { PayFees } from '../../src/payments/pay-fees.use-case.js';
 import { OfferReceiptSigner } from '../../src/payments/offer-receipt-signer.js';
 import { SettleAuthorization } from '../../src/payments/settle-authorization.js';
 import type { PaymentRail } from '../../src/rails/payment-rail.js';
@@ -25,7 +29,7 @@ const offerReceiptSigner = new OfferReceiptSigner(
 /** The service's own parts over a database, for tests that run a job by hand or bring a rail of their own. */
 export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const config = paymentsLedgerConfig.parse({}, []);
-  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database))];
+  const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null)];
   const journal = new Journal();
   const outbox = new Outbox();
   const jobs = new Jobs();
@@ -36,6 +40,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     authorizations,
     observe,
     new ChargeCalls(journal, outbox),
+    new BookFees(journal, new FeeStandings(database, outbox, jobs, config)),
     offerReceiptSigner,
     jobs,
     config,
@@ -45,6 +50,15 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
     jobs,
     observe,
     settleAuthorization,
+    payFees: new PayFees(
+      database,
+      new KeylessTermsSeal(Buffer.alloc(32, 7).toString('base64')),
+      authorizations,
+      observe,
+      settleAuthorization,
+      used,
+      config,
+    ),
     claimPayment: new ClaimPayment(
       database,
       observe,

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Hash } from 'viem';
 import { parsePayload, type ExactRequirements } from '../../src/rails/x402/exact-payment.js';
 import type { Facilitator } from '../../src/rails/x402/facilitator.js';
 
@@ -9,6 +10,8 @@ type Fault = 'break-before' | 'break-after' | 'nonsense-after' | 'nameless' | 'l
 export interface RemoteFacilitator {
   url: string;
   fault: Fault | null;
+  /** The transaction that it says settled what it did not hand to the chain. */
+  lie: Hash | null;
   /** Resolves when every settlement it took has ended. */
   idle(): Promise<unknown>;
   stop(): void;
@@ -34,7 +37,8 @@ export async function serveFacilitator(facilitator: Facilitator): Promise<Remote
           JSON.stringify(verdict.valid ? { isValid: true } : { isValid: false, invalidReason: verdict.reason }),
         );
       }
-      const { fault } = remote;
+      const { fault, lie } = remote;
+      if (lie) return void response.end(JSON.stringify({ success: true, transaction: lie, network }));
       if (fault === 'break-before') return void response.writeHead(502).end('bad gateway');
       const settled = await facilitator.settle(payload, paymentRequirements).catch((error: Error) => ({
         settled: false as const,
@@ -58,6 +62,7 @@ export async function serveFacilitator(facilitator: Facilitator): Promise<Remote
   const remote: RemoteFacilitator = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     fault: null,
+    lie: null,
     idle: () => Promise.all(running),
     stop: () => void server.close().closeAllConnections(),
   };

@@ -5,7 +5,12 @@ import { startLedger, type LedgerHarness } from './ledger-harness.js';
 import { serveFacilitator, type RemoteFacilitator } from './remote-facilitator.js';
 
 export const ON_CHAIN = { originChainId: '31337' };
-export const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+/** The operator's: fees are paid there, and in one mode all signed payments. */
+export const OPERATOR: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+export const TO_OPERATOR = {
+  PAYMENTS_LEDGER_X402_PAY_TO: 'operator',
+  PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: OPERATOR,
+};
 
 /** The ledger with its x402 rail on a chain of its own, where `usdc` is USDC, before a facilitator that can fail. */
 export interface X402Ledger {
@@ -27,7 +32,7 @@ export async function startX402Ledger(changes: Record<string, string> = {}): Pro
   const env = {
     PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${chain.node.url}`,
     PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${usdc}`,
-    PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
+    PAYMENTS_LEDGER_FEE_ADDRESS: OPERATOR,
     PAYMENTS_LEDGER_X402_FACILITATOR_URL: facilitator.url,
     PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'secret',
     ...changes,

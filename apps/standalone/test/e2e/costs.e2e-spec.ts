@@ -59,10 +59,7 @@ inEachMode('what a request asks of PostgreSQL', ({ mode }) => {
   it('a paid retry is three commits, and the journal is locked for one round trip', async () => {
     const paid = new Map<number, string>();
     for (let n = -1; n < REQUESTS; n += 1) paid.set(n, await payFor(buyer, shop.listing, { paid: n }));
-    const costs = await costsOf(
-      (n) => callOnce(buyer, shop.listing, { paid: n }, withRelayId(paid.get(n)!)),
-      200,
-    );
+    const costs = await costsOf((n) => callOnce(buyer, shop.listing, { paid: n }, withRelayId(paid.get(n)!)), 200);
     expect(costs).toEqual([
       'payments_ledger: WITH claimable AS (1)',
       'gateway: gateway-requests.store-deliveries (1)',

@@ -2,7 +2,7 @@ import { x402Payer } from '@market/sdk';
 import { startMarketplace, type RunningMarketplace } from '@market/testing';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
-import { parseUnits, type Address } from 'viem';
+import { parseUnits, type Address, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { startEvmHarness, type EvmHarness } from '../../../payments-ledger/test/support/evm-harness.js';
 import { admin } from '../support/admin.js';
@@ -14,9 +14,14 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 const CHAIN_ID = 84_532;
 /** Where stock clients know USDC of Base Sepolia. */
 const USDC: Address = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
-const PAY_TO: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
+const FEE_ADDRESS: Address = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C';
 const ON_CHAIN = { 'X-Market-Origin-Chain-Id': String(CHAIN_ID) };
 const PRICE = 0.25;
+
+interface Balance {
+  received: unknown;
+  fees: { due: { micros: string }; paid: unknown };
+}
 
 /** A real chain and a real settlement, by the facilitator packages in the marketplace's process: it holds the key of the gas, and none of what it is paid. */
 inEachMode('signed payments on a chain', ({ mode }) => {
@@ -33,7 +38,7 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await chain.send(USDC, 'mint', [chain.payer, parseUnits('1000', 6)]);
     onChain = {
       PAYMENTS_LEDGER_X402_CHAINS: `eip155:${CHAIN_ID}=${chain.node.url}`,
-      PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
+      PAYMENTS_LEDGER_FEE_ADDRESS: FEE_ADDRESS,
       PAYMENTS_LEDGER_X402_FACILITATOR_KEY: chain.gasKey,
       PAYMENTS_LEDGER_SIGNING_KEYS: Buffer.alloc(32, 6).toString('base64'),
       PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
@@ -52,16 +57,17 @@ inEachMode('signed payments on a chain', ({ mode }) => {
     await chain?.stop();
   }, 60_000);
 
-  const received = (): Promise<bigint> => chain.balanceOf(USDC, PAY_TO);
+  /** What lies in the seller's own wallet. */
+  const received = (): Promise<bigint> => chain.balanceOf(USDC, seller.wallet.address as Address);
 
   it('are asked for on that chain, and name no address for a transfer [spec: gateway.header-x-market-origin-chain-id]', async () => {
     const offer = await quote(buyer, shop.listing, { by: 'transfer' }, ON_CHAIN);
     expect(offer).toMatchObject({
       provider: 'x402',
       requirements: { network: `eip155:${CHAIN_ID}`, currency: 'USDC', amount: '0.25', depositAddress: null },
-      x402: { accepts: [{ payTo: PAY_TO, amount: '250000' }] },
+      x402: { accepts: [{ payTo: seller.wallet.address, amount: '250000' }] },
     });
-    await chain.send(USDC, 'transfer', [PAY_TO, 250_000n]);
+    await chain.send(USDC, 'transfer', [seller.wallet.address, 250_000n]);
     const answer = await callOnce(buyer, shop.listing, { by: 'transfer' }, withRelayId(offer.relay_request_id));
     expect([answer.status, reasonOf(answer)]).toEqual([402, 'unpaid']);
     expect(shop.requests).toHaveLength(0);
@@ -158,6 +164,44 @@ inEachMode('signed payments on a chain', ({ mode }) => {
         before[1] + BigInt(worked) * 250_000n,
       ]);
     }
+  });
+
+  it('make the fee a debt of the seller, who pays it on the chain with a stock x402 client', async () => {
+    await buyer.market.call(
+      shop.listing,
+      { by: 'signature' },
+      { pay: x402Payer(chain.payerAccount, { [`eip155:${CHAIN_ID}`]: {} }), originChainId: CHAIN_ID },
+    );
+    const balance = async () => {
+      const answer = await fetch(`${marketplace.baseUrl}/api/v1/me/balance`, {
+        headers: { authorization: seller.registration.authorization_header },
+      });
+      return ((await answer.json()) as { data: Balance }).data;
+    };
+    const before = await balance();
+    expect(before.received).toEqual([
+      {
+        network: `eip155:${CHAIN_ID}`,
+        wallet: seller.wallet.address,
+        amount: { micros: String(await received()), usd: Number(await received()) / 1e6 },
+      },
+    ]);
+    expect(BigInt(before.fees.due.micros)).toBe((await received()) / 20n);
+    await chain.send(USDC, 'transfer', [seller.wallet.address, 1n]);
+    const client = new x402Client().register(
+      'eip155:*',
+      new ExactEvmScheme(privateKeyToAccount(seller.wallet.exportKey() as Hex)),
+    );
+    const paid = await wrapFetchWithPayment(fetch, client)(`${marketplace.baseUrl}/api/v1/fees/payments`, {
+      method: 'POST',
+      headers: { authorization: seller.registration.authorization_header },
+    });
+    expect([paid.status, await paid.json()]).toMatchObject([
+      200,
+      { data: { amount: before.fees.due, due: { usd: 0 } } },
+    ]);
+    expect(await chain.balanceOf(USDC, FEE_ADDRESS)).toBe(BigInt(before.fees.due.micros));
+    expect((await balance()).fees).toMatchObject({ due: { usd: 0 }, paid: before.fees.due, status: 'good' });
   });
 
   it('leave the books in order, and nothing open', async () => {

@@ -1,9 +1,6 @@
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
-/** Of the sandbox, which pays nobody. */
-const PLAY_ADDRESS = '0x5A4dB0c500000000000000000000000000000402';
-
 interface Resource {
   resource: string;
   accepts: { scheme: string; network: string; amount: string; payTo: string }[];
@@ -75,7 +72,7 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
           network: 'eip155:84532',
           amount: '250000',
           asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
-          payTo: PLAY_ADDRESS,
+          payTo: seller.wallet.address,
           maxTimeoutSeconds: 600,
           extra: { name: 'USDC', version: '2' },
         },
@@ -147,12 +144,15 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
     ['scheme=upto', 0],
     ['network=eip155:84532', 2],
     ['network=eip155:1', 0],
-    [`payTo=${PLAY_ADDRESS}`, 2],
-    [`payTo=${PLAY_ADDRESS.toLowerCase()}`, 2],
+    ['payTo=<seller>', 2],
+    ['payTo=<SELLER>', 2],
     ['payTo=0x52908400098527886E0F7030069857D2E4169EE7', 0],
     ['extensions=bazaar', 3],
     ['extensions=bazaar,other', 0],
-  ])('filters by %s, before it counts and pages', async (query, count) => {
+  ])('filters by %s, before it counts and pages', async (filter, count) => {
+    const query = filter
+      .replace('<seller>', seller.wallet.address)
+      .replace('<SELLER>', seller.wallet.address.toLowerCase());
     expect((await search(query)).resources).toHaveLength(count);
     const { items, pagination } = await resources(`${query}&limit=1000`);
     expect([pagination.limit, items.length]).toEqual([100, pagination.total]);

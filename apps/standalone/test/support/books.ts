@@ -18,7 +18,13 @@ const NEVER: Record<string, string> = {
     SELECT p.relay_request_id FROM payments_ledger.payments p
     LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason = CASE p.purpose WHEN 'call' THEN 'call_completed' ELSE 'subscription_started' END
     LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.type = 'direct_payment'
+    WHERE p.purpose <> 'fee'
     GROUP BY p.id HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
+  'fees that were paid and not booked once on the debt of their payer, or booked and not paid': `
+    SELECT p.id FROM payments_ledger.payments p
+    LEFT JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id
+    LEFT JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.account = 'agent:' || p.buyer_id || ':fees' AND o.direction = 'credit' AND t.reason = 'fees_paid'
+    WHERE p.purpose = 'fee' GROUP BY p.id HAVING count(o.id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END OR coalesce(sum(o.amount_micros), 0) <> CASE WHEN p.state = 'completed' THEN p.gross_micros ELSE 0 END`,
   'a subscription that was not paid for, at its price, by its consumer, or a payment that started none or two': `
     SELECT p.id, s.id FROM (SELECT * FROM payments_ledger.payments WHERE purpose = 'subscription' AND state = 'completed') p
     FULL JOIN (SELECT * FROM payments_ledger.subscriptions WHERE price_micros > 0) s ON s.payment_id = p.id AND s.consumer_id = p.buyer_id AND s.listing_id = p.listing_id AND s.price_micros = p.gross_micros
@@ -27,7 +33,7 @@ const NEVER: Record<string, string> = {
     SELECT consumer_id, listing_id FROM payments_ledger.subscriptions WHERE status = 'active' GROUP BY consumer_id, listing_id HAVING count(*) > 1`,
   'a completed payment without one receipt a side, or a receipt without one': `
     SELECT p.id FROM payments_ledger.payments p LEFT JOIN payments_ledger.receipts r ON r.payment_id = p.id
-    GROUP BY p.id HAVING count(r.id) FILTER (WHERE r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
+    WHERE p.purpose <> 'fee' GROUP BY p.id HAVING count(r.id) FILTER (WHERE r.recipient_type = 'buyer' AND r.recipient_id = p.buyer_id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
                       OR count(r.id) FILTER (WHERE r.recipient_type = 'seller' AND r.recipient_id = p.seller_id) <> CASE WHEN p.state = 'completed' THEN 1 ELSE 0 END
                       OR count(r.id) <> CASE WHEN p.state = 'completed' THEN 2 ELSE 0 END`,
   'two receipts of one payment that tell different stories': `
@@ -42,7 +48,7 @@ const NEVER: Record<string, string> = {
     WHERE state IN ('completed', 'in_flight', 'verified') AND received_base_units < amount_base_units AND (state = 'completed' OR authorization_id IS NULL)`,
   'more owed back than was received': `
     SELECT p.id FROM payments_ledger.payments p
-    JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason NOT IN ('call_completed', 'subscription_started')
+    JOIN payments_ledger.journal_transactions t ON t.payment_id = p.id AND t.reason NOT IN ('call_completed', 'subscription_started', 'fees_paid')
     JOIN payments_ledger.postings o ON o.transaction_id = t.id AND o.direction = 'credit'
     GROUP BY p.id HAVING sum(o.amount_micros) > (p.received_base_units * p.gross_micros) / p.amount_base_units`,
   'an event that no consumer can take': `

@@ -186,6 +186,8 @@ export const searchListings = defineRequest({
     sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('newest'),
     /** The caller's own, in every state. */
     mine: z.boolean().optional(),
+    /** One seller's alone. */
+    sellerId: id.optional(),
     ...pageRequest,
   }),
   /** `itemsJson` is an array of `listingView`, as text, since most who ask pass it on as it is; `listingsOf` reads it. Totals up to 10,000 are no estimates. */

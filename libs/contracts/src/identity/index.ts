@@ -3,7 +3,16 @@ import { getAgents, getProfile, openPayerAccount, recover, register } from './ag
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
 import { claimAgent, getOwnedAgent } from './claims.js';
 import { closeSession, openSession } from './sessions.js';
-import { findPayerWallet, findSettlementWallets, getWallet, linkWallet, listWallets, updateWallet } from './wallets.js';
+import {
+  findPaidSeller,
+  findPayerWallet,
+  findPayoutWallets,
+  findSettlementWallets,
+  getWallet,
+  linkWallet,
+  listWallets,
+  updateWallet,
+} from './wallets.js';
 
 export * from './agents.js';
 export * from './credential-format.js';
@@ -34,4 +43,6 @@ export const identityContract = {
   openPayerAccount,
   findPayerWallet,
   findSettlementWallets,
+  findPayoutWallets,
+  findPaidSeller,
 };

@@ -159,3 +159,19 @@ export const findSettlementWallets = defineRequest({
   output: z.object({ payer: z.string().nullable(), payout: z.string().nullable() }),
   refusals: {},
 });
+
+/** The wallets that sellers are paid to, in the order asked: the default payout wallet of each, else its oldest that may be paid to. Null for a seller that has none of that kind of chain. */
+export const findPayoutWallets = defineRequest({
+  subject: 'rpc.identity.find-payout-wallets.v1',
+  input: z.object({ sellerIds: z.array(id).max(128), chainType }),
+  output: z.object({ payouts: z.array(z.string().nullable()) }),
+  refusals: {},
+});
+
+/** Whose payout wallet an address is now; null where it is nobody's. */
+export const findPaidSeller = defineRequest({
+  subject: 'rpc.identity.find-paid-seller.v1',
+  input: z.object({ address: z.string().max(128) }),
+  output: z.object({ sellerId: id.nullable() }),
+  refusals: {},
+});

@@ -6,6 +6,7 @@ import {
   listReceipts,
   listSigningKeys,
 } from './books.js';
+import { getBalance, payFees } from './fees.js';
 import {
   claimPayment,
   createOffer,
@@ -29,6 +30,7 @@ import {
 } from './subscriptions.js';
 
 export * from './books.js';
+export * from './fees.js';
 export * from './offers.js';
 export * from './relay.js';
 export * from './routes.js';
@@ -58,4 +60,6 @@ export const paymentsLedgerContract = {
   listSubscriptions,
   getSubscription,
   cancelSubscription,
+  getBalance,
+  payFees,
 };

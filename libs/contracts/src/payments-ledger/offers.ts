@@ -125,7 +125,7 @@ export const createOffer = defineRequest({
     },
     payment_route_unavailable: declareRefusal(
       'invalid',
-      'No payment route serves this currency and chain',
+      'No payment route serves this currency and chain, or its seller has no wallet to be paid to there',
       z.object({}),
       { nextAction: 'choose_another_payment_route', drop: ['X-Market-Origin-Currency', 'X-Market-Origin-Chain-Id'] },
     ),
@@ -157,12 +157,19 @@ export const createOffer = defineRequest({
   },
 });
 
-/** What x402 clients would sign for keyless calls at these prices, in the order asked, on each chain that takes it; nothing where none does. Makes nothing. */
+/** What x402 clients would sign for keyless calls of these sellers at these prices, in the order asked, on each chain that takes it; nothing where none does. Makes nothing. */
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
-  input: z.object({ prices: z.array(microsText).max(100) }),
-  /** `minimumMicros`: no signed payment is taken for less. */
-  output: z.object({ terms: z.array(z.array(exactTerms)), minimumMicros: microsText }),
+  input: z.object({ calls: z.array(z.object({ sellerId: id, priceMicros: microsText })).max(100) }),
+  output: z.object({
+    terms: z.array(z.array(exactTerms)),
+    /** No signed payment is taken for less. */
+    minimumMicros: microsText,
+    /** Where signed payments are taken, in CAIP-2. */
+    networks: z.array(z.string()),
+    /** The one address that all of them pay; null where each pays its seller. */
+    payTo: z.string().nullable(),
+  }),
   refusals: {},
 });
 

@@ -73,7 +73,13 @@ export class RelayRail implements PaymentRail {
     if (draft.netMicros === 0n) throw minimumNotMet();
     const { depositAddress: payTo, ...quoted } = await this.quote(await this.termsOf(draft, context));
     const endsAt = Date.now() + this.ttlSeconds * 1000;
-    return { ...quoted, payTo, expiresAt: new Date(endsAt), recheckAt: new Date(endsAt + SETTLED_AFTER_MS) };
+    return {
+      ...quoted,
+      payTo,
+      payee: 'split',
+      expiresAt: new Date(endsAt),
+      recheckAt: new Date(endsAt + SETTLED_AFTER_MS),
+    };
   }
 
   async observe(offer: WatchedOffer): Promise<Observation> {

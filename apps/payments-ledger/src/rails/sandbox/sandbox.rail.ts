@@ -1,5 +1,5 @@
+import type { RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
-import { Injectable } from '@nestjs/common';
 import { maxUint256, type Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
 import { USDC } from '../assets.js';
@@ -7,11 +7,13 @@ import {
   baseUnitsOf,
   USDC_TERMS,
   type DraftOffer,
+  type ExactPayee,
   type Opening,
   type PaymentRail,
   type Route,
   type WatchedOffer,
 } from '../payment-rail.js';
+import type { SellerWallets } from '../seller-wallets.js';
 import { requirementsOf } from '../x402/exact-payment.js';
 import { SandboxFacilitator } from '../x402/sandbox-facilitator.js';
 
@@ -30,6 +32,7 @@ const PLAY_ADDRESS: Record<string, string> = {
   [BASE_SEPOLIA]: '0x5A4dB0c500000000000000000000000000000402',
   [SOLANA_DEVNET]: 'Sandbox111111111111111111111111111111111111',
 };
+export const PLAY_PAYEE = PLAY_ADDRESS[BASE_SEPOLIA] as Address;
 /** A dime, below which the interface sends buyers to the SOL route. */
 const MINIMUM_MICROS = 100_000n;
 
@@ -55,34 +58,47 @@ const ROUTES: (Route & { unitPriceMicros: bigint })[] = [
 ];
 
 /** Money without a chain: its transfers are rows that `POST /sandbox/payments/{id}/pay` writes. Everything behind it is real. */
-@Injectable()
 export class SandboxRail implements PaymentRail {
   readonly id = 'sandbox';
   readonly prunable = true;
   readonly authoritative = true;
 
+  /** @param sellers whom signed payments pay; null where they pay the operator. */
   constructor(
     private readonly database: Database,
     private readonly facilitator: SandboxFacilitator,
+    private readonly sellers: SellerWallets | null,
   ) {}
 
   routes(): Route[] {
     return ROUTES;
   }
 
-  open({ route: { currency, network }, priceMicros }: Pick<DraftOffer, 'route' | 'priceMicros'>): Opening {
-    return {
-      payTo: PLAY_ADDRESS[network]!,
-      amountBaseUnits: baseUnitsOf(
-        priceMicros,
-        ROUTES.find((route) => route.currency === currency)!,
-      ),
-    };
+  async open(
+    { route: { currency, network }, sellerId, priceMicros }: DraftOffer,
+    context: RequestContext,
+  ): Promise<Opening> {
+    const amountBaseUnits = baseUnitsOf(
+      priceMicros,
+      ROUTES.find((route) => route.currency === currency)!,
+    );
+    if (currency !== 'USDC') return { payTo: PLAY_ADDRESS[network]!, payee: 'operator', amountBaseUnits };
+    const [payee] = await this.payeesOf([sellerId], context);
+    return { ...payee!, amountBaseUnits };
+  }
+
+  /** A seller without an EVM wallet is paid at an address of nobody, so that the sandbox works for everybody. */
+  private async payeesOf(sellerIds: readonly string[], context: RequestContext): Promise<ExactPayee[]> {
+    const wallets = this.sellers ? await this.sellers.find(sellerIds, context) : sellerIds.map(() => null);
+    return wallets.map((address) =>
+      address ? { payTo: address, payee: 'seller' } : { payTo: PLAY_PAYEE, payee: 'operator' },
+    );
   }
 
   /** Clients of x402 know USDC on this chain; what they sign is checked as it would be there. */
   readonly exact: NonNullable<PaymentRail['exact']> = {
-    payTo: PLAY_ADDRESS[BASE_SEPOLIA] as Address,
+    payTo: this.sellers ? null : PLAY_PAYEE,
+    payeesOf: (sellerIds, context) => this.payeesOf(sellerIds, context),
     requirements: (offer) =>
       offer.route.currency === 'USDC' ? requirementsOf(offer, USDC[BASE_SEPOLIA] as Address) : null,
     facilitator: this.facilitator,

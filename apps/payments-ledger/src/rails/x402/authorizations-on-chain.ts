@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import {
   createPublicClient,
@@ -6,7 +7,10 @@ import {
   parseAbi,
   parseEventLogs,
   type Address,
+  TransactionReceiptNotFoundError,
+  type Hash,
   type PublicClient,
+  type TransactionReceipt,
 } from 'viem';
 import type { ExactRequirements } from './exact-payment.js';
 import type { HeldAuthorization, Settlement } from './facilitator.js';
@@ -20,6 +24,7 @@ const abi = parseAbi([
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
 ]);
+const RECEIPT_POLL_MS = 250;
 const SPENT_ELSEWHERE: Settlement = { settled: false, reason: 'invalid_exact_evm_nonce_already_used' };
 /** What public RPC servers allow in one request for logs. */
 const BLOCKS_PER_LOG_REQUEST = 1_000n;
@@ -35,7 +40,7 @@ export class AuthorizationsOnChain {
 
   constructor(
     private readonly chain: X402Chain,
-    requestTimeoutMs: number,
+    private readonly requestTimeoutMs: number,
   ) {
     this.servers = chain.rpcUrls.map((url) =>
       createPublicClient({ transport: http(url, { timeout: requestTimeoutMs, retryCount: 1, batch: true }) }),
@@ -52,6 +57,27 @@ export class AuthorizationsOnChain {
       this.servers.map((server) => this.ask(server, authorization, requirements)),
     );
     return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
+  }
+
+  /**
+   * Whether this transaction settled the authorization, as the first server says. A server that lags behind is asked again until
+   * a request's time is over. True without a server, since nobody can say otherwise. @throws Error when it does not tell.
+   */
+  async isSettledBy(
+    transactionHash: Hash,
+    authorization: HeldAuthorization,
+    requirements: ExactRequirements,
+  ): Promise<boolean> {
+    const [server] = this.servers;
+    if (!server) return true;
+    for (const until = Date.now() + this.requestTimeoutMs; ;) {
+      const receipt = await server.getTransactionReceipt({ hash: transactionHash }).catch((error: unknown) => {
+        if (error instanceof TransactionReceiptNotFoundError && Date.now() < until) return undefined;
+        throw error;
+      });
+      if (receipt) return pays(receipt, authorization, requirements);
+      await delay(RECEIPT_POLL_MS);
+    }
   }
 
   /** As the first server says. @throws Error when there is none, or it does not tell. */
@@ -87,13 +113,13 @@ export class AuthorizationsOnChain {
   private async outcomeOf(
     server: PublicClient,
     { payer, nonce, heldAt }: Pick<HeldAuthorization, 'payer' | 'nonce' | 'heldAt'>,
-    { asset, payTo, amount }: ExactRequirements,
+    requirements: ExactRequirements,
   ): Promise<Settlement> {
     let last = await server.getBlockNumber({ cacheTime: 0 });
     for (let requests = 0; requests < MAX_LOG_REQUESTS; requests += 1) {
       const first = last < BLOCKS_PER_LOG_REQUEST ? 0n : last - BLOCKS_PER_LOG_REQUEST + 1n;
       const range = {
-        address: asset,
+        address: requirements.asset,
         args: { authorizer: payer, nonce },
         fromBlock: first,
         toBlock: last,
@@ -105,22 +131,10 @@ export class AuthorizationsOnChain {
         server.getBlock({ blockNumber: first }),
       ]);
       if (used) {
-        const { status, logs } = await server.getTransactionReceipt({ hash: used.transactionHash });
-        // Of the next log alone: others of the transaction may belong to another authorization.
-        const [transfer] = parseEventLogs({
-          abi,
-          eventName: 'Transfer',
-          logs: logs.filter(
-            ({ logIndex, address }) => logIndex === used.logIndex + 1 && isAddressEqual(address, asset),
-          ),
-        });
-        const isOurs =
-          status === 'success' &&
-          transfer &&
-          isAddressEqual(transfer.args.from, payer) &&
-          isAddressEqual(transfer.args.to, payTo) &&
-          transfer.args.value === BigInt(amount);
-        return isOurs ? { settled: true, transactionHash: used.transactionHash } : SPENT_ELSEWHERE;
+        const receipt = await server.getTransactionReceipt({ hash: used.transactionHash });
+        return pays(receipt, { payer, nonce }, requirements)
+          ? { settled: true, transactionHash: used.transactionHash }
+          : SPENT_ELSEWHERE;
       }
       if (cancelled) return SPENT_ELSEWHERE;
       if (first === 0n || Number(oldest.timestamp) * 1_000 < heldAt.getTime()) break;
@@ -128,4 +142,29 @@ export class AuthorizationsOnChain {
     }
     throw new Error(`an authorization is spent on ${this.chain.network}, and no log since it was held says for what`);
   }
+}
+
+/** Whether a transaction used the authorization, for its amount and its recipient. */
+function pays(
+  { status, logs }: TransactionReceipt,
+  { payer, nonce }: Pick<HeldAuthorization, 'payer' | 'nonce'>,
+  { asset, payTo, amount }: ExactRequirements,
+): boolean {
+  const ofAsset = logs.filter(({ address }) => isAddressEqual(address, asset));
+  const used = parseEventLogs({ abi, eventName: 'AuthorizationUsed', logs: ofAsset }).find(
+    ({ args }) => isAddressEqual(args.authorizer, payer) && args.nonce.toLowerCase() === nonce,
+  );
+  // Of the next log alone: others of the transaction may belong to another authorization.
+  const [transfer] = parseEventLogs({
+    abi,
+    eventName: 'Transfer',
+    logs: ofAsset.filter(({ logIndex }) => used && logIndex === used.logIndex + 1),
+  });
+  return (
+    status === 'success' &&
+    transfer !== undefined &&
+    isAddressEqual(transfer.args.from, payer) &&
+    isAddressEqual(transfer.args.to, payTo) &&
+    transfer.args.value === BigInt(amount)
+  );
 }

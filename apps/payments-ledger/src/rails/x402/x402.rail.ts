@@ -1,23 +1,27 @@
+import { createOffer } from '@market/contracts/payments-ledger';
 import { invariant } from '@market/kernel';
+import { refuse, type RequestContext } from '@market/messaging';
 import type { Address } from 'viem';
 import type { Observation } from '../../payments/payment-state.js';
 import {
   baseUnitsOf,
   USDC_TERMS,
   type DraftOffer,
+  type ExactPayee,
   type Opening,
   type PaymentRail,
   type PricedOffer,
   type Route,
 } from '../payment-rail.js';
+import { SellerWallets } from '../seller-wallets.js';
 import { AuthorizationsOnChain } from './authorizations-on-chain.js';
 import { requirementsOf, type ExactRequirements } from './exact-payment.js';
 import type { Facilitator, HeldAuthorization, Settlement } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
 
 export interface X402RailSettings {
-  /** The operator's address, which every authorization pays. */
-  payTo: Address;
+  /** The operator's address, which every authorization pays, or where each seller is paid. */
+  payTo: Address | SellerWallets;
   chains: X402Chain[];
   minimumMicros: bigint;
   facilitator: Facilitator;
@@ -25,8 +29,8 @@ export interface X402RailSettings {
 }
 
 /**
- * USDC on EVM chains by signed authorizations alone (x402 `exact`). All pay one address, so a plain transfer to it pays for
- * nothing: an offer's money is recognised by the nonce of the authorization that was held for it.
+ * USDC on EVM chains by signed authorizations alone (x402 `exact`). Many offers pay one address, so a plain transfer to it pays
+ * for nothing: an offer's money is recognised by the nonce of the authorization that was held for it.
  */
 export class X402Rail implements PaymentRail {
   readonly id = 'x402';
@@ -43,10 +47,13 @@ export class X402Rail implements PaymentRail {
       ]),
     );
     this.exact = {
-      payTo: settings.payTo,
+      payTo: settings.payTo instanceof SellerWallets ? null : settings.payTo,
+      payeesOf: (sellerIds, context) => payeesOf(settings.payTo, sellerIds, context),
       facilitator: settings.facilitator,
       requirements: (offer) => this.requirements(offer),
       balanceOf: (payer, requirements) => this.chainOf(requirements).authorizations.balanceOf(payer, requirements),
+      isSettledBy: (transactionHash, authorization, requirements) =>
+        this.chainOf(requirements).authorizations.isSettledBy(transactionHash, authorization, requirements),
       settlementOf: (authorization, requirements) => this.settlementOf(authorization, requirements),
     };
   }
@@ -60,8 +67,10 @@ export class X402Rail implements PaymentRail {
     }));
   }
 
-  open({ priceMicros }: Pick<DraftOffer, 'priceMicros'>): Opening {
-    return { payTo: this.settings.payTo, amountBaseUnits: baseUnitsOf(priceMicros, USDC_TERMS) };
+  async open({ sellerId, priceMicros }: DraftOffer, context: RequestContext): Promise<Opening> {
+    const [payee] = await payeesOf(this.settings.payTo, [sellerId], context);
+    if (!payee) throw refuse(createOffer, 'payment_route_unavailable', {});
+    return { ...payee, amountBaseUnits: baseUnitsOf(priceMicros, USDC_TERMS) };
   }
 
   /** Nothing comes by itself: what became of an authorization is asked of `exact`. */
@@ -82,4 +91,14 @@ export class X402Rail implements PaymentRail {
     invariant(chain, `${network} is configured`);
     return chain;
   }
+}
+
+async function payeesOf(
+  payTo: Address | SellerWallets,
+  sellerIds: readonly string[],
+  context: RequestContext,
+): Promise<(ExactPayee | null)[]> {
+  if (!(payTo instanceof SellerWallets)) return sellerIds.map(() => ({ payTo, payee: 'operator' }));
+  const wallets = await payTo.find(sellerIds, context);
+  return wallets.map((address) => address && { payTo: address, payee: 'seller' });
 }

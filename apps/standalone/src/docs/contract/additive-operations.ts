@@ -4,6 +4,8 @@ export const additiveOperations: Record<string, string> = {
   'DELETE /auth/session': 'how a human signs out',
   'GET /gateway-requests/{requestId}': 'one record of the history',
   'GET /payments/{paymentId}': 'where a payment stands, since a payment can be underpaid, late or owed back',
+  'GET /me/balance': 'where the money of an account stands: received, owed, due',
+  'POST /fees/payments': 'how a seller that was paid by its buyers pays the fees, with x402',
   'GET /receipts/{receiptId}/proof': 'a signature over a receipt, which anyone verifies offline',
   'GET /payment-routes': 'which currencies and chains a payment can take now, and the headers that choose one',
   'POST /x402/{listingId}': 'the paid call for x402 clients, which have no key',

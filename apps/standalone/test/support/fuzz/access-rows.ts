@@ -150,6 +150,8 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
     },
   },
   listLedger: {},
+  getBalance: {},
+  payFees: { granted: [409, 'CONFLICT', 'no_fees_due'] },
   listReceipts: {},
   subscribe: {
     id: { ...listingInBody, own: async (fixtures) => (await fixtures.merchantsListing()).id, strangers: [201] },

@@ -1,0 +1,71 @@
+import type { BalanceView } from '@market/contracts/payments-ledger';
+import type { Micros } from '@market/kernel';
+import { principalOf, type RequestContext } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { toUsdAmount } from '../fees/usd-amount.js';
+
+const balances = sql(
+  'accounts.of-owner',
+  'SELECT address, balance_micros FROM accounts WHERE owner_id = $1 ORDER BY address',
+);
+const paidFees = sql(
+  'fees.paid',
+  `SELECT coalesce(sum(gross_micros), 0) AS paid FROM payments WHERE buyer_id = $1 AND purpose = 'fee' AND state = 'completed'`,
+);
+const standing = sql(
+  'fee-standings.find',
+  `SELECT is_overdue, over_limit_since + $2 * interval '1 day' AS pay_by FROM fee_standings WHERE seller_id = $1`,
+);
+
+/** Where an account's money stands, from the balances of its accounts in the journal. Three statements. */
+@Injectable()
+export class BalanceQuery {
+  constructor(
+    private readonly database: Database,
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  async get(context: RequestContext): Promise<BalanceView> {
+    const { accountId } = principalOf(context);
+    const { feeCreditLimitMicros, feeGraceDays } = this.config;
+    const [rows, [fees], [known]] = await Promise.all([
+      this.database.query<{ address: string; balance_micros: string }>(balances, [accountId]),
+      this.database.query<{ paid: string }>(paidFees, [accountId]),
+      this.database.query<{ is_overdue: boolean; pay_by: Date | null }>(standing, [accountId, feeGraceDays]),
+    ]);
+    const prefix = `agent:${accountId}:`;
+    const accounts = new Map(
+      rows.map(({ address, balance_micros }) => [address.slice(prefix.length), BigInt(balance_micros)] as const),
+    );
+    const of = (name: string): Micros => accounts.get(name) ?? 0n;
+    const received = [...accounts].filter(([name]) => name.startsWith(RECEIVED));
+    const paid = BigInt(fees!.paid);
+    const due = of('fees') < 0n ? -of('fees') : 0n;
+    const limit = BigInt(feeCreditLimitMicros);
+    return {
+      currency: 'USD',
+      // What was paid of the fees is no less earned by the sales that they are for.
+      earned: toUsdAmount(received.reduce((sum, [, micros]) => sum + micros, of('earnings') + of('fees') - paid)),
+      received: received.map(([name, micros]) => ({ ...placeOf(name), amount: toUsdAmount(micros) })),
+      payable: toUsdAmount(of('earnings')),
+      fees: {
+        due: toUsdAmount(due),
+        paid: toUsdAmount(paid),
+        limit: toUsdAmount(limit),
+        status: known?.is_overdue ? 'overdue' : due * 2n > limit ? 'notice' : 'good',
+        pay_by: known?.pay_by?.toISOString() ?? null,
+      },
+      refunds: { due_to_account: toUsdAmount(of('refunds')), due_by_account: toUsdAmount(-of('owed')) },
+    };
+  }
+}
+
+const RECEIVED = 'received:';
+
+/** `received:{CAIP-2}:{address}`, or `received:{provider}`. */
+function placeOf(name: string): { network: string | null; wallet: string | null } {
+  const [namespace, reference, wallet] = name.slice(RECEIVED.length).split(':');
+  return wallet === undefined ? { network: null, wallet: null } : { network: `${namespace}:${reference}`, wallet };
+}

@@ -1,0 +1,34 @@
+import type { RequestContext } from '@market/messaging';
+import { sql, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { Journal } from '../journal/journal.js';
+import { feesPaid } from '../journal/posting.js';
+import type { PaymentRow } from '../payments/payment.js';
+import { FeeStandings } from './fee-standings.js';
+
+const complete = sql(
+  'payments.complete-fees',
+  `UPDATE payments SET state = 'completed', completed_at = $2 WHERE id = $1`,
+);
+
+/** Books fees whose money has moved: the journal entry, the payment's completion and the standing of its payer, in the caller's transaction. */
+@Injectable()
+export class BookFees {
+  constructor(
+    private readonly journal: Journal,
+    private readonly standings: FeeStandings,
+  ) {}
+
+  async execute(
+    tx: Tx,
+    payment: PaymentRow,
+    at: Date,
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+  ): Promise<void> {
+    const { id, buyer_id: sellerId, rail, gross_micros } = payment;
+    const entry = feesPaid({ paymentId: id, sellerId, rail, amountMicros: BigInt(gross_micros) });
+    await this.journal.record(tx, [{ entry, payment, requestId: context.requestId }], at);
+    await tx.query(complete, [id, at]);
+    await this.standings.review(tx, sellerId, context);
+  }
+}

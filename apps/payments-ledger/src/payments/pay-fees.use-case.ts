@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import type { InputOf, OutputOf } from '@market/contracts';
+import { payFees, settlePayment } from '@market/contracts/payments-ledger';
+import { invariant, newId, type Micros } from '@market/kernel';
+import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Address } from 'viem';
+import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { toUsdAmount } from '../fees/usd-amount.js';
+import { exactRoutes, type ExactRoute } from '../rails/exact-routes.js';
+import { baseUnitsOf, PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
+import { PLAY_PAYEE, SandboxRail } from '../rails/sandbox/sandbox.rail.js';
+import { parsePayload, signedBy, type Authorization, type ExactRequirements } from '../rails/x402/exact-payment.js';
+import { Authorizations } from './authorizations.js';
+import { KeylessTermsSeal, type KeylessTerms } from './keyless-terms.js';
+import { ReconcilePayment } from './reconcile-payment.js';
+import { paymentColumns, type PaymentRow } from './payment.js';
+import { SettleAuthorization, type AuthorizationRow } from './settle-authorization.js';
+
+type Output = OutputOf<typeof payFees>;
+/** What became of an authorization: held for a payment that is to be settled, or of a payment that is there. */
+type Held = { toSettle: AuthorizationRow } | { known: PaymentRow } | { rejected: string };
+
+const debt = sql('fees.due', `SELECT greatest(-balance_micros, 0) AS due FROM accounts WHERE address = $1`);
+/** Serializes the payments of one seller, so that they pay no more than is due. */
+const lockSeller = sql(
+  'fees.lock-seller',
+  `INSERT INTO fee_standings (seller_id) VALUES ($1) ON CONFLICT (seller_id) DO UPDATE SET seller_id = excluded.seller_id`,
+);
+const underWay = sql(
+  'fees.under-way',
+  `SELECT coalesce(sum(gross_micros), 0) AS micros FROM payments WHERE buyer_id = $1 AND purpose = 'fee' AND state = 'indeterminate'`,
+);
+const find = sql('fees.find-payment', `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1`);
+const insert = sql(
+  'fees.insert-payment',
+  `INSERT INTO payments (id, relay_request_id, purpose, offer_key, state, buyer_id, rail, scheme, network, currency, decimals, pay_to, payee,
+     gross_micros, fee_micros, net_micros, fee_bps, amount_base_units, expires_at, keyless_offer)
+   VALUES ($1, $2, 'fee', $3, 'pending', $4, $5, 'exact', $6, $7, $8, $9, 'operator', $10, 0, $10, 0, $11, $12, $13)
+   ON CONFLICT (relay_request_id) DO NOTHING`,
+);
+
+const RETRY_SECONDS = 2;
+
+/**
+ * Pays what a seller owes of fees, by a signed authorization. Nothing is delivered for it, so the money moves first and is booked
+ * then; a crash in between is finished by the job that settles authorizations. An offer is not stored until it is signed.
+ */
+@Injectable()
+export class PayFees {
+  constructor(
+    private readonly database: Database,
+    private readonly seal: KeylessTermsSeal,
+    private readonly authorizations: Authorizations,
+    private readonly reconcilePayment: ReconcilePayment,
+    private readonly settleAuthorization: SettleAuthorization,
+    @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
+    @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
+  ) {}
+
+  async execute({ amountMicros, authorization }: InputOf<typeof payFees>, context: RequestContext): Promise<Output> {
+    const sellerId = principalOf(context).accountId;
+    if (authorization === undefined) return this.ask(sellerId, amountMicros);
+    const held = await this.hold(sellerId, authorization);
+    if ('rejected' in held) return this.ask(sellerId, amountMicros, held.rejected);
+    try {
+      if ('toSettle' in held) await this.settleAuthorization.settleFirst(held.toSettle, context);
+    } catch (error) {
+      if (isRefusal(error, settlePayment, 'settlement_refused'))
+        return this.ask(sellerId, amountMicros, error.details.reason as string);
+      if (!isRefusal(error, settlePayment, 'settlement_unknown')) throw error;
+    }
+    return this.explain('toSettle' in held ? await this.find(held.toSettle.payment_id) : held.known);
+  }
+
+  private async ask(sellerId: string, amountMicros: string | undefined, reason?: string): Promise<Output> {
+    const due = await this.due(this.database, sellerId);
+    if (due === 0n) throw refuse(payFees, 'no_fees_due', {});
+    const amount = amountMicros === undefined ? due : BigInt(amountMicros);
+    if (amount > due) throw refuse(payFees, 'more_than_due', { due: toUsdAmount(due) });
+    const expiresAt = new Date((Math.floor(Date.now() / 1_000) + this.config.offerTtlSeconds) * 1_000);
+    const accepts = exactRoutes(this.rails).flatMap((exactRoute) => {
+      const payTo = this.payToOf(exactRoute);
+      if (!payTo) return [];
+      const terms: KeylessTerms = {
+        subjectId: sellerId,
+        network: exactRoute.route.network,
+        payTo,
+        payee: 'operator',
+        amountBaseUnits: baseUnitsOf(amount, exactRoute.route),
+        priceMicros: amount,
+        feeBps: 0,
+        expiresAt,
+      };
+      const { offer, relayRequestId } = this.seal.seal(terms);
+      const asked = requirementsOf(exactRoute, terms, relayRequestId, offer);
+      return asked ? [asked] : [];
+    });
+    if (accepts.length === 0) throw refuse(payFees, 'fees_not_payable', {});
+    return { outcome: 'payment_required', due: toUsdAmount(due), amount: toUsdAmount(amount), accepts, reason };
+  }
+
+  private payToOf({ rail }: ExactRoute): Address | undefined {
+    return (
+      this.config.feeAddress ?? this.config.x402PayToAddress ?? (rail instanceof SandboxRail ? PLAY_PAYEE : undefined)
+    );
+  }
+
+  private async hold(sellerId: string, text: string): Promise<Held> {
+    const payload = parsePayload(text);
+    if (!payload) return { rejected: 'invalid_payload' };
+    const { relayRequestId, offer } = payload.accepted.extra;
+    const terms = this.seal.read({ relayRequestId, offer });
+    const exactRoute = exactRoutes(this.rails).find(({ route }) => route.network === terms?.network);
+    const requirements = terms && exactRoute && requirementsOf(exactRoute, terms, relayRequestId, offer!);
+    if (!requirements || terms.subjectId !== sellerId) return { rejected: 'accepted_mismatch' };
+    const signed = await signedBy(payload, requirements);
+    if (!signed.valid) return { rejected: signed.reason };
+    const [known] = await this.database.query<PaymentRow>(find, [relayRequestId]);
+    if (known?.state === 'completed' || known?.state === 'indeterminate') return { known };
+    if (terms.expiresAt.getTime() <= Date.now()) return { rejected: 'offer_expired' };
+    const checked = await this.authorizations.check(
+      { payload, requirements, exact: exactRoute.exact },
+      signed.payer,
+      0,
+    );
+    if (!checked.valid) return { rejected: checked.reason };
+    return this.database.transaction((tx) =>
+      this.store(tx, sellerId, terms, exactRoute, requirements, checked.authorization, text),
+    );
+  }
+
+  /** The payment, its authorization and the intent to settle it are one commit. */
+  private async store(
+    tx: Tx,
+    sellerId: string,
+    terms: KeylessTerms,
+    { rail, route }: ExactRoute,
+    requirements: ExactRequirements,
+    authorization: Authorization,
+    text: string,
+  ): Promise<Held> {
+    const { relayRequestId } = requirements.extra;
+    await tx.query(insert, [
+      newId(),
+      relayRequestId,
+      createHash('sha256').update(`fee|${relayRequestId}`).digest(),
+      sellerId,
+      rail.id,
+      route.network,
+      route.currency,
+      route.decimals,
+      terms.payTo,
+      terms.priceMicros,
+      terms.amountBaseUnits,
+      terms.expiresAt,
+      requirements.extra.offer,
+    ]);
+    const [{ id }] = (await tx.query<PaymentRow>(find, [relayRequestId])) as [PaymentRow];
+    const known = await this.reconcilePayment.lock(tx, id);
+    if (known.state === 'expired') return { rejected: 'offer_expired' };
+    if (known.state !== 'pending') return { known };
+    // After the payment, as a settlement locks the two.
+    await tx.query(lockSeller, [sellerId]);
+    const [others] = await tx.query<{ micros: string }>(underWay, [sellerId]);
+    if (terms.priceMicros > (await this.due(tx, sellerId)) - BigInt(others!.micros))
+      return { rejected: 'more_than_due' };
+    const rejected = await this.authorizations.store(tx, id, requirements, authorization, text, 0);
+    if (rejected !== undefined) return { rejected };
+    return { toSettle: await this.settleAuthorization.beginFirst(tx, await this.reconcilePayment.lock(tx, id)) };
+  }
+
+  private async due(through: Pick<Tx, 'query'>, sellerId: string): Promise<Micros> {
+    const [row] = await through.query<{ due: string }>(debt, [`agent:${sellerId}:fees`]);
+    return BigInt(row?.due ?? 0);
+  }
+
+  private async find(paymentId: string): Promise<PaymentRow> {
+    return this.database.transaction((tx) => this.reconcilePayment.lock(tx, paymentId));
+  }
+
+  private async explain(payment: PaymentRow): Promise<Output> {
+    if (payment.state !== 'completed')
+      return { outcome: 'pending', paymentId: payment.id, retryAfterSeconds: RETRY_SECONDS };
+    const transfer = await this.settleAuthorization.transferOf(payment);
+    invariant(transfer, `payment ${payment.id} is as it was booked`);
+    return {
+      outcome: 'paid',
+      paymentId: payment.id,
+      amount: toUsdAmount(BigInt(payment.gross_micros)),
+      due: toUsdAmount(await this.due(this.database, payment.buyer_id)),
+      completedAt: payment.completed_at!.toISOString(),
+      transfer,
+    };
+  }
+}
+
+function requirementsOf(
+  { exact, route }: ExactRoute,
+  { payTo, amountBaseUnits }: KeylessTerms,
+  relayRequestId: string,
+  offer: string,
+): (ExactRequirements & { extra: { offer: string } }) | null {
+  const asked = exact.requirements({ relayRequestId, route, amountBaseUnits, payTo });
+  return asked && { ...asked, extra: { ...asked.extra, offer } };
+}

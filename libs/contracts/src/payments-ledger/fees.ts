@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { id, microsText, timestamp } from '../shared/index.js';
+import { authorizedTransfer, keylessRequirements } from './offers.js';
+
+/** An amount of US dollars: exactly, in micros, and as a number. */
+export const usdAmount = z.object({ micros: microsText, usd: z.number() });
+
+/** `notice`: half of the limit is owed. `overdue`: more than the limit was owed for too long, and paid listings are off the market. */
+export const feeStatus = z.enum(['good', 'notice', 'overdue']);
+
+/** Where an account's money stands. Nothing of it is held for the account: it is in its own wallets, or owed. */
+export const balanceView = z.object({
+  currency: z.literal('USD'),
+  earned: usdAmount.describe('By sales, after fees.'),
+  received: z
+    .array(
+      z.object({
+        network: z.string().nullable().describe('CAIP-2; null where another party carried the payments.'),
+        wallet: z.string().nullable().describe('The wallet they paid; null where another party carried them.'),
+        amount: usdAmount,
+      }),
+    )
+    .describe('What came to wallets of the account itself.'),
+  payable: usdAmount.describe('What the operator owes of the earnings.'),
+  fees: z.object({
+    due: usdAmount.describe('Pay it with POST /fees/payments.'),
+    paid: usdAmount,
+    limit: usdAmount.describe('More than this may be due for the days of grace alone.'),
+    status: feeStatus,
+    pay_by: timestamp
+      .nullable()
+      .describe('When paid listings leave the market; null while no more than the limit is due.'),
+  }),
+  refunds: z.object({
+    due_to_account: usdAmount.describe('Paid for nothing and owed back.'),
+    due_by_account: usdAmount.describe('Received for calls that were not delivered, and owed to their buyers.'),
+  }),
+});
+export type BalanceView = z.output<typeof balanceView>;
+
+export const getBalance = defineRequest({
+  subject: 'rpc.payments-ledger.get-balance.v1',
+  input: z.object({}),
+  output: balanceView,
+  refusals: {},
+});
+
+/**
+ * Pays what the caller owes of fees, by a signed authorization that is settled at once. Without one it says what to sign. It pays
+ * one payment, ever: repeating it gives the first result again.
+ */
+export const payFees = defineRequest({
+  subject: 'rpc.payments-ledger.pay-fees.v1',
+  input: z.object({
+    /** All that is due where it is left out. */
+    amountMicros: microsText.optional(),
+    /** A decoded `PAYMENT-SIGNATURE` as JSON text. */
+    authorization: z.string().max(16_384).optional(),
+  }),
+  output: z.discriminatedUnion('outcome', [
+    z.object({
+      outcome: z.literal('payment_required'),
+      due: usdAmount,
+      amount: usdAmount,
+      accepts: z.array(keylessRequirements),
+      /** Why the authorization that came does not pay. */
+      reason: z.string().optional(),
+    }),
+    z.object({
+      outcome: z.literal('paid'),
+      paymentId: id,
+      amount: usdAmount,
+      /** What is left to be paid. */
+      due: usdAmount,
+      completedAt: timestamp,
+      transfer: authorizedTransfer,
+    }),
+    /** Whether it was settled is not known yet; asking again tells. */
+    z.object({ outcome: z.literal('pending'), paymentId: id, retryAfterSeconds: z.number().int() }),
+  ]),
+  refusals: {
+    no_fees_due: declareRefusal('conflict', 'No fees are due', z.object({}), { nextAction: 'do_not_retry' }),
+    more_than_due: declareRefusal('invalid', 'No more is due than this', z.object({ due: usdAmount }), {
+      nextAction: 'fix_request',
+    }),
+    fees_not_payable: declareRefusal('conflict', 'This marketplace takes no payments of fees over x402', z.object({}), {
+      nextAction: 'contact_operator',
+    }),
+  },
+});
+
+/** Whether an account's paid listings may be sold: not while it owes more of fees than it may, for longer than it may. */
+export const sellerStandingChanged = defineEvent({
+  subject: 'evt.payments-ledger.seller-standing-changed.v1',
+  payload: z.object({
+    sellerId: id,
+    /** Grows with every change. */
+    version: z.number().int(),
+    isOverdue: z.boolean(),
+    changedAt: timestamp,
+  }),
+});
