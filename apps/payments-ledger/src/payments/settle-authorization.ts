@@ -8,6 +8,7 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { verifySale } from '../journal/verify-journal.js';
+import { timed } from '../rails/metrics.js';
 import type { Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
@@ -250,7 +251,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   private async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
     const signed = this.authorizations.read(payment, row.payload);
     try {
-      const outcome = await signed.exact.facilitator.settle(signed.payload, signed.requirements);
+      const outcome = await timed('facilitator', 'settle', () =>
+        signed.exact.facilitator.settle(signed.payload, signed.requirements),
+      );
       // Only at the first attempt can no earlier submission be in flight.
       if (outcome.settled || row.attempts === 1) return outcome;
     } catch (error) {
