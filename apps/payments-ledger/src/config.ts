@@ -197,6 +197,11 @@ const variables = defineConfig('payments-ledger', {
     integer(50, 600_000, 5_000),
     'how often expired and undelivered payments and ended subscriptions are looked for',
   ),
+  sampleIntervalMs: variable(
+    'PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS',
+    integer(50, 3_600_000, 15_000),
+    'how often the metrics of open payments and of the books are read from the database',
+  ),
 });
 
 export type PaymentsLedgerConfig = ConfigOf<typeof variables>;

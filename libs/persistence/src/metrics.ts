@@ -40,6 +40,11 @@ const oldestUnpublished = sql(
   'SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds FROM outbox WHERE published_at IS NULL',
 );
 
+const oldestDeadLetter = sql(
+  'metrics.oldest-dead-letter',
+  'SELECT coalesce(extract(epoch FROM now() - min(died_at)), 0)::float8 AS seconds FROM dead_letters',
+);
+
 /** One row of each service; a database that is away has none, and that it is away shows elsewhere. */
 async function perService<Row extends Record<string, number>>(
   statement: Statement,
@@ -73,5 +78,15 @@ new Gauge({
   async collect() {
     this.reset();
     await perService<{ seconds: number }>(oldestUnpublished, (service, { seconds }) => this.set({ service }, seconds));
+  },
+});
+
+new Gauge({
+  name: 'market_dead_letters_oldest_seconds',
+  help: 'Age of the oldest event of a service that could not be handled',
+  labelNames: ['service'] as const,
+  async collect() {
+    this.reset();
+    await perService<{ seconds: number }>(oldestDeadLetter, (service, { seconds }) => this.set({ service }, seconds));
   },
 });

@@ -6,6 +6,7 @@ import { Database, GroupCommit, Outbox, sql, withParameters } from '@market/pers
 import { Injectable, Logger } from '@nestjs/common';
 import type { SellerFailed } from '../egress/seller-outcome.js';
 import { EndpointHealth, type CalledEndpoint } from '../endpoints/endpoint-health.js';
+import type { CallTime } from './metrics.js';
 
 /** A call, as its record is kept. */
 export interface CallRecord {
@@ -29,6 +30,7 @@ export interface HeldCall extends CallRecord {
   fence: number;
   /** Counts the requests that the seller may have seen. */
   attempt: number;
+  time: CallTime;
 }
 
 type Delivery = HeldCall & Result & { endpoint: CalledEndpoint };

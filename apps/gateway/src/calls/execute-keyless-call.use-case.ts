@@ -13,6 +13,7 @@ import { answered, type CallOutput, type PaymentProblem, type PaymentUnusable } 
 import { CallRecords } from './call-records.js';
 import { assertSold, CallTargets, soldListingOf, type CallInput } from './call-target.js';
 import { CoordinatePaidCall } from './coordinate-paid-call.js';
+import { countStep } from './metrics.js';
 import { leaseMsFor } from './paid-call.js';
 import { digestOfBody, ValidateCall } from './validate-call.js';
 
@@ -95,6 +96,7 @@ export class ExecuteKeylessCall {
     const listing = soldListingOf(offering);
     const { offers, signatures } = await this.bus.request(quoteKeyless, { listing, priceMicros }, context);
     if (offers.length === 0) throw refuse(executeKeylessCall, 'keyless_payment_unavailable', {});
+    countStep('quoted');
     return {
       outcome: 'payment_required',
       listing: { name, slug, inputSchema, exampleInput },

@@ -7,6 +7,7 @@ import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { NO_MONEY } from './answer-json.js';
 import { CallKeys } from './call-keys.js';
 import { CALL_COLUMNS, CallRecords, toCallRow, type CallRecord } from './call-records.js';
+import { CallTime } from './metrics.js';
 import { RunCall, type CallEnd } from './run-call.js';
 import { SellerCapacity } from './seller-capacity.js';
 import type { ValidatedCall } from './validate-call.js';
@@ -50,6 +51,7 @@ export class FreeCall {
     target: CallableEndpoint,
     context: RequestContext,
   ): Promise<CallEnd> {
+    const time = new CallTime();
     const permit = await this.capacity.acquire(target.endpoint);
     try {
       const id = await this.takeKey(call.fingerprint, context);
@@ -65,7 +67,12 @@ export class FreeCall {
       const [held] = await this.database.query<{ fence: number }>(lease, lease.values({ calls: [toCallRow(free)] }));
       if (held)
         return await this.leases.during(id, held.fence, () =>
-          this.runCall.execute({ ...free, fence: held.fence, attempt: held.fence }, target, call.input.body, context),
+          this.runCall.execute(
+            { ...free, fence: held.fence, attempt: held.fence, time },
+            target,
+            call.input.body,
+            context,
+          ),
         );
       const result = await this.records.findResult(id);
       return result ? { outcome: 'answered', answer: result.answer } : { outcome: 'unknown' };

@@ -10,6 +10,7 @@ import { takesCalls } from '../endpoints/endpoint.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { assertFits } from './call-target.js';
+import { CallTime, countStep } from './metrics.js';
 import { PaymentClaims, type Claim } from './payment-claims.js';
 import { assertRoute } from './quote-call.js';
 import { RunCall, SETTLE_BUDGET_MS, type CallEnd } from './run-call.js';
@@ -22,6 +23,8 @@ interface Superseded {
   by: string;
   gatewayRequestId: string;
 }
+type Begun = Claim & { time: CallTime };
+
 interface Ready {
   outcome: 'ready';
   target: CallableEndpoint;
@@ -52,12 +55,16 @@ export class PaidCall {
 
   async execute(call: PaidRequest, context: RequestContext): Promise<PaidCallEnd> {
     const { listingId, relayRequestId, digest } = call;
+    const time = new CallTime();
     const target = await this.endpoints.find(listingId);
     const { authorization } = call.input;
     const [leaseMs, bodyDigest] = [leaseMsFor(target, this.config), digest.toString('hex')];
     const claim = await this.claims.claim({ relayRequestId, listingId, bodyDigest, leaseMs, authorization }, context);
-    if (claim.outcome === 'claimed')
-      return this.claims.during(claim, () => this.executeClaimed(claim, target, call, context));
+    if (claim.outcome === 'claimed') {
+      if (claim.fence === 1) countStep('paid');
+      countStep('claimed');
+      return this.claims.during(claim, () => this.executeClaimed({ ...claim, time }, target, call, context));
+    }
     if (claim.outcome !== 'completed') return claim;
     const { gatewayRequestId, transfer } = claim;
     const result = await this.records.findResult(gatewayRequestId);
@@ -66,7 +73,7 @@ export class PaidCall {
   }
 
   private async executeClaimed(
-    claim: Claim,
+    claim: Begun,
     target: CallableEndpoint | null,
     call: PaidRequest,
     context: RequestContext,
@@ -121,7 +128,7 @@ export class PaidCall {
   }
 
   private async resumeOrRun(
-    claim: Claim,
+    claim: Begun,
     target: CallableEndpoint,
     { relayRequestId, digest, input }: PaidRequest,
     context: RequestContext,
@@ -138,6 +145,7 @@ export class PaidCall {
       payment: { paymentId, relayRequestId, transactionHash, retryUntil },
       fence,
       attempt: fence - earlier.releasedClaims,
+      time: claim.time,
     };
     return earlier.result
       ? this.runCall.settle(held, earlier.result, context)

@@ -5,6 +5,7 @@ import { newId } from '@market/kernel';
 import { isRefusal, MessageBus, Refusal, type RequestContext } from '@market/messaging';
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { Result } from './call-records.js';
+import { countStep } from './metrics.js';
 
 export type Claim = Extract<OutputOf<typeof claimPayment>, { outcome: 'claimed' }>;
 export type Transfer = OutputOf<typeof settlePayment>['transfer'];
@@ -78,6 +79,7 @@ export class PaymentClaims implements OnApplicationBootstrap, OnModuleDestroy {
         },
         context,
       );
+      countStep('settled');
       return { outcome: 'charged', transfer };
     } catch (error) {
       if (isRefusal(error, settlePayment, 'settlement_refused'))

@@ -10,6 +10,7 @@ import { pending, type CallOutput, type PaymentProblem } from './call-output.js'
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { soldListingOf, type CallInput } from './call-target.js';
+import { countStep } from './metrics.js';
 import type { ValidatedCall } from './validate-call.js';
 
 type Wallet = OutputOf<typeof findPayerWallet>;
@@ -64,6 +65,7 @@ export class QuoteCall {
       const keyOwner = await this.keys.bind(context, fingerprint, gatewayRequestId);
       // The call of this key was delivered meanwhile: its answer comes in a moment, and this offer expires unpaid.
       if (keyOwner !== gatewayRequestId) return pending(undefined, 1, 'call_in_progress');
+      countStep('quoted');
       return { outcome: 'payment_required', payment: offer, ...problem };
     } catch (error) {
       if (isRefusal(error, createOffer, 'payment_route_minimum_not_met'))

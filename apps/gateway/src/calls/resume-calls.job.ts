@@ -5,6 +5,7 @@ import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
 import { RESULT_COLUMNS, type Result } from './call-records.js';
+import { oldestUnsettledSeconds } from './metrics.js';
 import { PaymentClaims, type Claim } from './payment-claims.js';
 import { SETTLE_BUDGET_MS } from './run-call.js';
 
@@ -18,6 +19,8 @@ interface UnsettledRow extends Result {
   id: string;
   /** As text, to the microsecond. */
   completed: string;
+  /** How long ago that was. */
+  seconds: number;
   buyer_id: string;
   listing_id: string;
   body_digest: Buffer;
@@ -28,7 +31,7 @@ interface UnsettledRow extends Result {
 
 const unsettled = sql(
   'gateway-requests.unsettled',
-  `SELECT id, completed_at::text AS completed, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, ${RESULT_COLUMNS}
+  `SELECT id, completed_at::text AS completed, extract(epoch FROM now() - completed_at)::float8 AS seconds, buyer_id, listing_id, body_digest, payment_id, relay_request_id, fence, ${RESULT_COLUMNS}
    FROM gateway_requests WHERE billable AND settled_at IS NULL AND completed_at < now() - interval '1.5 seconds' AND (completed_at, id) > ($1::timestamptz, $2::uuid)
    ORDER BY completed_at, id LIMIT $3`,
 );
@@ -72,6 +75,7 @@ export class ResumeCalls implements OnApplicationBootstrap {
   /** All at once, so that they share the ledger's commits; one that fails holds up none of the others. */
   async run(): Promise<void> {
     const rows = await this.database.query<UnsettledRow>(unsettled, [this.after.completed, this.after.id, BATCH_SIZE]);
+    if (this.after === START) oldestUnsettledSeconds.set(rows[0]?.seconds ?? 0);
     this.after = rows.length < BATCH_SIZE ? START : rows.at(-1)!;
     await Promise.all(
       rows.map((row) =>

@@ -6,6 +6,7 @@ import { SignedRequests } from '../egress/signed-requests.js';
 import type { CallableEndpoint } from '../endpoints/callable-endpoints.js';
 import { billableAnswer, failedAnswer } from './answer-json.js';
 import { CallRecords, type HeldCall, type Result } from './call-records.js';
+import { countStep } from './metrics.js';
 import { PaymentClaims, type Settlement, type Transfer } from './payment-claims.js';
 
 /** `answer` is the gateway result as JSON text. What is unknown or refused is not answered, though its result may be stored. */
@@ -28,11 +29,18 @@ export class RunCall {
     private readonly claims: PaymentClaims,
   ) {}
 
-  async execute(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
-    const { id, money, payment, fence } = call;
-    const outcome = await this.forward(call, target, body, context);
+  execute(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
+    return this.run(call, target, body, context).finally(() => call.time.end());
+  }
+
+  private async run(call: HeldCall, target: CallableEndpoint, body: string, context: RequestContext): Promise<CallEnd> {
+    const { id, money, payment, fence, time } = call;
+    const outcome = await time.during('seller', () => this.forward(call, target, body, context));
     if (outcome.kind === 'failed') {
-      if (payment) await this.claims.release({ paymentId: payment.paymentId, fence }, context);
+      if (payment) {
+        countStep('not_billable', outcome.reason);
+        await this.claims.release({ paymentId: payment.paymentId, fence }, context);
+      }
       await this.records.storeFailure(call, target.endpoint, outcome, context);
       return { outcome: 'answered', answer: failedAnswer(id, outcome, money.feeBps, payment?.retryUntil) };
     }
@@ -40,20 +48,21 @@ export class RunCall {
     const answer = billableAnswer(id, money, statusCode, json);
     const result = { answer, answerDigest: createHash('sha256').update(json).digest(), statusCode, latencyMs };
     const isStored = await this.records.storeDelivery({ ...call, ...result, endpoint: target.endpoint }, context);
+    if (isStored && payment) countStep('delivered');
     const stored = isStored ? result : await this.records.findResult(id);
     return stored ? this.settle(call, stored, context) : { outcome: 'unknown' };
   }
 
   /** Charges for a stored result, where it costs something, and answers with it. */
   async settle(
-    { id, payment, fence, bodyDigest }: HeldCall,
+    { id, payment, fence, bodyDigest, time }: HeldCall,
     result: Result,
     context: RequestContext,
   ): Promise<CallEnd> {
     const { answer } = result;
     if (!payment) return { outcome: 'answered', answer };
     const claim = { paymentId: payment.paymentId, fence, gatewayRequestId: id, bodyDigest };
-    const settlement = await this.claims.settle(claim, result, context);
+    const settlement = await time.during('settlement', () => this.claims.settle(claim, result, context));
     return settlement.outcome === 'charged'
       ? { outcome: 'answered', answer, transfer: settlement.transfer }
       : settlement;

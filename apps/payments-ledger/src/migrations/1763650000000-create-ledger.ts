@@ -93,6 +93,7 @@ async function createPayments(runner: QueryRunner): Promise<void> {
   await runner.query(
     `CREATE INDEX payments_completed_by_buyer ON payments (buyer_id, listing_id, completed_at) WHERE state = 'completed' AND purpose = 'call'`,
   );
+  await runner.query(`CREATE INDEX payments_owed_back ON payments (rail) WHERE state = 'refund_due'`);
   await runner.query(
     `CREATE INDEX payments_recheck ON payments (rail, recheck_at, id) WHERE state IN ('expired', 'failed', 'cancelled')`,
   );

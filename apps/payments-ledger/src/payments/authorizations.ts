@@ -4,6 +4,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Address } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { timed } from '../rails/metrics.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import {
   judgeSigned,
@@ -113,7 +114,7 @@ export class Authorizations {
   /** @throws UnavailableError if the facilitator does not answer in time or its answer is not usable. */
   private async verify({ payload, requirements, exact }: SignedPayment): Promise<Verification> {
     try {
-      return await this.inTime(exact.facilitator.verify(payload, requirements));
+      return await timed('facilitator', 'verify', () => this.inTime(exact.facilitator.verify(payload, requirements)));
     } catch (error) {
       throw new UnavailableError(`the facilitator of ${requirements.network} (${messageOf(error)})`, { cause: error });
     }

@@ -1,8 +1,37 @@
-import { Counter } from 'prom-client';
+import { Counter, Gauge } from 'prom-client';
 
 /** What facilitators and chains said of signed payments: `settled`, `refused`, or `unknown`, which is asked again. */
 export const settlements = new Counter({
   name: 'market_settlements_total',
   help: 'Settlements of signed payments by rail, network and outcome',
   labelNames: ['rail', 'network', 'outcome'] as const,
+});
+
+/** The gauges below are read from the database by each process of the ledger, so their maximum over the processes is the value. */
+export const overduePayments = new Gauge({
+  name: 'market_overdue_payments',
+  help: 'Payments by state that a job should have ended more than ten minutes ago; payments report says why they are open',
+  labelNames: ['state'] as const,
+});
+
+export const refundsDue = new Gauge({
+  name: 'market_refunds_due',
+  help: 'Payments that are owed back to their buyers, by rail',
+  labelNames: ['rail'] as const,
+});
+
+export const refundsDueMicros = new Gauge({
+  name: 'market_refunds_due_micros',
+  help: 'What buyers are owed back by the books, in micros of a US dollar',
+});
+
+export const unexplainedMicros = new Gauge({
+  name: 'market_unexplained_micros',
+  help: 'The sum of all balances of the books, which is zero',
+});
+
+export const oldestSettlementSeconds = new Gauge({
+  name: 'market_open_settlement_oldest_seconds',
+  help: 'Age of the oldest signed payment of a network that is being settled',
+  labelNames: ['network'] as const,
 });

@@ -24,6 +24,7 @@ import { PaymentsMessageController } from './payments.message-controller.js';
 import { QuoteExact } from './quote-exact.query.js';
 import { QuoteKeyless } from './quote-keyless.query.js';
 import { ReleasePayment } from './release-payment.use-case.js';
+import { SamplePayments } from './sample-payments.job.js';
 import { SettleAuthorization } from './settle-authorization.js';
 import { SettlePayment } from './settle-payment.use-case.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
@@ -51,6 +52,7 @@ import { OfferReceiptSigner } from './offer-receipt-signer.js';
     PaySandbox,
     PayFees,
     ExpirePayments,
+    SamplePayments,
     HandleRelayWebhook,
     PaymentQuery,
     {

@@ -9,6 +9,7 @@ import type { Address, Hash, Hex } from 'viem';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { BookFees } from '../fees/book-fees.js';
 import { verifySale } from '../journal/verify-journal.js';
+import { timed } from '../rails/metrics.js';
 import type { HeldAuthorization, Settlement } from '../rails/x402/facilitator.js';
 import { Authorizations, type SignedPayment } from './authorizations.js';
 import { ChargeCalls } from './charge-calls.js';
@@ -260,7 +261,9 @@ export class SettleAuthorization implements OnApplicationBootstrap {
   private async settle(row: AuthorizationRow, payment: PaymentRow): Promise<Settlement | null> {
     const signed = this.authorizations.read(payment, row.payload);
     try {
-      const outcome = await signed.exact.facilitator.settle(signed.payload, signed.requirements);
+      const outcome = await timed('facilitator', 'settle', () =>
+        signed.exact.facilitator.settle(signed.payload, signed.requirements),
+      );
       // Only at the first attempt can no earlier submission be in flight.
       if (outcome.settled ? await isConfirmed(outcome.transactionHash, row, signed) : row.attempts === 1)
         return outcome;

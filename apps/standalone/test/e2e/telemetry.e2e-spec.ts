@@ -1,3 +1,4 @@
+import { reply } from '@market/sdk/seller';
 import { eventually, startMarketplace, type RunningMarketplace } from '@market/testing';
 import { callOnce, payFor, withRelayId } from '../support/buyer.js';
 import { openShop, type Shop } from '../support/seller.js';
@@ -31,6 +32,18 @@ inEachMode('telemetry', ({ mode }) => {
       .flatMap((name) => marketplace.logs(name).split('\n'))
       .filter((line) => line.includes(id))
       .map((line) => JSON.parse(line) as Line);
+
+  const metrics = (): Promise<string[]> =>
+    Promise.all(
+      marketplace.processes.map(async (name) => (await fetch(`${marketplace.internalUrl(name)}/metrics`)).text()),
+    );
+  const sumsOf =
+    (texts: string[]) =>
+    (series: RegExp): number =>
+      texts
+        .flatMap((text) => text.split('\n'))
+        .filter((line) => series.test(line))
+        .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 
   it('finds all that a paid call did in every service by the request id of its answer', async () => {
     // A line is written when its answer has been sent.
@@ -78,14 +91,7 @@ inEachMode('telemetry', ({ mode }) => {
   });
 
   it('counts requests, statements, events and money on the internal ports', async () => {
-    const texts = await Promise.all(
-      marketplace.processes.map(async (name) => (await fetch(`${marketplace.internalUrl(name)}/metrics`)).text()),
-    );
-    const sumOf = (series: RegExp): number =>
-      texts
-        .flatMap((text) => text.split('\n'))
-        .filter((line) => series.test(line))
-        .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+    const sumOf = sumsOf(await metrics());
     expect(sumOf(/^market_posted_micros_total\{.*type="seller_credit"/)).toBe(250_000);
     expect(sumOf(/^market_posted_micros_total\{.*type="marketplace_fee"/)).toBe(12_500);
     expect(
@@ -99,5 +105,22 @@ inEachMode('telemetry', ({ mode }) => {
     expect(sumOf(/^db_client_connection_count\{.*state="total"/)).toBeGreaterThan(0);
     expect(sumOf(/^market_event_queue_length\{.*queue="dead_letters"/)).toBe(0);
     expect(sumOf(/^nodejs_eventloop_lag_seconds /)).toBeGreaterThanOrEqual(0);
+    expect(sumOf(/^market_dead_letters_oldest_seconds\{/)).toBe(0);
+    for (const step of ['quoted', 'paid', 'claimed', 'delivered', 'settled'])
+      expect([step, sumOf(new RegExp(`^market_call_steps_total\\{step="${step}"`))]).toEqual([step, 1]);
+    expect(sumOf(/^market_call_steps_total\{step="not_billable"/)).toBe(0);
+    for (const part of ['seller', 'settlement', 'ours'])
+      expect([part, sumOf(new RegExp(`^market_call_part_duration_seconds_count\\{part="${part}"`))]).toEqual([part, 1]);
+  });
+
+  it('counts a call that its seller failed, with the reason, and no charge of it', async () => {
+    const failing = await openShop(await registerAgent(marketplace), () => reply(500, { error: 'out of order' }));
+    const relayRequestId = await payFor(buyer, failing.listing, { n: 2 });
+    await callOnce(buyer, failing.listing, { n: 2 }, withRelayId(relayRequestId));
+    await failing.close();
+    const sumOf = sumsOf(await metrics());
+    expect(sumOf(/^market_call_steps_total\{step="not_billable",reason="seller_error"/)).toBe(1);
+    expect(sumOf(/^market_call_steps_total\{step="paid"/)).toBe(2);
+    expect(sumOf(/^market_call_steps_total\{step="settled"/)).toBe(1);
   });
 });

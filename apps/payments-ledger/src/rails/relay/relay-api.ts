@@ -1,4 +1,5 @@
 import { textOf } from '../bounded-body.js';
+import { timed } from '../metrics.js';
 import { RequestBudget } from './request-budget.js';
 
 export interface RelayApiSettings {
@@ -68,6 +69,19 @@ export class RelayApi {
   ): Promise<unknown> {
     const waitSeconds = budget.take();
     if (waitSeconds > 0) throw new RelayUnavailable('Relay is asked as often as it lets itself be asked', waitSeconds);
+    return timed(
+      'relay',
+      budget === this.quotes ? 'quote' : 'status',
+      () => this.send(path, init, budget),
+      (error) => error instanceof RelayRejected,
+    );
+  }
+
+  private async send(
+    path: string,
+    init: { method?: string; body?: string; headers?: Record<string, string> },
+    budget: RequestBudget,
+  ): Promise<unknown> {
     const { url, apiKey, timeoutMs } = this.settings;
     const headers = { accept: 'application/json', 'x-api-key': apiKey, ...init.headers };
     const response = await fetch(`${url.replace(/\/$/, '')}${path}`, {

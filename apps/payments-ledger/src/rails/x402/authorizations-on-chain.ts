@@ -12,6 +12,7 @@ import {
   type PublicClient,
   type TransactionReceipt,
 } from 'viem';
+import { timed } from '../metrics.js';
 import type { ExactRequirements } from './exact-payment.js';
 import type { HeldAuthorization, Settlement } from './facilitator.js';
 import type { X402Chain } from './x402-settings.js';
@@ -54,7 +55,7 @@ export class AuthorizationsOnChain {
   async settlementOf(authorization: HeldAuthorization, requirements: ExactRequirements): Promise<Settlement | null> {
     if (this.servers.length === 0) throw new Error(`no RPC server of ${this.chain.network} is configured`);
     const [first, ...others] = await Promise.all(
-      this.servers.map((server) => this.ask(server, authorization, requirements)),
+      this.servers.map((server) => timed('rpc', 'settlement', () => this.ask(server, authorization, requirements))),
     );
     return others.every((other) => isDeepStrictEqual(other, first)) ? first! : null;
   }
@@ -84,7 +85,9 @@ export class AuthorizationsOnChain {
   async balanceOf(payer: Address, { asset }: ExactRequirements): Promise<bigint> {
     const [server] = this.servers;
     if (!server) throw new Error(`no RPC server of ${this.chain.network} is configured`);
-    return server.readContract({ address: asset, abi, functionName: 'balanceOf', args: [payer] });
+    return timed('rpc', 'balance', () =>
+      server.readContract({ address: asset, abi, functionName: 'balanceOf', args: [payer] }),
+    );
   }
 
   private async ask(

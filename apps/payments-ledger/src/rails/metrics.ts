@@ -1,0 +1,28 @@
+import { Histogram } from 'prom-client';
+
+type Provider = 'facilitator' | 'rpc' | 'relay';
+
+const requestSeconds = new Histogram({
+  name: 'market_provider_request_duration_seconds',
+  help: 'Requests to facilitators, RPC servers and Relay by operation; failed where no usable answer came',
+  labelNames: ['provider', 'operation', 'outcome'] as const,
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120],
+});
+
+/** Counts and times what is asked of another party. A refusal is an answer; what throws is none, unless `isAnswer` says so. */
+export async function timed<T>(
+  provider: Provider,
+  operation: string,
+  request: () => Promise<T>,
+  isAnswer: (error: unknown) => boolean = () => false,
+): Promise<T> {
+  const end = requestSeconds.startTimer({ provider, operation });
+  try {
+    const answer = await request();
+    end({ outcome: 'answered' });
+    return answer;
+  } catch (error) {
+    end({ outcome: isAnswer(error) ? 'answered' : 'failed' });
+    throw error;
+  }
+}

@@ -1,0 +1,120 @@
+import { newId } from '@market/kernel';
+import { eventually } from '@market/testing';
+import { register } from 'prom-client';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+import { newOrder, reasonOf, startLedger, type LedgerHarness, type Offered } from '../support/ledger-harness.js';
+import { signed } from '../support/signed-payload.js';
+import { startUselessParties } from '../support/useless-party.js';
+import { ON_CHAIN, PAY_TO } from '../support/x402-ledger.js';
+
+/** The value of one series; undefined where there is none. */
+async function valueOf(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
+  const text = await register.getSingleMetricAsString(name);
+  const line = text
+    .split('\n')
+    .find(
+      (series) =>
+        series.startsWith(name) &&
+        Object.entries(labels).every(([label, value]) => series.includes(`${label}="${value}"`)),
+    );
+  return line && Number(line.slice(line.lastIndexOf(' ')));
+}
+
+describe('the metrics of open payments and of the books', () => {
+  let harness: LedgerHarness;
+  beforeAll(async () => {
+    harness = await startLedger({ env: { PAYMENTS_LEDGER_SAMPLE_INTERVAL_MS: '50' } });
+  }, 60_000);
+  afterAll(() => harness.stop());
+
+  const becomes = (name: string, labels: Record<string, string>, value: number): Promise<void> =>
+    eventually(async () => expect(await valueOf(name, labels)).toBe(value));
+  const set = (change: string, { offer }: Offered) =>
+    harness.db.inspect(`UPDATE payments_ledger.payments SET ${change} WHERE id = $1`, [offer.payment_id]);
+
+  it('are zero while all is well', async () => {
+    await harness.settle(await harness.claimed(newOrder()));
+    for (const state of ['pending', 'verified', 'in_flight', 'indeterminate'])
+      await becomes('market_overdue_payments', { state }, 0);
+    await becomes('market_unexplained_micros', {}, 0);
+    await becomes('market_refunds_due_micros', {}, 0);
+  });
+
+  it('count payments that a job should have ended, by state', async () => {
+    const order = newOrder();
+    const offered = await harness.quote(order);
+    await set("expires_at = now() - interval '11 minutes'", offered);
+    await becomes('market_overdue_payments', { state: 'pending' }, 1);
+    await set("expires_at = now() + interval '11 minutes'", offered);
+    await becomes('market_overdue_payments', { state: 'pending' }, 0);
+
+    await harness.pay(order, offered);
+    await set("retry_until = now() - interval '9 minutes'", offered);
+    const later = newOrder();
+    const paid = await harness.quote(later);
+    await harness.pay(later, paid);
+    await set("retry_until = now() - interval '11 minutes'", paid);
+    await becomes('market_overdue_payments', { state: 'verified' }, 1);
+    await set("retry_until = now() + interval '1 day'", paid);
+
+    const { paymentId } = await harness.claimed(newOrder());
+    await harness.db.inspect(
+      "UPDATE payments_ledger.payments SET lease_until = now() - interval '11 minutes' WHERE id = $1",
+      [paymentId],
+    );
+    await becomes('market_overdue_payments', { state: 'in_flight' }, 1);
+    await harness.db.inspect(
+      "UPDATE payments_ledger.payments SET lease_until = now() + interval '1 hour' WHERE id = $1",
+      [paymentId],
+    );
+  });
+
+  it('tell what buyers are owed back', async () => {
+    const order = newOrder({ priceMicros: '500000' });
+    const offered = await harness.quote(order, { originCurrency: 'USDC' });
+    await set("state = 'expired'", offered);
+    await harness.db.inspect('INSERT INTO payments_ledger.sandbox_transfers VALUES ($1, $2, 500000, now())', [
+      `0x${newId()}`,
+      offered.offer.payment_id,
+    ]);
+    await harness.claim(order, offered);
+    await becomes('market_refunds_due', { rail: 'sandbox' }, 1);
+    await becomes('market_refunds_due_micros', {}, 500_000);
+  });
+
+  it('tell what the books cannot explain', async () => {
+    const change = (micros: number) =>
+      harness.db.inspect(
+        "UPDATE payments_ledger.accounts SET balance_micros = balance_micros + $1 WHERE address = 'platform:fees'",
+        [micros],
+      );
+    await change(7);
+    await becomes('market_unexplained_micros', {}, 7);
+    await change(-7);
+    await becomes('market_unexplained_micros', {}, 0);
+  });
+});
+
+describe('the metrics of other parties', () => {
+  it('count a facilitator that does not answer', async () => {
+    const parties = await startUselessParties();
+    const harness = await startLedger({
+      env: {
+        PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
+        PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${PAY_TO}`,
+        PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337',
+        PAYMENTS_LEDGER_X402_FACILITATOR_URL: parties.urlOf('answers 500'),
+      },
+    });
+    const order = newOrder();
+    const offered = await harness.quote(order, ON_CHAIN);
+    const authorization = await signed(offered, privateKeyToAccount(generatePrivateKey()));
+    await reasonOf(harness.claim(order, offered, { authorization }));
+    const labels = { provider: 'facilitator', operation: 'verify' };
+    const count = 'market_provider_request_duration_seconds';
+    expect(await valueOf(count, { ...labels, outcome: 'failed', le: '+Inf' })).toBe(1);
+    expect(await valueOf(count, { ...labels, outcome: 'answered', le: '+Inf' })).toBeUndefined();
+    await harness.stop();
+    parties.stop();
+  }, 60_000);
+});
