@@ -1,6 +1,13 @@
 import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
-import { callFailed, claimsHeld, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
+import {
+  callFailed,
+  claimsHeld,
+  endpointChanged,
+  endpointTouched,
+  gatewayContract,
+  listingQualityMeasured,
+} from './gateway/index.js';
 import {
   agentClaimed,
   agentRegistered,
@@ -65,7 +72,14 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     serves: catalogContract,
     calls: [publicIdentity.getAgents, provisionEndpoint],
     emits: [listingChanged, listingRemoved, listingWorkSolved],
-    consumes: [agentRegistered, endpointChanged, paymentCompleted, subscriptionStarted, listingRated],
+    consumes: [
+      agentRegistered,
+      endpointChanged,
+      listingQualityMeasured,
+      paymentCompleted,
+      subscriptionStarted,
+      listingRated,
+    ],
     signals: [listingTouched],
     subscribes: [],
   },
@@ -89,8 +103,8 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       settlePayment,
       releasePayment,
     ],
-    emits: [callFailed, endpointChanged],
-    consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
+    emits: [callFailed, endpointChanged, listingQualityMeasured],
+    consumes: [callFailed, listingRemoved, paymentCompleted, paymentRefundDue],
     signals: [endpointTouched, claimsHeld],
     subscribes: [listingTouched, endpointTouched],
   },
