@@ -5,6 +5,7 @@ import { EndpointsModule } from './endpoints/endpoints.module.js';
 import { ListingsModule } from './listings/listings.module.js';
 import { PopularityModule } from './popularity/popularity.module.js';
 import { ProvidersModule } from './providers/providers.module.js';
+import { QualityModule } from './quality/quality.module.js';
 import { RatingsModule } from './ratings/ratings.module.js';
 
 @Module({
@@ -15,6 +16,7 @@ import { RatingsModule } from './ratings/ratings.module.js';
     ListingsModule,
     EndpointsModule,
     PopularityModule,
+    QualityModule,
     RatingsModule,
   ],
 })

@@ -45,6 +45,16 @@ const variables = defineConfig('gateway', {
     integer(10, 3_600_000, 30_000),
     'how often a failing endpoint is probed; a new one that no call has reached is after twice as long',
   ),
+  idleProbeIntervalMs: variable(
+    'GATEWAY_IDLE_PROBE_INTERVAL_MS',
+    integer(10, 604_800_000, 21_600_000),
+    'how often an endpoint that works is probed, so that one that dies is noticed although nobody calls it',
+  ),
+  qualityIntervalMs: variable(
+    'GATEWAY_QUALITY_INTERVAL_MS',
+    integer(10, 3_600_000, 60_000),
+    'how often the measured quality of one listing is told anew at most',
+  ),
   resultsKeptDays: variable(
     'GATEWAY_RESULTS_KEPT_DAYS',
     integer(2, 3_650, 30),

@@ -1,6 +1,13 @@
 import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
-import { callFailed, claimsHeld, endpointChanged, endpointTouched, gatewayContract } from './gateway/index.js';
+import {
+  callFailed,
+  claimsHeld,
+  endpointChanged,
+  endpointTouched,
+  gatewayContract,
+  listingQualityMeasured,
+} from './gateway/index.js';
 import {
   agentClaimed,
   agentRegistered,
@@ -70,6 +77,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     consumes: [
       agentRegistered,
       endpointChanged,
+      listingQualityMeasured,
       paymentCompleted,
       subscriptionStarted,
       sellerStandingChanged,
@@ -98,8 +106,8 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       settlePayment,
       releasePayment,
     ],
-    emits: [callFailed, endpointChanged],
-    consumes: [listingRemoved, paymentCompleted, paymentRefundDue],
+    emits: [callFailed, endpointChanged, listingQualityMeasured],
+    consumes: [callFailed, listingRemoved, paymentCompleted, paymentRefundDue],
     signals: [endpointTouched, claimsHeld],
     subscribes: [listingTouched, endpointTouched],
   },

@@ -4,6 +4,7 @@ import {
   getListing,
   listCategories,
   listingDetail,
+  listingOrder,
   listingView,
   searchListings,
 } from '@market/contracts/catalog';
@@ -33,7 +34,8 @@ const searchQuery = {
   min_price: usdParam('US dollars, inclusive.'),
   max_price: usdParam('US dollars, inclusive.'),
   mine: flagParam('Your own listings, in every state; needs a key with the scope read, or a session and agent_id.'),
-  sort: choiceParam(['newest', 'popular', 'price_low', 'price_high'], 'newest'),
+  live: flagParam("Only what works now: its last paid call, or the marketplace's own test, was delivered."),
+  sort: choiceParam(listingOrder.options, 'newest'),
   ...pageParams(100),
 };
 
@@ -87,10 +89,8 @@ export class BrowseListingsHttpController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const { q, category, pricing_model, delivery_type, min_price, max_price, mine, sort, page, limit } = readQuery(
-      searchQuery,
-      raw,
-    );
+    const { q, category, pricing_model, delivery_type, min_price, max_price, mine, live, sort, page, limit } =
+      readQuery(searchQuery, raw);
     const input = {
       q,
       categoryId: category,
@@ -99,6 +99,7 @@ export class BrowseListingsHttpController {
       minPriceMicros: min_price,
       maxPriceMicros: max_price,
       mine,
+      live: live || undefined,
       sort,
       page,
       limit,

@@ -43,6 +43,18 @@ export const listingExample: ListingView = {
   created_at: EARLIER,
   provider: SELLER,
   category: { id: categoryExample.id, name: categoryExample.name, slug: categoryExample.slug },
+  quality: {
+    live: true,
+    last_success_at: EARLIER,
+    success_rate_7d: 0.9912,
+    success_rate_30d: 0.9874,
+    p50_ms_7d: 240,
+    p95_ms_7d: 810,
+    p50_ms_30d: 250,
+    p95_ms_30d: 905,
+    calls_7d: 310,
+    calls_30d: 1204,
+  },
 };
 
 export const listingDetailExample: OutputOf<typeof getListing> = {

@@ -1,3 +1,4 @@
+import { listingOrder } from '@market/contracts/catalog';
 import { McpServer, Server, type CallToolResult, type Implementation } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { INTERFACE_VERSION } from '../platform/interface-version.js';
@@ -11,6 +12,7 @@ interface ListingSummary {
   pricing_model: string;
   pricing_amount: number;
   tags: string[];
+  quality: object | null;
   provider: { display_name: string };
   category: { name: string } | null;
 }
@@ -46,7 +48,8 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
       inputSchema: z.strictObject({
         query: z.string().max(200).optional().describe('Words; quotes, OR and - work as in web search.'),
         max_price_usd: z.number().min(0).max(1_000_000).optional(),
-        sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('popular'),
+        live: z.boolean().default(false).describe('Only what works now.'),
+        sort: listingOrder.default('popular'),
         page: z.int().min(1).max(1_000).default(1),
         limit: z.int().min(1).max(50).default(10),
       }),
@@ -66,6 +69,7 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
         tags: listing.tags,
         category: listing.category?.name ?? null,
         provider: listing.provider.display_name,
+        quality: listing.quality,
       }));
       return toolResult({ listings, pagination: answer.json.pagination });
     },
@@ -75,7 +79,7 @@ export function marketplaceServer(caller: Caller, publicUrl: string): McpServer 
     {
       title: 'Show a listing',
       description:
-        'One listing in full: its price, input_schema and example_input (what to send), output_schema, rating.',
+        'One listing in full: its price, input_schema and example_input (what to send), output_schema, rating, quality (measured).',
       inputSchema: z.strictObject({ listing: z.string().max(150).describe('Its slug or uuid.') }),
       annotations: { readOnlyHint: true },
     },

@@ -1,4 +1,4 @@
-import type { ListingView } from '@market/contracts/catalog';
+import { listingView, type ListingView } from '@market/contracts/catalog';
 import { exactTerms, type ExactTerms } from '@market/contracts/payments-ledger';
 import { z } from 'zod';
 
@@ -37,6 +37,7 @@ export const bazaarResource = z.object({
   serviceName: z.string().optional(),
   tags: z.array(z.string()),
   iconUrl: z.string().optional(),
+  quality: listingView.shape.quality,
   extensions: z.object({ bazaar }),
 });
 export type BazaarResource = z.output<typeof bazaarResource>;
@@ -96,6 +97,7 @@ export function toResource(base: string, listing: ListingView, terms: ExactTerms
     ...serviceNameOf(name),
     tags: tags.filter(isShortAscii).slice(0, MAX_TAGS),
     ...(logo_url?.startsWith('https://') ? { iconUrl: logo_url } : {}),
+    quality: listing.quality,
     extensions: { bazaar: bazaarOf(listing) },
   };
 }

@@ -3,12 +3,14 @@ import { HandleEvent, newRequestContext, type ReceivedEvent } from '@market/mess
 import type { Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
 import { Endpoints } from '../endpoints/endpoints.js';
+import { Quality } from '../quality/quality.js';
 import { ListingChanges } from './listing-changes.js';
 
 @Controller()
 export class EndpointHealthEventController {
   constructor(
     private readonly endpoints: Endpoints,
+    private readonly quality: Quality,
     private readonly changes: ListingChanges,
   ) {}
 
@@ -16,6 +18,10 @@ export class EndpointHealthEventController {
   @HandleEvent(endpointChanged)
   async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
     const working = await this.endpoints.project(tx, events);
+    await this.quality.rank(
+      tx,
+      events.map(({ payload }) => payload.listingId),
+    );
     const context = newRequestContext({ requestId: events[0]!.requestId });
     for (const listingId of working) await this.changes.react(tx, listingId, 'resume', context);
   }

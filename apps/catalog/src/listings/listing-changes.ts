@@ -3,6 +3,7 @@ import { MessageBus, type RequestContext } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Providers } from '../providers/providers.js';
+import { Quality } from '../quality/quality.js';
 import { columnsOf, stateOf, TRANSITIONS, type ListingState, type Moves } from './listing-state.js';
 import { GetOffering } from './get-offering.query.js';
 import { ListingsRepository, type Listing, type ListingFacts, type ListingFields } from './listings.repository.js';
@@ -18,6 +19,7 @@ export class ListingChanges {
     private readonly offerings: GetOffering,
     private readonly outbox: Outbox,
     private readonly bus: MessageBus,
+    private readonly quality: Quality,
   ) {}
 
   /** Stores a new listing and returns it as it is now. */
@@ -94,6 +96,7 @@ export class ListingChanges {
     changedAt: Date,
     context: RequestContext,
   ): Promise<void> {
+    await this.quality.rank(tx, [id]);
     const slugs = await this.listings.slugsOf(tx, id);
     const { inputSchema: _schema, exampleInput: _example, ...offering } = (await this.offerings.find(tx, id))!;
     this.outbox.add(tx, listingChanged, { ...offering, version, changedAt: changedAt.toISOString() }, context);

@@ -3,6 +3,7 @@ import { CategoriesModule } from '../categories/categories.module.js';
 import { ChallengesModule } from '../challenges/challenges.module.js';
 import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { ProvidersModule } from '../providers/providers.module.js';
+import { QualityModule } from '../quality/quality.module.js';
 import { SearchModule } from '../search/search.module.js';
 import { CreateListing } from './create-listing.use-case.js';
 import { EndpointHealthEventController } from './endpoint-health.event-controller.js';
@@ -21,7 +22,7 @@ import { SuspendFailing } from './suspend-failing.job.js';
 import { UpdateListing } from './update-listing.use-case.js';
 
 @Module({
-  imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, SearchModule],
+  imports: [CategoriesModule, ChallengesModule, EndpointsModule, ProvidersModule, QualityModule, SearchModule],
   controllers: [ListingsMessageController, EndpointHealthEventController, SellerStandingEventController],
   providers: [
     SearchListings,

@@ -4,6 +4,7 @@ import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
 import { Endpoints } from '../endpoints/endpoints.js';
+import { Quality } from '../quality/quality.js';
 import { stateOf, TRANSITIONS } from './listing-state.js';
 import { ListingsRepository } from './listings.repository.js';
 import { ListingChanges } from './listing-changes.js';
@@ -16,6 +17,7 @@ export class RemoveListing {
     private readonly listings: ListingsRepository,
     private readonly changes: ListingChanges,
     private readonly endpoints: Endpoints,
+    private readonly quality: Quality,
   ) {}
 
   execute(
@@ -33,6 +35,7 @@ export class RemoveListing {
       if (outcome === 'removed') {
         await this.changes.remove(tx, listing, context);
         await this.endpoints.forget(tx, listing.id);
+        await this.quality.forget(tx, listing.id);
         return { id: listing.id, deleted: true };
       }
       if (outcome !== state) await this.changes.apply(tx, listing, {}, outcome, context);

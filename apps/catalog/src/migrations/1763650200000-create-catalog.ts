@@ -38,7 +38,7 @@ export class CreateCatalog1763650200000 implements MigrationInterface {
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP FUNCTION corrected_query');
     await runner.query(
-      'DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings, listing_ratings, endpoints, providers, categories',
+      'DROP TABLE listing_challenges, listing_words, active_listings, listing_popularity, listing_slugs, listings, listing_quality, listing_ratings, endpoints, providers, categories',
     );
     await runner.query(
       'DROP FUNCTION after_listings_added, after_listings_changed, after_listings_removed, name_reads_as, listing_document, words_of',
@@ -99,6 +99,21 @@ async function createProjections(runner: QueryRunner): Promise<void> {
       accuracy float8 NOT NULL,
       reliability float8 NOT NULL,
       value float8 NOT NULL
+    )`);
+  await runner.query(`
+    CREATE TABLE listing_quality (
+      listing_id uuid PRIMARY KEY,
+      version int NOT NULL,
+      surety float8 NOT NULL,
+      last_success_at timestamptz,
+      success_rate_7d float8,
+      success_rate_30d float8,
+      p50_ms_7d int,
+      p95_ms_7d int,
+      p50_ms_30d int,
+      p95_ms_30d int,
+      calls_7d int NOT NULL,
+      calls_30d int NOT NULL
     )`);
 }
 
@@ -185,6 +200,7 @@ async function createListings(runner: QueryRunner): Promise<void> {
     CREATE TABLE listing_popularity (
       listing_id uuid PRIMARY KEY REFERENCES listings (id) ON DELETE CASCADE,
       completed_calls bigint NOT NULL DEFAULT 0,
+      reliability bigint NOT NULL DEFAULT 0,
       is_active boolean NOT NULL
     ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02)`);
 }
@@ -205,6 +221,9 @@ async function createSearch(runner: QueryRunner): Promise<void> {
   );
   await runner.query(
     'CREATE INDEX listing_popularity_most ON listing_popularity (completed_calls, listing_id) WHERE is_active',
+  );
+  await runner.query(
+    'CREATE INDEX listing_popularity_reliable ON listing_popularity (reliability, listing_id) WHERE is_active',
   );
   // The last digits of an id are random, so that the first listings of this order are a sample of all.
   await runner.query(

@@ -162,9 +162,9 @@ export class PostgresListingSearch extends ListingSearch implements OnModuleInit
     const most = this.bounds.counted;
     const guess = await this.guess(query, active);
     if (!guess.isCertainlyMany) {
-      // Matches have their keys with them, but for their popularity, which is looked up: not for more of them than an order is followed for.
+      // Matches have their keys with them, but for their popularity and reliability, which is looked up: not for more of them than an order is followed for.
       const sortable =
-        query.sort === 'popular'
+        query.sort === 'popular' || query.sort === 'reliable'
           ? Math.min(most, Math.ceil(Math.sqrt(FOLLOWED_FOR_SORTED * (query.offset + query.limit) * active)))
           : most;
       const { matches, ...page } = await this.ask<PageRow & { matches: number }>(

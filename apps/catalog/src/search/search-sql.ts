@@ -34,10 +34,13 @@ interface Order {
 const ORDERS: Record<WantedListings['sort'], Order> = {
   newest: { column: 'l.created_at', type: 'timestamptz', isAscending: false },
   popular: { column: 'p.completed_calls', type: 'bigint', isAscending: false },
+  reliable: { column: 'p.reliability', type: 'bigint', isAscending: false },
   price_low: { column: 'l.price_micros', type: 'bigint', isAscending: true },
   price_high: { column: 'l.price_micros', type: 'bigint', isAscending: false },
 };
 
+/** The keys of these orders are in `listing_popularity`. */
+const isCounted = (sort: WantedListings['sort']): boolean => sort === 'popular' || sort === 'reliable';
 const isByPrice = (sort: WantedListings['sort']): boolean => sort === 'price_low' || sort === 'price_high';
 
 /** The values by which a search leaves listings out, in one order; undefined where one is not given. */
@@ -49,7 +52,8 @@ export const filterValues = ({
   deliveryType,
   minPriceMicros,
   maxPriceMicros,
-}: Query): unknown[] => [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros];
+  live,
+}: Query): unknown[] => [text, tsquery, categoryId, pricingModel, deliveryType, minPriceMicros, maxPriceMicros, live];
 
 export const isFiltered = (query: Query): boolean => filterValues(query).some((given) => given !== undefined);
 
@@ -86,12 +90,11 @@ export function follow(query: Query, { after, offset, most, isBackward = false }
     // Bounds that the index of an order knows end the walk, where any other is looked up for each listing.
     const bounds = isByPrice(query.sort) ? priceFiltersOf(query, bind) : [];
     const fits = filters ? filtersOf(query, bind).join(' AND ') : 'true';
-    const followed =
-      query.sort === 'popular'
-        ? `SELECT p.listing_id AS id, p.completed_calls AS key, ${fits} AS fits
-           FROM (SELECT * FROM listing_popularity p WHERE ${['p.is_active', ...behind('p.listing_id')].join(' AND ')} ORDER BY p.completed_calls ${way}, p.listing_id ${way} LIMIT ${bind(most, 'bigint')}) p
+    const followed = isCounted(query.sort)
+      ? `SELECT p.listing_id AS id, ${column} AS key, ${fits} AS fits
+           FROM (SELECT * FROM listing_popularity p WHERE ${['p.is_active', ...behind('p.listing_id')].join(' AND ')} ORDER BY ${column} ${way}, p.listing_id ${way} LIMIT ${bind(most, 'bigint')}) p
            ${filters ? 'JOIN listings l ON l.id = p.listing_id' : ''}`
-        : `SELECT l.id, ${column} AS key, ${fits} AS fits FROM listings l WHERE ${[ACTIVE, ...bounds, ...behind('l.id')].join(' AND ')} ORDER BY ${column} ${way}, l.id ${way} LIMIT ${bind(most, 'bigint')}`;
+      : `SELECT l.id, ${column} AS key, ${fits} AS fits FROM listings l WHERE ${[ACTIVE, ...bounds, ...behind('l.id')].join(' AND ')} ORDER BY ${column} ${way}, l.id ${way} LIMIT ${bind(most, 'bigint')}`;
     return `WITH page AS MATERIALIZED (SELECT id, key FROM (${followed}) followed WHERE fits ORDER BY key ${way}, id ${way} LIMIT ${bind(query.limit, 'bigint')} OFFSET ${bind(offset, 'bigint')}) SELECT ${shown(query)}`;
   });
 }
@@ -121,6 +124,7 @@ export const correction = (text: string): Bound =>
   );
 
 const ACTIVE = `l.status = 'active'`;
+const LIVE = `l.pricing_model = 'per_call' AND EXISTS (SELECT FROM endpoints endpoint WHERE endpoint.listing_id = l.id AND endpoint.status = 'active')`;
 
 /** Planned for its values each time: which of several indexes a filter narrows down the most depends on them. */
 function planned(write: (bind: Bind) => string): Bound {
@@ -152,12 +156,13 @@ function conditionsOf(query: Query, bind: Bind): string[] {
 }
 
 function filtersOf(query: Query, bind: Bind): string[] {
-  const { text, tsquery, categoryId, deliveryType } = query;
+  const { text, tsquery, categoryId, deliveryType, live } = query;
   const filters = priceFiltersOf(query, bind);
   if (tsquery !== undefined) filters.push(`l.search @@ ${bind(tsquery, 'tsquery')}`);
   else if (text !== undefined) filters.push(`l.search @@ ${parsed(text, bind)}`);
   if (categoryId !== undefined) filters.push(`l.category_id = ${bind(categoryId, 'uuid')}`);
   if (deliveryType !== undefined) filters.push(`l.delivery_type = ${bind(deliveryType, 'text')}`);
+  if (live) filters.push(LIVE);
   return filters;
 }
 
@@ -172,11 +177,11 @@ function priceFiltersOf({ pricingModel, minPriceMicros, maxPriceMicros }: Query,
 const sampleOf = (query: Query, size: number, bind: Bind): string =>
   `SELECT l.id, ${knownKey(query)} AS key, ${filtersOf(query, bind).join(' AND ')} AS fits FROM listings l WHERE ${ACTIVE} ORDER BY right(l.id::text, 8) COLLATE "C" LIMIT ${bind(size, 'bigint')}`;
 
-/** Counts of calls are in a table of their own, and looked up for those listings alone that are sorted by them. */
-const knownKey = ({ sort }: Query): string => (sort === 'popular' ? 'NULL' : ORDERS[sort].column);
+/** Counts of calls, and what came of them, are in a table of their own, and looked up for those listings alone that are sorted by them. */
+const knownKey = ({ sort }: Query): string => (isCounted(sort) ? 'NULL' : ORDERS[sort].column);
 const keyed = ({ sort }: Query, listings: string): string =>
-  sort === 'popular'
-    ? `(SELECT counted.id, p.completed_calls AS key FROM ${listings} counted JOIN listing_popularity p ON p.listing_id = counted.id)`
+  isCounted(sort)
+    ? `(SELECT counted.id, ${ORDERS[sort].column} AS key FROM ${listings} counted JOIN listing_popularity p ON p.listing_id = counted.id)`
     : listings;
 
 const inOrder = ({ sort }: Query, by = ''): string => {

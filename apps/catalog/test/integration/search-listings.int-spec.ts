@@ -64,13 +64,16 @@ describe('search', () => {
         ['monthly', 5_000_000n],
         ['yearly', 5_000_000n],
         ['usage_tiered', 1n],
-      ) as fc.Arbitrary<['free' | 'monthly' | 'yearly' | 'usage_tiered', bigint]>,
+        ['per_call', 2_000_000n],
+      ) as fc.Arbitrary<['free' | 'monthly' | 'yearly' | 'usage_tiered' | 'per_call', bigint]>,
       deliveryType: some('api', 'webhook', 'file') as fc.Arbitrary<SeededListing['deliveryType']>,
       status: some('active', 'active', 'active', 'active', 'draft', 'suspended') as fc.Arbitrary<
         SeededListing['status']
       >,
       createdAt: fc.nat({ max: 300 }).map((minutes) => new Date(Date.UTC(2026, 0, 1) + minutes * 60_000)),
       completedCalls: fc.nat({ max: 20 }),
+      live: fc.boolean(),
+      reliability: fc.nat({ max: 20 }),
     });
     all = fc
       .sample(listing, { numRuns: LISTINGS, seed: 20_261_121 })
@@ -100,7 +103,8 @@ describe('search', () => {
         deliveryType: some('api', 'webhook', 'batch') as fc.Arbitrary<Search['deliveryType']>,
         minPriceMicros: price,
         maxPriceMicros: price,
-        sort: some('newest', 'popular', 'price_low', 'price_high') as fc.Arbitrary<Search['sort']>,
+        live: fc.boolean(),
+        sort: some('newest', 'popular', 'reliable', 'price_low', 'price_high') as fc.Arbitrary<Search['sort']>,
         page: fc.oneof(
           { weight: 4, arbitrary: fc.integer({ min: 1, max: 5 }) },
           { weight: 1, arbitrary: fc.integer({ min: 40, max: 2_000_000_000 }) },
@@ -130,7 +134,9 @@ describe('search', () => {
     const idsIn = ({ itemsJson }: FoundListings) => listingsOf({ itemsJson }).map(({ id }) => id);
     const cases = fc.record({
       q: some('fjord', 'quilt or onyx', '-fjord', 'tundra', 'fjord maple'),
-      sort: some('newest', 'popular', 'price_low', 'price_high') as fc.Arbitrary<NonNullable<Search['sort']>>,
+      sort: some('newest', 'popular', 'reliable', 'price_low', 'price_high') as fc.Arbitrary<
+        NonNullable<Search['sort']>
+      >,
       limit: fc.integer({ min: 1, max: 60 }),
       page: fc.integer({ min: 1, max: 12 }),
     });
@@ -159,7 +165,7 @@ describe('search', () => {
       await close();
     });
 
-    it.each(['newest', 'popular', 'price_low'] as const)(
+    it.each(['newest', 'popular', 'reliable', 'price_low'] as const)(
       'shows each of them once to who reads page after page, by %s',
       async (sort) => {
         const { search: postgres, close } = await searchWith({ followed: 60, sorted: 60, landmarks: 300 });
@@ -174,7 +180,7 @@ describe('search', () => {
       },
     );
 
-    it.each(['newest', 'popular', 'price_low'] as const)(
+    it.each(['newest', 'popular', 'reliable', 'price_low'] as const)(
       'begins a page far down near its place, by %s',
       async (sort) => {
         const everything = naiveSearch(all, { q: 'fjord or quilt', sort, page: 1, limit: all.length }).ids;
@@ -193,7 +199,7 @@ describe('search', () => {
 
   it('shows every active listing exactly once across its pages', async () => {
     const active = all.filter(({ status }) => status === 'active').map(({ id }) => id);
-    for (const sort of ['newest', 'popular', 'price_low', 'price_high'] as const) {
+    for (const sort of ['newest', 'popular', 'reliable', 'price_low', 'price_high'] as const) {
       const seen: string[] = [];
       for (let page = 1; seen.length < active.length; page += 1) {
         const { items, total } = await search({ sort, page, limit: 100 });

@@ -39,6 +39,7 @@ const compare = <T extends bigint | number | string>(a: T, b: T): number => (a <
 const SORTS: Record<NonNullable<Search['sort']>, (a: SeededListing, b: SeededListing) => number> = {
   newest: (a, b) => compare(b.createdAt.getTime(), a.createdAt.getTime()) || compare(b.id, a.id),
   popular: (a, b) => compare(b.completedCalls, a.completedCalls) || compare(b.id, a.id),
+  reliable: (a, b) => compare(b.reliability, a.reliability) || compare(b.id, a.id),
   price_low: (a, b) => compare(a.priceMicros, b.priceMicros) || compare(a.id, b.id),
   price_high: (a, b) => compare(b.priceMicros, a.priceMicros) || compare(b.id, a.id),
 };
@@ -52,6 +53,7 @@ export function naiveSearch(all: SeededListing[], search: Search): { ids: string
       (search.categoryId === undefined || listing.categoryId === search.categoryId) &&
       (search.pricingModel === undefined || listing.pricingModel === search.pricingModel) &&
       (search.deliveryType === undefined || listing.deliveryType === search.deliveryType) &&
+      (!search.live || (listing.live && listing.pricingModel === 'per_call')) &&
       (search.minPriceMicros === undefined || listing.priceMicros >= BigInt(search.minPriceMicros)) &&
       (search.maxPriceMicros === undefined || listing.priceMicros <= BigInt(search.maxPriceMicros)),
   );

@@ -16,6 +16,9 @@ export interface SeededListing {
   status: ListingStatus;
   createdAt: Date;
   completedCalls: number;
+  /** Whether its endpoint works. */
+  live: boolean;
+  reliability: number;
 }
 
 let count = 0;
@@ -37,6 +40,8 @@ export function listingOf(values: Partial<SeededListing> = {}): SeededListing {
     status: 'active',
     createdAt: new Date(),
     completedCalls: 0,
+    live: false,
+    reliability: 0,
     ...values,
   };
 }
@@ -61,7 +66,11 @@ export async function seedListings(service: CatalogService, listings: SeededList
   );
   await service.sql('INSERT INTO listing_slugs SELECT slug, id FROM listings ON CONFLICT DO NOTHING');
   await service.sql(
-    'UPDATE listing_popularity SET completed_calls = "completedCalls" FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint) WHERE listing_id = id',
+    'UPDATE listing_popularity SET completed_calls = "completedCalls", reliability = seeded.reliability FROM jsonb_to_recordset($1) AS seeded (id uuid, "completedCalls" bigint, reliability bigint) WHERE listing_id = id',
+    [rows],
+  );
+  await service.sql(
+    `INSERT INTO endpoints (listing_id, version, status, limits) SELECT id, 1, 'active', '{}' FROM jsonb_to_recordset($1) AS seeded (id uuid, live bool) WHERE live`,
     [rows],
   );
 }

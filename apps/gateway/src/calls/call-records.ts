@@ -217,6 +217,7 @@ export class CallRecords {
           buyerId: attempt.buyerId,
           sellerId: attempt.listing.sellerId,
           listingId: attempt.listing.listingId,
+          isPaid: attempt.payment !== null,
           reason,
           sellerStatusCode: outcome.statusCode,
           latencyMs: outcome.latencyMs,

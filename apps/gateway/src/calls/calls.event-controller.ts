@@ -1,7 +1,9 @@
+import { callFailed } from '@market/contracts/gateway';
 import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { batchSql, sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
+import { CallEvidence } from '../quality/call-evidence.js';
 
 const markSettled = batchSql(
   `UPDATE gateway_requests g SET settled_at = s.at, transaction_hash = coalesce(s.transaction_hash, g.transaction_hash)
@@ -12,9 +14,11 @@ const markRefunded = sql(
   `UPDATE gateway_requests SET status = 'refunded', billable = false, completed_at = coalesce(completed_at, now()) WHERE id = ANY($1::uuid[])`,
 );
 
-/** What the ledger decided, written into the history. */
+/** What the ledger decided, written into the history; and what came of calls, as evidence of their listing's quality. */
 @Controller()
 export class CallsEventController {
+  constructor(private readonly evidence: CallEvidence) {}
+
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
     await tx.query(markSettled, [
@@ -22,6 +26,20 @@ export class CallsEventController {
       events.map(({ payload }) => payload.completedAt),
       events.map(({ payload }) => payload.transactionHash ?? null),
     ]);
+    await this.evidence.add(
+      tx,
+      events.map(({ payload }) => ({ ...payload, callId: payload.gatewayRequestId })),
+    );
+  }
+
+  @HandleEvent(callFailed)
+  async onCallFailed(events: ReceivedEvent<typeof callFailed>[], tx: Tx): Promise<void> {
+    await this.evidence.add(
+      tx,
+      events
+        .filter(({ payload }) => payload.isPaid)
+        .map(({ payload }) => ({ ...payload, callId: payload.gatewayRequestId, latencyMs: null })),
+    );
   }
 
   /** A surplus that is owed back says nothing of the call it came with. */

@@ -3,6 +3,7 @@ import { EgressModule } from '../egress/egress.module.js';
 import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { gatewayLimits } from '../gateway-limits.js';
 import { OfferingsModule } from '../offerings/offerings.module.js';
+import { QualityModule } from '../quality/quality.module.js';
 import { CallKeys } from './call-keys.js';
 import { CallRecords } from './call-records.js';
 import { CallTargets } from './call-target.js';
@@ -21,7 +22,7 @@ import { SellerCapacity } from './seller-capacity.js';
 import { ValidateCall } from './validate-call.js';
 
 @Module({
-  imports: [gatewayLimits, EgressModule, EndpointsModule, OfferingsModule],
+  imports: [gatewayLimits, EgressModule, EndpointsModule, OfferingsModule, QualityModule],
   controllers: [CallsMessageController, CallsEventController],
   providers: [
     CallKeys,

@@ -40,7 +40,7 @@ const countFailure = sql(
 /** Failures counted since the success that is told of here are of later calls, and stay. */
 const recover = sql(
   'endpoints.recover',
-  `UPDATE endpoints e SET health = 'active', probe_at = NULL, version = e.version + 1, updated_at = now()
+  `UPDATE endpoints e SET health = 'active', probe_at = now() + $4 * interval '1 millisecond', version = e.version + 1, updated_at = now()
    WHERE e.listing_id = $1 AND e.url_digest = $2 AND e.health <> 'active' AND cardinality(e.failed_calls) < $3
    RETURNING ${endpointColumns('e')}, true AS changed`,
 );
@@ -54,7 +54,7 @@ const recordTest = sql(
      failed_calls = CASE WHEN $4 THEN '{}' ELSE e.failed_calls END,
      failed_buyers = CASE WHEN $4 THEN '{}' ELSE e.failed_buyers END,
      health = j.health,
-     probe_at = CASE WHEN NOT $4 THEN now() + $7 * interval '1 millisecond' END,
+     probe_at = now() + CASE WHEN $4 THEN $8::float8 ELSE $7 END * interval '1 millisecond',
      version = e.version + (j.health <> j.was)::int,
      updated_at = CASE WHEN j.health <> j.was THEN now() ELSE e.updated_at END
    FROM judged j WHERE e.listing_id = j.listing_id
@@ -75,7 +75,7 @@ type HealthRow = EndpointRow & { changed: boolean };
  * more is sold or forwarded, when `GATEWAY_FAILING_AFTER` calls of at least two buyers failed since the last success, each counted
  * once however often it is repeated, or when the marketplace's own test fails. That test is due at once when a call did not reach
  * the seller or one buyer's calls alone are that many, some time after an URL is set, and every `GATEWAY_PROBE_INTERVAL_MS`
- * while it is failing. A test that is answered, or a call that is still under way and billable, makes it `active` again. A billable
+ * while it is failing, and every `GATEWAY_IDLE_PROBE_INTERVAL_MS` while it works. A test that is answered, or a call that is still under way and billable, makes it `active` again. A billable
  * answer forgets the failures (in the statement that stores it, see `CallRecords`). Pausing leaves all of this as it is.
  */
 @Injectable()
@@ -112,7 +112,16 @@ export class EndpointHealth {
   /** A call was billable, and the endpoint not `active`. One statement in a transaction of its own. */
   async recovered({ listingId, urlDigest }: CalledEndpoint, context: RequestContext): Promise<void> {
     await this.database.transaction(async (tx) =>
-      this.tell(tx, await tx.query<HealthRow>(recover, [listingId, urlDigest, this.config.failingAfter]), context),
+      this.tell(
+        tx,
+        await tx.query<HealthRow>(recover, [
+          listingId,
+          urlDigest,
+          this.config.failingAfter,
+          this.config.idleProbeIntervalMs,
+        ]),
+        context,
+      ),
     );
   }
 
@@ -132,6 +141,7 @@ export class EndpointHealth {
       outcome.statusCode,
       outcome.latencyMs,
       this.config.probeIntervalMs,
+      this.config.idleProbeIntervalMs,
     ];
     await this.database.transaction(async (tx) =>
       this.tell(tx, await tx.query<HealthRow>(recordTest, values), context),

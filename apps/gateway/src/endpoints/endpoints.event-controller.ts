@@ -2,14 +2,19 @@ import { listingRemoved } from '@market/contracts/catalog';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
+import { CallEvidence } from '../quality/call-evidence.js';
 
 const remove = sql('endpoints.remove', 'DELETE FROM endpoints WHERE listing_id = ANY($1::uuid[])');
 
-/** An endpoint goes with its listing. */
+/** An endpoint goes with its listing, and what is known of it. */
 @Controller()
 export class EndpointsEventController {
+  constructor(private readonly evidence: CallEvidence) {}
+
   @HandleEvent(listingRemoved)
   async onListingRemoved(events: ReceivedEvent<typeof listingRemoved>[], tx: Tx): Promise<void> {
-    await tx.query(remove, [events.map(({ payload }) => payload.listingId)]);
+    const listingIds = events.map(({ payload }) => payload.listingId);
+    await tx.query(remove, [listingIds]);
+    await this.evidence.forget(tx, listingIds);
   }
 }

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { EgressModule } from '../egress/egress.module.js';
 import { gatewayLimits } from '../gateway-limits.js';
 import { OfferingsModule } from '../offerings/offerings.module.js';
+import { QualityModule } from '../quality/quality.module.js';
 import { CallableEndpoints } from './callable-endpoints.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { EndpointsEventController } from './endpoints.event-controller.js';
@@ -14,7 +15,7 @@ import { TestEndpoint } from './test-endpoint.use-case.js';
 import { UpdateEndpoint } from './update-endpoint.use-case.js';
 
 @Module({
-  imports: [gatewayLimits, EgressModule, OfferingsModule],
+  imports: [gatewayLimits, EgressModule, OfferingsModule, QualityModule],
   controllers: [EndpointsMessageController, EndpointsEventController],
   providers: [
     EndpointsRepository,

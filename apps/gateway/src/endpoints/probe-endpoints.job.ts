@@ -2,6 +2,7 @@ import { newRequestContext } from '@market/messaging';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { gatewayConfig, type GatewayConfig } from '../config.js';
+import { CallEvidence } from '../quality/call-evidence.js';
 import { EndpointHealth } from './endpoint-health.js';
 import { TestEndpoint } from './test-endpoint.use-case.js';
 
@@ -20,6 +21,7 @@ export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly health: EndpointHealth,
     private readonly testEndpoint: TestEndpoint,
+    private readonly evidence: CallEvidence,
     private readonly jobs: Jobs,
     @Inject(gatewayConfig.token) private readonly config: GatewayConfig,
   ) {}
@@ -37,6 +39,9 @@ export class ProbeEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     for (const endpoint of await this.health.takeDue(BATCH_SIZE - this.running.size)) {
       const probe = this.testEndpoint
         .test(endpoint, newRequestContext({ budgetMs: PROBE_BUDGET_MS }), this.leaving.signal)
+        .then(async (tested) => {
+          if (tested && !this.leaving.signal.aborted) await this.evidence.addProbe(endpoint.listingId, tested);
+        })
         .catch((error: unknown) =>
           this.logger.warn(`the endpoint of ${endpoint.listingId} was not probed: ${String(error)}`),
         )

@@ -100,9 +100,32 @@ export class CreateGateway1763650100000 implements MigrationInterface {
         PRIMARY KEY (account_id, key)
       )`);
     await runner.query('CREATE INDEX call_keys_created ON call_keys (created_at)');
+    // What is known of a listing from one buyer in one day; the marketplace's own tests stand under an id of zeros.
+    await runner.query(`
+      CREATE TABLE call_evidence (
+        listing_id uuid NOT NULL,
+        day date NOT NULL,
+        buyer_id uuid NOT NULL,
+        delivered int NOT NULL,
+        failed_calls uuid[] NOT NULL,
+        latencies_ms int[] NOT NULL,
+        PRIMARY KEY (listing_id, day, buyer_id)
+      )`);
+    await runner.query(`
+      CREATE TABLE listing_quality (
+        listing_id uuid PRIMARY KEY,
+        version int NOT NULL DEFAULT 0,
+        last_success_at timestamptz,
+        measured json,
+        measured_at timestamptz,
+        due_at timestamptz
+      )`);
+    await runner.query('CREATE INDEX listing_quality_due ON listing_quality (due_at) WHERE due_at IS NOT NULL');
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query('DROP TABLE call_keys, gateway_requests, endpoint_secrets, endpoints');
+    await runner.query(
+      'DROP TABLE listing_quality, call_evidence, call_keys, gateway_requests, endpoint_secrets, endpoints',
+    );
   }
 }

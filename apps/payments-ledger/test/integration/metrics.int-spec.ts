@@ -5,7 +5,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { newOrder, reasonOf, startLedger, type LedgerHarness, type Offered } from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
 import { startUselessParties } from '../support/useless-party.js';
-import { ON_CHAIN, PAY_TO } from '../support/x402-ledger.js';
+import { ON_CHAIN, OPERATOR, TO_OPERATOR } from '../support/x402-ledger.js';
 
 /** The value of one series; undefined where there is none. */
 async function valueOf(name: string, labels: Record<string, string> = {}): Promise<number | undefined> {
@@ -17,7 +17,7 @@ async function valueOf(name: string, labels: Record<string, string> = {}): Promi
         series.startsWith(name) &&
         Object.entries(labels).every(([label, value]) => series.includes(`${label}="${value}"`)),
     );
-  return line && Number(line.slice(line.lastIndexOf(' ')));
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
 }
 
 describe('the metrics of open payments and of the books', () => {
@@ -100,8 +100,8 @@ describe('the metrics of other parties', () => {
     const parties = await startUselessParties();
     const harness = await startLedger({
       env: {
-        PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: PAY_TO,
-        PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${PAY_TO}`,
+        ...TO_OPERATOR,
+        PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${OPERATOR}`,
         PAYMENTS_LEDGER_X402_CHAINS: 'eip155:31337',
         PAYMENTS_LEDGER_X402_FACILITATOR_URL: parties.urlOf('answers 500'),
       },

@@ -46,6 +46,7 @@ const failed: fc.Arbitrary<Failed> = fc.record({
   buyerId: id,
   sellerId: id,
   listingId: id,
+  isPaid: fc.boolean(),
   reason: fc.constantFrom('timeout', 'not_json', 'unreachable'),
   sellerStatusCode: fc.constantFrom(502, 504, 500),
   latencyMs: latency,

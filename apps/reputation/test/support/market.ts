@@ -66,6 +66,7 @@ export const failure = ({ sellerId, listingId }: Shop, buyerId: string, at = new
     buyerId,
     sellerId,
     listingId,
+    isPaid: true,
     reason: 'timeout',
     sellerStatusCode: 504,
     latencyMs: 30_000,

@@ -16,6 +16,7 @@ import {
   usdAmount,
 } from '../shared/index.js';
 import { endpointUrlRefusal, gatewayLimits } from '../gateway/endpoints.js';
+import { measuredQuality } from '../gateway/quality.js';
 
 export const authMethod = z.enum(['api_key', 'oauth2', 'bearer_token', 'none']);
 
@@ -130,6 +131,15 @@ const providerView = z.object({
   is_verified: z.boolean(),
 });
 
+/**
+ * How well calls of a listing went, from paid calls and the marketplace's own tests. `live`: a call or a test was delivered, and its
+ * endpoint takes calls. Rates are null where nothing was tried in that time, latencies where nothing was delivered.
+ */
+export const qualityView = z.object({
+  live: z.boolean(),
+  ...measuredQuality.shape,
+});
+
 /** A listing as search shows it. */
 export const listingView = z.object({
   id,
@@ -140,6 +150,7 @@ export const listingView = z.object({
   created_at: timestamp,
   provider: providerView,
   category: categoryRef.nullable(),
+  quality: qualityView.nullable().describe('null where calls do not go through the gateway.'),
 });
 
 export type ListingView = z.output<typeof listingView>;
@@ -167,6 +178,9 @@ export const listingDetail = listingView.extend({
   endpoint_status: z.string().optional(),
 });
 
+/** `reliable`: live ones first, and among them those whose success is the surest. */
+export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low', 'price_high']);
+
 export const listCategories = defineRequest({
   subject: 'rpc.catalog.list-categories.v1',
   input: z.object({}),
@@ -183,7 +197,8 @@ export const searchListings = defineRequest({
     deliveryType: deliveryType.optional(),
     minPriceMicros: microsText.optional(),
     maxPriceMicros: microsText.optional(),
-    sort: z.enum(['newest', 'popular', 'price_low', 'price_high']).default('newest'),
+    sort: listingOrder.default('newest'),
+    live: z.boolean().optional(),
     /** The caller's own, in every state. */
     mine: z.boolean().optional(),
     /** One seller's alone. */

@@ -328,6 +328,7 @@ export const callFailed = defineEvent({
     buyerId: id,
     sellerId: id,
     listingId: id,
+    isPaid: z.boolean(),
     reason: z.string(),
     sellerStatusCode: z.number().int(),
     latencyMs: z.number().int(),

@@ -3,6 +3,7 @@ import { getEndpoint, provisionEndpoint, rotateEndpointSecret, testEndpoint, upd
 
 export * from './calls.js';
 export * from './endpoints.js';
+export * from './quality.js';
 
 export const gatewayContract = {
   executeCall,

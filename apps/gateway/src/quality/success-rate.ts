@@ -1,0 +1,25 @@
+/** What came of calls that count. */
+export interface Tally {
+  successes: number;
+  failures: number;
+}
+
+const FOUR_DECIMALS = 10_000;
+/** Of the normal distribution, so that the bound below holds in 97.5 % of cases. */
+const Z = 1.96;
+
+/** Null where nothing was tried. */
+export const successRate = ({ successes, failures }: Tally): number | null =>
+  successes + failures === 0 ? null : Math.round((successes / (successes + failures)) * FOUR_DECIMALS) / FOUR_DECIMALS;
+
+/**
+ * The success rate that the evidence is enough for: the lower bound of Wilson's score interval. One success of one says less than
+ * 98 of 100; nothing tried is 0.
+ */
+export function surety({ successes, failures }: Tally): number {
+  const tried = successes + failures;
+  if (tried === 0) return 0;
+  const rate = successes / tried;
+  const spread = Z * Math.sqrt((rate * (1 - rate) + (Z * Z) / (4 * tried)) / tried);
+  return Math.max(0, (rate + (Z * Z) / (2 * tried) - spread) / (1 + (Z * Z) / tried));
+}

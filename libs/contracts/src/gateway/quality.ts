@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { defineEvent } from '../define.js';
+import { id, timestamp } from '../shared/index.js';
+
+const rate = z.number().min(0).max(1).nullable();
+const milliseconds = z.number().int().nullable();
+
+/** How well calls of a listing went, in the last 7 and 30 days, today with them. `calls` are those that were delivered and charged. */
+export const measuredQuality = z.object({
+  last_success_at: timestamp.nullable(),
+  success_rate_7d: rate,
+  success_rate_30d: rate,
+  p50_ms_7d: milliseconds,
+  p95_ms_7d: milliseconds,
+  p50_ms_30d: milliseconds,
+  p95_ms_30d: milliseconds,
+  calls_7d: z.number().int(),
+  calls_30d: z.number().int(),
+});
+export type MeasuredQuality = z.output<typeof measuredQuality>;
+
+/** `surety` is the success rate of 30 days that the evidence is enough for, from 0 to 1. A consumer keeps the highest `version`. */
+export const listingQualityMeasured = defineEvent({
+  subject: 'evt.gateway.listing-quality-measured.v1',
+  payload: z.object({
+    listingId: id,
+    version: z.number().int(),
+    quality: measuredQuality,
+    surety: z.number().min(0).max(1),
+    measuredAt: timestamp,
+  }),
+});
