@@ -103,8 +103,7 @@ class Recorder {
   }
 
   answered(bytes: Buffer): void {
-    for (const { type } of this.fromServer.read(bytes))
-      if (type === 'Z') this.awaited = Math.max(0, this.awaited - 1);
+    for (const { type } of this.fromServer.read(bytes)) if (type === 'Z') this.awaited = Math.max(0, this.awaited - 1);
   }
 
   private record(statement: string): void {

@@ -20,12 +20,7 @@ export interface OutgoingEvent<C extends EventContract = EventContract> {
 export class Outbox {
   private wake: () => void = () => {};
 
-  add<C extends EventContract>(
-    tx: Tx,
-    contract: C,
-    payload: PayloadOf<C>,
-    context: OutgoingEvent['context'],
-  ): void {
+  add<C extends EventContract>(tx: Tx, contract: C, payload: PayloadOf<C>, context: OutgoingEvent['context']): void {
     this.addAll(tx, [{ contract, payload, context }]);
   }
 
