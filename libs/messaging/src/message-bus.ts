@@ -8,7 +8,7 @@ import type {
   SignalContract,
 } from '@market/contracts';
 import { DEFAULT_BUDGET_MS, type RequestContext } from './request-context.js';
-import { toRequestEnvelope, type ReplyEnvelope } from './envelope.js';
+import { toRequestEnvelope, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { clientSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
 import { RequestLost, type Link } from './transport.js';
@@ -58,8 +58,7 @@ export class MessageBus {
     const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
     const remainingMs = Math.min(context.deadlineAt - Date.now(), patienceMs);
     if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-    const message = JSON.stringify(toRequestEnvelope(context, remainingMs, input));
-    const reply = JSON.parse(await this.send(contract.subject, message, remainingMs)) as ReplyEnvelope;
+    const reply = await this.send(contract.subject, toRequestEnvelope(context, remainingMs, input), remainingMs);
     if ('ok' in reply) {
       Object.assign(context.reply, reply.notes);
       return reply.ok as OutputOf<C>;
@@ -76,7 +75,7 @@ export class MessageBus {
     this.link.signal(contract.subject, payload);
   }
 
-  private send(subject: string, message: string, withinMs: number): Promise<string> {
+  private send(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope> {
     return new Promise((resolve, reject) => {
       const giveUp = (reason: PlatformReason): void => reject(refusePlatform(reason, { retry_after_seconds: 1 }));
       const timer = setTimeout(giveUp, withinMs, 'deadline_exceeded');

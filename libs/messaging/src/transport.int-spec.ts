@@ -15,7 +15,7 @@ import {
 } from '../test/fixtures/contracts.js';
 import { inProcessHarness, natsHarness, type Harness } from '../test/fixtures/harnesses.js';
 import { DEFAULT_BUDGET_MS, newRequestContext } from './request-context.js';
-import type { EventRecord } from './envelope.js';
+import type { EventRecord, RequestEnvelope } from './envelope.js';
 import { BusFailure, MessageBus } from './message-bus.js';
 import { Refusal } from './refuse.js';
 import type { EventSink, Link } from './transport.js';
@@ -39,8 +39,8 @@ function behavesAlike(open: () => Promise<Harness>): void {
   let asker: Link;
   let bus: MessageBus;
 
-  const sendRaw = async (subject: string, message: unknown): Promise<unknown> =>
-    JSON.parse(await asker.request(subject, JSON.stringify(message), 2_000));
+  const sendRaw = (subject: string, message: unknown): Promise<unknown> =>
+    asker.request(subject, message as RequestEnvelope, 2_000);
   const busOf = (link: Link): MessageBus => new MessageBus(link, testTopology.gateway);
 
   beforeAll(async () => {

@@ -1,6 +1,6 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
 import type { CustomTransportStrategy } from '@nestjs/microservices';
-import type { EventRecord } from './envelope.js';
+import type { EventRecord, ReplyEnvelope, RequestEnvelope } from './envelope.js';
 
 /** Receives events at least once, in any order. It resolves when they are handled and need not be delivered again. */
 export type EventSink = (events: EventRecord[]) => Promise<void>;
@@ -18,11 +18,12 @@ export interface Link {
   /** Serves this service's requests; given to Nest. */
   readonly server: RequestServer;
   /**
-   * Hands an encoded request to one process of the service that serves the subject, and resolves with its encoded reply.
+   * Hands a request to one process of the service that serves the subject, and resolves with its reply. Both belong to whoever
+   * gets them and are not changed by who sent them; they hold nothing that JSON could not carry.
    * The caller gives up after `withinMs`; the transport may drop the request then.
    * @throws RequestLost if no reply will come; another error if no process serves the subject or it cannot be reached.
    */
-  request(subject: string, message: string, withinMs: number): Promise<string>;
+  request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope>;
   /** Resolves when every event is stored or handled outside of this process. */
   publishEvents(events: EventRecord[]): Promise<void>;
   /** Feeds a subject's events to this service, shared among its replicas. */

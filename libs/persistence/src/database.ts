@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
+import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asUnavailable, codeOf, isRetryable } from './database-error.js';
 import { openDatabases, operationSeconds } from './metrics.js';
@@ -37,6 +38,14 @@ const ignore = (): void => undefined;
 
 /** The role that holds a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
+
+/** What is sent in this turn of the event loop goes out together: each write to a socket wakes the server. */
+function inOnePacket(client: PoolClient): PoolClient {
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+  return client;
+}
 
 /** A service's own schema, reached as its own role. */
 export class Database {
@@ -154,9 +163,10 @@ export class Database {
       await client.query('BEGIN');
       isOpen = true;
       const result = await work({
-        query: <Row>(statement: Statement, values: unknown[] = []) => this.run<Row>(client, statement, values),
+        query: <Row>(statement: Statement, values: unknown[] = []) =>
+          this.run<Row>(inOnePacket(client), statement, values),
         send: (statement, values = []) => {
-          const done = this.run(client, statement, values);
+          const done = this.run(inOnePacket(client), statement, values);
           done.catch(ignore);
           sent.push(done);
         },
@@ -164,7 +174,7 @@ export class Database {
       });
       isOpen = false;
       // PostgreSQL rolls back instead of committing if one of the statements before has failed.
-      sent.push(this.timed('commit', () => client.query('COMMIT')));
+      sent.push(this.timed('commit', () => inOnePacket(client).query('COMMIT')));
       await Promise.allSettled(sent);
       await Promise.all(sent);
       actions.forEach((action) => this.runQuietly(action));

@@ -73,12 +73,12 @@ class OtherServices implements Pick<Link, 'request' | 'signal'> {
   readonly requests: { subject: string; payload: unknown }[] = [];
   readonly signals: { subject: string; payload: unknown }[] = [];
 
-  async request(subject: string, message: string): Promise<string> {
-    return JSON.stringify(await this.reply(subject, JSON.parse(message) as RequestEnvelope));
+  async request(subject: string, message: RequestEnvelope): Promise<ReplyEnvelope> {
+    return throughJson(await this.reply(subject, throughJson(message)));
   }
 
   signal(subject: string, payload: unknown): void {
-    this.signals.push({ subject, payload: JSON.parse(JSON.stringify(payload)) });
+    this.signals.push({ subject, payload: throughJson(payload) });
   }
 
   private async reply(subject: string, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
@@ -97,3 +97,5 @@ class OtherServices implements Pick<Link, 'request' | 'signal'> {
     }
   }
 }
+
+const throughJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;

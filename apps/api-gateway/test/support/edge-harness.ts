@@ -150,8 +150,7 @@ function transportOver(bus: FakeBus, listeners: Map<string, (payload: unknown) =
           listen: () => undefined,
           close: () => undefined,
         } as unknown as Link['server'],
-        request: async (subject, message) =>
-          JSON.stringify(await replyOf(bus, subject, JSON.parse(message) as RequestEnvelope)),
+        request: (subject, message) => replyOf(bus, subject, message),
         publishEvents: nothing,
         consumeEvents: nothing,
         signal: () => undefined,

@@ -16,11 +16,11 @@ const count = sql(
 export class PopularityEventController {
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
-    await tx.query(count, [events.map((event) => event.payload.listingId)]);
+    tx.send(count, [events.map((event) => event.payload.listingId)]);
   }
 
   @HandleEvent(subscriptionStarted)
   async onSubscriptionStarted(events: ReceivedEvent<typeof subscriptionStarted>[], tx: Tx): Promise<void> {
-    await tx.query(count, [events.map((event) => event.payload.listingId)]);
+    tx.send(count, [events.map((event) => event.payload.listingId)]);
   }
 }

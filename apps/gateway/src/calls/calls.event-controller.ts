@@ -21,7 +21,7 @@ export class CallsEventController {
 
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
-    await tx.query(markSettled, [
+    tx.send(markSettled, [
       events.map(({ payload }) => payload.gatewayRequestId),
       events.map(({ payload }) => payload.completedAt),
       events.map(({ payload }) => payload.transactionHash ?? null),
@@ -46,6 +46,6 @@ export class CallsEventController {
   @HandleEvent(paymentRefundDue)
   async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
     const undelivered = events.filter(({ payload }) => payload.reason !== 'overpaid');
-    await tx.query(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
+    tx.send(markRefunded, [undelivered.map(({ payload }) => payload.gatewayRequestId)]);
   }
 }

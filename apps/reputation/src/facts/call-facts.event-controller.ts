@@ -39,7 +39,7 @@ export class CallFactsEventController {
       latency_ms: payload.latencyMs,
       happened_at: payload.completedAt,
     }));
-    await this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
+    this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
   }
 
   @HandleEvent(callFailed)
@@ -57,7 +57,7 @@ export class CallFactsEventController {
       failure_reason: payload.reason,
       happened_at: payload.at,
     }));
-    await this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
+    this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
   }
 
   @HandleEvent(subscriptionStarted)
@@ -70,6 +70,6 @@ export class CallFactsEventController {
       gross_micros: payload.grossMicros,
       started_at: payload.startedAt,
     }));
-    await this.trades.add(tx, await tx.query<TradeEvent>(recordSubscriptions, [JSON.stringify(facts)]));
+    this.trades.add(tx, await tx.query<TradeEvent>(recordSubscriptions, [JSON.stringify(facts)]));
   }
 }

@@ -64,11 +64,11 @@ const addToListingTotals = batchSql(`
 @Injectable()
 export class Trades {
   /** Adds facts that the caller has just inserted. */
-  async add(tx: Pick<Tx, 'query'>, events: TradeEvent[]): Promise<void> {
+  add(tx: Pick<Tx, 'send'>, events: TradeEvent[]): void {
     if (events.length === 0) return;
     const values = [JSON.stringify(events)];
-    await tx.query(addToAccounts, values);
-    await tx.query(addToTrades, values);
-    await tx.query(addToListingTotals, values);
+    tx.send(addToAccounts, values);
+    tx.send(addToTrades, values);
+    tx.send(addToListingTotals, values);
   }
 }

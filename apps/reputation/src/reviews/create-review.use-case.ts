@@ -102,7 +102,7 @@ export class CreateReview {
       comment,
     ]);
     if (!row) throw refuse(createReview, 'already_reviewed', {});
-    await this.trades.add(tx, [
+    this.trades.add(tx, [
       {
         seller_id: sellerId,
         buyer_id: reviewerId,

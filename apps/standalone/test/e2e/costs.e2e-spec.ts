@@ -1,7 +1,7 @@
 import {
-  createDatabase,
   startMarketplace,
   startPostgresProxy,
+  withClient,
   type PostgresProxy,
   type RunningMarketplace,
 } from '@market/testing';
@@ -16,10 +16,10 @@ import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 const REQUESTS = 8;
 
 /** With these begins what follows an event, in transactions that the events of several requests may share. */
-const OF_EVENTS = ['outbox.take', 'inbox.record'];
+const OF_EVENTS = ['outbox.take', 'inbox.record', 'parked.due'];
 
 /** What the README files and comments say that requests cost is counted here, on the wire to PostgreSQL. */
-inEachMode('what a request asks of PostgreSQL', ({ mode }) => {
+inEachMode('what a request asks of PostgreSQL', ({ mode, databaseUrl }) => {
   let proxy: PostgresProxy;
   let marketplace: RunningMarketplace;
   let seller: Agent;
@@ -27,8 +27,9 @@ inEachMode('what a request asks of PostgreSQL', ({ mode }) => {
   let shop: Shop;
 
   beforeAll(async () => {
+    await withClient(databaseUrl, (client) => client.query('CREATE DATABASE costs'));
     // The delay keeps statements that are sent together apart from those that wait for an answer.
-    proxy = await startPostgresProxy(await createDatabase(), { delayMs: 4 });
+    proxy = await startPostgresProxy(new URL('/costs', databaseUrl).href, { delayMs: 4 });
     marketplace = await startMarketplace({ mode, env: { DATABASE_URL: proxy.url } });
     [seller, buyer] = await Promise.all([registerAgent(marketplace), registerAgent(marketplace)]);
     shop = await openShop(seller);
@@ -81,13 +82,29 @@ inEachMode('what a request asks of PostgreSQL', ({ mode }) => {
     ]);
   });
 
-  it('a call that a signature pays, without a key', async () => {
+  it('a call that a signature pays, without a key, asks nothing before it is signed', async () => {
     const account = privateKeyToAccount(generatePrivateKey());
     const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
     const url = `${marketplace.baseUrl}/api/v1/x402/${shop.listing.slug}`;
     const post = (pay: typeof fetch, n: number): Promise<Response> =>
       pay(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ n }) });
     expect(await costsOf((n) => post(fetch, n), 402)).toEqual([]);
-    expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([]);
+    expect(await costsOf((n) => post(wrapFetchWithPayment(fetch, client), n), 200)).toEqual([
+      'payments_ledger: payments.find-keyless (1)',
+      'payments_ledger: authorizations.now (1)',
+      'payments_ledger: payments.insert-keyless, payments.lock, authorizations.insert, payments.authorize (6)',
+      'gateway: gateway-requests.insert-quotes (1)',
+      'payments_ledger: WITH claimable AS (1)',
+      'payments_ledger: payments.find-by-relay-id (1)',
+      'payments_ledger: payments.find-by-relay-id (1)',
+      'payments_ledger: payers.find (1)',
+      'payments_ledger: payments.lock, payers.lock, authorizations.unsettled, payments.claim-signed (6)',
+      'gateway: gateway-requests.store-deliveries (1)',
+      'payments_ledger: payments.lock-all (3)',
+      'payments_ledger: payments.lock, authorizations.begin (4)',
+      'payments_ledger: payments.of-authorization (1)',
+      'payments_ledger: sandbox.transfer-authorized (1)',
+      'payments_ledger: payments.lock, authorizations.settled, journal.lock-head, journal.balances, journal.write, payments.complete, outbox.insert (5)',
+    ]);
   });
 });

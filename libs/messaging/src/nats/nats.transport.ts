@@ -12,7 +12,7 @@ import {
 } from '@nats-io/transport-node';
 import { setTimeout as delay } from 'node:timers/promises';
 import { EventStream } from './event-stream.js';
-import type { EventRecord } from '../envelope.js';
+import type { EventRecord, ReplyEnvelope, RequestEnvelope } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
 import { RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
 import {
@@ -149,7 +149,7 @@ class NatsLink implements Link {
       });
   }
 
-  request(subject: string, message: string, withinMs: number): Promise<string> {
+  request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope> {
     return new Promise((resolve, reject) => {
       if (!this.connected) return reject(new Error('there is no connection to NATS'));
       const id = `${this.idPrefix}${(this.requests += 1)}`;
@@ -158,10 +158,10 @@ class NatsLink implements Link {
       const service = serviceOf(subject);
       this.waiting.set(id, { giveUp: reject, service, unnamed: 0 });
       this.connection
-        .request(subject, message, { timeout: withinMs + FORGOTTEN_AFTER_MS, headers: head })
+        .request(subject, JSON.stringify(message), { timeout: withinMs + FORGOTTEN_AFTER_MS, headers: head })
         .then((reply) => {
           this.answering.add(service);
-          resolve(reply.string());
+          resolve(reply.json());
         }, reject)
         .finally(() => this.waiting.delete(id));
     });
