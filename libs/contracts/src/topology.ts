@@ -1,4 +1,11 @@
-import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
+import {
+  catalogContract,
+  listingChanged,
+  listingRemoved,
+  listingSuspended,
+  listingTouched,
+  listingWorkSolved,
+} from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import {
   callFailed,
@@ -21,9 +28,10 @@ import {
   paymentCompleted,
   paymentRefundDue,
   paymentsLedgerContract,
+  subscriptionEnded,
   subscriptionStarted,
 } from './payments-ledger/index.js';
-import { listingRated, reputationContract } from './reputation/index.js';
+import { eventsAdded, listingRated, reputationContract } from './reputation/index.js';
 
 export const SERVICE_NAMES = [
   'identity',
@@ -71,7 +79,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   catalog: {
     serves: catalogContract,
     calls: [publicIdentity.getAgents, provisionEndpoint],
-    emits: [listingChanged, listingRemoved, listingWorkSolved],
+    emits: [listingChanged, listingSuspended, listingRemoved, listingWorkSolved],
     consumes: [
       agentRegistered,
       endpointChanged,
@@ -86,7 +94,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   'payments-ledger': {
     serves: paymentsLedgerContract,
     calls: [getOffering, findSettlementWallets, openPayerAccount],
-    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted],
+    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted, subscriptionEnded],
     consumes: [],
     signals: [],
     subscribes: [claimsHeld],
@@ -122,8 +130,12 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       registrationWorkSolved,
       listingWorkSolved,
       listingChanged,
+      listingSuspended,
+      endpointChanged,
+      paymentRefundDue,
+      subscriptionEnded,
     ],
-    signals: [],
+    signals: [eventsAdded],
     subscribes: [],
   },
   'api-gateway': {
@@ -138,6 +150,6 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [],
     consumes: [],
     signals: [],
-    subscribes: [apiKeyRevoked, sessionEnded],
+    subscribes: [apiKeyRevoked, sessionEnded, eventsAdded],
   },
 };
