@@ -5,6 +5,8 @@ import { ReceiptsHttpController } from './books/receipts.http-controller.js';
 import { SigningKeysHttpController } from './books/signing-keys.http-controller.js';
 import { apiGatewayConfig } from './config.js';
 import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
+import { EventStreams } from './events/event-streams.js';
+import { EventsHttpController } from './events/events.http-controller.js';
 import { FeesHttpController } from './fees/fees.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
 import { ExecuteKeylessCallHttpController } from './gateway/execute-keyless-call.http-controller.js';
@@ -59,6 +61,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     ExecuteKeylessCallHttpController,
     GatewayRequestsHttpController,
     DiscoveryHttpController,
+    EventsHttpController,
     LedgerHttpController,
     ReceiptsHttpController,
     FeesHttpController,
@@ -77,6 +80,6 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     WellKnownHttpController,
     McpHttpController,
   ],
-  providers: [Authenticator, RateLimiter, SessionCookie, DisplayNames, OpenApi],
+  providers: [Authenticator, EventStreams, RateLimiter, SessionCookie, DisplayNames, OpenApi],
 })
 export class ApiGatewayModule {}

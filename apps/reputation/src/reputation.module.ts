@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
+import { EventsModule } from './events/events.module.js';
 import { FactsModule } from './facts/facts.module.js';
 import { ReviewsModule } from './reviews/reviews.module.js';
 import { ScoreModule } from './score/score.module.js';
 
-@Module({ imports: [FactsModule, ReviewsModule, ScoreModule] })
+@Module({ imports: [EventsModule, FactsModule, ReviewsModule, ScoreModule] })
 export class ReputationModule {}

@@ -1,4 +1,5 @@
-import { defineConfig, defineService } from '@market/runtime';
+import { defineService } from '@market/runtime';
+import { reputationConfig } from './config.js';
 import { reputationDatabase } from './database.js';
 import { ReputationModule } from './reputation.module.js';
 import { scoreCommands } from './score/scores.commands.js';
@@ -6,7 +7,7 @@ import { scoreCommands } from './score/scores.commands.js';
 export const reputation = defineService({
   name: 'reputation',
   module: ReputationModule,
-  config: defineConfig('reputation', {}),
+  config: reputationConfig,
   database: reputationDatabase,
   commands: scoreCommands,
 });

@@ -1,4 +1,11 @@
-import { catalogContract, listingChanged, listingRemoved, listingTouched, listingWorkSolved } from './catalog/index.js';
+import {
+  catalogContract,
+  listingChanged,
+  listingRemoved,
+  listingSuspended,
+  listingTouched,
+  listingWorkSolved,
+} from './catalog/index.js';
 import type { EventContract, RequestContract, ServiceContract, SignalContract } from './define.js';
 import {
   callFailed,
@@ -22,9 +29,10 @@ import {
   paymentRefundDue,
   paymentsLedgerContract,
   sellerStandingChanged,
+  subscriptionEnded,
   subscriptionStarted,
 } from './payments-ledger/index.js';
-import { listingRated, reputationContract } from './reputation/index.js';
+import { eventsAdded, listingRated, reputationContract } from './reputation/index.js';
 
 export const SERVICE_NAMES = [
   'identity',
@@ -73,7 +81,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   catalog: {
     serves: catalogContract,
     calls: [publicIdentity.getAgents, provisionEndpoint],
-    emits: [listingChanged, listingRemoved, listingWorkSolved],
+    emits: [listingChanged, listingSuspended, listingRemoved, listingWorkSolved],
     consumes: [
       agentRegistered,
       endpointChanged,
@@ -89,7 +97,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
   'payments-ledger': {
     serves: paymentsLedgerContract,
     calls: [getOffering, findSettlementWallets, findPayoutWallets, openPayerAccount],
-    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted, sellerStandingChanged],
+    emits: [paymentCompleted, paymentRefundDue, subscriptionStarted, subscriptionEnded, sellerStandingChanged],
     consumes: [],
     signals: [],
     subscribes: [claimsHeld],
@@ -125,8 +133,12 @@ export const topology: Record<ServiceName, ServiceTopology> = {
       registrationWorkSolved,
       listingWorkSolved,
       listingChanged,
+      listingSuspended,
+      endpointChanged,
+      paymentRefundDue,
+      subscriptionEnded,
     ],
-    signals: [],
+    signals: [eventsAdded],
     subscribes: [],
   },
   'api-gateway': {
@@ -141,6 +153,6 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [],
     consumes: [],
     signals: [],
-    subscribes: [apiKeyRevoked, sessionEnded],
+    subscribes: [apiKeyRevoked, sessionEnded, eventsAdded],
   },
 };

@@ -118,6 +118,46 @@ export class HttpClient {
     } while (cursor !== undefined);
   }
 
+  /** The lines of an answer that goes on. `timeoutMs` bounds the time without a word. @throws MarketplaceError for everything but 2xx, and where the connection breaks. */
+  async *lines(path: string, options: RequestOptions): AsyncGenerator<string, void, undefined> {
+    const silence = new AbortController();
+    const isQuiet = (): void => silence.abort();
+    let timer = setTimeout(isQuiet, options.timeoutMs);
+    const cancelled = [options.signal, this.#settings.signal].filter((signal) => signal !== undefined);
+    try {
+      const { fetch } = this.#settings;
+      const response = await fetch(this.baseUrl + path + queryString(options.query), {
+        headers: this.#headers(options),
+        redirect: 'manual',
+        signal: AbortSignal.any([silence.signal, ...cancelled]),
+      });
+      if (!response.ok || !response.body) {
+        const text = await response.text();
+        throw errorOf({ status: response.status, headers: response.headers, text, json: parseJson(text) });
+      }
+      const reader = response.body
+        .pipeThrough(new TextDecoderStream() as never)
+        .getReader() as ReadableStreamDefaultReader<string>;
+      let rest = '';
+      try {
+        for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+          clearTimeout(timer);
+          timer = setTimeout(isQuiet, options.timeoutMs);
+          const lines = (rest + chunk.value).split('\n');
+          rest = lines.pop()!;
+          yield* lines;
+        }
+      } finally {
+        // A connection that nobody reads any more is closed.
+        await reader.cancel().catch(() => undefined);
+      }
+    } catch (cause) {
+      throw cause instanceof MarketplaceError ? cause : noAnswer(cause, silence.signal, cancelled);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
   #headers({ headers, body, rawBody }: RequestOptions): Headers {
     const merged = new Headers(headers);
     if ((body !== undefined || rawBody !== undefined) && !merged.has('content-type')) {

@@ -2,6 +2,7 @@ export { Marketplace } from './marketplace.js';
 export type { MarketplaceOptions } from './marketplace.js';
 export type { CallOptions, CallResult } from './call.js';
 export type { SubscribeOptions } from './subscriptions.js';
+export type { EventOptions } from './events.js';
 export { sandboxPayer } from './payer.js';
 export type { KeptPayment, Payer, PaymentStore, PreparedPayment } from './payer.js';
 export { x402Payer } from './x402-payer.js';

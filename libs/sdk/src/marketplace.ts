@@ -1,5 +1,6 @@
 import { LogicalCall, type CallContext, type CallOptions, type CallResult } from './call.js';
 import { systemClock, type Clock } from './clock.js';
+import { followEvents, type EventOptions } from './events.js';
 import { HttpClient, idempotency, idOf, listedPriceOf } from './http.js';
 import type { Cancellable, HttpAnswer, Identified, Method, PricedListing, RequestOptions } from './http.js';
 import { claimAgent, openSession, proveWallet, recoverAccount, Wallets } from './identity.js';
@@ -213,6 +214,11 @@ export class Marketplace {
     get: (request: Identified, options?: Cancellable): Promise<Api.GatewayRequest> =>
       this.#http.data('GET', `/gateway-requests/${idOf(request)}`, options),
   };
+
+  /** What concerns this account, as it happens, until the signal is aborted or the loop is left. Lost connections are opened again where they broke off. */
+  events(options: EventOptions = {}): AsyncGenerator<Api.AccountEvent, void, undefined> {
+    return followEvents({ http: this.#http, clock: this.#options.clock ?? systemClock }, options);
+  }
 
   readonly ledger = {
     list: (query?: Api.LedgerQuery, options?: Cancellable): Promise<Api.Page<Api.LedgerEntry>> =>

@@ -66,6 +66,8 @@ export type ListingQuery = Omit<Query<'searchListings'>, 'min_price' | 'max_pric
   min_price?: number | string;
   max_price?: number | string;
 };
+/** What an account is told of. */
+export interface AccountEvent extends Item<'listEvents'> {}
 /** A listing as search shows it. */
 export interface Listing extends Item<'searchListings'> {}
 export interface ListingDetail extends Data<'getListing'> {}

@@ -84,6 +84,12 @@ export const edgeRefusals = {
     z.object({ limit: z.int().meta({ examples: [20] }), retry_after_seconds: z.int() }),
     { nextAction: 'retry_after_delay' },
   ),
+  too_many_streams: declareRefusal(
+    'rate-limited',
+    'This account has as many streams of events open as one account may have',
+    z.object({ limit: z.int(), retry_after_seconds: z.int() }),
+    { nextAction: 'retry_after_delay' },
+  ),
   call_loops: declareRefusal(
     'forbidden',
     'This request has passed through this marketplace already, or through too many others: the endpoint of the listing that was called leads back',
@@ -131,6 +137,9 @@ export const rateLimited = (rate: RateName, retryAfterSeconds: number): Refusal 
 /** One that is under way may end at any moment: a second is a guess. */
 export const tooManyInFlight = (limit: number): Refusal =>
   refusal('too_many_in_flight', edgeRefusals.too_many_in_flight, { limit, retry_after_seconds: 1 });
+/** One that is open ends when its client closes it; a second is a guess. */
+export const tooManyStreams = (limit: number): Refusal =>
+  refusal('too_many_streams', edgeRefusals.too_many_streams, { limit, retry_after_seconds: 1 });
 export const callLoops = (): Refusal => refusal('call_loops', edgeRefusals.call_loops, {});
 export const setupRetired = (): Refusal =>
   refusal('setup_retired', edgeRefusals.setup_retired, { replacement: 'POST /gateway/{listingId}' });

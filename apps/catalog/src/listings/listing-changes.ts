@@ -1,4 +1,4 @@
-import { listingChanged, listingRemoved, listingTouched } from '@market/contracts/catalog';
+import { listingChanged, listingRemoved, listingSuspended, listingTouched } from '@market/contracts/catalog';
 import { MessageBus, type RequestContext } from '@market/messaging';
 import { Outbox, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
@@ -75,6 +75,15 @@ export class ListingChanges {
       updated_at: now,
     });
     await this.announce(tx, { id: listing.id, version }, now, context);
+    const { suspended_by: suspendedBy } = columnsOf(state);
+    if (suspendedBy === null || listing.status === 'suspended') return;
+    const suspension = {
+      listingId: listing.id,
+      sellerId: listing.provider_id,
+      suspendedBy,
+      suspendedAt: now.toISOString(),
+    };
+    await this.outbox.add(tx, listingSuspended, suspension, context);
   }
 
   async remove(tx: Tx, listing: ListingFacts, context: RequestContext): Promise<void> {

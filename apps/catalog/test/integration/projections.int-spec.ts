@@ -22,6 +22,8 @@ describe('what others tell the catalog', () => {
   const listingOf = async (seller: Principal) => (await create(service, seller, perCall)).id;
   const endpoint = (listingId: string, version: number, values: Partial<EndpointState> = {}): EndpointState => ({
     listingId,
+    sellerId: newId(),
+    isFound: true,
     version,
     status: 'active',
     limits: LIMITS,

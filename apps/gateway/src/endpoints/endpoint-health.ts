@@ -154,6 +154,6 @@ export class EndpointHealth {
   }
 
   private async tell(tx: Tx, [row]: HealthRow[], context: RequestContext): Promise<void> {
-    if (row?.changed) await this.endpoints.publishChange(tx, row, context);
+    if (row?.changed) await this.endpoints.publishChange(tx, row, true, context);
   }
 }

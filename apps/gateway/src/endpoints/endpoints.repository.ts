@@ -87,14 +87,16 @@ export class EndpointsRepository {
     const columns = Object.keys(changes).map((column, index) => `${column} = $${index + 2}, `);
     const text = `UPDATE endpoints e SET ${columns.join('')}version = version + 1, updated_at = now() WHERE listing_id = $1 RETURNING ${endpointColumns('e')}`;
     const [updated] = await tx.query<EndpointRow>({ text }, [listingId, ...Object.values(changes)]);
-    await this.publishChange(tx, updated!, context);
+    await this.publishChange(tx, updated!, false, context);
     return updated!;
   }
 
   /** The event with the change, the signal after the commit. */
-  async publishChange(tx: Tx, endpoint: EndpointRow, context: RequestContext): Promise<void> {
+  async publishChange(tx: Tx, endpoint: EndpointRow, isFound: boolean, context: RequestContext): Promise<void> {
     const event = {
       listingId: endpoint.listing_id,
+      sellerId: endpoint.seller_id,
+      isFound,
       version: endpoint.version,
       status: statusOf(endpoint),
       limits: limitsOf(endpoint),

@@ -3,28 +3,36 @@ import { cancelSubscription } from '@market/contracts/payments-ledger';
 import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { ENDED_COLUMNS, Subscriptions, type EndedRow } from './subscriptions.js';
 import { STATUS_NOW, type SubscriptionRow } from './subscription.js';
 
 const cancel = sql(
   'subscriptions.cancel',
-  `UPDATE subscriptions s SET status = 'cancelled', ended_at = now() WHERE s.id = $1 AND s.consumer_id = $2 AND ${STATUS_NOW} = 'active' RETURNING s.id`,
+  `UPDATE subscriptions s SET status = 'cancelled', ended_at = now() WHERE s.id = $1 AND s.consumer_id = $2 AND ${STATUS_NOW} = 'active' RETURNING ${ENDED_COLUMNS}`,
 );
 const find = sql(
   'subscriptions.find-to-cancel',
   `SELECT s.consumer_id, s.seller_id, ${STATUS_NOW} AS status FROM subscriptions s WHERE s.id = $1`,
 );
 
-/** Ends a subscription at once, for its subscriber alone. One statement; a second to say why not. */
+/** Ends a subscription at once, for its subscriber alone. With its event; one statement more to say why not. */
 @Injectable()
 export class CancelSubscription {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly subscriptions: Subscriptions,
+  ) {}
 
   async execute(
     { subscription_id: subscriptionId }: InputOf<typeof cancelSubscription>,
     context: RequestContext,
   ): Promise<OutputOf<typeof cancelSubscription>> {
     const { accountId } = principalOf(context);
-    const [cancelled] = await this.database.query(cancel, [subscriptionId, accountId]);
+    const cancelled = await this.database.transaction(async (tx) => {
+      const rows = await tx.query<EndedRow>(cancel, [subscriptionId, accountId]);
+      await this.subscriptions.tellEnded(tx, rows, context);
+      return rows.length > 0;
+    });
     if (!cancelled) await this.assertCancelled(subscriptionId, accountId);
     return { id: subscriptionId, status: 'cancelled' };
   }

@@ -1,7 +1,9 @@
+import { newRequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Jobs } from '@market/runtime';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { ENDED_COLUMNS, Subscriptions, type EndedRow } from './subscriptions.js';
 
 const PAGE = 1_000;
 const MAX_BATCHES = 10;
@@ -9,7 +11,7 @@ const MAX_BATCHES = 10;
 const expire = sql(
   'subscriptions.expire',
   `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end
-   WHERE id IN (SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= now() ORDER BY current_period_end LIMIT ${PAGE} FOR UPDATE SKIP LOCKED) RETURNING id`,
+   WHERE id IN (SELECT id FROM subscriptions WHERE status = 'active' AND current_period_end <= now() ORDER BY current_period_end LIMIT ${PAGE} FOR UPDATE SKIP LOCKED) RETURNING ${ENDED_COLUMNS}`,
 );
 
 /** Writes down what time has ended. Nothing waits for it: whoever reads a subscription compares its end with the clock. */
@@ -17,6 +19,7 @@ const expire = sql(
 export class ExpireSubscriptions implements OnApplicationBootstrap {
   constructor(
     private readonly database: Database,
+    private readonly subscriptions: Subscriptions,
     private readonly jobs: Jobs,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
@@ -27,7 +30,12 @@ export class ExpireSubscriptions implements OnApplicationBootstrap {
 
   async run(): Promise<void> {
     for (let pages = 1; pages <= MAX_BATCHES; pages += 1) {
-      if ((await this.database.query(expire)).length < PAGE) return;
+      const ended = await this.database.transaction(async (tx) => {
+        const rows = await tx.query<EndedRow>(expire);
+        await this.subscriptions.tellEnded(tx, rows, newRequestContext());
+        return rows.length;
+      });
+      if (ended < PAGE) return;
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { PricingModel } from '@market/contracts';
-import { subscriptionStarted } from '@market/contracts/payments-ledger';
+import { subscriptionEnded, subscriptionStarted } from '@market/contracts/payments-ledger';
 import { newId, type Micros } from '@market/kernel';
 import type { RequestContext } from '@market/messaging';
 import { Outbox, sql, type Tx } from '@market/persistence';
@@ -17,9 +17,20 @@ export interface NewSubscription {
   paymentId: string | null;
 }
 
+/** A subscription that a statement has just ended. */
+export interface EndedRow {
+  id: string;
+  consumer_id: string;
+  seller_id: string;
+  listing_id: string;
+  status: 'cancelled' | 'expired';
+  ended_at: Date;
+}
+export const ENDED_COLUMNS = 'id, consumer_id, seller_id, listing_id, status, ended_at';
+
 const makeRoom = sql(
   'subscriptions.make-room',
-  `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now()`,
+  `UPDATE subscriptions SET status = 'expired', ended_at = current_period_end WHERE consumer_id = $1 AND listing_id = $2 AND status = 'active' AND current_period_end <= now() RETURNING ${ENDED_COLUMNS}`,
 );
 /** A base fee of usage_tiered buys a month, as monthly does. */
 const insert = sql(
@@ -34,7 +45,7 @@ const findActive = sql(
   `SELECT s.id FROM subscriptions s WHERE s.consumer_id = $1 AND s.listing_id = $2 AND s.status = 'active' AND (s.current_period_end IS NULL OR s.current_period_end > now())`,
 );
 
-/** Where subscriptions begin. At most one of a consumer and a listing is active: an index of the database holds all processes to it. */
+/** Where subscriptions begin, and their ends are told. At most one of a consumer and a listing is active: an index of the database holds all processes to it. */
 @Injectable()
 export class Subscriptions {
   constructor(private readonly outbox: Outbox) {}
@@ -46,7 +57,7 @@ export class Subscriptions {
     context: Pick<RequestContext, 'requestId' | 'traceparent'>,
   ): Promise<SubscriptionRow | undefined> {
     const { consumerId, sellerId, listing, pricingModel, priceMicros, paymentId } = wanted;
-    await tx.query(makeRoom, [consumerId, listing.id]);
+    await this.tellEnded(tx, await tx.query<EndedRow>(makeRoom, [consumerId, listing.id]), context);
     const [started] = await tx.query<SubscriptionRow>(insert, [
       newId(),
       consumerId,
@@ -71,6 +82,28 @@ export class Subscriptions {
     };
     this.outbox.add(tx, subscriptionStarted, payload, context);
     return started;
+  }
+
+  async tellEnded(
+    tx: Tx,
+    ended: EndedRow[],
+    context: Pick<RequestContext, 'requestId' | 'traceparent'>,
+  ): Promise<void> {
+    await this.outbox.addAll(
+      tx,
+      ended.map((row) => ({
+        contract: subscriptionEnded,
+        payload: {
+          subscriptionId: row.id,
+          consumerId: row.consumer_id,
+          sellerId: row.seller_id,
+          listingId: row.listing_id,
+          status: row.status,
+          endedAt: row.ended_at.toISOString(),
+        },
+        context,
+      })),
+    );
   }
 
   async activeId(through: Pick<Tx, 'query'>, consumerId: string, listingId: string): Promise<string | undefined> {

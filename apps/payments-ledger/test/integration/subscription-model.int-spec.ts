@@ -1,8 +1,10 @@
 import type { Offering } from '@market/contracts/catalog';
 import { Refusal } from '@market/messaging';
+import { Outbox } from '@market/persistence';
 import fc from 'fast-check';
 import type { PaymentState } from '../../src/payments/payment-state.js';
 import { ExpireSubscriptions } from '../../src/subscriptions/expire-subscriptions.job.js';
+import { Subscriptions } from '../../src/subscriptions/subscriptions.js';
 import { startLedger, type LedgerHarness, type Outcome } from '../support/ledger-harness.js';
 import { offered, subscriberOf, type Subscriber, type SubscriptionOffer } from '../support/subscriber.js';
 import { ledgerParts } from '../support/parts.js';
@@ -332,7 +334,7 @@ describe('a subscription and its payments', () => {
     async () => {
       const { database } = harness.db;
       const { expirePayments, jobs, config } = ledgerParts(database);
-      const subscriptions = new ExpireSubscriptions(database, jobs, config);
+      const subscriptions = new ExpireSubscriptions(database, new Subscriptions(new Outbox()), jobs, config);
       const sweepAll = async (): Promise<void> => void (await Promise.all([expirePayments.run(), subscriptions.run()]));
       await fc.assert(
         fc.asyncProperty(preludes, steps, async (prelude, commands) => {

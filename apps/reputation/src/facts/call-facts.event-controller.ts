@@ -1,8 +1,11 @@
 import { callFailed } from '@market/contracts/gateway';
 import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
+import { centsNumber } from '@market/kernel';
 import { HandleEvent, type ReceivedEvent } from '@market/messaging';
 import { sql, type Tx } from '@market/persistence';
 import { Controller } from '@nestjs/common';
+import { AccountEvents } from '../events/account-events.js';
+import { toBothSides } from '../events/both-sides.js';
 import { Trades, type TradeEvent } from './trades.js';
 
 /** Inserts facts and returns those that were new, to be added to the sums. */
@@ -18,12 +21,15 @@ const recordSubscriptions = sql(
 );
 
 /**
- * Stores facts about calls and subscriptions, append-only, one row for each event, and adds them to the sums. The order of
+ * Stores facts about calls and subscriptions, append-only, one row for each event, adds them to the sums, and tells the accounts of them. The order of
  * events does not matter. A repeated event has no effect, even if the inbox no longer knows it.
  */
 @Controller()
 export class CallFactsEventController {
-  constructor(private readonly trades: Trades) {}
+  constructor(
+    private readonly trades: Trades,
+    private readonly told: AccountEvents,
+  ) {}
 
   @HandleEvent(paymentCompleted)
   async onPaymentCompleted(events: ReceivedEvent<typeof paymentCompleted>[], tx: Tx): Promise<void> {
@@ -40,6 +46,21 @@ export class CallFactsEventController {
       happened_at: payload.completedAt,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
+    await this.told.add(
+      tx,
+      events.map(({ payload }) => ({
+        accountId: payload.sellerId,
+        type: 'sale',
+        at: payload.completedAt,
+        data: {
+          request_id: payload.gatewayRequestId,
+          listing_id: payload.listingId,
+          buyer_id: payload.buyerId,
+          charged_amount: { amount_cents: centsNumber(BigInt(payload.grossMicros)), currency: 'USD' },
+          fee_amount_cents: centsNumber(BigInt(payload.feeMicros)),
+        },
+      })),
+    );
   }
 
   @HandleEvent(callFailed)
@@ -58,6 +79,22 @@ export class CallFactsEventController {
       happened_at: payload.at,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordCalls, [JSON.stringify(facts)]));
+    await this.told.add(
+      tx,
+      events.flatMap(({ payload }) =>
+        toBothSides(payload, {
+          type: 'delivery_failed',
+          at: payload.at,
+          data: {
+            request_id: payload.gatewayRequestId,
+            listing_id: payload.listingId,
+            attempt: payload.attempt,
+            reason: payload.reason,
+            seller_status_code: payload.sellerStatusCode,
+          },
+        }),
+      ),
+    );
   }
 
   @HandleEvent(subscriptionStarted)
@@ -71,5 +108,18 @@ export class CallFactsEventController {
       started_at: payload.startedAt,
     }));
     this.trades.add(tx, await tx.query<TradeEvent>(recordSubscriptions, [JSON.stringify(facts)]));
+    await this.told.add(
+      tx,
+      events.flatMap(({ payload: { subscriptionId, consumerId, sellerId, listingId, pricingModel, startedAt } }) =>
+        toBothSides(
+          { buyerId: consumerId, sellerId },
+          {
+            type: 'subscription_started',
+            at: startedAt,
+            data: { subscription_id: subscriptionId, listing_id: listingId, pricing_model: pricingModel },
+          },
+        ),
+      ),
+    );
   }
 }

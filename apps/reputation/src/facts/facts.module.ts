@@ -1,10 +1,12 @@
 import { Module } from '@nestjs/common';
+import { EventsModule } from '../events/events.module.js';
 import { AccountFactsEventController } from './account-facts.event-controller.js';
 import { CallFactsEventController } from './call-facts.event-controller.js';
 import { AccountClusters } from './account-clusters.js';
 import { Trades } from './trades.js';
 
 @Module({
+  imports: [EventsModule],
   controllers: [AccountFactsEventController, CallFactsEventController],
   providers: [AccountClusters, Trades],
   exports: [AccountClusters, Trades],

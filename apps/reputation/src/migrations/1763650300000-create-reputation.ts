@@ -19,6 +19,23 @@ export class CreateReputation1763650300000 implements MigrationInterface {
     await this.createFacts(runner);
     await this.createSums(runner);
     await this.createSumsFromFacts(runner);
+    await this.createEvents(runner);
+  }
+
+  /** What accounts are told of, numbered within each account. */
+  private async createEvents(runner: QueryRunner): Promise<void> {
+    await runner.query('CREATE TABLE account_event_heads (account_id uuid PRIMARY KEY, last_id bigint NOT NULL)');
+    await runner.query(`
+      CREATE TABLE account_events (
+        account_id uuid NOT NULL,
+        id bigint NOT NULL,
+        type text NOT NULL,
+        at timestamptz NOT NULL,
+        data json NOT NULL,
+        told_at timestamptz NOT NULL DEFAULT now(),
+        PRIMARY KEY (account_id, id)
+      )`);
+    await runner.query('CREATE INDEX account_events_told ON account_events (told_at)');
   }
 
   private async createFacts(runner: QueryRunner): Promise<void> {

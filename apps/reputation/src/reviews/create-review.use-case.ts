@@ -6,6 +6,7 @@ import { newId } from '@market/kernel';
 import { isRefusal, MessageBus, principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, Outbox, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { AccountEvents } from '../events/account-events.js';
 import { AccountClusters } from '../facts/account-clusters.js';
 import { Trades } from '../facts/trades.js';
 import { REVIEW_COLUMNS, toReview, type Review, type ReviewRow } from './review-row.js';
@@ -42,6 +43,7 @@ export class CreateReview {
     private readonly outbox: Outbox,
     private readonly trades: Trades,
     private readonly clusters: AccountClusters,
+    private readonly told: AccountEvents,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<Review> {
@@ -124,6 +126,16 @@ export class CreateReview {
     }>(findTotals, [listingId]);
     const { reviews, accuracy_sum, reliability_sum, value_sum } = totals!;
     const review = toReview(row);
+    const { id: review_id, created_at: at } = review;
+    const data = {
+      review_id,
+      listing_id: listingId,
+      reviewer_id: reviewerId,
+      accuracy_rating,
+      reliability_rating,
+      value_rating,
+    };
+    await this.told.add(tx, [{ accountId: sellerId, type: 'review', at, data }]);
     this.outbox.add(
       tx,
       listingRated,

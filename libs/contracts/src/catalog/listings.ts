@@ -395,6 +395,17 @@ export const listingChanged = defineEvent({
   payload: z.object({ ...offering.shape, version: z.number().int(), changedAt: timestamp }),
 });
 
+/** A listing was taken off the market; not told again while it is. */
+export const listingSuspended = defineEvent({
+  subject: 'evt.catalog.listing-suspended.v1',
+  payload: z.object({
+    listingId: id,
+    sellerId: id,
+    suspendedBy: z.enum(['owner', 'operator', 'system']),
+    suspendedAt: timestamp,
+  }),
+});
+
 export const listingRemoved = defineEvent({
   subject: 'evt.catalog.listing-removed.v1',
   payload: z.object({ listingId: id, removedAt: timestamp }),

@@ -141,10 +141,13 @@ export const rotateEndpointSecret = defineRequest({
   refusals: { endpoint_not_found: endpointNotFound },
 });
 
+/** `isFound`: calls and tests showed that it is in this state now; what else changes an endpoint is its owner. */
 export const endpointChanged = defineEvent({
   subject: 'evt.gateway.endpoint-changed.v1',
   payload: z.object({
     listingId: id,
+    sellerId: id,
+    isFound: z.boolean(),
     version: z.number().int(),
     status: endpointStatus,
     limits: gatewayLimits,

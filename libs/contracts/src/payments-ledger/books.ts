@@ -199,3 +199,16 @@ export const subscriptionStarted = defineEvent({
     startedAt: timestamp,
   }),
 });
+
+/** A subscription was cancelled by its subscriber, or its period ran out. */
+export const subscriptionEnded = defineEvent({
+  subject: 'evt.payments-ledger.subscription-ended.v1',
+  payload: z.object({
+    subscriptionId: id,
+    consumerId: id,
+    sellerId: id,
+    listingId: id,
+    status: z.enum(['cancelled', 'expired']),
+    endedAt: timestamp,
+  }),
+});

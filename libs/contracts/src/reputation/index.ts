@@ -1,7 +1,9 @@
+import { listEvents } from './events.js';
 import { createReview, listReviews } from './reviews.js';
 import { getScore } from './scores.js';
 
+export * from './events.js';
 export * from './reviews.js';
 export * from './scores.js';
 
-export const reputationContract = { createReview, listReviews, getScore };
+export const reputationContract = { createReview, listReviews, getScore, listEvents };

@@ -12,6 +12,7 @@ export const additiveOperations: Record<string, string> = {
   'GET /x402/{listingId}': 'what it costs, for indexers that only read',
   'POST /webhooks/relay': 'where Relay, which carries payments between chains, says that one has moved',
   'POST /sandbox/payments/{relayRequestId}/pay': 'pays an offer where no chain is asked; exists in sandbox mode alone',
+  'GET /events': 'what concerns an account, as a page and as a stream',
   'GET /discovery/resources': 'the listings that are paid per call, as x402 clients read a facilitator',
   'GET /discovery/search': 'a search among them',
   'GET /recovery-actions': 'the closed set of what error.recovery.next_action can say',

@@ -107,6 +107,7 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   },
 
   listCategories: {},
+  listEvents: {},
   searchListings: {},
   listResources: {},
   searchResources: {},

@@ -1,0 +1,82 @@
+import { accountEvent, eventId, listEvents } from '@market/contracts/reputation';
+import { MessageBus } from '@market/messaging';
+import { Controller, Get, Query, Req, Res } from '@nestjs/common';
+import { ApiHeader, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RequireScope } from '../http/access.js';
+import { edgeRefusals, requestInvalid } from '../http/edge-refusals.js';
+import { integerParam, readQuery, type Param } from '../http/query.js';
+import { jsonSchemaOf, objectSchema } from '../openapi/json-schema.js';
+import { Operation } from '../openapi/operation.decorator.js';
+import { ApiRefusals } from '../openapi/refusal-responses.js';
+import { EventStreams } from './event-streams.js';
+import { eventExample, streamExample } from './events.examples.js';
+
+const isEventId = (text: string): boolean => eventId.safeParse(text).success;
+const ID_PROBLEM = 'must be the id of an event';
+
+const cursorParam: Param<string> = {
+  read: (text) => (isEventId(text) ? text : undefined),
+  problem: ID_PROBLEM,
+  fallback: '0',
+  schema: { ...jsonSchemaOf(eventId), default: '0' },
+  description: 'The id of the last event that you have; those behind it are told.',
+};
+const eventsQuery = { cursor: cursorParam, limit: integerParam(1, 100, 20) };
+
+@ApiTags('Events')
+@Controller('events')
+export class EventsHttpController {
+  constructor(
+    private readonly bus: MessageBus,
+    private readonly streams: EventStreams,
+  ) {}
+
+  @Get()
+  @RequireScope('read')
+  @ApiHeader({
+    name: 'Last-Event-ID',
+    required: false,
+    description: 'Of a stream: the id of the last event that you have. It wins over cursor.',
+  })
+  @Operation({
+    summary: 'What concerns you, as it happens',
+    description:
+      'Sales, failures, refunds, reviews and what becomes of your listings, oldest first, kept for 30 days, each at least once and in order. With Accept: text/event-stream it is a stream of server-sent events that stays open; come back with the id of the last one as Last-Event-ID, and nothing is missed. Pass over types that you do not know. An account has at most 5 streams open.',
+    asks: [listEvents],
+    query: eventsQuery,
+    answer: {
+      schema: objectSchema({
+        success: { type: 'boolean', const: true },
+        data: { type: 'array', items: jsonSchemaOf(accountEvent) },
+        pagination: objectSchema(
+          {
+            limit: { type: 'integer' },
+            next_cursor: { type: 'string', description: 'Send it as cursor for the next page; absent on the last.' },
+          },
+          ['next_cursor'],
+        ),
+      }),
+      example: { success: true, data: [eventExample], pagination: { limit: 20 } },
+      alsoAs: { 'text/event-stream': streamExample },
+    },
+  })
+  @ApiRefusals({ too_many_streams: edgeRefusals.too_many_streams })
+  async listEvents(@Query() raw: object, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { cursor, limit } = readQuery(eventsQuery, raw);
+    if (request.method === 'GET' && /\btext\/event-stream\b/i.test(request.headers.accept ?? ''))
+      return this.streams.send(request, reply, lastEventId(request) ?? cursor);
+    const { items, hasMore } = await this.bus.request(listEvents, { after: cursor, limit }, request.context);
+    const pagination = { limit, ...(hasMore && { next_cursor: items.at(-1)!.id }) };
+    void reply.send({ success: true, data: items, pagination });
+  }
+}
+
+/** @throws Refusal where it is no id of ours. */
+function lastEventId({ headers }: FastifyRequest): string | undefined {
+  const given = headers['last-event-id'];
+  if (given === undefined || given === '') return undefined;
+  if (typeof given !== 'string' || !isEventId(given))
+    throw requestInvalid([{ field: 'Last-Event-ID', message: ID_PROBLEM }]);
+  return given;
+}

@@ -1,0 +1,13 @@
+import { Module } from '@nestjs/common';
+import { AccountEvents } from './account-events.js';
+import { EventsMessageController } from './events.message-controller.js';
+import { ListEvents } from './list-events.query.js';
+import { PruneEvents } from './prune-events.job.js';
+import { ToldEventController } from './told.event-controller.js';
+
+@Module({
+  controllers: [EventsMessageController, ToldEventController],
+  providers: [AccountEvents, ListEvents, PruneEvents],
+  exports: [AccountEvents],
+})
+export class EventsModule {}

@@ -1,0 +1,81 @@
+import { listingSuspended } from '@market/contracts/catalog';
+import { endpointChanged } from '@market/contracts/gateway';
+import { paymentRefundDue, subscriptionEnded } from '@market/contracts/payments-ledger';
+import { centsNumber } from '@market/kernel';
+import { HandleEvent, type ReceivedEvent } from '@market/messaging';
+import type { Tx } from '@market/persistence';
+import { Controller } from '@nestjs/common';
+import { AccountEvents } from './account-events.js';
+import { toBothSides } from './both-sides.js';
+
+/** What accounts are told of that is no fact of a score. Sales, failures, subscriptions and reviews are told where they are counted. */
+@Controller()
+export class ToldEventController {
+  constructor(private readonly events: AccountEvents) {}
+
+  @HandleEvent(paymentRefundDue)
+  async onPaymentRefundDue(events: ReceivedEvent<typeof paymentRefundDue>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.map(({ payload }) => ({
+        accountId: payload.buyerId,
+        type: 'refund',
+        at: payload.at,
+        data: {
+          payment_id: payload.paymentId,
+          request_id: payload.gatewayRequestId,
+          listing_id: payload.listingId,
+          amount: { amount_cents: centsNumber(BigInt(payload.amountMicros)), currency: 'USD' },
+          reason: payload.reason,
+        },
+      })),
+    );
+  }
+
+  @HandleEvent(listingSuspended)
+  async onListingSuspended(events: ReceivedEvent<typeof listingSuspended>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.map(({ payload }) => ({
+        accountId: payload.sellerId,
+        type: 'listing_suspended',
+        at: payload.suspendedAt,
+        data: { listing_id: payload.listingId, suspended_by: payload.suspendedBy },
+      })),
+    );
+  }
+
+  /** Other changes of an endpoint are made by its owner. */
+  @HandleEvent(endpointChanged)
+  async onEndpointChanged(events: ReceivedEvent<typeof endpointChanged>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events
+        .map(({ payload }) => payload)
+        .filter(({ isFound, status }) => isFound && (status === 'failing' || status === 'active'))
+        .map(({ listingId, sellerId, status, changedAt }) => ({
+          accountId: sellerId,
+          type: status === 'failing' ? 'endpoint_failing' : 'endpoint_active',
+          at: changedAt,
+          data: { listing_id: listingId },
+        })),
+    );
+  }
+
+  @HandleEvent(subscriptionEnded)
+  async onSubscriptionEnded(events: ReceivedEvent<typeof subscriptionEnded>[], tx: Tx): Promise<void> {
+    await this.events.add(
+      tx,
+      events.flatMap(({ payload: { subscriptionId, consumerId, sellerId, listingId, status, endedAt } }) =>
+        toBothSides(
+          { buyerId: consumerId, sellerId },
+          {
+            type: 'subscription_ended',
+            at: endedAt,
+            data: { subscription_id: subscriptionId, listing_id: listingId, status },
+          },
+        ),
+      ),
+    );
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { defineRequest, defineSignal } from '../define.js';
+import { id, timestamp } from '../shared/index.js';
+
+/** The number of an event among those of its account; 0 is before the first. */
+export const eventId = z.string().regex(/^\d{1,18}$/);
+
+/** What accounts are told of. Types are added without notice: who reads events passes over those that it does not know. */
+export const EVENT_TYPES = {
+  sale: 'A call of your listing was delivered and charged.',
+  delivery_failed: 'A call failed at its seller; told to both sides, data.role says which one you are.',
+  refund: 'You are owed money back.',
+  review: 'Your listing was reviewed.',
+  listing_suspended: 'Your listing is off the market; data.suspended_by is owner, operator or system.',
+  endpoint_failing: 'The endpoint of your listing does not work, and no calls of it are sold.',
+  endpoint_active: 'The endpoint of your listing works, for the first time or again.',
+  subscription_started: 'A subscription began; told to both sides, as delivery_failed is.',
+  subscription_ended: 'A subscription was cancelled or ran out; told to both sides.',
+} as const;
+export type EventType = keyof typeof EVENT_TYPES;
+
+/** Ids grow in the order in which events are told; `at` is when it happened. */
+export const accountEvent = z.object({
+  id: eventId,
+  type: z.string().describe(
+    Object.entries(EVENT_TYPES)
+      .map(([type, meaning]) => `${type}: ${meaning}`)
+      .join(' '),
+  ),
+  at: timestamp,
+  data: z
+    .record(z.string(), z.unknown())
+    .describe('What it is about: ids of the listing, the request, the subscription.'),
+});
+export type AccountEvent = z.output<typeof accountEvent>;
+
+/** The caller's own, oldest first, behind `after`. */
+export const listEvents = defineRequest({
+  subject: 'rpc.reputation.list-events.v1',
+  input: z.object({ after: eventId, limit: z.number().int().min(1).max(100) }),
+  output: z.object({ items: z.array(accountEvent), hasMore: z.boolean() }),
+  refusals: {},
+});
+
+/** There is more to read for these accounts. */
+export const eventsAdded = defineSignal({
+  subject: 'sig.reputation.events-added.v1',
+  payload: z.object({ accountIds: z.array(id) }),
+});
