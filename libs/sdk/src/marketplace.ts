@@ -228,6 +228,11 @@ export class Marketplace {
       this.#http.all('/ledger', query, options?.signal),
   };
 
+  /** What was earned and received, and what is due of fees and refunds. */
+  balance(options?: Cancellable): Promise<Api.Balance> {
+    return this.#http.data('GET', '/me/balance', options);
+  }
+
   paymentRoutes(options?: Cancellable): Promise<Api.PaymentRoute[]> {
     return this.#http.data('GET', '/payment-routes', options);
   }

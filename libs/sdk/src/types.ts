@@ -133,6 +133,7 @@ export interface GatewayRequest extends Data<'getGatewayRequest'> {}
 export type GatewayRequestStatus = GatewayRequest['status'];
 export type GatewayRequestQuery = Query<'listGatewayRequests'>;
 export type Party = GatewayRequest['buyer'];
+export interface Balance extends Data<'getBalance'> {}
 export interface LedgerEntry extends Item<'listLedger'> {}
 export type LedgerEntryType = LedgerEntry['type'];
 export type LedgerQuery = Query<'listLedger'>;

@@ -1,8 +1,8 @@
 import type { PayloadOf, Principal } from '@market/contracts';
-import { getListing } from '@market/contracts/catalog';
+import { getListing, updateListing } from '@market/contracts/catalog';
 import { endpointChanged } from '@market/contracts/gateway';
 import { agentRegistered } from '@market/contracts/identity';
-import { paymentCompleted, subscriptionStarted } from '@market/contracts/payments-ledger';
+import { paymentCompleted, sellerStandingChanged, subscriptionStarted } from '@market/contracts/payments-ledger';
 import { listingRated } from '@market/contracts/reputation';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
@@ -43,6 +43,51 @@ describe('what others tell the catalog', () => {
       )
     )[0];
   const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+  describe('of sellers that owe fees', () => {
+    const standing = (seller: Principal, version: number, isOverdue: boolean) =>
+      service.deliver(sellerStandingChanged, [
+        { payload: { sellerId: seller.accountId, version, isOverdue, changedAt: new Date().toISOString() } },
+      ]);
+    const ON = { status: 'active', suspended_by: null };
+    const OFF = { status: 'suspended', suspended_by: 'system' };
+
+    it('takes what costs something off the market until they have paid, in whatever order it is told', async () => {
+      const seller = principal();
+      const [paid, free, others] = [
+        await listingOf(seller),
+        (await create(service, seller, { ...perCall, pricing_amount: 0 })).id,
+        await listingOf(principal()),
+      ];
+      await standing(seller, 1, true);
+      expect([await statusOf(paid), await statusOf(free), await statusOf(others)]).toEqual([OFF, ON, ON]);
+      await standing(seller, 2, false);
+      expect(await statusOf(paid)).toEqual(ON);
+      await standing(seller, 1, true);
+      expect(await statusOf(paid)).toEqual(ON);
+    });
+
+    it('lets nothing that costs something up meanwhile: new, from draft, with a price, or with its endpoint', async () => {
+      const seller = principal();
+      const [draft, free, broken] = [
+        (await create(service, seller, { ...perCall, status: 'draft' })).id,
+        (await create(service, seller, { ...perCall, pricing_amount: 0 })).id,
+        await listingOf(seller),
+      ];
+      await tell(endpoint(broken, 1, { status: 'failing', changedAt: hoursAgo(2) }));
+      await eventually(async () => expect(await statusOf(broken)).toEqual(OFF));
+      await standing(seller, 1, true);
+      const created = await create(service, seller, perCall);
+      expect(created.status).toBe('suspended');
+      await service.ask(updateListing, { listing_id: draft, status: 'active' }, { principal: seller });
+      await service.ask(updateListing, { listing_id: free, pricing_amount: 1 }, { principal: seller });
+      await tell(endpoint(broken, 2, { status: 'active' }));
+      const all = [created.id, draft, free, broken];
+      expect(await Promise.all(all.map(statusOf))).toEqual([OFF, OFF, OFF, OFF]);
+      await standing(seller, 2, false);
+      expect(await Promise.all(all.map(statusOf))).toEqual([ON, ON, ON, ON]);
+    });
+  });
 
   describe('of endpoints', () => {
     it('shows the newest version, however often and in whatever order versions come', async () => {

@@ -16,7 +16,7 @@ import { freshDatabase, type FreshDatabase } from '@market/testing';
 import { randomBytes } from 'node:crypto';
 import { paymentsLedgerDatabase } from '../../../payments-ledger/src/database.js';
 import { watchBooks } from '../../../payments-ledger/test/support/books-watch.js';
-import { startFakeWallets } from '../../../payments-ledger/test/support/fake-wallets.js';
+import { startFakeWallets } from './fake-wallets.js';
 import { gatewayDatabase } from '../../src/database.js';
 import { gateway } from '../../src/service.js';
 import { startFakeCatalog, type FakeCatalog } from './fake-catalog.js';

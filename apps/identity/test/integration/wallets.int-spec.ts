@@ -1,5 +1,7 @@
 import {
+  findPaidSeller,
   findPayerWallet,
+  findPayoutWallets,
   findSettlementWallets,
   getProfile,
   getWallet,
@@ -11,6 +13,7 @@ import {
   walletSummary,
 } from '@market/contracts/identity';
 import { newId } from '@market/kernel';
+import { newRequestContext } from '@market/messaging';
 import { eventually } from '@market/testing';
 import type { RequestOf } from '@market/contracts';
 import { reasonOf, startIdentity, type IdentityHarness, type Known } from '../support/identity-harness.js';
@@ -285,5 +288,41 @@ describe('wallets', () => {
     expect(await find('evm', 'evm')).toMatchObject({ payer: first });
     await update(solana.id, { capabilities: ['login'] });
     expect(await find('solana', 'evm')).toMatchObject({ payer: null });
+  });
+
+  it('are what sellers are paid to: of several at once the default of the kind of chain, or none, and back again', async () => {
+    const [other, stranger] = [await harness.agent(), newId()];
+    const find = async (chainType: 'evm' | 'solana' = 'evm') =>
+      (
+        await harness.ledgerBus.request(
+          findPayoutWallets,
+          { sellerIds: [agent.id, stranger, other.id, agent.id], chainType },
+          newRequestContext(),
+        )
+      ).payouts;
+    const sellerOf = async (address: string) =>
+      (await harness.bus.request(findPaidSeller, { address }, newRequestContext())).sellerId;
+    const [first, theirs] = [agent.wallet.address, other.wallet.address];
+    expect(await find()).toEqual([first, null, theirs, first]);
+    expect(await find('solana')).toEqual([null, null, null, null]);
+    const [second, solana] = [await link(evmTestWallet()), await link(solanaTestWallet())];
+    expect(await find('solana')).toEqual([solana.address, null, null, solana.address]);
+    expect(await find()).toEqual([first, null, theirs, first]);
+    await update(second.id, { is_default_payout: true });
+    expect(await find()).toEqual([second.address, null, theirs, second.address]);
+    expect(await Promise.all([second.address, second.address.toLowerCase(), solana.address].map(sellerOf))).toEqual([
+      agent.id,
+      agent.id,
+      agent.id,
+    ]);
+    expect(await Promise.all([first, evmTestWallet().address, 'nonsense', ''].map(sellerOf))).toEqual([
+      null,
+      null,
+      null,
+      null,
+    ]);
+    await update(second.id, { status: 'disabled' });
+    expect(await find()).toEqual([first, null, theirs, first]);
+    expect(await sellerOf(second.address)).toBeNull();
   });
 });

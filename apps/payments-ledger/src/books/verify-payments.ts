@@ -24,6 +24,9 @@ const unlike = sql(
          ELSE ':received:' || p.network || ':' || p.pay_to END AS credited_due,
        CASE WHEN p.fee_micros > 0 AND p.payee = 'seller' AND p.is_authorized THEN 'agent:' || p.seller_id || ':fees' END AS indebted_due,
        j.credited, j.indebted,
+       -- The part of a refund that is the seller's debt: what the seller has of the money; see sellersPart.
+       CASE WHEN p.payee = 'seller' AND p.is_authorized THEN p.gross_micros WHEN p.payee = 'split' THEN p.net_micros ELSE 0 END AS sellers_part,
+       coalesce(j.owed_by_seller, 0) AS owed_by_seller,
        CASE WHEN p.state IN ('refund_due', 'refunded') THEN div(p.received_base_units * p.gross_micros, p.amount_base_units)
             WHEN p.state = 'completed' OR (p.state IN ('verified', 'in_flight') AND NOT p.is_authorized) THEN div((p.received_base_units - p.amount_base_units) * p.gross_micros, p.amount_base_units)
             ELSE 0 END AS owed_due,
@@ -39,7 +42,8 @@ const unlike = sql(
          sum(o.amount_micros) FILTER (WHERE o.type = 'direct_payment') AS charged,
          sum(o.amount_micros) FILTER (WHERE o.account = 'platform:fees') AS fee,
          sum(CASE o.direction WHEN 'credit' THEN o.amount_micros ELSE -o.amount_micros END) FILTER (WHERE o.type IN ('seller_credit', 'marketplace_fee') AND o.owner_id IS NOT NULL) AS earned,
-         sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'credit') AS owed
+         sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:refunds' AND o.direction = 'credit') AS owed,
+         sum(o.amount_micros) FILTER (WHERE o.account LIKE 'agent:%:owed' AND o.direction = 'debit') AS owed_by_seller
        FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id GROUP BY t.payment_id
      ) j ON j.payment_id = p.id
      LEFT JOIN (
@@ -59,7 +63,8 @@ const unlike = sql(
        CASE WHEN state = 'completed' AND (receipts <> receipts_due OR fitting_receipts <> receipts_due) THEN 'is completed and has ' || fitting_receipts || ' good receipts of ' || receipts END,
        CASE WHEN subscriptions <> (state = 'completed' AND purpose = 'subscription')::int THEN 'is ' || state || ' and has ' || subscriptions || ' subscriptions' END,
        CASE WHEN state <> 'completed' AND (charges > 0 OR charged > 0 OR receipts > 0) THEN 'is ' || state || ' and is charged for' END,
-       CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END
+       CASE WHEN owed <> owed_due THEN 'owes back ' || owed || ' micros and should ' || owed_due END,
+       CASE WHEN owed_by_seller <> owed - div(owed * (gross_micros - sellers_part), gross_micros) THEN 'owes back ' || owed_by_seller || ' micros of its seller' END
      ], NULL) AS problems FROM facts
    )
    SELECT id, array_to_string(problems, '; ') AS detail FROM judged WHERE cardinality(problems) > 0 ORDER BY id`,

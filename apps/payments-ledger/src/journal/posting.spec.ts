@@ -82,12 +82,23 @@ describe('feesPaid', () => {
 });
 
 describe('refundDue', () => {
-  it('balances, and owes the buyer exactly what came', () => {
+  it('balances, and owes the buyer exactly what came, by those who have it', () => {
     fc.assert(
-      fc.property(prices, (amountMicros) => {
-        const entry = refundDue({ paymentId: 'p', buyerId: 'b', rail: 'sandbox', amountMicros, reason: 'paid_late' });
+      fc.property(prices, fc.bigInt({ min: 0n, max: 100n }), (amountMicros, percent) => {
+        const sellersMicros = (amountMicros * percent) / 100n;
+        const entry = refundDue({
+          paymentId: 'p',
+          buyerId: 'b',
+          sellerId: 's',
+          rail: 'sandbox',
+          amountMicros,
+          sellersMicros,
+          reason: 'paid_late',
+        });
         expect(() => assertBalanced(entry)).not.toThrow();
         expect(sumOn(entry, accounts.refundsOf('b').address)).toBe(amountMicros);
+        expect(sumOn(entry, accounts.owedBy('s').address)).toBe(-sellersMicros);
+        expect(sumOn(entry, accounts.clearingOf('sandbox').address)).toBe(sellersMicros - amountMicros);
       }),
     );
   });

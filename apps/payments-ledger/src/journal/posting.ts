@@ -23,6 +23,8 @@ export const accounts = {
   feesOf: (agentId: string): Account => ({ address: `agent:${agentId}:fees`, ownerId: agentId }),
   /** What an agent is owed for payments without delivery. */
   refundsOf: (agentId: string): Account => ({ address: `agent:${agentId}:refunds`, ownerId: agentId }),
+  /** What an agent owes buyers whose money it has and whose calls it did not deliver; a debt is below zero. */
+  owedBy: (agentId: string): Account => ({ address: `agent:${agentId}:owed`, ownerId: agentId }),
   platformFees: { address: 'platform:fees', ownerId: null } satisfies Account,
   /** Money that arrived on a rail and is not the price of a sale. */
   clearingOf: (rail: string): Account => ({ address: `rail:${rail}:clearing`, ownerId: null }),
@@ -43,7 +45,9 @@ type SaleReason = (typeof SALE_REASONS)[number];
 /** The reason of the entry by which a seller pays fees that it owed. */
 export const FEES_PAID = 'fees_paid';
 
-export type RefundReason = 'not_delivered' | 'paid_late' | 'overpaid';
+/** The reasons of entries by which money is owed back. */
+export const REFUND_REASONS = ['not_delivered', 'paid_late', 'overpaid'] as const;
+export type RefundReason = (typeof REFUND_REASONS)[number];
 
 /** One balanced change of the books. There is at most one for each payment and reason. */
 export interface JournalEntry {
@@ -127,20 +131,32 @@ export const feesPaid = (payment: {
   ],
 });
 
-/** Records that money which arrived for no sale is owed to the buyer. */
+/**
+ * Records that money which arrived for no sale is owed to the buyer: by whoever has it. What the operator has is clearing's; what the
+ * seller has is its debt.
+ */
 export function refundDue(refund: {
   paymentId: string;
   buyerId: string;
+  sellerId: string;
   rail: string;
   amountMicros: Micros;
+  /** The part of the amount that the seller has. */
+  sellersMicros: Micros;
   reason: RefundReason;
 }): JournalEntry {
-  const { amountMicros, reason } = refund;
+  const { amountMicros, sellersMicros, reason } = refund;
+  const debts: [Account, Micros][] = [
+    [accounts.clearingOf(refund.rail), amountMicros - sellersMicros],
+    [accounts.owedBy(refund.sellerId), sellersMicros],
+  ];
   return {
     reason,
     paymentId: refund.paymentId,
     postings: [
-      { account: accounts.clearingOf(refund.rail), type: 'adjustment', direction: 'debit', amountMicros },
+      ...debts.flatMap(([account, part]): Posting[] =>
+        part > 0n ? [{ account, type: 'adjustment', direction: 'debit', amountMicros: part }] : [],
+      ),
       { account: accounts.refundsOf(refund.buyerId), type: 'adjustment', direction: 'credit', amountMicros },
     ],
   };

@@ -201,6 +201,13 @@ export const moneyOf = (row: PaymentRow): CallMoney => ({
   feeBps: row.fee_bps,
 });
 
+/** The part of an amount of a payment's money that its seller has: all of it, none, or all but the operator's fee. */
+export function sellersPart(row: PaymentRow, amount: Micros): Micros {
+  const { payee } = paidTo(row);
+  if (payee === 'operator') return 0n;
+  return payee === 'seller' ? amount : amount - (amount * BigInt(row.fee_micros)) / BigInt(row.gross_micros);
+}
+
 /** The part of the price that an amount on the rail covers, in micros, rounded down. */
 export function worthMicros(row: PaymentRow, baseUnits: bigint): Micros {
   return (baseUnits * BigInt(row.gross_micros)) / BigInt(row.amount_base_units);

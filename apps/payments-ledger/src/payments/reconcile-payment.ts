@@ -9,7 +9,7 @@ import { refundDue, type RefundReason } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { nextState, mayMove, UNPAID_STATES, type Observation } from './payment-state.js';
-import { isForSale, paymentColumns, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
+import { isForSale, paymentColumns, sellersPart, watchedOffer, worthMicros, type PaymentRow } from './payment.js';
 
 const find = sql('payments.find', `SELECT ${paymentColumns('p')} FROM payments p WHERE id = $1`);
 const lock = sql(
@@ -176,8 +176,10 @@ export class ReconcilePayment {
           entry: refundDue({
             paymentId: payment.id,
             buyerId: payment.buyer_id,
+            sellerId: payment.seller_id,
             rail: payment.rail,
             amountMicros,
+            sellersMicros: sellersPart(payment, amountMicros),
             reason,
           }),
           payment,

@@ -1,5 +1,7 @@
+import { formatDecimal } from '@market/kernel';
 import { Database, sql } from '@market/persistence';
 import { CommandFailure, type CommandDefinition } from '@market/runtime';
+import { REFUND_REASONS } from '../journal/posting.js';
 import { PAYMENT_RAILS, type PaymentRail } from '../rails/payment-rail.js';
 import { messageOf } from './message-of.js';
 import { paymentColumns, watchedOffer, type PaymentRow } from './payment.js';
@@ -40,12 +42,28 @@ const undelivered = sql(
   `SELECT ${paymentColumns('p')} FROM payments p WHERE rail = ANY($1::text[]) AND state IN ('failed', 'refund_due') AND expires_at > now() - interval '30 days' AND id > $2 ORDER BY id LIMIT ${PAGE}`,
 );
 
+/** What is owed back to buyers, with the part that is the seller's debt. */
+const owed = sql(
+  'payments.owed-back',
+  `SELECT p.id, p.rail, p.state, p.created_at, p.buyer_id, p.seller_id, string_agg(DISTINCT t.reason, ', ') AS reasons,
+     sum(o.amount_micros) FILTER (WHERE o.account = 'agent:' || p.buyer_id || ':refunds' AND o.direction = 'credit') AS micros,
+     coalesce(sum(o.amount_micros) FILTER (WHERE o.account = 'agent:' || p.seller_id || ':owed' AND o.direction = 'debit'), 0) AS sellers_micros
+   FROM journal_transactions t JOIN postings o ON o.transaction_id = t.id JOIN payments p ON p.id = t.payment_id
+   WHERE t.reason IN (${REFUND_REASONS.map((reason) => `'${reason}'`).join(', ')}) AND p.state <> 'refunded' GROUP BY p.id ORDER BY p.id`,
+);
+
+interface OwedBack extends Pick<PaymentRow, 'id' | 'rail' | 'state' | 'created_at' | 'buyer_id' | 'seller_id'> {
+  reasons: string;
+  micros: string;
+  sellers_micros: string;
+}
+
 type Explanation = { explained: boolean; why: string };
 
 /** `npm run admin -- payments report`. It only reads, and may run beside the services. */
 export const reportPayments: CommandDefinition = {
   name: 'payments report',
-  help: 'prints payments that are open longer than expected, with why, and what became of money that another party carried for nothing; ends with 1 when one is unexplained',
+  help: 'prints payments that are open longer than expected, with why, what became of money that another party carried for nothing, and all that is owed back, with by whom; ends with 1 when one is unexplained',
   async run(container) {
     const database = container.get(Database);
     const rails = container.get<PaymentRail[]>(PAYMENT_RAILS);
@@ -68,12 +86,34 @@ export const reportPayments: CommandDefinition = {
         };
       }),
     );
-    const report = [...waiting, ...(await carried(database, rails))];
+    const report = [...waiting, ...(await carried(database, rails)), ...(await owedBack(database))];
     const text = report.map(({ line }) => line.join('\t')).join('\n');
     if (report.some(({ explained }) => !explained)) throw new CommandFailure(text);
-    return text || 'no payment is open longer than expected';
+    return text || 'no payment is open longer than expected, and nothing is owed back';
   },
 };
+
+async function owedBack(database: Database): Promise<{ explained: boolean; line: string[] }[]> {
+  const rows = await database.query<OwedBack>(owed);
+  return rows.map(({ id, rail, state, created_at, buyer_id, seller_id, reasons, ...amounts }) => {
+    const [all, sellers] = [BigInt(amounts.micros), BigInt(amounts.sellers_micros)];
+    const parts = [
+      ...(sellers > 0n ? [`$${formatDecimal(sellers, 6)} by its seller ${seller_id}, who has it`] : []),
+      ...(all > sellers ? [`$${formatDecimal(all - sellers, 6)} by you`] : []),
+    ];
+    return {
+      explained: true,
+      line: [
+        'owed',
+        id,
+        rail,
+        state,
+        created_at.toISOString(),
+        `$${formatDecimal(all, 6)} to ${buyer_id} (${reasons}): ${parts.join(' and ')}`,
+      ],
+    };
+  });
+}
 
 async function explain(payment: OpenPayment, rail: PaymentRail | undefined): Promise<Explanation> {
   if (!rail) return { explained: false, why: `its rail ${payment.rail} is not configured here` };

@@ -1,4 +1,4 @@
-import { paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
+import { getBalance, paymentCompleted, paymentRefundDue } from '@market/contracts/payments-ledger';
 import { newId } from '@market/kernel';
 import { eventually } from '@market/testing';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -21,7 +21,7 @@ import {
   type Offered,
   type Order,
 } from '../support/ledger-harness.js';
-import { payoutOf } from '../support/fake-wallets.js';
+import { payoutOf } from '../../../gateway/test/support/fake-wallets.js';
 import { ledgerParts } from '../support/parts.js';
 import { movedTo, signed as signedBy } from '../support/signed-payload.js';
 
@@ -515,6 +515,16 @@ describe('a facilitator that fails', () => {
     expect(
       (await harness.heard(paymentRefundDue)).filter(({ paymentId }) => paymentId === paid.paymentId),
     ).toMatchObject([{ reason: 'not_delivered', amountMicros: '250000' }]);
+    // Its seller has the money, in its own wallet.
+    const { seller_id: sellerId } = (
+      await harness.db.inspect<{ seller_id: string }>('SELECT seller_id FROM payments_ledger.payments WHERE id = $1', [
+        paid.paymentId,
+      ])
+    )[0]!;
+    expect((await harness.edge.request(getBalance, {}, as(sellerId))).refunds).toEqual({
+      due_to_account: { micros: '0', usd: 0 },
+      due_by_account: { micros: '250000', usd: 0.25 },
+    });
   });
 
   it('for so long that nothing can come of it any more charges nothing', async () => {

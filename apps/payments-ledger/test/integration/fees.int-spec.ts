@@ -12,7 +12,7 @@ import { eventually } from '@market/testing';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { SandboxRail } from '../../src/rails/sandbox/sandbox.rail.js';
 import { SandboxFacilitator } from '../../src/rails/x402/sandbox-facilitator.js';
-import { payoutOf } from '../support/fake-wallets.js';
+import { payoutOf } from '../../../gateway/test/support/fake-wallets.js';
 import {
   as,
   asClaimed,

@@ -12,7 +12,7 @@ describe('payments report', () => {
   }, 60_000);
   afterAll(() => harness.stop());
 
-  const NOTHING = 'no payment is open longer than expected';
+  const NOTHING = 'no payment is open longer than expected, and nothing is owed back';
   const report = (): Promise<string> =>
     runCommand(
       paymentsLedger,
@@ -64,6 +64,22 @@ describe('payments report', () => {
       'its window is over and it was not owed back',
     ]);
     await set("retry_until = now() + interval '1 day', verified_at = now()", offered);
+  });
+
+  it('names every cent that is owed back, and by whom', async () => {
+    const order = newOrder();
+    const offered = await harness.ledger.quote(order, { originCurrency: 'SOL' });
+    await harness.ledger.pay(order, offered, 'late');
+    expect(lineOf([await report()], offered)).toEqual([
+      'owed',
+      offered.offer.payment_id,
+      'sandbox',
+      'refund_due',
+      expect.any(String),
+      `$0.25 to ${order.buyer} (paid_late): $0.25 by you`,
+    ]);
+    await set("state = 'refunded'", offered);
+    expect(await report()).toBe(NOTHING);
   });
 
   it('says whether money holds an old offer open, or nothing, or whether its rail is not known here', async () => {

@@ -13,7 +13,7 @@ import {
   type Order,
 } from '../support/ledger-harness.js';
 import { signed } from '../support/signed-payload.js';
-import { payoutOf } from '../support/fake-wallets.js';
+import { payoutOf } from '../../../gateway/test/support/fake-wallets.js';
 import { ON_CHAIN, OPERATOR, startX402Ledger, TO_OPERATOR, type X402Ledger } from '../support/x402-ledger.js';
 
 interface SignedText {

@@ -34,7 +34,7 @@ import { startFakeCatalog, type FakeCatalog } from '../../../gateway/test/suppor
 import { paymentsLedgerDatabase } from '../../src/database.js';
 import { paymentsLedger } from '../../src/service.js';
 import { watchBooks } from './books-watch.js';
-import { startFakeWallets, type FakeWallets } from './fake-wallets.js';
+import { startFakeWallets, type FakeWallets } from '../../../gateway/test/support/fake-wallets.js';
 
 export type Offered = OutputOf<typeof createOffer>;
 export type Claim = OutputOf<typeof claimPayment>;

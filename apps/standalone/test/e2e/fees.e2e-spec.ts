@@ -9,6 +9,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
 
+const SIGNING_KEYS = Buffer.alloc(32, 6).toString('base64');
 const payWith = (key: Hex): typeof fetch =>
   wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(privateKeyToAccount(key))));
 
@@ -23,6 +24,7 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     marketplace = await startMarketplace({
       mode,
       env: {
+        PAYMENTS_LEDGER_SIGNING_KEYS: SIGNING_KEYS,
         PAYMENTS_LEDGER_FEE_CREDIT_LIMIT_MICROS: '12500',
         PAYMENTS_LEDGER_FEE_GRACE_DAYS: '0',
         PAYMENTS_LEDGER_SWEEP_INTERVAL_MS: '250',
@@ -36,7 +38,13 @@ inEachMode('a seller that owes fees', ({ mode }) => {
   }, 120_000);
   afterAll(async () => {
     await expectBooksInOrder(marketplace, [shop]);
-    expect(await admin({ DATABASE_URL: marketplace.databaseUrl }, 'books', 'verify')).toMatchObject({
+    expect(
+      await admin(
+        { DATABASE_URL: marketplace.databaseUrl, PAYMENTS_LEDGER_SIGNING_KEYS: SIGNING_KEYS },
+        'books',
+        'verify',
+      ),
+    ).toMatchObject({
       code: 0,
       output: 'the books add up',
     });
@@ -55,7 +63,7 @@ inEachMode('a seller that owes fees', ({ mode }) => {
       headers: { 'content-type': 'application/json' },
       body: '{"about":"quokkas"}',
     });
-  const feesOf = async () => (await get<{ fees: { due: { usd: number }; status: string } }>('me/balance')).fees;
+  const feesOf = async () => (await seller.market.balance()).fees;
   const isFound = async (): Promise<boolean> => {
     const answer = await fetch(url('listings?q=quokka'));
     return ((await answer.json()) as { data: unknown[] }).data.length > 0;

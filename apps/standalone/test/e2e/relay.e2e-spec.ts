@@ -27,6 +27,8 @@ inEachMode('money that Relay carries', ({ mode }) => {
   let env: Record<string, string>;
   let seller: Agent;
   let buyer: Agent;
+  /** Whom money is owed back to. */
+  let creditor: Agent;
   let shop: Shop;
 
   beforeAll(async () => {
@@ -163,6 +165,7 @@ inEachMode('money that Relay carries', ({ mode }) => {
     relay.fill(relay.deposit(offer.requirements.depositAddress!));
     await letTimePass(marketplace, { look: offer.payment_id });
     await eventually(async () => expect(await owed()).toEqual([['credit', 25]]));
+    creditor = buyer;
   });
 
   it('needs a wallet to go back to, a price that is worth it, and a Relay that answers', async () => {
@@ -216,7 +219,21 @@ inEachMode('money that Relay carries', ({ mode }) => {
         "Relay sent the money back to the buyer's wallet (DEPOSITED_AMOUNT_TOO_LOW_TO_FILL)",
       ],
       ['carried', 'relay', 'refund_due', 'Relay paid the seller; what the buyer is owed back stands in its ledger'],
+      [
+        'owed',
+        'relay',
+        'refund_due',
+        `$0.25 to ${creditor.id} (paid_late): $0.2375 by its seller ${seller.id}, who has it and $0.0125 by you`,
+      ],
     ]);
+    expect((await creditor.market.balance()).refunds).toMatchObject({
+      due_to_account: { micros: '250000' },
+      due_by_account: { usd: 0 },
+    });
+    expect((await seller.market.balance()).refunds).toMatchObject({
+      due_to_account: { usd: 0 },
+      due_by_account: { micros: '237500' },
+    });
     expect((await admin({ DATABASE_URL: marketplace.databaseUrl, ...env }, 'books', 'verify')).output).toBe(
       'the books add up',
     );

@@ -27,6 +27,8 @@ export interface AccessRow {
   granted?: Expected;
   /** In place of the document's example. */
   body?(fixtures: Fixtures): object | Promise<object>;
+  /** It names the wallets that sellers are paid to, to everybody. */
+  namesPayees?: true;
   /** It ends the session it is sent with. */
   endsSession?: true;
 }
@@ -109,8 +111,8 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   listCategories: {},
   listEvents: {},
   searchListings: {},
-  listResources: {},
-  searchResources: {},
+  listResources: { namesPayees: true },
+  searchResources: { namesPayees: true },
   getListing: {
     id: {
       parameter: 'listingId',

@@ -59,6 +59,8 @@ export class Fixtures {
   stranger: Operator;
   /** The wallet the owner registered with. */
   walletId: string;
+  /** The wallet that the owner is paid to. */
+  payout: string;
   /** A session token that is good for nothing any more. */
   endedSession: string;
   free: CreatedListing;
@@ -192,6 +194,7 @@ export class Fixtures {
     });
     const [wallet] = (await this.owner.market.me()).wallets;
     this.walletId = wallet!.id;
+    this.payout = wallet!.address;
     this.secrets.push(wallet!.id, wallet!.address);
     const { token } = await signIn(this.harness, this.human.wallet);
     await this.owner.market.authorizedBy(`Bearer ${token}`).request('DELETE', '/auth/session');
