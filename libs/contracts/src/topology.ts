@@ -18,6 +18,7 @@ import {
 import {
   agentClaimed,
   agentRegistered,
+  apiKeyChanged,
   apiKeyRevoked,
   identityContract,
   registrationWorkSolved,
@@ -75,7 +76,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     calls: [],
     emits: [agentRegistered, agentClaimed, walletLinked, registrationWorkSolved],
     consumes: [],
-    signals: [apiKeyRevoked, sessionEnded],
+    signals: [apiKeyRevoked, apiKeyChanged, sessionEnded],
     subscribes: [],
   },
   catalog: {
@@ -153,6 +154,6 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [],
     consumes: [],
     signals: [],
-    subscribes: [apiKeyRevoked, sessionEnded, eventsAdded],
+    subscribes: [apiKeyRevoked, apiKeyChanged, sessionEnded, eventsAdded],
   },
 };

@@ -22,7 +22,7 @@ const overdue = sql(
    ) o GROUP BY state`,
 );
 const owedBack = sql(
-  'payments.owed-back',
+  'payments.count-owed-back',
   `SELECT rail, count(*)::int AS payments FROM payments WHERE state = 'refund_due' GROUP BY rail`,
 );
 const balances = sql(

@@ -2,6 +2,7 @@ import type { Database } from '@market/persistence';
 import { Outbox } from '@market/persistence';
 import { Jobs, platformConfig } from '@market/runtime';
 import { ReceiptSigner } from '../../src/books/receipt-signer.js';
+import { Budgets } from '../../src/budgets/budgets.js';
 import { paymentsLedgerConfig } from '../../src/config.js';
 import { BookFees } from '../../src/fees/book-fees.js';
 import { FeeStandings } from '../../src/fees/fee-standings.js';
@@ -32,6 +33,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database), null)];
   const journal = new Journal();
   const outbox = new Outbox();
+  const budgets = new Budgets(database);
   const jobs = new Jobs();
   const observe = new ReconcilePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used, config);
@@ -64,8 +66,9 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
       observe,
       authorizations,
       settleAuthorization,
-      new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, config),
+      new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, budgets, config),
       new ClaimHolders(),
+      budgets,
     ),
     expirePayments: new ExpirePayments(database, observe, authorizations, jobs, used, config),
   };

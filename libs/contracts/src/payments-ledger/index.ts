@@ -6,6 +6,7 @@ import {
   listReceipts,
   listSigningKeys,
 } from './books.js';
+import { getSpending } from './budgets.js';
 import { getBalance, payFees } from './fees.js';
 import {
   claimPayment,
@@ -30,6 +31,7 @@ import {
 } from './subscriptions.js';
 
 export * from './books.js';
+export * from './budgets.js';
 export * from './fees.js';
 export * from './offers.js';
 export * from './relay.js';
@@ -62,4 +64,5 @@ export const paymentsLedgerContract = {
   cancelSubscription,
   getBalance,
   payFees,
+  getSpending,
 };
