@@ -128,7 +128,7 @@ inEachMode('what concerns an account', ({ mode }) => {
   }, 60_000);
 
   it('is told of a refund, and no other account of it', async () => {
-    // Paid too late for what it was asked for: nothing is delivered, and the money is owed back.
+    // What was paid beyond the price is owed back.
     const relayRequestId = await payFor(buyer, shop.listing, { n: 9 }, 'overpaid');
     expect(resultOf(await callOnce(buyer, shop.listing, { n: 9 }, withRelayId(relayRequestId))).billable).toBe(true);
     await eventually(async () => expect(await typesOf(buyer)).toEqual(['refund']));
