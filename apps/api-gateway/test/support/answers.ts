@@ -55,7 +55,7 @@ import {
   subscribe,
   verifyPayment,
 } from '@market/contracts/payments-ledger';
-import { createReview, getScore, listReviews } from '@market/contracts/reputation';
+import { createReview, getScore, listEvents, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
 import {
   entryExample,
@@ -65,6 +65,7 @@ import {
   signingKeysExample,
 } from '../../src/books/books.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
+import { eventExample } from '../../src/events/events.examples.js';
 import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
 import {
   challengeExample,
@@ -141,6 +142,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(updateEndpoint, () => endpointExample)
     .answers(testEndpoint, () => testOutcomeExample)
     .answers(rotateEndpointSecret, () => rotatedExample)
+    .answers(listEvents, () => ({ items: [eventExample], hasMore: false }))
     .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
     .answers(listReceipts, () => ({ items: [receiptExample], total: 1, nextCursor: null }))
     .answers(getReceipt, () => receiptRecordExample)
