@@ -56,6 +56,7 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'POST /gateway/{listingId}': 'subscribe',
   'POST /x402/{listingId}': 'public',
   'GET /x402/{listingId}': 'public',
+  'GET /events': 'read',
   'GET /gateway-requests': 'read',
   'GET /gateway-requests/{requestId}': 'read',
   'GET /ledger': 'read',

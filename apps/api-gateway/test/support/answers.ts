@@ -63,7 +63,7 @@ import {
   subscribe,
   verifyPayment,
 } from '@market/contracts/payments-ledger';
-import { createReview, getScore, listReviews } from '@market/contracts/reputation';
+import { createReview, getScore, listEvents, listReviews } from '@market/contracts/reputation';
 import type { FakeBus } from '@market/testing';
 import {
   entryExample,
@@ -74,6 +74,7 @@ import {
 } from '../../src/books/books.examples.js';
 import { balanceExample, feesPaidExample } from '../../src/fees/fees.examples.js';
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
+import { eventExample } from '../../src/events/events.examples.js';
 import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
 import {
   budgetExample,
@@ -159,6 +160,7 @@ export function answerEverything(bus: FakeBus): void {
     .answers(updateEndpoint, () => endpointExample)
     .answers(testEndpoint, () => testOutcomeExample)
     .answers(rotateEndpointSecret, () => rotatedExample)
+    .answers(listEvents, () => ({ items: [eventExample], hasMore: false }))
     .answers(listLedger, () => ({ items: [entryExample], total: 1, nextCursor: null }))
     .answers(getBalance, () => balanceExample)
     .answers(payFees, () => feesPaidExample)

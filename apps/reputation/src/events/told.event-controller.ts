@@ -72,8 +72,9 @@ export class ToldEventController {
           {
             type: 'subscription_ended',
             at: endedAt,
-            data: { subscription_id: subscriptionId, listing_id: listingId, status },
+            data: { listing_id: listingId, status },
           },
+          { subscription_id: subscriptionId },
         ),
       ),
     );

@@ -116,8 +116,9 @@ export class CallFactsEventController {
           {
             type: 'subscription_started',
             at: startedAt,
-            data: { subscription_id: subscriptionId, listing_id: listingId, pricing_model: pricingModel },
+            data: { listing_id: listingId, pricing_model: pricingModel },
           },
+          { subscription_id: subscriptionId },
         ),
       ),
     );

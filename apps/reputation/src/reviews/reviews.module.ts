@@ -1,8 +1,13 @@
 import { Module } from '@nestjs/common';
+import { EventsModule } from '../events/events.module.js';
 import { FactsModule } from '../facts/facts.module.js';
 import { CreateReview } from './create-review.use-case.js';
 import { ListReviews } from './list-reviews.query.js';
 import { ReviewsMessageController } from './reviews.message-controller.js';
 
-@Module({ imports: [FactsModule], controllers: [ReviewsMessageController], providers: [CreateReview, ListReviews] })
+@Module({
+  imports: [EventsModule, FactsModule],
+  controllers: [ReviewsMessageController],
+  providers: [CreateReview, ListReviews],
+})
 export class ReviewsModule {}

@@ -108,7 +108,7 @@ inEachMode('what concerns an account', ({ mode }) => {
     expect(data[3]!.data).toMatchObject({ role: 'seller', request_id: failedId, seller_status_code: 503, attempt: 1 });
     expect(data[7]!.data).toEqual({
       role: 'seller',
-      subscription_id: subscription.id,
+      buyer_id: buyer.id,
       listing_id: feed.id,
       status: 'cancelled',
     });
@@ -116,11 +116,13 @@ inEachMode('what concerns an account', ({ mode }) => {
     await eventually(() => expect(follower.seen).toEqual(data));
     await follower.stop();
 
-    expect((await page(buyer)).data.map(({ type, data: { role } }) => [type, role])).toEqual([
-      ['delivery_failed', 'buyer'],
-      ['subscription_started', 'buyer'],
-      ['subscription_ended', 'buyer'],
-    ]);
+    expect((await page(buyer)).data.map(({ type, data: { role, subscription_id: its } }) => [type, role, its])).toEqual(
+      [
+        ['delivery_failed', 'buyer', undefined],
+        ['subscription_started', 'buyer', subscription.id],
+        ['subscription_ended', 'buyer', subscription.id],
+      ],
+    );
     const first = await page(seller, '?limit=4');
     expect([first.data, first.next]).toEqual([data.slice(0, 4), '4']);
     const second = await page(seller, `?limit=5&cursor=${first.next}`);
@@ -128,7 +130,7 @@ inEachMode('what concerns an account', ({ mode }) => {
   }, 60_000);
 
   it('is told of a refund, and no other account of it', async () => {
-    // Paid too late for what it was asked for: nothing is delivered, and the money is owed back.
+    // What was paid beyond the price is owed back.
     const relayRequestId = await payFor(buyer, shop.listing, { n: 9 }, 'overpaid');
     expect(resultOf(await callOnce(buyer, shop.listing, { n: 9 }, withRelayId(relayRequestId))).billable).toBe(true);
     await eventually(async () => expect(await typesOf(buyer)).toEqual(['refund']));

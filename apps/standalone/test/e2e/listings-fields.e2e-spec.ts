@@ -557,7 +557,13 @@ inEachMode('a field of a listing', (harness) => {
     });
     expect(gateway_signing_secret).toMatch(/^whsec_/);
     const { private_endpoint_url: _, ...visible } = changes;
-    expect(updated).toMatchObject({ ...before, ...visible, gateway_url: expect.stringMatching(/gateway/) as string });
+    expect(updated).toMatchObject({
+      ...before,
+      ...visible,
+      gateway_url: expect.stringMatching(/gateway/) as string,
+      // Calls go through the gateway from now on, and none did yet.
+      quality: { live: false, last_success_at: null, success_rate_7d: null, calls_30d: 0 },
+    });
     expect(await seller.market.listings.get(before.id)).toEqual(updated);
   });
 });

@@ -82,6 +82,19 @@ inEachMode('discovery of what can be paid with x402', (harness) => {
       mimeType: 'application/json',
       serviceName: `${word} one`,
       tags: ['wind'],
+      // Nobody has called it yet.
+      quality: {
+        live: false,
+        last_success_at: null,
+        success_rate_7d: null,
+        success_rate_30d: null,
+        p50_ms_7d: null,
+        p95_ms_7d: null,
+        p50_ms_30d: null,
+        p95_ms_30d: null,
+        calls_7d: 0,
+        calls_30d: 0,
+      },
       extensions: {
         bazaar: {
           info: { input: { type: 'http', method: 'POST', bodyType: 'json', body: {} } },
