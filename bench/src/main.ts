@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { startMarketplace } from '@market/testing';
 import { startChild } from './child.js';
+import { measureCost } from './cost/measure-cost.js';
 import { fire, type Measured, type Shot } from './load.js';
 import { peakOf, shareOfTree } from './memory.js';
 import { measureSearch } from './search/measure-search.js';
@@ -159,6 +160,12 @@ function print(mode: string, rows: Row[]): void {
 const parts: Record<string, () => Promise<void>> = {
   requests: main,
   search: () => measureSearch({ connections, seconds, sizes: options.sizes.split(',').map(Number) }),
+  cost: () =>
+    measureCost({
+      mode: options.mode === 'distributed' ? 'distributed' : 'standalone',
+      connections,
+      requests: Number(options.paid ?? 3_000),
+    }),
   x402: () =>
     measureX402({
       connections: (options.connections ?? '8,32').split(',').map(Number),

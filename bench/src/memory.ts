@@ -19,7 +19,8 @@ function shareOf(pid: number): number {
   }
 }
 
-function descendantsOf(pid: number): number[] {
+/** The processes that a process started, and theirs. */
+export function descendantsOf(pid: number): number[] {
   const parents = new Map<number, number>();
   for (const entry of readdirSync('/proc')) {
     if (!/^\d+$/.test(entry)) continue;

@@ -150,6 +150,52 @@ describe('Database', () => {
     });
   });
 
+  describe('a statement that is only sent', () => {
+    it('is part of the transaction, in its order', async () => {
+      await database.transaction(async (tx) => {
+        tx.send(insert, ['sent']);
+        tx.send(addOne, ['sent']);
+        const [row] = await tx.query<{ value: number }>(read, ['sent']);
+        expect(row).toEqual({ value: 1 });
+        tx.send(addOne, ['sent']);
+      });
+      expect(await valueOf('sent')).toBe(2);
+    });
+
+    it('fails the transaction if it fails, whatever stands after it, and its connection is good for the next one', async () => {
+      const committed: string[] = [];
+      for (let n = 0; n < 8; n += 1) {
+        const failed = database.transaction(async (tx) => {
+          tx.afterCommit(() => committed.push('committed'));
+          tx.send(insert, ['doomed']);
+          tx.send(insert, ['doomed']);
+          tx.send(addOne, ['sent']);
+        });
+        await expect(failed).rejects.toMatchObject({ code: '23505' });
+      }
+      expect([committed, await valueOf('doomed'), await valueOf('sent')]).toEqual([[], undefined, 2]);
+    });
+
+    it('is rolled back with what was thrown after it', async () => {
+      const thrown = database.transaction(async (tx) => {
+        tx.send(addOne, ['sent']);
+        throw new Error('changed my mind');
+      });
+      await expect(thrown).rejects.toThrow('changed my mind');
+      expect(await valueOf('sent')).toBe(2);
+    });
+
+    it('that lost a deadlock is run again with its transaction', async () => {
+      let runs = 0;
+      await database.transaction(async (tx) => {
+        runs += 1;
+        tx.send(addOne, ['sent']);
+        if (runs === 1) tx.send(sql('test.sent-conflict', "DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$"));
+      });
+      expect([runs, await valueOf('sent')]).toEqual([2, 3]);
+    });
+  });
+
   describe('a lost connection', () => {
     it('is unavailable to whoever held it, and the next one gets another', async () => {
       const cut = database.transaction(async (tx) => {

@@ -78,7 +78,7 @@ export class PaymentsMessageController {
     return this.claimPaymentUseCase.execute(input, context);
   }
 
-  /** Six statements, one shared commit. */
+  /** Six statements in four round trips, one shared commit. */
   @HandleRequest(settlePayment)
   settlePayment(input: InputOf<typeof settlePayment>, context: RequestContext) {
     return this.settlePaymentUseCase.execute(input, context);

@@ -21,8 +21,8 @@ const NOT_MOVED_YET = Symbol('not moved yet');
 
 /**
  * Charges for delivered answers. One transaction for all that arrive together: lock the payments, record the journal,
- * complete them with both receipts each, write the events; six statements and one commit for a group of any size. One that a
- * signed authorization pays is settled by its facilitator before, alone.
+ * complete them with both receipts each, write the events; six statements, four round trips and one commit for a group of any
+ * size. One that a signed authorization pays is settled by its facilitator before, alone.
  */
 @Injectable()
 export class SettlePayment {

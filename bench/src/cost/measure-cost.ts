@@ -1,0 +1,67 @@
+import { startMarketplace } from '@market/testing';
+import { setTimeout as delay } from 'node:timers/promises';
+import { startChild } from '../child.js';
+import { buyerAt, LIMITS_AS_SHIPPED, openShop, preparePaid, quoteShot } from '../fixtures.js';
+import { fire, type Shot } from '../load.js';
+import { ProcessorTime } from './processor-time.js';
+
+interface Options {
+  mode: 'standalone' | 'distributed';
+  connections: number;
+  /** How many of each request. */
+  requests: number;
+}
+
+/** What hot requests cost in processor time, which says more than their number a second where a machine is shared with others. */
+export async function measureCost({ mode, connections, requests }: Options): Promise<void> {
+  const seller = await startChild('./limits/seller.js');
+  const market = await startMarketplace({
+    mode,
+    env: { REGISTRATION_POW_DIFFICULTY: '2', LISTING_POW_DIFFICULTY: '2', ...LIMITS_AS_SHIPPED },
+  });
+  try {
+    const shop = await openShop(market.baseUrl, seller.url);
+    const baseUrl = new URL(market.baseUrl).origin;
+    const send = (shots: Shot[], expect: number) =>
+      fire({ baseUrl, connections, seconds: Infinity, expect, next: () => shots.pop() });
+    const many = (shotAt: (index: number) => Shot): Shot[] => Array.from({ length: requests }, (_, n) => shotAt(n));
+    const measure = async (name: string, shots: Shot[], expect: number): Promise<void> => {
+      const pids = market.processes.map((process) => market.pid(process)!);
+      const before = ProcessorTime.of(pids);
+      const { unexpected } = await send(shots, expect);
+      // What follows a call, as events do, is part of its cost.
+      await delay(500);
+      const { own, postgres } = ProcessorTime.of(pids).since(before);
+      const cells = [own, postgres, own + postgres].map((ms) => (ms / requests).toFixed(3).padStart(10)).join('');
+      console.log(`${name.padEnd(20)}${cells}`);
+      for (const [status, count] of Object.entries(unexpected)) console.log(`  ${count} answers with status ${status}`);
+    };
+
+    await send(await preparePaid(shop, 'warm-up', 2_000), 200);
+    console.log(`${mode}, ${connections} connections, ${requests} requests each, milliseconds of a core for each\n`);
+    console.log('request                   ours  PostgreSQL   together');
+    await measure('paid retry', await preparePaid(shop, 'paid', requests), 200);
+    await measure(
+      '402 quote',
+      many((n) => quoteShot(shop, 'quote', n)),
+      402,
+    );
+    await measure(
+      'GET /me',
+      many((n) => ({
+        method: 'GET',
+        path: '/api/v1/me',
+        headers: { authorization: buyerAt(shop, n).authorization },
+      })),
+      200,
+    );
+    await measure(
+      'GET /listings/{id}',
+      many(() => ({ method: 'GET', path: `/api/v1/listings/${shop.listingId}` })),
+      200,
+    );
+  } finally {
+    await market.stop();
+    await seller.stop();
+  }
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { descendantsOf } from '../memory.js';
+
+/** What processes have used of the processors since they began, in milliseconds, by pid. */
+export class ProcessorTime {
+  private constructor(
+    private readonly own: ReadonlyMap<number, number>,
+    private readonly postgres: ReadonlyMap<number, number>,
+  ) {}
+
+  /** Of these processes, and of the PostgreSQL that they or this one started. */
+  static of(pids: number[]): ProcessorTime {
+    const servers = descendantsOf(process.pid).filter((pid) => nameOf(pid) === 'postgres');
+    return new ProcessorTime(timesOf(pids), timesOf(servers));
+  }
+
+  /** A process that ended meanwhile counts for nothing. */
+  since(before: ProcessorTime): { own: number; postgres: number } {
+    return { own: usedSince(before.own, this.own), postgres: usedSince(before.postgres, this.postgres) };
+  }
+}
+
+const usedSince = (before: ReadonlyMap<number, number>, now: ReadonlyMap<number, number>): number =>
+  [...now].reduce((sum, [pid, ms]) => sum + ms - (before.get(pid) ?? 0), 0);
+
+const timesOf = (pids: number[]): Map<number, number> => new Map(pids.map((pid) => [pid, timeOf(pid)]));
+
+/** Of all threads: the first number of schedstat is nanoseconds on a processor. */
+function timeOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/task`).reduce(
+      (sum, thread) => sum + Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]) / 1e6,
+      0,
+    );
+  } catch {
+    return 0;
+  }
+}
+
+function nameOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return '';
+  }
+}
