@@ -17,7 +17,7 @@ async function valueOf(name: string, labels: Record<string, string> = {}): Promi
         series.startsWith(name) &&
         Object.entries(labels).every(([label, value]) => series.includes(`${label}="${value}"`)),
     );
-  return line && Number(line.slice(line.lastIndexOf(' ')));
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')));
 }
 
 describe('the metrics of open payments and of the books', () => {
