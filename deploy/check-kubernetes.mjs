@@ -2,7 +2,7 @@
 /**
  * What can be known of deploy/kubernetes without a cluster: kubectl renders both overlays, every object fits the schema of its kind and has no
  * field that the schema does not know, pods are as tight as the standard `restricted` wants them, and commands, variables, images, users and ways out are
- * those of docker-compose.yml. Needs `npm run build` before, and kubectl 1.21 or later.
+ * those of docker-compose.yml. Needs `npm run build` before, and kubectl 1.22 or later.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -27,7 +27,7 @@ const OWN_SETTINGS = ['PUBLIC_URL', 'NATS_STREAM_REPLICAS', 'INTERNAL_HOST'];
 const compose = yaml.load(
   readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
 ).services;
-const kubectl = findProgram('kubectl', 'kubernetes-client');
+const kubectl = findProgram('kubectl', 'kubectl');
 const work = await temporaryDirectory('kubernetes');
 const secrets = join(work, 'secrets');
 execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--out', secrets]);

@@ -10,7 +10,7 @@ import { natsOptionsFromEnv } from './run-main.js';
 import { startFailure } from './start-failure.js';
 
 /** What was looked at, and what is wrong with it. */
-export interface Finding {
+interface Finding {
   subject: string;
   problems: string[];
 }

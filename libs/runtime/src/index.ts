@@ -2,7 +2,7 @@ export * from './define-check.js';
 export * from './define-command.js';
 export * from './define-config.js';
 export * from './define-service.js';
-export { diagnose, type Finding } from './diagnose.js';
+export { diagnose } from './diagnose.js';
 export * from './inspect-http.js';
 export * from './jobs.js';
 export * from './lookup-cache.js';
