@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { SERVICE_NAMES } from '@market/contracts';
-import { databaseUrlOf } from '@market/runtime';
+import { databaseUrlOf, withSecretFiles } from '@market/runtime';
 import { freePort } from '@market/testing';
 import { printBanner } from '../../apps/standalone/dist/banner.js';
 import { openDataDirectory } from '../../apps/standalone/dist/data-directory.js';
@@ -23,7 +23,7 @@ const SERVICE_STOPS_WITHIN_MS = 35_000;
 const SERVER_STOPS_WITHIN_MS = 15_000;
 
 const startedAt = performance.now();
-const { env } = process;
+const env = readEnvironment();
 const log = createLog(['postgres', 'nats-server', 'redis-server', ...SERVICE_NAMES]);
 /** What is to be stopped, in the order of its start. */
 const running = [];
@@ -38,6 +38,15 @@ await main().catch(async (error) => {
   process.stderr.write(`\n${error.message}\n`);
   await stop(1);
 });
+
+function readEnvironment() {
+  try {
+    return withSecretFiles(process.env);
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    return process.exit(1);
+  }
+}
 
 async function main() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => void stop(0));

@@ -1,3 +1,4 @@
+import { redisProblems } from '@market/limits';
 import { defineService } from '@market/runtime';
 import { ApiGatewayModule } from './api-gateway.module.js';
 import { apiGatewayConfig } from './config.js';
@@ -8,6 +9,8 @@ export const apiGateway = defineService({
   name: 'api-gateway',
   module: ApiGatewayModule,
   config: apiGatewayConfig,
+  checks: ({ redisUrl }) =>
+    redisUrl ? [{ subject: 'Redis', variable: 'REDIS_URL', problems: () => redisProblems(redisUrl) }] : [],
   http: {
     adapter: ({ trustedProxies }) => new EdgeAdapter(trustedProxies),
     configure: configureEdge,

@@ -1,3 +1,4 @@
+import { redisProblems } from '@market/limits';
 import { defineService } from '@market/runtime';
 import { gatewayConfig } from './config.js';
 import { gatewayDatabase } from './database.js';
@@ -8,4 +9,6 @@ export const gateway = defineService({
   module: GatewayModule,
   config: gatewayConfig,
   database: gatewayDatabase,
+  checks: ({ redisUrl }) =>
+    redisUrl ? [{ subject: 'Redis', variable: 'REDIS_URL', problems: () => redisProblems(redisUrl) }] : [],
 });

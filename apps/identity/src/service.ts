@@ -1,4 +1,4 @@
-import { defineService } from '@market/runtime';
+import { defineService, rpcServerCheck } from '@market/runtime';
 import { identityConfig } from './config.js';
 import { identityDatabase } from './database.js';
 import { IdentityModule } from './identity.module.js';
@@ -8,4 +8,8 @@ export const identity = defineService({
   module: IdentityModule,
   config: identityConfig,
   database: identityDatabase,
+  checks: ({ evmRpcUrls }) =>
+    [...evmRpcUrls].map(([chainId, url]) =>
+      rpcServerCheck({ variable: 'IDENTITY_EVM_RPC_URLS', url, chainId: Number(chainId) }),
+    ),
 });

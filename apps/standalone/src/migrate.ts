@@ -1,11 +1,12 @@
 import 'reflect-metadata';
 import { migrate } from '@market/persistence';
-import { ConfigError, databaseUrlOf, type Environment } from '@market/runtime';
+import { ConfigError, databaseUrlOf, withSecretFiles, type Environment } from '@market/runtime';
 import { keepingServices } from './keeping-services.js';
 import { reasonOf } from './reason-of.js';
 
 /** `npm run migrate`: brings the schema of every service up to date, each on the server that its URL names. */
-async function migrateAll(env: Environment): Promise<void> {
+async function migrateAll(variables: Environment): Promise<void> {
+  const env = withSecretFiles(variables);
   const targets = keepingServices.map(({ name, database }) => ({ name, database, url: databaseUrlOf(name, env) }));
   const unnamed = targets.filter(({ url }) => !url);
   if (unnamed.length > 0)

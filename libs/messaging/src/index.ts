@@ -6,6 +6,7 @@ export * from './message-bus.js';
 export * from './refuse.js';
 export * from './transport.js';
 export { inProcessTransport } from './in-process.transport.js';
+export { natsProblems } from './nats/check-nats.js';
 export { consumerName, EVENT_STREAM } from './nats/event-stream.js';
 export {
   inboxPrefixOf,

@@ -1,3 +1,4 @@
+export { databaseProblems } from './check-database.js';
 export * from './database.js';
 export { isUniqueViolation } from './database-error.js';
 export * from './group-commit.js';

@@ -2,6 +2,7 @@ import type { ServiceName } from '@market/contracts';
 import type { DatabaseDefinition } from '@market/persistence';
 import type { Type } from '@nestjs/common';
 import type { FastifyAdapter, NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Check } from './define-check.js';
 import type { CommandDefinition } from './define-command.js';
 import type { ConfigDefinition } from './define-config.js';
 
@@ -20,6 +21,8 @@ export interface ServiceDefinition<C = unknown> {
   config: ConfigDefinition<C>;
   database?: DatabaseDefinition;
   http?: HttpDefinition<C>;
+  /** What the service needs beside its database and the bus, for `npm run admin -- doctor`. */
+  checks?(config: C): Check[];
   /** What operators may do to it from a terminal. */
   commands?: readonly CommandDefinition[];
 }

@@ -1,10 +1,14 @@
+export * from './define-check.js';
 export * from './define-command.js';
 export * from './define-config.js';
 export * from './define-service.js';
+export { diagnose } from './diagnose.js';
 export * from './inspect-http.js';
 export * from './jobs.js';
 export * from './lookup-cache.js';
+export { rpcServerCheck } from './rpc-server-check.js';
 export { databaseUrlOf, platformConfig } from './platform-config.js';
 export * from './run-command.js';
 export * from './run-main.js';
 export * from './run-process.js';
+export { withSecretFiles } from './secret-files.js';

@@ -1,8 +1,9 @@
-import type { Transport } from '@market/messaging';
-import { natsTransport } from '@market/messaging';
+import type { ServiceName } from '@market/contracts';
+import { natsTransport, type NatsTransportOptions, type Transport } from '@market/messaging';
 import { ConfigError, defineConfig, integer, text, optional, variable, type Environment } from './define-config.js';
 import type { ServiceDefinition } from './define-service.js';
 import { runProcess, type RunningProcess } from './run-process.js';
+import { withSecretFiles } from './secret-files.js';
 import { startFailure } from './start-failure.js';
 
 /** What a process of the distributed marketplace reads beside `platformConfig`. */
@@ -17,23 +18,26 @@ export const natsConfig = defineConfig('nats', {
 });
 
 /** The distributed bus as the environment describes it. A process that holds several services may name a seed for each: `<SERVICE>_NATS_NKEY_SEED`. */
-export function natsTransportFromEnv(env: Environment): Transport {
+export const natsTransportFromEnv = (env: Environment): Transport => natsTransport(natsOptionsFromEnv(env));
+
+/** @throws ConfigError */
+export function natsOptionsFromEnv(env: Environment): (service: ServiceName) => NatsTransportOptions {
   const problems: string[] = [];
   const config = natsConfig.parse(env, problems);
   if (problems.length > 0) throw new ConfigError(problems);
-  return natsTransport((service) => ({
+  return (service) => ({
     servers: config.servers.split(',').map((server) => server.trim()),
     nkeySeed: env[`${service.toUpperCase().replaceAll('-', '_')}_NATS_NKEY_SEED`] ?? config.nkeySeed,
     streamReplicas: config.streamReplicas,
-  }));
+  });
 }
 
 const STOP_TIMEOUT_MS = 30_000;
 
-/** Runs a process until it receives a signal to stop. If it cannot start, it prints why and exits with 1. */
-export async function runMain(start: () => Promise<RunningProcess>): Promise<void> {
+/** Runs a process, with the environment in which secrets from files are read, until it receives a signal to stop. If it cannot start, it prints why and exits with 1. */
+export async function runMain(start: (env: Environment) => Promise<RunningProcess>): Promise<void> {
   try {
-    const running = await start();
+    const running = await start(withSecretFiles(process.env));
     let stopping = false;
     const stop = (signal: string): void => {
       if (stopping) return;
@@ -57,5 +61,5 @@ export async function runMain(start: () => Promise<RunningProcess>): Promise<voi
 
 /** Runs one service over NATS, as its `main.ts` does. */
 export function runService(definition: ServiceDefinition): Promise<void> {
-  return runMain(() => runProcess([definition], natsTransportFromEnv(process.env), process.env));
+  return runMain((env) => runProcess([definition], natsTransportFromEnv(env), env));
 }

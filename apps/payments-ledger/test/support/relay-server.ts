@@ -222,6 +222,7 @@ export async function startRelayServer(): Promise<RelayServer> {
     try {
       if (path === 'POST /quote/v2') return { status: 200, value: quote(JSON.parse(body) as QuoteBody, key) };
       if (path === 'GET /intents/status/v3') return { status: 200, value: status(query.get('requestId')) };
+      if (path === 'GET /chains') return { status: 200, value: { chains: [{ id: 1 }, { id: 8_453 }, { id: 42_161 }] } };
       // A wallet tells of its transaction, so that Relay need not look for it.
       if (path === 'POST /transactions/index' || path === 'POST /transactions/single')
         return { status: 200, value: { message: 'ok' } };

@@ -8,6 +8,7 @@ import {
   type Environment,
 } from '@market/runtime';
 import { keepingServices } from '../keeping-services.js';
+import { doctor } from './doctor.js';
 
 /** A command, and how it is run with an environment that names the databases. */
 export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
@@ -54,4 +55,5 @@ export const adminCommands: readonly AdminCommand[] = [
     })),
   ),
   audit,
+  doctor,
 ];

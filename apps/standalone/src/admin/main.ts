@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { SERVICE_NAMES } from '@market/contracts';
 import { usePostgres } from '@market/embedded-postgres';
-import { databaseUrlOf, type Environment } from '@market/runtime';
+import { databaseUrlOf, withSecretFiles, type Environment } from '@market/runtime';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openDataDirectory } from '../data-directory.js';
@@ -11,7 +11,8 @@ import { adminCommands } from './commands.js';
 import { printable } from './printable.js';
 
 /** `npm run admin`: one command on the databases that the environment names, or on the embedded one in DATA_DIR. */
-async function administer(words: string[], env: Environment): Promise<string> {
+async function administer(words: string[], variables: Environment): Promise<string> {
+  const env = withSecretFiles(variables);
   const line = readCommandLine(words, adminCommands, userName());
   if (!line) return `npm run admin -- <command>\n\n${helpOf(adminCommands)}`;
   const run = (settings: Environment): Promise<string> => line.command.run(line.input, settings);

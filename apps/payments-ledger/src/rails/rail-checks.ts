@@ -1,0 +1,73 @@
+import { rpcServerCheck, type Check } from '@market/runtime';
+import type { PaymentsLedgerConfig } from '../config.js';
+import { chainsOf } from './x402/x402-settings.js';
+
+const TIMEOUT_MS = 5_000;
+const USDC_DECIMALS = 6;
+
+/** What the configured rails need of the world: RPC servers, the facilitator and Relay. */
+export const railChecks = (config: PaymentsLedgerConfig): Check[] => {
+  const chains = config.x402Chains ? chainsOf(config.x402Chains, config.x402Usdc) : [];
+  return [
+    ...chains.flatMap(({ chainId, usdc, rpcUrls }) =>
+      rpcUrls.map((url) =>
+        rpcServerCheck({
+          variable: 'PAYMENTS_LEDGER_X402_CHAINS',
+          url,
+          chainId,
+          token: { address: usdc, decimals: USDC_DECIMALS, variable: 'PAYMENTS_LEDGER_X402_USDC' },
+        }),
+      ),
+    ),
+    ...(config.facilitatorUrl && chains.length > 0
+      ? [facilitatorCheck(config.facilitatorUrl, config.facilitatorApiKey, chains)]
+      : []),
+    ...(config.relayUrl ? [relayCheck(config.relayUrl, config)] : []),
+  ];
+};
+
+/** What a facilitator settles it says itself: `GET /supported`. */
+const facilitatorCheck = (url: string, apiKey: string | undefined, chains: { network: string }[]): Check => ({
+  variable: 'PAYMENTS_LEDGER_X402_FACILITATOR_URL',
+  subject: `facilitator ${new URL(url).host}`,
+  async problems() {
+    const answer = await get(
+      `${url.replace(/\/$/, '')}/supported`,
+      apiKey ? { authorization: `Bearer ${apiKey}` } : {},
+    );
+    if (answer.status === 401 || answer.status === 403)
+      return [`PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: the facilitator refuses it (${answer.status})`];
+    const { kinds } = (answer.body ?? {}) as { kinds?: { x402Version: number; scheme: string; network: string }[] };
+    if (!Array.isArray(kinds))
+      return [`PAYMENTS_LEDGER_X402_FACILITATOR_URL: what answers there (${answer.status}) is no x402 facilitator`];
+    return chains
+      .filter(({ network }) => !kinds.some((kind) => kind.scheme === 'exact' && kind.network === network))
+      .map(
+        ({ network }) =>
+          `PAYMENTS_LEDGER_X402_FACILITATOR_URL: the facilitator does not settle exact payments on ${network}`,
+      );
+  },
+});
+
+/** Relay lists the chains that it serves, to whoever asks. Source: docs.relay.link, "Get Chains". */
+const relayCheck = (url: string, { relayApiKey, relayDestination }: PaymentsLedgerConfig): Check => ({
+  variable: 'PAYMENTS_LEDGER_RELAY_URL',
+  subject: `Relay ${new URL(url).host}`,
+  async problems() {
+    const answer = await get(`${url.replace(/\/$/, '')}/chains`, relayApiKey ? { 'x-api-key': relayApiKey } : {});
+    if (answer.status === 401 || answer.status === 403)
+      return [`PAYMENTS_LEDGER_RELAY_API_KEY: Relay refuses it (${answer.status})`];
+    const { chains } = (answer.body ?? {}) as { chains?: { id: number }[] };
+    if (!Array.isArray(chains))
+      return [`PAYMENTS_LEDGER_RELAY_URL: what answers there (${answer.status}) is not Relay`];
+    const { network } = relayDestination;
+    return chains.some(({ id }) => `eip155:${id}` === network)
+      ? []
+      : [`PAYMENTS_LEDGER_RELAY_DESTINATION: Relay does not serve ${network}`];
+  },
+});
+
+async function get(url: string, headers: Record<string, string>): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(url, { headers, redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) });
+  return { status: response.status, body: await response.json().catch(() => null) };
+}

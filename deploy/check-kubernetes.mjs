@@ -1,0 +1,211 @@
+#!/usr/bin/env node
+/**
+ * What can be known of deploy/kubernetes without a cluster: kubectl renders both overlays, every object fits the schema of its kind and has no
+ * field that the schema does not know, pods are as tight as the standard `restricted` wants them, and commands, variables, images, users and ways out are
+ * those of docker-compose.yml. Needs `npm run build` before, and kubectl 1.22 or later.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseEnv } from 'node:util';
+import { SERVICE_NAMES } from '@market/contracts';
+import { natsConfig, platformConfig } from '@market/runtime';
+import { findProgram, temporaryDirectory } from '@market/testing';
+import yaml from 'js-yaml';
+import { services as definitions } from '../apps/standalone/dist/services.js';
+
+const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+const OVERLAYS = ['small', 'production'];
+/** Made by whoever installs, as README.md says: a Secret for each file of make-env.mjs, and what the servers of `small` read. */
+const SECRETS = [...SERVICE_NAMES, 'migrate', 'postgres', 'nats-config'];
+const CONFIG_MAPS = ['settings', 'postgres-logins'];
+/** Variables of the settings that differ from the compose file, or that it does not have. */
+const OWN_SETTINGS = ['PUBLIC_URL', 'NATS_STREAM_REPLICAS', 'INTERNAL_HOST'];
+
+const compose = yaml.load(
+  readFileSync(join(PROJECT, 'docker-compose.yml'), 'utf8').replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
+).services;
+const kubectl = findProgram('kubectl', 'kubectl');
+const work = await temporaryDirectory('kubernetes');
+const secrets = join(work, 'secrets');
+execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--out', secrets]);
+
+try {
+  for (const overlay of OVERLAYS) {
+    const text = execFileSync(kubectl, ['kustomize', join(PROJECT, 'deploy/kubernetes', overlay)], {
+      encoding: 'utf8',
+    });
+    const objects = yaml.loadAll(text);
+    await fitSchemas(objects);
+    knowEveryField(objects);
+    objects.filter(podOf).forEach(holdsTight);
+    namesWhatExists(objects);
+    for (const definition of definitions) runsAsInCompose(definition, objects);
+    runServersAsInCompose(objects);
+    keepInsideInside(objects);
+    console.log(`deploy/kubernetes/${overlay} holds what it promises: ${objects.length} objects`);
+  }
+} finally {
+  rmSync(work, { recursive: true });
+}
+
+/** Types, formats and required fields. */
+async function fitSchemas(objects) {
+  for (const object of objects) {
+    const models = await import(`kubernetes-models/${object.apiVersion}`);
+    assert.ok(models[object.kind], `${object.apiVersion} has no ${object.kind}`);
+    new models[object.kind](object).validate();
+  }
+}
+
+/** The schemas let unknown fields through, the types made from them do not. */
+function knowEveryField(objects) {
+  const directory = join(PROJECT, 'node_modules/.cache/kubernetes');
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, 'objects.ts');
+  writeFileSync(
+    file,
+    objects
+      .map((object, index) => {
+        const type = `I${object.kind}`;
+        return `import type { ${type} as T${index} } from 'kubernetes-models/${object.apiVersion}';\n(${JSON.stringify(object)}) satisfies T${index};`;
+      })
+      .join('\n'),
+  );
+  execFileSync(
+    process.execPath,
+    [
+      join(PROJECT, 'node_modules/typescript/bin/tsc'),
+      '--noEmit',
+      '--strict',
+      '--skipLibCheck',
+      '--module',
+      'nodenext',
+      file,
+    ],
+    { stdio: 'inherit' },
+  );
+  rmSync(directory, { recursive: true });
+}
+
+function podOf({ spec, kind }) {
+  return ['Deployment', 'StatefulSet', 'Job'].includes(kind) ? spec.template.spec : undefined;
+}
+
+/** Pod Security Standards, `restricted`. */
+function holdsTight(object) {
+  const pod = podOf(object);
+  const { name } = object.metadata;
+  assert.equal(pod.securityContext.runAsNonRoot, true, name);
+  assert.ok(pod.securityContext.runAsUser > 0, name);
+  assert.equal(pod.securityContext.seccompProfile.type, 'RuntimeDefault', name);
+  assert.equal(pod.automountServiceAccountToken, false, name);
+  for (const key of ['hostNetwork', 'hostPID', 'hostIPC', 'initContainers']) assert.equal(pod[key], undefined, name);
+  for (const volume of pod.volumes) assert.ok(volume.emptyDir || volume.configMap || volume.secret, name);
+  for (const { securityContext, ports = [], image, resources } of pod.containers) {
+    assert.equal(securityContext.allowPrivilegeEscalation, false, name);
+    assert.deepEqual(securityContext.capabilities, { drop: ['ALL'] }, name);
+    assert.equal(securityContext.readOnlyRootFilesystem ?? false, name !== 'postgres', name);
+    assert.ok(resources.requests.cpu && resources.requests.memory && resources.limits.memory, name);
+    assert.ok(/:[\w.-]+$/.test(image) && !image.endsWith(':latest'), image);
+    for (const port of ports) assert.equal(port.hostPort, undefined, name);
+  }
+}
+
+/** Whatever one object says of another by its name. */
+function namesWhatExists(objects) {
+  const named = (kind) => objects.filter((object) => object.kind === kind).map(({ metadata }) => metadata.name);
+  const pods = objects.filter(podOf).map(({ spec, metadata }) => ({ ...spec.template, name: metadata.name }));
+  const selects = (labels) =>
+    pods.filter(({ metadata }) => Object.entries(labels).every(([key, value]) => metadata.labels[key] === value));
+  for (const { kind, metadata, spec } of objects) {
+    if (['Service', 'PodDisruptionBudget'].includes(kind))
+      assert.equal(selects(spec.selector.matchLabels ?? spec.selector).length, 1, `${kind} ${metadata.name}`);
+    if (kind === 'Service')
+      for (const { targetPort } of spec.ports)
+        assert.ok(selects(spec.selector)[0].spec.containers[0].ports.some(({ name }) => name === targetPort));
+    if (kind === 'HorizontalPodAutoscaler') assert.ok(named('Deployment').includes(spec.scaleTargetRef.name));
+    if (kind === 'Ingress')
+      for (const { http } of spec.rules)
+        for (const { backend } of http.paths) assert.ok(named('Service').includes(backend.service.name));
+  }
+  for (const { spec, name } of pods) {
+    for (const { secretRef, configMapRef } of spec.containers[0].envFrom ?? [])
+      assert.ok(secretRef ? SECRETS.includes(secretRef.name) : CONFIG_MAPS.includes(configMapRef.name), name);
+    for (const { secret, configMap } of spec.volumes)
+      assert.ok(
+        !(secret ?? configMap) || [...SECRETS, ...CONFIG_MAPS].includes(secret?.secretName ?? configMap.name),
+        name,
+      );
+  }
+}
+
+function runsAsInCompose({ name, config, database }, objects) {
+  const deployment = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === name);
+  const pod = podOf(deployment);
+  const [container] = pod.containers;
+  assert.deepEqual(container.command, compose[name].command);
+  assert.equal(`${pod.securityContext.runAsUser}:${pod.securityContext.runAsGroup}`, compose[name].user);
+  assert.ok(pod.terminationGracePeriodSeconds > Number.parseInt(compose[name].stop_grace_period), name);
+  assert.deepEqual(container.envFrom, [{ configMapRef: { name: 'settings' } }, { secretRef: { name } }]);
+  const settings = objects.find(({ kind }) => kind === 'ConfigMap').data;
+  const given = {
+    ...settings,
+    ...Object.fromEntries((container.env ?? []).map(({ name: key, value }) => [key, value])),
+  };
+  const without = (environment) =>
+    Object.fromEntries(
+      Object.entries(environment)
+        .filter(([key]) => !OWN_SETTINGS.includes(key))
+        .map(([key, value]) => [key, String(value)]),
+    );
+  assert.deepEqual(without(given), without(compose[name].environment), name);
+  const environment = { ...parseEnv(readFileSync(join(secrets, `${name}.env`), 'utf8')), ...given };
+  const problems = [];
+  for (const definition of [platformConfig, natsConfig, config]) definition.parse(environment, problems);
+  assert.deepEqual(problems, [], `${name} would not start`);
+  assert.equal(Boolean(environment.DATABASE_URL), Boolean(database), name);
+  const ports = Object.fromEntries(container.ports.map(({ name: port, containerPort }) => [port, containerPort]));
+  assert.equal(ports.internal, Number(environment.INTERNAL_PORT));
+  assert.equal(ports.http, compose[name].ports ? Number(compose[name].ports[0].split(':')[1]) : undefined);
+  assert.equal(container.readinessProbe.httpGet.path, '/healthz/ready');
+  assert.equal(container.livenessProbe.httpGet.path, '/healthz/live');
+}
+
+/** The migration and the servers that an overlay brings. */
+function runServersAsInCompose(objects) {
+  for (const name of ['migrate', 'redis', 'postgres', 'nats']) {
+    const object = objects.find((candidate) => podOf(candidate) && candidate.metadata.name === name);
+    if (!object) continue;
+    const [{ image, command, args }] = podOf(object).containers;
+    if (name !== 'migrate') assert.equal(image, compose[name].image);
+    if (name !== 'nats') assert.deepEqual(command ?? args, compose[name].command);
+  }
+}
+
+/** Who reaches the world, the database and Redis, by the policies. */
+function keepInsideInside(objects) {
+  const policy = (name) =>
+    objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === name).spec;
+  const members = (name) => policy(name).podSelector.matchExpressions[0].values.toSorted();
+  assert.deepEqual(policy('nothing-else'), { podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+  assert.deepEqual(
+    members('outside'),
+    SERVICE_NAMES.filter((name) => compose[name].networks.includes('outside')).toSorted(),
+  );
+  assert.deepEqual(members('inside'), SERVICE_NAMES.toSorted());
+  assert.deepEqual(members('to-redis'), SERVICE_NAMES.filter((name) => compose[name].environment.REDIS_URL).toSorted());
+  assert.deepEqual(
+    members('to-postgres'),
+    ['migrate', ...definitions.filter(({ database }) => database).map(({ name }) => name)].toSorted(),
+  );
+  const open = objects.filter(
+    ({ kind, spec }) => kind === 'NetworkPolicy' && JSON.stringify(spec).includes('"0.0.0.0/0"'),
+  );
+  assert.deepEqual(
+    open.map(({ metadata }) => metadata.name),
+    ['outside'],
+  );
+}

@@ -1,0 +1,26 @@
+import { Redis } from 'ioredis';
+
+const TIMEOUT_MS = 5_000;
+
+/** Whether a Redis takes the commands that limits are counted by; it changes nothing there. @throws when it does not answer. */
+export async function redisProblems(url: string): Promise<string[]> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: TIMEOUT_MS,
+    commandTimeout: TIMEOUT_MS,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+  });
+  // The reason of a failed connection is told here, and not to the command that waits for it.
+  let failure: Error | undefined;
+  redis.on('error', (error) => void (failure = error));
+  try {
+    await redis.eval("return redis.call('TIME')", 0);
+    return [];
+  } catch (error) {
+    const { message } = failure ?? (error as Error);
+    return [`REDIS_URL: Redis cannot be used (${message}); until then each process counts requests for itself`];
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -1,0 +1,77 @@
+import type { ServiceName, ServiceTopology } from '@market/contracts';
+import { AuthorizationError, connect, nkeyAuthenticator, type NatsConnection } from '@nats-io/transport-node';
+import { EVENT_STREAM } from './event-stream.js';
+import { inboxPrefixOf, REQUIRED_MAX_PAYLOAD, type NatsTransportOptions } from './nats.transport.js';
+import { progressSubject, servicesAsked } from './requests-in-progress.js';
+
+const TIMEOUT_MS = 5_000;
+/** JetStream's codes for "JetStream is not enabled", by server and by account. */
+const NO_JETSTREAM = new Set([10_039, 10_076]);
+
+/**
+ * Whether a service can work with the broker: size of messages, JetStream, and what it may hear. What it may send is not tried, because
+ * trying is sending, and neither are the requests that it serves, which would be taken from the processes that run.
+ * @returns what is wrong, in sentences. @throws when the broker is not there.
+ */
+export async function natsProblems(
+  service: ServiceName,
+  { serves: _, ...declared }: ServiceTopology,
+  { servers, nkeySeed }: NatsTransportOptions,
+): Promise<string[]> {
+  const connection = await connect({
+    servers,
+    name: `${service} doctor`,
+    inboxPrefix: inboxPrefixOf(service),
+    timeout: TIMEOUT_MS,
+    reconnect: false,
+    ...(nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(nkeySeed)) } : {}),
+  }).catch((error: unknown) => {
+    if (error instanceof AuthorizationError) return null;
+    throw error;
+  });
+  if (!connection)
+    return [
+      'NATS_NKEY_SEED: the server knows no user with this key, or wants a key and there is none; see deploy/nats/generate-keys.mjs',
+    ];
+  try {
+    const carries = connection.info?.max_payload ?? 0;
+    return [
+      ...(carries < REQUIRED_MAX_PAYLOAD
+        ? [`NATS_URL: the server carries messages of ${carries} bytes; set its max_payload to ${REQUIRED_MAX_PAYLOAD}`]
+        : []),
+      ...(await permissionProblems(connection, declared)),
+      ...(declared.emits.length + declared.consumes.length > 0 ? await streamProblems(connection) : []),
+    ];
+  } finally {
+    await connection.close();
+  }
+}
+
+async function permissionProblems(
+  connection: NatsConnection,
+  { subscribes, calls }: Pick<ServiceTopology, 'subscribes' | 'calls'>,
+): Promise<string[]> {
+  const heard = [...subscribes.map(({ subject }) => subject), ...servicesAsked({ calls }).map(progressSubject)];
+  const refused: string[] = [];
+  for (const subject of heard)
+    connection.subscribe(subject, { callback: (error) => void (error && refused.push(subject)) });
+  await connection.flush();
+  return refused.map(
+    (subject) =>
+      `NATS_NKEY_SEED: its user may not hear ${subject}; run deploy/nats/generate-keys.mjs again and reload the server`,
+  );
+}
+
+async function streamProblems(connection: NatsConnection): Promise<string[]> {
+  const { error } = await connection
+    .request(`$JS.API.STREAM.INFO.${EVENT_STREAM}`, '', { timeout: TIMEOUT_MS })
+    .then((message) => message.json<{ error?: { code: number; err_code: number; description: string } }>())
+    .catch((reason: unknown) => ({ error: { code: 503, err_code: 0, description: String(reason) } }));
+  // A stream that is not there is made by the first process that starts.
+  if (!error || error.code === 404) return [];
+  return NO_JETSTREAM.has(error.err_code) || error.err_code === 0
+    ? [
+        `NATS_URL: JetStream does not answer (${error.description}); turn it on at the server and let the user ask for the stream ${EVENT_STREAM}`,
+      ]
+    : [`NATS_URL: JetStream refuses to tell of the stream ${EVENT_STREAM}: ${error.description}`];
+}

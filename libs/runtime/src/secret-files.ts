@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs';
+import { ConfigError, type Environment } from './define-config.js';
+
+/** Variables that hold a secret, or a URL that may contain one. */
+const SECRET_FILE = /^((?:[A-Z0-9_]+_)?(?:URLS?|KEYS?|SEED|CHAINS))_FILE$/;
+
+/**
+ * The environment in which each `<NAME>_FILE` of a secret is replaced by `<NAME>` with the content of that file, as containers get
+ * their secrets. Line ends at the end of the file are not part of the value.
+ * @throws ConfigError naming every file that cannot be read, and every variable that is given twice.
+ */
+export function withSecretFiles(env: Environment): Environment {
+  const read: Environment = { ...env };
+  const problems: string[] = [];
+  for (const [variable, path] of Object.entries(env)) {
+    const [, name] = SECRET_FILE.exec(variable) ?? [];
+    if (name === undefined || !path) continue;
+    delete read[variable];
+    if (env[name]) problems.push(`${name}: is given twice, by itself and by ${variable}; remove one of them`);
+    else
+      try {
+        read[name] = readFileSync(path, 'utf8').replace(/[\r\n]+$/, '');
+      } catch (error) {
+        problems.push(`${variable}: the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return read;
+}
