@@ -3,6 +3,8 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { ApiGatewayConfig } from './config.js';
+import { ConsoleFiles } from './console/console-files.js';
+import { CONSOLE_ROUTES } from './console/console.http-controller.js';
 import { Authenticator } from './http/authenticator.js';
 import { limitConnections } from './http/connection-limit.js';
 import { installAuthenticationHooks } from './http/authentication-hooks.js';
@@ -24,7 +26,9 @@ export async function configureEdge(
   const sandbox = paymentsMode === 'sandbox';
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
-  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document', 'mcp', 'mcp/:listing'] });
+  app.setGlobalPrefix('api/v1', {
+    exclude: ['llms.txt', '.well-known/*document', 'mcp', 'mcp/:listing', ...CONSOLE_ROUTES],
+  });
   logRequests(adapter.getInstance());
   const routes = installAuthenticationHooks(adapter.getInstance(), {
     authenticator: app.get(Authenticator),
@@ -35,7 +39,7 @@ export async function configureEdge(
     callBudgetMs,
     hop: hopOf(publicUrl),
   });
-  const errors = new ErrorFilter(links, routes);
+  const errors = new ErrorFilter(links, routes, app.get(ConsoleFiles));
   adapter.errors = errors;
   app.useGlobalFilters(errors);
 

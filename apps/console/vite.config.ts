@@ -1,0 +1,14 @@
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  logLevel: 'warn',
+  // The SDK is read from its sources, so that no other package has to be built first.
+  resolve: { conditions: ['@market/source', 'module', 'browser', 'production'] },
+  build: {
+    // The policy of the page allows no data: script and no inline one.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    sourcemap: false,
+  },
+  worker: { format: 'es' },
+});
