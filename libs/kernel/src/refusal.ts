@@ -28,6 +28,7 @@ export const NEXT_ACTIONS = [
   'request_new_payment_requirements',
   'fix_request',
   'authenticate',
+  'send_agent_id',
   'register',
   'solve_proof_of_work',
   'request_new_challenge',

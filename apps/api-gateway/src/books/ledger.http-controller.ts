@@ -32,7 +32,7 @@ export class LedgerHttpController {
   ) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'Ledger entries of the account',
     description:

@@ -45,7 +45,7 @@ export class ReceiptsHttpController {
   ) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'Receipts of the account',
     description: 'As buyer and as seller, newest first.',
@@ -69,7 +69,7 @@ export class ReceiptsHttpController {
   }
 
   @Get(':receiptId')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One receipt',
     asks: [getReceipt],
@@ -84,7 +84,7 @@ export class ReceiptsHttpController {
 
   /** One bus hop. */
   @Get(':receiptId/proof')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'A receipt signed by the marketplace',
     description:

@@ -36,7 +36,7 @@ export class EndpointsHttpController {
   constructor(private readonly bus: MessageBus) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'See the private endpoint of an own listing',
     description: 'Without its path, its credentials or its secret.',
@@ -48,7 +48,7 @@ export class EndpointsHttpController {
   }
 
   @Put()
-  @RequireScope('write')
+  @RequireScope('write', { owners: true })
   @Operation({
     summary: 'Change the private endpoint of an own listing',
     description:
@@ -72,7 +72,7 @@ export class EndpointsHttpController {
   }
 
   @Post('test')
-  @RequireScope('write', { waitsForSeller: true })
+  @RequireScope('write', { owners: true, waitsForSeller: true })
   @Operation({
     summary: 'Send a signed test call to the private endpoint',
     description:
@@ -95,7 +95,7 @@ export class EndpointsHttpController {
   }
 
   @Post('rotate-secret')
-  @RequireScope('write')
+  @RequireScope('write', { owners: true })
   @Operation({
     summary: 'Rotate the signing secret',
     description:

@@ -48,7 +48,7 @@ export class GatewayRequestsHttpController {
   ) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'History of gateway calls',
     description:
@@ -86,7 +86,7 @@ export class GatewayRequestsHttpController {
   }
 
   @Get(':requestId')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One gateway call',
     asks: [getGatewayRequest],

@@ -1,7 +1,8 @@
 import type { AccountType, Scope } from '@market/contracts';
+import { getOwnedAgent } from '@market/contracts/identity';
 import { applyDecorators } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
-import { ApiBearerAuth, ApiCookieAuth, ApiSecurity } from '@nestjs/swagger';
+import { ApiBearerAuth, ApiCookieAuth, ApiQuery, ApiSecurity } from '@nestjs/swagger';
 import { ApiAccess } from '../openapi/access-extension.js';
 import { ApiRefusals } from '../openapi/refusal-responses.js';
 import { edgeRefusals } from './edge-refusals.js';
@@ -24,13 +25,32 @@ const declare = (rules: RouteRules): MethodDecorator =>
           }),
         ]),
     ...(callsSellers(rules) ? [ApiRefusals({ call_loops: edgeRefusals.call_loops })] : []),
+    ...(rules.owners ? [ApiOwners()] : []),
   );
+
+/** Documents that the session of an agent's owner opens the route, too. */
+function ApiOwners(): MethodDecorator {
+  const { request_invalid, unauthorized, wrong_account_type, agent_id_of_another, cross_site_write } = edgeRefusals;
+  return applyDecorators(
+    ApiBearerAuth('session'),
+    ApiCookieAuth('session_cookie'),
+    ApiQuery({
+      name: 'agent_id',
+      required: false,
+      schema: { type: 'string', format: 'uuid' },
+      description:
+        'With a session: the agent to act for, which its human has claimed. With a key: its own agent, if any.',
+    }),
+    ApiRefusals({ request_invalid, unauthorized, wrong_account_type, agent_id_of_another, cross_site_write }),
+    ApiRefusals(getOwnedAgent.refusals),
+  );
+}
 
 /** Needs no credential and, unless it `recognizes` callers, reads none. */
 export const Public = (rules: Omit<RouteRules, 'access' | 'accounts'> = {}): MethodDecorator =>
   declare({ access: 'public', accounts: ANYONE, ...rules });
 
-/** A key is not needed. A good one shows more; any other credential is ignored. */
+/** A key is not needed. A good one shows more; any other credential is ignored. Who names an agent as its owner is not anonymous. */
 export const OptionalKey = (rules: MoreRules = {}): MethodDecorator =>
   applyDecorators(
     declare({ access: 'optional-key', accounts: ANYONE, ...rules }),
@@ -46,7 +66,7 @@ export const AnyCredential = (accounts: readonly AccountType[], rules: MoreRules
     ApiRefusals({ unauthorized: edgeRefusals.unauthorized, ...refusalsOf(accounts) }),
   );
 
-/** An agent's key with this scope. */
+/** An agent's key with this scope; where the rules say so, its owner's session, too. */
 export const RequireScope = (scope: Scope, rules: MoreRules = {}): MethodDecorator => {
   const { unauthorized, wrong_account_type, scope_missing } = edgeRefusals;
   return applyDecorators(

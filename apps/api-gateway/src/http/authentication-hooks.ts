@@ -1,4 +1,5 @@
 import type { Principal } from '@market/contracts';
+import { isUuid } from '@market/kernel';
 import { newRequestContext, Refusal, type RequestContext } from '@market/messaging';
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { callsSellers, type RouteRules } from './route-rules.js';
@@ -6,8 +7,12 @@ import type { Authenticator } from './authenticator.js';
 import { bearerCredential, type Credential } from './bearer-key.js';
 import { allowOrigin, allowPreflight } from './cors.js';
 import {
+  agentIdMissing,
+  agentIdOfAnother,
   callLoops,
   crossSiteWrite,
+  edgeRefusals,
+  requestInvalid,
   requestMalformed,
   scopeMissing,
   unauthorized,
@@ -100,18 +105,20 @@ function authenticationHook(
   isRead: boolean,
   { authenticator, sessionCookie, limiter, requestBudgetMs, callBudgetMs, hop }: AuthenticationSettings,
 ): onRequestHookHandler {
-  const { access, accounts } = rules;
+  const { accounts, owners = false } = rules;
   const count = limiter.counterOf(rules, isRead);
   const budgetMs = rules.waitsForSeller ? callBudgetMs : requestBudgetMs;
-  // A request without a valid credential is served as an anonymous one.
-  const isOpen = access === 'public' || access === 'optional-key';
-  // The answer to an anonymous request must not depend on cookies that a browser sends by itself.
-  const readsCookie = access !== 'optional-key';
-
   const carriesHops = callsSellers(rules);
 
   return (request, reply, done) => {
     request.rules = rules;
+    const agentId = owners ? takeAgentId(request) : undefined;
+    // A request that names an agent is never an anonymous one.
+    const access = rules.access === 'optional-key' && agentId !== undefined ? 'read' : rules.access;
+    // A request without a valid credential is served as an anonymous one.
+    const isOpen = access === 'public' || access === 'optional-key';
+    // The answer to an anonymous request must not depend on cookies that a browser sends by itself.
+    const readsCookie = access !== 'optional-key';
     const hops = carriesHops ? hopsOf(request) : undefined;
     if (hops && isLoop(hops, hop)) return done(callLoops());
     const traceparent = traceparentFor(request.headers.traceparent, request.id);
@@ -133,9 +140,23 @@ function authenticationHook(
       if (credential && sessionCookie.isForeignWrite(request)) return reject(crossSiteWrite());
     }
     if (!credential) return reject(unauthorized());
+    /** Counts for the human, whichever of its agents it acts for, and before identity is asked. */
+    const admitOwner = (human: Principal, ownAgentId: string): void =>
+      count(request, reply, human, (limited) => {
+        if (limited) return done(limited);
+        authenticator.actFor(ownAgentId, human, contextFor(human)).then((principal) => {
+          request.context = contextFor(principal);
+          done();
+        }, done);
+      });
     const admit = (principal: Principal): void => {
       if (access === 'public') return open(principal);
-      if (!accounts.includes(principal.accountType)) return done(wrongAccountType(accounts));
+      if (agentId === null)
+        return done(requestInvalid([{ field: 'agent_id', message: 'must be a uuid, and given once' }]));
+      if (agentId !== undefined && principal.accountType === 'human') return admitOwner(principal, agentId);
+      if (agentId !== undefined && agentId !== principal.accountId) return done(agentIdOfAnother());
+      if (!accounts.includes(principal.accountType))
+        return done(wrongAccountType(accounts, owners ? agentIdMissing : edgeRefusals.wrong_account_type));
       if (access === 'any-credential') return open(principal);
       // A key without the scope `read` gets the anonymous answer.
       if (access === 'optional-key') return open(principal.scopes.includes('read') ? principal : undefined);
@@ -152,6 +173,15 @@ function authenticationHook(
     const ask = (): void => void authenticator.ask(presented, contextFor()).then(admit, onRejected);
     limiter.beforeAsking(request, reply, ask, isOpen ? () => open() : done);
   };
+}
+
+/** Takes `agent_id` out of the query, which handlers check for what they do not know. Null if it is no uuid or given twice. */
+function takeAgentId(request: FastifyRequest): string | null | undefined {
+  const query = request.query as Record<string, unknown>;
+  const given = query.agent_id;
+  if (given === undefined) return undefined;
+  delete query.agent_id;
+  return typeof given === 'string' && isUuid(given) ? given.toLowerCase() : null;
 }
 
 const isUnauthenticated = (error: Error): boolean =>

@@ -1,5 +1,5 @@
-import type { Principal } from '@market/contracts';
-import { apiKeyRevoked, authenticate, sessionEnded } from '@market/contracts/identity';
+import type { OutputOf, Principal, Scope } from '@market/contracts';
+import { apiKeyRevoked, authenticate, getOwnedAgent, sessionEnded } from '@market/contracts/identity';
 import { HandleSignal, MessageBus, type RequestContext } from '@market/messaging';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
@@ -8,12 +8,20 @@ import type { Credential } from './bearer-key.js';
 /** A revoked key, like an ended session, works nowhere after this time, whatever signals got lost. */
 export const KEY_CACHE_TTL_MS = 1_000;
 
+/** What the human that has claimed an agent may do as the agent: everything but spend. */
+const OWNERS_SCOPES: Scope[] = ['read', 'write'];
+
 /** Knows who a key or a session is. Asks identity at most once per credential and second, however many requests carry it. */
 @Injectable()
 export class Authenticator {
   private readonly principals = lookupCache<Principal, { kind: Credential['kind']; context: RequestContext }>(
     KEY_CACHE_TTL_MS,
     (keyHash, { kind, context }) => this.bus.request(authenticate, { keyHash, kind }, context),
+  );
+
+  private readonly agents = lookupCache<OutputOf<typeof getOwnedAgent>, { agentId: string; context: RequestContext }>(
+    KEY_CACHE_TTL_MS,
+    (_key, { agentId, context }) => this.bus.request(getOwnedAgent, { agentId }, context),
   );
 
   constructor(private readonly bus: MessageBus) {}
@@ -26,6 +34,16 @@ export class Authenticator {
   /** @throws Refusal of kind `unauthenticated`, or that identity is out of reach. */
   ask({ kind, hash }: Credential, context: RequestContext): Promise<Principal> {
     return this.principals.forceFetch(hash, { context: { kind, context } });
+  }
+
+  /**
+   * The principal of a human that acts for an agent it has claimed. A claim is final, so that only the session can end it.
+   * @throws Refusal `agent_not_found`, or that identity is out of reach.
+   */
+  async actFor(agentId: string, human: Principal, context: RequestContext): Promise<Principal> {
+    const { accountId: ownerId, keyId } = human;
+    const agent = await this.agents.forceFetch(`${ownerId} ${agentId}`, { context: { agentId, context } });
+    return { ...agent, keyId, scopes: OWNERS_SCOPES, ownerId };
   }
 
   @HandleSignal(apiKeyRevoked)

@@ -54,6 +54,12 @@ export const edgeRefusals = {
     z.object({ account_types: z.array(accountType) }),
     { nextAction: 'authenticate' },
   ),
+  agent_id_of_another: declareRefusal(
+    'forbidden',
+    'agent_id names another agent than the one whose API key is sent; a key works for its own agent alone',
+    z.object({}),
+    { nextAction: 'fix_request' },
+  ),
   cross_site_write: declareRefusal(
     'forbidden',
     "A session cookie changes things only from the marketplace's own pages: anything else sends the session token as a Bearer token",
@@ -92,6 +98,15 @@ export const edgeRefusals = {
   ),
 };
 
+type WrongAccountType = typeof edgeRefusals.wrong_account_type;
+
+/** What a session is told where it may act for an agent and names none. */
+export const agentIdMissing: WrongAccountType = {
+  ...edgeRefusals.wrong_account_type,
+  message: 'A session uses this operation for an agent that its human has claimed: send agent_id',
+  recovery: { nextAction: 'send_agent_id' },
+};
+
 const refusal = <D extends z.ZodType>(
   reason: keyof typeof edgeRefusals,
   declaration: RefusalDeclaration<D>,
@@ -105,8 +120,9 @@ export const bodyMalformed = (problem: string): Refusal =>
 export const requestMalformed = (problem: string): Refusal =>
   refusal('request_malformed', edgeRefusals.request_malformed, { problem });
 export const unauthorized = (): Refusal => refusal('unauthorized', edgeRefusals.unauthorized, {});
-export const wrongAccountType = (accounts: readonly AccountType[]): Refusal =>
-  refusal('wrong_account_type', edgeRefusals.wrong_account_type, { account_types: [...accounts] });
+export const wrongAccountType = (accounts: readonly AccountType[], declaration: WrongAccountType): Refusal =>
+  refusal('wrong_account_type', declaration, { account_types: [...accounts] });
+export const agentIdOfAnother = (): Refusal => refusal('agent_id_of_another', edgeRefusals.agent_id_of_another, {});
 export const crossSiteWrite = (): Refusal => refusal('cross_site_write', edgeRefusals.cross_site_write, {});
 export const scopeMissing = (required: Scope): Refusal =>
   refusal('scope_missing', edgeRefusals.scope_missing, { required_scope: required });

@@ -10,6 +10,9 @@ export function linkPages(
   { page, totalPages, next_cursor: cursor }: Pagination,
 ): void {
   const query = new URLSearchParams(request.query as Record<string, string>);
+  const { principal } = request.context;
+  // The authentication hook has taken it out of the query.
+  if (principal?.ownerId) query.set('agent_id', principal.accountId);
   const isByCursor = query.has('cursor');
   const link = (rel: string, target: number): string => {
     query.set('page', String(target));

@@ -39,6 +39,7 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): Record<string,
     trace_id: traceIdOf(traceparent),
     account_id: principal?.accountId,
     key_id: principal?.keyId,
+    owner_id: principal?.ownerId,
     params: namesIn(request.params),
     outcome: request.outcome,
   };

@@ -9,6 +9,8 @@ export interface RouteRules {
   access: Access;
   /** Whose credentials open the route; agents have keys, humans have sessions. */
   accounts: readonly AccountType[];
+  /** Opens also to the session of the human that has claimed the agent which the parameter `agent_id` names. */
+  owners?: boolean;
   /** A public route whose handler wants to know who calls, if that can be told; it turns nobody away. */
   recognizes?: boolean;
   /** `json` (default) is parsed and checked, `opaque` stays the text it is, `ignored` is not even read. */

@@ -23,7 +23,7 @@ export class ApiKeysHttpController {
   constructor(private readonly bus: MessageBus) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'List the API keys of the account',
     description: 'Metadata only; key_prefix is never a credential.',
@@ -39,7 +39,7 @@ export class ApiKeysHttpController {
   }
 
   @Post()
-  @RequireScope('write')
+  @RequireScope('write', { owners: true })
   @Operation({
     summary: 'Create an API key',
     description: 'The key is shown in this answer and never again.',
@@ -64,7 +64,7 @@ export class ApiKeysHttpController {
   }
 
   @Delete(':keyId')
-  @RequireScope('write')
+  @RequireScope('write', { owners: true })
   @Operation({
     summary: 'Revoke an API key',
     description: 'The key stops working everywhere within a second.',

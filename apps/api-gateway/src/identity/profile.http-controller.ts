@@ -16,10 +16,11 @@ export class ProfileHttpController {
 
   /** One bus hop when the key was seen within a second, else two. */
   @Get()
-  @AnyCredential(['agent', 'human'])
+  @AnyCredential(['agent', 'human'], { owners: true })
   @Operation({
     summary: "The caller's own profile",
-    description: 'Also the way to verify a key before other work.',
+    description:
+      'Also the way to verify a key before other work. A human sees the agents that it has claimed; with agent_id, the profile of one of them.',
     asks: [getProfile],
     answer: { schema: envelopeSchema(jsonSchemaOf(getProfile.output)), example: success(profileExample) },
   })

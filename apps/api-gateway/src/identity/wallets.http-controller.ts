@@ -21,7 +21,7 @@ export class WalletsHttpController {
   constructor(private readonly bus: MessageBus) {}
 
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'List the wallets of the account',
     description: 'The primary wallet first, then the oldest.',
@@ -55,7 +55,7 @@ export class WalletsHttpController {
   }
 
   @Get(':id')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One wallet of the account',
     asks: [getWallet],

@@ -32,7 +32,7 @@ const searchQuery = {
   delivery_type: choiceParam(deliveryType.options),
   min_price: usdParam('US dollars, inclusive.'),
   max_price: usdParam('US dollars, inclusive.'),
-  mine: flagParam('Your own listings, in every state; needs a key with the scope read.'),
+  mine: flagParam('Your own listings, in every state; needs a key with the scope read, or a session and agent_id.'),
   sort: choiceParam(['newest', 'popular', 'price_low', 'price_high'], 'newest'),
   ...pageParams(100),
 };
@@ -68,11 +68,11 @@ export class BrowseListingsHttpController {
 
   /** One bus hop; validated by the query reader alone. */
   @Get('listings')
-  @OptionalKey()
+  @OptionalKey({ owners: true })
   @Operation({
     summary: 'Search the active listings',
     description:
-      'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 without its key. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
+      'All filters must hold; mine=true shows the listings of the agent that asks, in every state, and answers 401 without its key or a session of its owner. A page past the end is empty. Where q finds nothing, words that no listing has stand for the words most like them. total is exact without filters and up to 10,000; beyond, total_is_estimate is true, and so far down a list a page may begin some listings before or behind its place.',
     asks: [searchListings],
     query: searchQuery,
     cacheable: true,
@@ -114,7 +114,7 @@ export class BrowseListingsHttpController {
   }
 
   @Get('listings/:listingId')
-  @OptionalKey()
+  @OptionalKey({ owners: true })
   @Operation({
     summary: 'A listing in full',
     description:

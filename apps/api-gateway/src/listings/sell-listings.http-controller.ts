@@ -74,7 +74,7 @@ export class SellListingsHttpController {
   }
 
   @Patch(':listingId')
-  @RequireScope('write', { bodyLimitBytes: LISTING_BODY_LIMIT })
+  @RequireScope('write', { owners: true, bodyLimitBytes: LISTING_BODY_LIMIT })
   @Operation({
     summary: 'Change a listing',
     description:

@@ -1,13 +1,18 @@
 import { ApiExtension } from '@nestjs/swagger';
 import type { RouteRules } from '../http/route-rules.js';
 
-/** Says in the document, as `x-access`, which credential an operation requires: `{credential: none | optional | required, scope?, account_types}`. */
-export function ApiAccess({ access, accounts }: Pick<RouteRules, 'access' | 'accounts'>): MethodDecorator {
+/** Says in the document, as `x-access`, which credential an operation requires: `{credential: none | optional | required, scope?, account_types, owners?}`. */
+export function ApiAccess({
+  access,
+  accounts,
+  owners,
+}: Pick<RouteRules, 'access' | 'accounts' | 'owners'>): MethodDecorator {
   const credential = access === 'public' ? 'none' : access === 'optional-key' ? 'optional' : 'required';
   const isScope = credential === 'required' && access !== 'any-credential';
   return ApiExtension('x-access', {
     credential,
     ...(isScope ? { scope: access } : {}),
     account_types: accounts,
+    ...(owners ? { owners } : {}),
   }) as MethodDecorator;
 }

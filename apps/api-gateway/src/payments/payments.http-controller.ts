@@ -136,7 +136,7 @@ export class PaymentsHttpController {
   }
 
   @Get(':paymentId')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'Where a payment stands',
     description:

@@ -22,6 +22,8 @@ const DESCRIPTIONS: Record<NextAction, string> = {
     'Repeat without X-Market-Relay-Request-Id to be quoted anew; for a subscription, POST /subscribe again.',
   fix_request: 'The request itself is wrong; details say where. Repeating it unchanged fails again.',
   authenticate: 'Send a valid API key: Authorization: Bearer am_k_…',
+  send_agent_id:
+    'Name the agent that you act for in the query, agent_id=…; GET /me lists the agents that the session has claimed.',
   register: 'Register the wallet first: POST /auth/challenge, then POST /register.',
   solve_proof_of_work: 'Find a nonce for which SHA-256(challenge + nonce) starts with the given number of hex zeros.',
   request_new_challenge: 'Ask for a new challenge and prove the wallet again.',

@@ -65,7 +65,7 @@ export class SubscriptionsHttpController {
 
   /** Two bus hops, and one more for providers not named lately. */
   @Get()
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'Subscriptions of the account',
     description: 'Newest first. One past its current_period_end is expired.',
@@ -95,7 +95,7 @@ export class SubscriptionsHttpController {
 
   /** Two bus hops, and one more for a provider not named lately. */
   @Get(':subscriptionId')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: 'One subscription, and how to connect',
     description:

@@ -3,11 +3,17 @@ import {
   apiKeyOf,
   apiKeyRevoked,
   authenticate,
+  getOwnedAgent,
   getProfile,
   sessionEnded,
   sessionTokenOf,
 } from '@market/contracts/identity';
+import { getListing } from '@market/contracts/catalog';
+import { listLedger } from '@market/contracts/payments-ledger';
+import { newId } from '@market/kernel';
+import type { RequestContext } from '@market/messaging';
 import { profileExample } from '../../src/identity/identity.examples.js';
+import { listingDetailExample } from '../../src/listings/listings.examples.js';
 import { BUYER_ID, RELAY_REQUEST_ID } from '../../src/openapi/example-values.js';
 import { KEY_CACHE_TTL_MS } from '../../src/http/authenticator.js';
 import { eventually } from '@market/testing';
@@ -71,6 +77,32 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'GET /openapi.json': 'public',
 };
 
+/** What a human may use for an agent that it has claimed. */
+const OWNERS = [
+  'GET /me',
+  'GET /me/wallets',
+  'GET /me/wallets/{id}',
+  'GET /api-keys',
+  'POST /api-keys',
+  'DELETE /api-keys/{keyId}',
+  'GET /listings',
+  'GET /listings/{listingId}',
+  'PATCH /listings/{listingId}',
+  'GET /listings/{listingId}/endpoint',
+  'PUT /listings/{listingId}/endpoint',
+  'POST /listings/{listingId}/endpoint/test',
+  'POST /listings/{listingId}/endpoint/rotate-secret',
+  'GET /gateway-requests',
+  'GET /gateway-requests/{requestId}',
+  'GET /ledger',
+  'GET /receipts',
+  'GET /receipts/{receiptId}',
+  'GET /receipts/{receiptId}/proof',
+  'GET /subscriptions',
+  'GET /subscriptions/{subscriptionId}',
+  'GET /payments/{paymentId}',
+];
+
 const OPERATIONS = Object.entries(ACCESS).map(([operation, access]) => {
   const [method, template] = operation.split(' ') as [string, string];
   return {
@@ -100,6 +132,12 @@ describe('who may use what', () => {
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`),
     );
     expect(served.sort()).toEqual(Object.keys(ACCESS).sort());
+    const forOwners = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods as Record<string, { 'x-access': { owners?: boolean } }>).flatMap(([method, operation]) =>
+        operation['x-access'].owners ? [`${method.toUpperCase()} ${path.replace('/api/v1', '')}`] : [],
+      ),
+    );
+    expect(forOwners.sort()).toEqual([...OWNERS].sort());
   });
 
   describe.each(OPERATIONS)('$operation', ({ method, path, access }) => {
@@ -156,7 +194,7 @@ describe('who may use what', () => {
     });
   });
 
-  describe.each(OPERATIONS)('$operation', ({ method, path, access }) => {
+  describe.each(OPERATIONS)('$operation', ({ operation, method, path, access }) => {
     it(
       isScope(access) ? 'is for keys of agents, not for sessions of humans' : 'does not turn a human away',
       async () => {
@@ -169,11 +207,151 @@ describe('who may use what', () => {
         for (const answer of answers) {
           if (isScope(access)) {
             expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
-            expect(answer.json.error!.details).toMatchObject({ account_types: ['agent'] });
+            expect(answer.json.error).toMatchObject({
+              details: { account_types: ['agent'] },
+              recovery: { next_action: OWNERS.includes(operation) ? 'send_agent_id' : 'authenticate' },
+            });
           } else expect([401, 403]).not.toContain(answer.status);
         }
       },
     );
+  });
+
+  describe.each(OPERATIONS.filter(({ operation }) => OWNERS.includes(operation)))('$operation', ({ method, path }) => {
+    const body = method === 'GET' || method === 'DELETE' ? undefined : {};
+    const asOwner = (token: string, query: string) => send(harness, method, `${path}?${query}`, { key: token, body });
+
+    it('opens to the human that has claimed the agent, as the agent', async () => {
+      const { token, agent } = harness.owner();
+      for (const id of [agent.accountId, agent.accountId.toUpperCase()]) {
+        const answer = await asOwner(token, `agent_id=${id}`);
+        expect([401, 403, 404]).not.toContain(answer.status);
+        expect(JSON.stringify(answer.json)).not.toContain('agent_id');
+      }
+    });
+
+    it('says the same to other humans, of agents that exist and of those that do not', async () => {
+      const { agent } = harness.owner();
+      const { token } = harness.owner();
+      const answers = [
+        await asOwner(token, `agent_id=${agent.accountId}`),
+        await asOwner(token, `agent_id=${newId()}`),
+      ];
+      for (const answer of answers) {
+        expectRefused(answer, 404, 'NOT_FOUND', 'agent_not_found');
+        expect(answer.json.error!.recovery).toMatchObject({ next_action: 'send_agent_id' });
+      }
+      expect(answers[0]!.text).toBe(answers[1]!.text);
+    });
+
+    it('takes agent_id beside a key for its own agent alone', async () => {
+      const { key, principal } = harness.agent();
+      expect([401, 403, 404]).not.toContain((await asOwner(key, `agent_id=${principal.accountId}`)).status);
+      for (const id of [newId(), harness.owner().agent.accountId])
+        expectRefused(await asOwner(key, `agent_id=${id}`), 403, 'FORBIDDEN', 'agent_id_of_another');
+    });
+
+    it('refuses an agent_id that is none, after it knows who asks', async () => {
+      const { token, agent } = harness.owner();
+      const { key } = harness.agent();
+      for (const query of ['agent_id=', 'agent_id=x', `agent_id=${agent.accountId}&agent_id=${agent.accountId}`]) {
+        for (const credential of [token, key]) {
+          const answer = await asOwner(credential, query);
+          expectRefused(answer, 400, 'BAD_REQUEST', 'request_invalid');
+          expect(answer.json.error!.details).toMatchObject({ fields: [{ field: 'agent_id' }] });
+        }
+        expectRefused(await send(harness, method, `${path}?${query}`, { body }), 401, 'UNAUTHORIZED');
+      }
+    });
+
+    it('takes a cookie from pages of the marketplace, and for reads from anywhere', async () => {
+      const { token, agent } = harness.owner();
+      const from = (site: string) =>
+        send(harness, method, `${path}?agent_id=${agent.accountId}`, {
+          headers: { cookie: `${COOKIE}=${token}`, 'sec-fetch-site': site },
+          body,
+        });
+      expect([401, 403, 404]).not.toContain((await from('same-origin')).status);
+      const foreign = await from('cross-site');
+      if (method === 'GET') expect([401, 403, 404]).not.toContain(foreign.status);
+      else expectRefused(foreign, 403, 'FORBIDDEN', 'cross_site_write');
+    });
+  });
+
+  describe.each(OPERATIONS.filter(({ operation, access }) => isScope(access) && !OWNERS.includes(operation)))(
+    '$operation',
+    ({ method, path }) => {
+      it('stays closed to the human that has claimed the agent', async () => {
+        const { token, agent } = harness.owner();
+        const answer = await send(harness, method, `${path}?agent_id=${agent.accountId}`, { key: token });
+        expectRefused(answer, 403, 'FORBIDDEN', 'wrong_account_type');
+      });
+    },
+  );
+
+  describe('an owner', () => {
+    const seenBy = async (path: string, key: string): Promise<RequestContext['principal']> => {
+      let seen: RequestContext['principal'];
+      harness.bus.answers(listLedger, (_input, { principal }) => {
+        seen = principal;
+        return { items: [], total: 0, nextCursor: null };
+      });
+      expect((await send(harness, 'GET', path, { key })).status).toBe(200);
+      return seen;
+    };
+
+    it('is to services the agent, named as the one that acts, and cannot spend', async () => {
+      const { token, principal: human, agent } = harness.owner();
+      expect(await seenBy(`/ledger?agent_id=${agent.accountId}`, token)).toEqual({
+        accountId: agent.accountId,
+        accountType: 'agent',
+        role: agent.role,
+        displayName: agent.displayName,
+        keyId: human.keyId,
+        scopes: ['read', 'write'],
+        ownerId: human.accountId,
+      });
+    });
+
+    it('reads on through links that name the agent', async () => {
+      const { token, agent } = harness.owner();
+      harness.bus.answers(listLedger, () => ({ items: [], total: 99, nextCursor: null }));
+      const { headers } = await send(harness, 'GET', `/ledger?limit=10&agent_id=${agent.accountId}`, { key: token });
+      const links = String(headers.link).split(', ');
+      expect(links.length).toBeGreaterThan(1);
+      for (const link of links) expect(link).toContain(`agent_id=${agent.accountId}`);
+    });
+
+    it('is asked for once a second, and is none any more when its session ends', async () => {
+      const { token, keyHash, agent } = harness.owner();
+      const ask = () => send(harness, 'GET', `/me?agent_id=${agent.accountId}`, { key: token });
+      const statuses = await Promise.all(Array.from({ length: 40 }, ask));
+      expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([200]));
+      const asked = harness.bus.asked(getOwnedAgent).filter(({ agentId }) => agentId === agent.accountId);
+      expect(asked.length).toBeLessThanOrEqual(2);
+      harness.revokeSilently(keyHash);
+      harness.signal(sessionEnded, { keyHash });
+      expectRefused(await ask(), 401, 'UNAUTHORIZED');
+    });
+
+    it('sees on public pages what the agent sees, and is nobody there without agent_id', async () => {
+      const { token, principal: human, agent } = harness.owner();
+      const callers: (string | undefined)[] = [];
+      harness.bus.answers(getListing, (_input, { principal }) => {
+        callers.push(principal && `${principal.accountId} ${principal.ownerId}`);
+        return listingDetailExample;
+      });
+      for (const query of [`?agent_id=${agent.accountId}`, ''])
+        for (const [name, value] of [
+          ['authorization', `Bearer ${token}`],
+          ['cookie', `${COOKIE}=${token}`],
+        ] as const)
+          expect(
+            (await send(harness, 'GET', `/listings/${BUYER_ID}${query}`, { headers: { [name]: value } })).status,
+          ).toBe(200);
+      const owner = `${agent.accountId} ${human.accountId}`;
+      expect(callers).toEqual([owner, owner, undefined, undefined]);
+    });
   });
 
   describe('a session cookie', () => {

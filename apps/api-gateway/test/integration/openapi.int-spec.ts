@@ -25,13 +25,33 @@ describe('the OpenAPI document', () => {
     expect(accessOf('GET /listings/{listingId}')).toEqual({
       credential: 'optional',
       account_types: ['agent', 'human'],
+      owners: true,
     });
-    expect(accessOf('GET /me')).toEqual({ credential: 'required', account_types: ['agent', 'human'] });
+    expect(accessOf('GET /me')).toEqual({ credential: 'required', account_types: ['agent', 'human'], owners: true });
+    expect(accessOf('GET /ledger')).toEqual({
+      credential: 'required',
+      scope: 'read',
+      account_types: ['agent'],
+      owners: true,
+    });
     expect(accessOf('POST /gateway/{listingId}')).toEqual({
       credential: 'required',
       scope: 'subscribe',
       account_types: ['agent'],
     });
+  });
+
+  it('names the session and agent_id on what is open to owners, and nowhere else', () => {
+    for (const { name, parameters, security = [], 'x-access': access } of served.operations) {
+      const { owners, account_types: accounts } = access as { owners?: boolean; account_types: string[] };
+      const namesAgent = parameters.some((parameter) => parameter.in === 'query' && parameter.name === 'agent_id');
+      expect([name, namesAgent]).toEqual([name, owners === true]);
+      if (owners || accounts.includes('agent'))
+        expect([
+          name,
+          security.some((way) => 'session' in way) && security.some((way) => 'session_cookie' in way),
+        ]).toEqual([name, owners === true]);
+    }
   });
 
   it('has every header of the contract on the operation it belongs to', () => {

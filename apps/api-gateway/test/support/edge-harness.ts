@@ -3,6 +3,7 @@ import {
   CREDENTIAL_SECRET_LENGTH,
   apiKeyOf,
   authenticate,
+  getOwnedAgent,
   hashApiKey,
   hashSessionToken,
   sessionTokenOf,
@@ -37,6 +38,8 @@ const CONTRACTS = new Map<string, RequestContract>(
 /** The real edge on a free port; the other services answer as the test says, held to their contracts. */
 export class EdgeHarness {
   private readonly principals = new Map<string, Principal>();
+  /** Agents by their id and the id of the human that has claimed them. */
+  private readonly claims = new Map<string, Principal>();
 
   private constructor(
     readonly bus: FakeBus,
@@ -47,6 +50,12 @@ export class EdgeHarness {
       const principal = this.principals.get(keyHash);
       if (!principal) throw refuse(authenticate, 'key_invalid', {});
       return principal;
+    });
+    bus.answers(getOwnedAgent, ({ agentId }, { principal: human }) => {
+      const agent = this.claims.get(`${agentId} ${human?.accountId}`);
+      if (!agent) throw refuse(getOwnedAgent, 'agent_not_found', {});
+      const { accountId, accountType, role, displayName } = agent;
+      return { accountId, accountType, role, displayName };
     });
   }
 
@@ -98,6 +107,13 @@ export class EdgeHarness {
     const keyHash = hashSessionToken(token)!;
     this.principals.set(keyHash, principal);
     return { token, keyHash, principal };
+  }
+
+  /** A human with a session, and the agent that it has claimed. */
+  owner(): { token: string; keyHash: string; principal: Principal; agent: Principal } {
+    const [human, { principal: agent }] = [this.human(), this.agent()];
+    this.claims.set(`${agent.accountId} ${human.principal.accountId}`, agent);
+    return { ...human, agent };
   }
 
   /** One more key of an account. */

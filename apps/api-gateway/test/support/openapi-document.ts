@@ -10,6 +10,7 @@ export interface Media {
 export interface DocumentedOperation {
   operationId: string;
   summary: string;
+  security?: Record<string, string[]>[];
   'x-access'?: object;
   parameters: { name: string; in: string; required?: boolean }[];
   requestBody?: { content: Record<string, Media> };

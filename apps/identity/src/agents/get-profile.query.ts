@@ -8,7 +8,7 @@ type Profile = OutputOf<typeof getProfile>;
 type WalletSummary = Profile['wallets'][number];
 
 /** A row a wallet; the account is the same in all of them. */
-type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets'> & { created_at: Date } & Omit<
+type ProfileRow = Omit<Profile, 'wallet_address' | 'created_at' | 'wallets' | 'agents'> & { created_at: Date } & Omit<
     WalletSummary,
     'id' | 'created_at'
   > & { wallet_id: string; wallet_created_at: Date };
@@ -21,6 +21,13 @@ const findProfile = sql(
    FROM accounts a JOIN wallets w ON w.account_id = a.id
    WHERE a.id = $1
    ORDER BY w.is_primary DESC, w.id`,
+);
+
+/** The bound keeps an answer small, however many agents a human claims. */
+const findClaimed = sql(
+  'agents.find-claimed',
+  `SELECT c.agent_id, a.display_name, c.claimed_at FROM claims c JOIN accounts a ON a.id = c.agent_id
+   WHERE c.human_id = $1 ORDER BY c.claimed_at, c.agent_id LIMIT 1000`,
 );
 
 @Injectable()
@@ -43,7 +50,16 @@ export class GetProfile {
       website: first.website,
       created_at: first.created_at.toISOString(),
       wallets: rows.map(toWalletSummary),
+      ...(first.account_type === 'human' ? { agents: await this.findClaimed(accountId) } : {}),
     };
+  }
+
+  private async findClaimed(humanId: string): Promise<NonNullable<Profile['agents']>> {
+    const claimed = await this.database.query<{ agent_id: string; display_name: string; claimed_at: Date }>(
+      findClaimed,
+      [humanId],
+    );
+    return claimed.map((agent) => ({ ...agent, claimed_at: agent.claimed_at.toISOString() }));
   }
 }
 

@@ -18,6 +18,15 @@ const lockCreator = sql(
    WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
 
+/** The same for an owner, as whose key its session counts: with every scope and without an end. */
+const lockOwner = sql(
+  'api-keys.lock-owner',
+  `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
+   SELECT ARRAY['read', 'write', 'subscribe'] AS scopes, NULL::timestamptz AS expires_at, $3::timestamptz > now() AS expires_later, NULL::boolean AS outlives
+   FROM account JOIN claims c ON c.agent_id = account.id JOIN sessions s ON s.account_id = c.human_id
+   WHERE s.id = $1 AND s.expires_at > now() FOR SHARE OF s`,
+);
+
 const countActive = sql(
   'api-keys.count-active',
   'SELECT count(*)::int AS count FROM api_keys WHERE account_id = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())',
@@ -50,9 +59,9 @@ export class CreateApiKey {
     input: InputOf<typeof createApiKey>,
     context: RequestContext,
   ): Promise<OutputOf<typeof createApiKey>> {
-    const { keyId, accountId } = principalOf(context);
+    const { keyId, accountId, ownerId } = principalOf(context);
     const wanted = input.expires_at === undefined ? null : new Date(input.expires_at);
-    const [creator] = await tx.query<CreatorRow>(lockCreator, [keyId, accountId, wanted]);
+    const [creator] = await tx.query<CreatorRow>(ownerId ? lockOwner : lockCreator, [keyId, accountId, wanted]);
     if (!creator) throw refuse(createApiKey, 'key_invalid', {});
     const missing = scopesBeyond(input.scopes, creator.scopes);
     if (missing.length > 0) throw refuse(createApiKey, 'scope_not_held', { missing_scopes: missing });

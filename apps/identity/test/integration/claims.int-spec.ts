@@ -1,6 +1,16 @@
-import type { PayloadOf } from '@market/contracts';
-import { agentClaimed, claimAgent, getProfile, linkWallet, updateWallet } from '@market/contracts/identity';
+import type { PayloadOf, Scope } from '@market/contracts';
+import {
+  agentClaimed,
+  claimAgent,
+  closeSession,
+  createApiKey,
+  getOwnedAgent,
+  getProfile,
+  linkWallet,
+  updateWallet,
+} from '@market/contracts/identity';
 import { newId } from '@market/kernel';
+import type { RequestContext } from '@market/messaging';
 import { eventually } from '@market/testing';
 import { reasonOf, startIdentity, type IdentityHarness, type Known } from '../support/identity-harness.js';
 import { evmTestWallet, solanaTestWallet, type TestWallet } from '../support/test-wallets.js';
@@ -130,5 +140,66 @@ describe('claims', () => {
   it('are of agents that exist', async () => {
     for (const id of [newId(), human.id])
       expect(await reasonOf(claim(human, await proofFor(human), id))).toBe('agent_not_found');
+  });
+
+  describe('make an owner', () => {
+    /** As the edge sees a human that acts for the agent. */
+    const asOwner = ({ context }: Known): RequestContext => ({
+      ...context,
+      principal: {
+        ...context.principal!,
+        accountId: agent.id,
+        accountType: 'agent',
+        scopes: ['read', 'write'],
+        ownerId: context.principal!.accountId,
+      },
+    });
+    const makeKey = (owner: Known, scopes: Scope[] = ['read', 'write', 'subscribe']) =>
+      harness.bus.request(createApiKey, { name: 'by the owner', scopes }, asOwner(owner));
+
+    it('that is known as such, and nobody else', async () => {
+      const owned = (by: Known, agentId = agent.id) => harness.bus.request(getOwnedAgent, { agentId }, by.context);
+      expect(await reasonOf(owned(human))).toBe('agent_not_found');
+      await claim(human, await proofFor(human));
+      expect(await owned(human)).toEqual({
+        accountId: agent.id,
+        accountType: 'agent',
+        role: 'both',
+        displayName: expect.any(String) as string,
+      });
+      const other = await harness.human();
+      for (const [by, id] of [
+        [other, agent.id],
+        [agent, agent.id],
+        [human, newId()],
+        [human, human.id],
+      ] as const)
+        expect(await reasonOf(owned(by, id))).toBe('agent_not_found');
+    });
+
+    it('that sees its agents, and the agent no owner', async () => {
+      const other = await harness.human();
+      await claim(other, await proofFor(other));
+      const { agents } = await harness.bus.request(getProfile, {}, other.context);
+      expect(agents).toEqual([
+        {
+          agent_id: agent.id,
+          display_name: expect.any(String) as string,
+          claimed_at: expect.stringMatching(/Z$/) as string,
+        },
+      ]);
+      expect(await harness.bus.request(getProfile, {}, agent.context)).not.toHaveProperty('agents');
+    });
+
+    it('that makes keys of any scope for as long as its session lasts', async () => {
+      const other = await harness.human();
+      await claim(other, await proofFor(other));
+      const made = await makeKey(other);
+      expect(made).toMatchObject({ scopes: ['read', 'write', 'subscribe'], expires_at: null });
+      expect((await harness.contextWith(made.key)).principal).toMatchObject({ accountId: agent.id });
+      expect(await reasonOf(makeKey(human))).toBe('key_invalid');
+      await harness.bus.request(closeSession, {}, other.context);
+      expect(await reasonOf(makeKey(other))).toBe('key_invalid');
+    });
   });
 });

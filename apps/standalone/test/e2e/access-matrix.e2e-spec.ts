@@ -11,7 +11,22 @@ import { RawClient, type RawAnswer } from '../support/fuzz/raw-client.js';
 import { inEachMode } from '../support/harness.js';
 
 type CredentialName =
-  'none' | 'malformed' | 'unknown' | 'revoked' | 'expired' | 'ended session' | Scope | 'all' | 'outsider' | 'human';
+  | 'none'
+  | 'malformed'
+  | 'unknown'
+  | 'revoked'
+  | 'expired'
+  | 'ended session'
+  | Scope
+  | 'all'
+  | 'outsider'
+  | 'human'
+  | ForAgent;
+/** Sent with the owner's id as `agent_id`: by the human that has claimed it, by another human, by another agent and by the agent itself. */
+type ForAgent = (typeof FOR_AGENT)[number];
+const FOR_AGENT = ['claimer', 'stranger', 'other agent', 'agent itself'] as const;
+const isForAgent = (credential: CredentialName): credential is ForAgent =>
+  (FOR_AGENT as readonly CredentialName[]).includes(credential);
 
 const BAD: readonly CredentialName[] = ['malformed', 'unknown', 'revoked', 'expired', 'ended session'];
 const SCOPES: readonly Scope[] = ['read', 'write', 'subscribe'];
@@ -30,6 +45,7 @@ interface Cell {
 
 /** What the door says to a credential; undefined where it opens. */
 function doorAnswer({ access }: Operation, credential: CredentialName): Expected | undefined {
+  if (isForAgent(credential)) return access.owners ? doorAnswerForAgent(credential) : undefined;
   if (access.credential !== 'required') return undefined;
   if (credential === 'none' || BAD.includes(credential)) return [401, 'UNAUTHORIZED', 'unauthorized'];
   const accountType = credential === 'human' ? 'human' : 'agent';
@@ -39,8 +55,14 @@ function doorAnswer({ access }: Operation, credential: CredentialName): Expected
   return lacksScope ? [403, 'FORBIDDEN', 'scope_missing'] : undefined;
 }
 
+function doorAnswerForAgent(credential: ForAgent): Expected | undefined {
+  if (credential === 'stranger') return [404, 'NOT_FOUND', 'agent_not_found'];
+  return credential === 'other agent' ? [403, 'FORBIDDEN', 'agent_id_of_another'] : undefined;
+}
+
 /** Whether whom the door let in is seen as the owner of what it asks for. */
 function isOwner({ access }: Operation, credential: CredentialName): boolean {
+  if (isForAgent(credential)) return doorAnswerForAgent(credential) === undefined;
   if (access.credential === 'optional') return credential === 'read' || credential === 'all';
   return access.credential === 'required' && AGENTS.includes(credential) && credential !== 'outsider';
 }
@@ -105,6 +127,14 @@ inEachMode('access', (harness) => {
         return `Bearer ${fixtures.endedSession}`;
       case 'outsider':
         return fixtures.outsider.registration.authorization_header;
+      case 'other agent':
+        return fixtures.outsider.registration.authorization_header;
+      case 'agent itself':
+        return `Bearer ${fixtures.keys.all}`;
+      case 'stranger':
+        return `Bearer ${fixtures.stranger.token}`;
+      case 'claimer':
+        return `Bearer ${fixtures.human.token}`;
       case 'human':
         return `Bearer ${endsSession ? (await signIn(harness)).token : fixtures.human.token}`;
       default:
@@ -129,7 +159,8 @@ inEachMode('access', (harness) => {
     const problems: string[] = [];
     const answers: RawAnswer[] = [];
     for (const id of ids) {
-      const target = `/api/v1${row.id ? operation.path.replace(`{${row.id.parameter}}`, id) : operation.path}`;
+      const path = row.id ? operation.path.replace(`{${row.id.parameter}}`, id) : operation.path;
+      const target = `/api/v1${path}${isForAgent(credential) ? `?agent_id=${fixtures.owner.id}` : ''}`;
       const body = await bodyFor(cell, id);
       const answer = await client.send({
         method: operation.method,
@@ -165,6 +196,10 @@ inEachMode('access', (harness) => {
     return { problems, answers };
   }
 
+  /** `agent_id` is a parameter of what is open to owners. */
+  const isAsked = ({ access }: Operation, credential: CredentialName): boolean =>
+    access.owners === true || !isForAgent(credential);
+
   const cellsWith = (credentials: readonly CredentialName[]): Cell[] =>
     description.operations.flatMap((operation) => {
       const row = ACCESS_ROWS[operation.id];
@@ -174,7 +209,8 @@ inEachMode('access', (harness) => {
       );
       return cells.filter(
         ({ credential, form }) =>
-          form !== 'hidden' || doorAnswer(operation, credential) || !isOwner(operation, credential),
+          isAsked(operation, credential) &&
+          (form !== 'hidden' || doorAnswer(operation, credential) || !isOwner(operation, credential)),
       );
     });
 
@@ -235,6 +271,12 @@ inEachMode('access', (harness) => {
       ({ operation, credential }) => !doorAnswer(operation, credential),
     );
     expect(cells.length).toBeGreaterThan(200);
+    expect(await problemsOf(cells)).toEqual([]);
+  }, 120_000);
+
+  it('is also the human that has claimed the agent, on what is open to owners; and no other human and no other agent', async () => {
+    const cells = cellsWith(FOR_AGENT);
+    expect(new Set(cells.map(({ operation }) => operation.id)).size).toBeGreaterThan(20);
     expect(await problemsOf(cells)).toEqual([]);
   }, 120_000);
 

@@ -16,6 +16,10 @@ export const profile = z.object({
   website: z.string().nullable(),
   created_at: timestamp,
   wallets: z.array(walletSummary),
+  agents: z
+    .array(z.object({ agent_id: id, display_name: z.string(), claimed_at: timestamp }))
+    .optional()
+    .describe('Of a human alone: the agents that it has claimed.'),
 });
 
 /** What anyone may see of an account. */

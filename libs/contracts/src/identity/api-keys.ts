@@ -40,13 +40,13 @@ export const createApiKey = defineRequest({
   answersSecret: true,
   input: z.object({
     name: text(1, 100).describe('How you tell your keys apart.'),
-    scopes: someOf(scope).describe('What the key may do; no more than the key that creates it.'),
+    scopes: someOf(scope).describe('What the key may do; no more than the key that creates it; an owner may give any.'),
     expires_at: instant.optional().describe('When the key stops working; never when left out.'),
   }),
   /** `key` is shown here once. A key with an end passes it on where none is given. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
   refusals: {
-    /** The creating key was revoked or ran out since the edge last saw it. */
+    /** The creating key, or the owner's session, ended since the edge last saw it. */
     key_invalid: keyInvalid,
     name_invalid: declareRefusal('invalid', 'name must be 1 to 100 printable characters', z.object({}), {
       nextAction: 'fix_request',

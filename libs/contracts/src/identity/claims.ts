@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest } from '../define.js';
-import { id } from '../shared/index.js';
+import { id, principal } from '../shared/index.js';
 import { walletProof, walletProofRefusals } from './challenges.js';
 
 const { challenge_invalid, signature_invalid, contract_wallet_unverifiable } = walletProofRefusals;
@@ -29,5 +29,20 @@ export const claimAgent = defineRequest({
     ),
     /** The interface answers an unproven claim with 403. */
     signature_invalid: { ...signature_invalid, kind: 'forbidden' as const },
+  },
+});
+
+/**
+ * For the edge: an agent that the caller, a human, has claimed. An agent of somebody else is answered as one that does not
+ * exist.
+ */
+export const getOwnedAgent = defineRequest({
+  subject: 'rpc.identity.get-owned-agent.v1',
+  input: z.object({ agentId: id }),
+  output: principal.pick({ accountId: true, accountType: true, role: true, displayName: true }),
+  refusals: {
+    agent_not_found: declareRefusal('not-found', 'agent_id names no agent that you have claimed', z.object({}), {
+      nextAction: 'send_agent_id',
+    }),
   },
 });

@@ -1,7 +1,7 @@
 import { createChallenge } from './challenges.js';
 import { getAgents, getProfile, openPayerAccount, recover, register } from './agents.js';
 import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
-import { claimAgent } from './claims.js';
+import { claimAgent, getOwnedAgent } from './claims.js';
 import { closeSession, openSession } from './sessions.js';
 import { findPayerWallet, findSettlementWallets, getWallet, linkWallet, listWallets, updateWallet } from './wallets.js';
 
@@ -26,6 +26,7 @@ export const identityContract = {
   openSession,
   closeSession,
   claimAgent,
+  getOwnedAgent,
   listWallets,
   getWallet,
   linkWallet,

@@ -14,6 +14,8 @@ export const principal = z.object({
   keyId: id,
   /** Empty for humans: scopes are of keys. */
   scopes: z.array(scope),
+  /** The human that acts for the agent, where its owner does and no key; `keyId` is then the human's session. */
+  ownerId: id.optional(),
 });
 
 export type Principal = z.output<typeof principal>;

@@ -53,8 +53,10 @@ export class Fixtures {
   /** What the owner alone may see, and nobody else in any answer. */
   readonly secrets: string[] = [];
   readonly keys: Record<Scope | 'all' | 'revoked' | 'expired', string>;
-  /** Who claimed the owner, and sees no more of it for that. */
+  /** Who claimed the owner. */
   human: Operator;
+  /** Who claimed nobody. */
+  stranger: Operator;
   /** The wallet the owner registered with. */
   walletId: string;
   /** A session token that is good for nothing any more. */
@@ -178,6 +180,7 @@ export class Fixtures {
 
   private async takeSessions(): Promise<void> {
     this.human = await signIn(this.harness);
+    this.stranger = await signIn(this.harness);
     const claimer = this.owner.market.authorizedBy(`Bearer ${this.human.token}`);
     const { message, nonce } = await claimer.challenge({
       wallet_address: this.owner.wallet.address,

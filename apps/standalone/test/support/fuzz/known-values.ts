@@ -82,7 +82,7 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     category: categories,
     category_id: categories,
     wallet_address: wallets,
-    agent_id: [...accounts, newId()],
+    agent_id: [...accounts, owner.id, owner.id, owner.id, newId()],
     agentId: [...accounts, newId()],
     private_endpoint_url: urls,
     q: ['shop', 'owned something', '"the owner"', '-shop'],

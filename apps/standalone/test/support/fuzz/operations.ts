@@ -35,6 +35,8 @@ interface Access {
   /** The scope a key must hold; any key will do where it is absent. */
   scope?: Scope;
   account_types: AccountType[];
+  /** Also open to the session of the human that has claimed the agent which `agent_id` names. */
+  owners?: boolean;
 }
 
 export interface RequestBody {

@@ -1,0 +1,24 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import { getOwnedAgent } from '@market/contracts/identity';
+import { refuse } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+
+type Output = OutputOf<typeof getOwnedAgent>;
+
+const find = sql(
+  'claims.find-owned-agent',
+  `SELECT a.id AS "accountId", a.account_type AS "accountType", a.role, a.display_name AS "displayName"
+   FROM claims c JOIN accounts a ON a.id = c.agent_id WHERE c.agent_id = $1 AND c.human_id = $2`,
+);
+
+@Injectable()
+export class GetOwnedAgent {
+  constructor(private readonly database: Database) {}
+
+  async execute({ agentId }: InputOf<typeof getOwnedAgent>, humanId: string): Promise<Output> {
+    const [agent] = await this.database.query<Output>(find, [agentId, humanId]);
+    if (!agent) throw refuse(getOwnedAgent, 'agent_not_found', {});
+    return agent;
+  }
+}
