@@ -8,7 +8,8 @@ export default defineConfig({
     // The policy of the page allows no data: script and no inline one.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    sourcemap: false,
+    // Radix marks its modules for servers that render React; here is none.
+    rolldownOptions: { checks: { moduleLevelDirective: false } },
   },
   worker: { format: 'es' },
 });

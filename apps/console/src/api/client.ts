@@ -74,5 +74,8 @@ export function apiOf(agentId: string): Client<Paths> {
   return client;
 }
 
+/** In JSON: what the interface also gives as text, the browser downloads by itself. */
+type Body<Answer> = Answer extends { data?: infer Value } ? Exclude<Value, string | undefined> : never;
+
 /** The body of a success; a refusal was thrown before. */
-export const bodyOf = <Body>({ data }: { data?: Body }): Body => data as Body;
+export const bodyOf = <Answer extends { data?: unknown }>({ data }: Answer): Body<Answer> => data as Body<Answer>;

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { ListingQuery } from '@market/sdk';
 import { api, bodyOf } from './client.js';
 
@@ -31,7 +31,7 @@ export const useListings = (query: ListingQuery) =>
   useQuery({
     queryKey: ['listings', query],
     queryFn: ({ signal }) => api.GET('/api/v1/listings', { params: { query: query as object }, signal }).then(bodyOf),
-    placeholderData: keepPreviousData,
+    placeholderData: (before) => before,
   });
 
 export const useListing = (slug: string) =>
@@ -49,7 +49,7 @@ export const useReviews = (listingId: string, page: number) =>
       api
         .GET('/api/v1/reviews/{listingId}', { params: { path: { listingId }, query: { page, limit: 10 } }, signal })
         .then(bodyOf),
-    placeholderData: keepPreviousData,
+    placeholderData: (before) => before,
   });
 
 export const useScore = (agentId: string) =>

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { GatewayRequest, GatewayRequestQuery, LedgerEntry, LedgerQuery, Page, ReceiptQuery } from '@market/sdk';
 import { apiOf, bodyOf } from '../api/client.js';
 
@@ -16,7 +16,7 @@ export const useCalls = (agentId: string, query: GatewayRequestQuery) =>
     queryKey: keyOf(agentId, 'calls', query),
     queryFn: ({ signal }) =>
       apiOf(agentId).GET('/api/v1/gateway-requests', { params: { query }, signal }).then(bodyOf),
-    placeholderData: keepPreviousData,
+    placeholderData: (before) => before,
   });
 
 export const useCall = (agentId: string, requestId: string) =>
@@ -33,14 +33,14 @@ export const useLedger = (agentId: string, query: LedgerQuery) =>
   useQuery({
     queryKey: keyOf(agentId, 'ledger', query),
     queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/ledger', { params: { query }, signal }).then(bodyOf),
-    placeholderData: keepPreviousData,
+    placeholderData: (before) => before,
   });
 
 export const useReceipts = (agentId: string, query: ReceiptQuery) =>
   useQuery({
     queryKey: keyOf(agentId, 'receipts', query),
     queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/receipts', { params: { query }, signal }).then(bodyOf),
-    placeholderData: keepPreviousData,
+    placeholderData: (before) => before,
   });
 
 export const useKeys = (agentId: string) =>
@@ -57,7 +57,7 @@ export const useOwnListings = (agentId: string, page: number) =>
       apiOf(agentId)
         .GET('/api/v1/listings', { params: { query: { mine: true, page, limit: 20 } }, signal })
         .then(bodyOf),
-    placeholderData: keepPreviousData,
+    placeholderData: (before) => before,
   });
 
 export const useEndpoint = (agentId: string, listingId: string) =>
