@@ -4,8 +4,6 @@ import { LedgerHttpController } from './books/ledger.http-controller.js';
 import { ReceiptsHttpController } from './books/receipts.http-controller.js';
 import { SigningKeysHttpController } from './books/signing-keys.http-controller.js';
 import { apiGatewayConfig } from './config.js';
-import { ConsoleFiles } from './console/console-files.js';
-import { ConsoleHttpController } from './console/console.http-controller.js';
 import { EndpointsHttpController } from './endpoints/endpoints.http-controller.js';
 import { ExecuteCallHttpController } from './gateway/execute-call.http-controller.js';
 import { ExecuteKeylessCallHttpController } from './gateway/execute-keyless-call.http-controller.js';
@@ -76,8 +74,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     DocumentsHttpController,
     WellKnownHttpController,
     McpHttpController,
-    ConsoleHttpController,
   ],
-  providers: [Authenticator, RateLimiter, SessionCookie, DisplayNames, OpenApi, ConsoleFiles],
+  providers: [Authenticator, RateLimiter, SessionCookie, DisplayNames, OpenApi],
 })
 export class ApiGatewayModule {}

@@ -4,7 +4,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { ApiGatewayConfig } from './config.js';
 import { ConsoleFiles } from './console/console-files.js';
-import { CONSOLE_ROUTES } from './console/console.http-controller.js';
+import { serveConsole } from './console/serve-console.js';
 import { Authenticator } from './http/authenticator.js';
 import { limitConnections } from './http/connection-limit.js';
 import { installAuthenticationHooks } from './http/authentication-hooks.js';
@@ -26,9 +26,7 @@ export async function configureEdge(
   const sandbox = paymentsMode === 'sandbox';
   const adapter = app.getHttpAdapter() as unknown as EdgeAdapter;
   const links = guidanceLinks(publicUrl);
-  app.setGlobalPrefix('api/v1', {
-    exclude: ['llms.txt', '.well-known/*document', 'mcp', 'mcp/:listing', ...CONSOLE_ROUTES],
-  });
+  app.setGlobalPrefix('api/v1', { exclude: ['llms.txt', '.well-known/*document', 'mcp', 'mcp/:listing'] });
   logRequests(adapter.getInstance());
   const routes = installAuthenticationHooks(adapter.getInstance(), {
     authenticator: app.get(Authenticator),
@@ -39,7 +37,9 @@ export async function configureEdge(
     callBudgetMs,
     hop: hopOf(publicUrl),
   });
-  const errors = new ErrorFilter(links, routes, app.get(ConsoleFiles));
+  const console = new ConsoleFiles();
+  serveConsole(adapter.getInstance(), console);
+  const errors = new ErrorFilter(links, routes, console);
   adapter.errors = errors;
   app.useGlobalFilters(errors);
 

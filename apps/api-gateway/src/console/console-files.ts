@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -38,7 +37,6 @@ interface Asset {
 }
 
 /** The built console, read once: half a megabyte that no request waits for a disk for. */
-@Injectable()
 export class ConsoleFiles {
   private readonly page: string;
   private readonly assets: ReadonlyMap<string, Asset>;
@@ -56,7 +54,7 @@ export class ConsoleFiles {
     );
   }
 
-  sendPage(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
+  pageFor(request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
     guard(reply);
     return sendCacheableText(request, reply, this.page, PAGE_TYPE);
   }
@@ -68,7 +66,7 @@ export class ConsoleFiles {
   }
 
   /** The name of an asset holds the hash of its content, so it never changes. @returns undefined for an unknown name. */
-  sendAsset(name: string, request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
+  assetFor(name: string, request: FastifyRequest, reply: FastifyReply): Buffer | undefined {
     const asset = this.assets.get(name);
     if (!asset) return undefined;
     const takesGzip = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
