@@ -10,8 +10,7 @@ const RULES: RouteRules = { access: 'public', accounts: ['agent', 'human'], rate
 /** The web console: files, and no part of the interface, so no controller: the prefix of the interface is not theirs. */
 export function serveConsole(instance: FastifyInstance, files: ConsoleFiles): void {
   const config = { rules: RULES };
-  for (const url of PAGES)
-    instance.get(url, { config }, (request, reply) => reply.send(files.pageFor(request, reply)));
+  for (const url of PAGES) instance.get(url, { config }, (request, reply) => reply.send(files.pageFor(request, reply)));
   instance.get<{ Params: { name: string } }>('/assets/:name', { config }, (request, reply) => {
     const bytes = files.assetFor(request.params.name, request, reply);
     return bytes ? reply.send(bytes) : reply.callNotFound();

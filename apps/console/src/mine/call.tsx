@@ -79,7 +79,9 @@ const Paid = ({ call: { payment, status } }: Told) => {
 
 const Answered = ({ call }: Told) => (
   <Moment title="Answered" isDone={call.seller_status_code !== null} isBad={call.error_code !== null}>
-    {call.seller_status_code === null ? 'The seller has not answered.' : `The seller answered ${call.seller_status_code}`}
+    {call.seller_status_code === null
+      ? 'The seller has not answered.'
+      : `The seller answered ${call.seller_status_code}`}
     {call.latency_ms !== null && ` after ${milliseconds(call.latency_ms)}`}
     {call.error_code !== null && `: ${words(call.error_code)}`}
     <Facts facts={{ 'Digest of the answer': call.response_digest && <Hash of={call.response_digest} /> }} />

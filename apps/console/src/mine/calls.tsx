@@ -38,7 +38,11 @@ export function Calls() {
       <h1>Calls</h1>
       <form className="filters" onSubmit={(event) => event.preventDefault()}>
         <Filter name="role" label="As" options={{ buyer: 'buyer', seller: 'seller' }} />
-        <Filter name="status" label="State" options={Object.fromEntries(STATES.map((state) => [state, words(state)]))} />
+        <Filter
+          name="status"
+          label="State"
+          options={Object.fromEntries(STATES.map((state) => [state, words(state)]))}
+        />
         <DayFilter name="from" label="From" />
         <DayFilter name="to" label="To" />
       </form>
@@ -82,7 +86,11 @@ export function Calls() {
                   </tbody>
                 </table>
               </div>
-              <Pager pages={pagination} of="calls" go={(page) => set({ page: String(page) }, { keepPage: true })} />
+              <Pager
+                pages={pagination}
+                of={['call', 'calls']}
+                go={(page) => set({ page: String(page) }, { keepPage: true })}
+              />
             </>
           )
         }

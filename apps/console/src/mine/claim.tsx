@@ -43,8 +43,8 @@ export function Claim({ hasAgents }: { hasAgents: boolean }) {
       )}
       <h1>Claim an agent</h1>
       <p className="muted">
-        An agent’s wallet agrees that you are its owner. You see its books then and may make and revoke its keys; its wallet
-        and its money stay its own.
+        An agent’s wallet agrees that you are its owner. You see its books then and may make and revoke its keys; its
+        wallet and its money stay its own.
       </p>
       {asked ? (
         <Prove {...asked} onBack={() => setAsked(undefined)} />
@@ -147,7 +147,13 @@ function Prove({ named, challenge, onBack }: { named: Named; challenge: Challeng
         >
           <label>
             <span>Or sign it where the wallet is, and paste the signature</span>
-            <textarea required rows={2} spellCheck={false} value={pasted} onChange={({ target }) => setPasted(target.value)} />
+            <textarea
+              required
+              rows={2}
+              spellCheck={false}
+              value={pasted}
+              onChange={({ target }) => setPasted(target.value)}
+            />
           </label>
           <div>
             <button type="submit" disabled={isBusy}>

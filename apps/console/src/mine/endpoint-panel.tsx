@@ -26,7 +26,11 @@ export function EndpointPanel({ listing }: { listing: Listing }) {
   );
 }
 
-const Health = ({ endpoint: { status, url_host, last_test, consecutive_failures, timeout_ms, limits } }: { endpoint: Endpoint }) => (
+const Health = ({
+  endpoint: { status, url_host, last_test, consecutive_failures, timeout_ms, limits },
+}: {
+  endpoint: Endpoint;
+}) => (
   <dl className="facts">
     <div>
       <dt>Endpoint</dt>

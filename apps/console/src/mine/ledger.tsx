@@ -67,8 +67,12 @@ export function Ledger() {
                         <td>{words(entry.type)}</td>
                         <td title={entry.account}>{ACCOUNTS[nameOf(entry)] ?? nameOf(entry)}</td>
                         <td className="clip">{entry.listing?.name ?? '–'}</td>
-                        <td className="number">{entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}</td>
-                        <td className="number">{entry.direction === 'credit' && <Cents cents={entry.amount_cents} />}</td>
+                        <td className="number">
+                          {entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}
+                        </td>
+                        <td className="number">
+                          {entry.direction === 'credit' && <Cents cents={entry.amount_cents} />}
+                        </td>
                         <td className="number">
                           <Cents cents={entry.balance_after_cents} />
                         </td>
@@ -77,7 +81,11 @@ export function Ledger() {
                   </tbody>
                 </table>
               </div>
-              <Pager pages={pagination} of="entries" go={(page) => set({ page: String(page) }, { keepPage: true })} />
+              <Pager
+                pages={pagination}
+                of={['entry', 'entries']}
+                go={(page) => set({ page: String(page) }, { keepPage: true })}
+              />
             </>
           )
         }

@@ -36,7 +36,11 @@ export function Listings() {
                   <Row key={listing.id} listing={listing} />
                 ))}
               </ul>
-              <Pager pages={pagination} of="listings" go={(page) => set({ page: String(page) }, { keepPage: true })} />
+              <Pager
+                pages={pagination}
+                of={['listing', 'listings']}
+                go={(page) => set({ page: String(page) }, { keepPage: true })}
+              />
             </>
           )
         }

@@ -29,7 +29,8 @@ export default function Mine() {
   const [path] = useLocation();
   const [get] = useFilters();
   useTitle('Your agents');
-  if (me.isError) return <Headed title="Your agents" content={<Failure error={me.error} retry={() => void me.refetch()} />} />;
+  if (me.isError)
+    return <Headed title="Your agents" content={<Failure error={me.error} retry={() => void me.refetch()} />} />;
   if (me.data === undefined) return <Headed title="Your agents" content={<Skeleton lines={8} />} />;
   if (me.data === null) return <Headed title="Your agents" content={<Strangers />} />;
   const agents = me.data.agents ?? [];

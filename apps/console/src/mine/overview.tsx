@@ -121,8 +121,7 @@ const earned = (entry: LedgerEntry): number => (isOn('earnings', entry) ? signed
 const fees = (entry: LedgerEntry): number =>
   entry.type === 'marketplace_fee' && isOn('earnings', entry) ? -signed(entry) : 0;
 /** What came back as a refund was not spent. */
-const spent = (entry: LedgerEntry): number =>
-  isOn('payments', entry) || isOn('refunds', entry) ? -signed(entry) : 0;
+const spent = (entry: LedgerEntry): number => (isOn('payments', entry) || isOn('refunds', entry) ? -signed(entry) : 0);
 const sumOf = (entries: LedgerEntry[], value: (entry: LedgerEntry) => number): number =>
   entries.reduce((sum, entry) => sum + value(entry), 0);
 

@@ -14,8 +14,7 @@ const CHART_PAGES = 10;
 export const useCalls = (agentId: string, query: GatewayRequestQuery) =>
   useQuery({
     queryKey: keyOf(agentId, 'calls', query),
-    queryFn: ({ signal }) =>
-      apiOf(agentId).GET('/api/v1/gateway-requests', { params: { query }, signal }).then(bodyOf),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/gateway-requests', { params: { query }, signal }).then(bodyOf),
     placeholderData: (before) => before,
   });
 

@@ -58,7 +58,11 @@ export function Receipts() {
                   </tbody>
                 </table>
               </div>
-              <Pager pages={pagination} of="receipts" go={(page) => set({ page: String(page) }, { keepPage: true })} />
+              <Pager
+                pages={pagination}
+                of={['receipt', 'receipts']}
+                go={(page) => set({ page: String(page) }, { keepPage: true })}
+              />
             </>
           )
         }

@@ -56,7 +56,7 @@ export function Catalog() {
               </ul>
               <Pager
                 pages={pagination}
-                of="listings"
+                of={['listing', 'listings']}
                 go={(page) => set({ page: String(page) }, { keepPage: true })}
               />
             </>

@@ -32,15 +32,15 @@ export function Home() {
         <div>
           <h2>Buy</h2>
           <p>
-            Any agent with a wallet registers in a second. Each call is quoted, paid and receipted by itself; a call that the
-            seller does not deliver costs nothing.
+            Any agent with a wallet registers in a second. Each call is quoted, paid and receipted by itself; a call
+            that the seller does not deliver costs nothing.
           </p>
         </div>
         <div>
           <h2>Sell</h2>
           <p>
-            List a private endpoint and a price. Calls arrive signed and paid; the marketplace keeps the books and a score
-            that buyers can check.
+            List a private endpoint and a price. Calls arrive signed and paid; the marketplace keeps the books and a
+            score that buyers can check.
           </p>
         </div>
         <div>

@@ -108,8 +108,8 @@ function TakesAndGives({ listing }: { listing: ListingDetail }) {
       <h2 id="schemas">What it takes and gives</h2>
       {gateway_limits && (
         <p className="muted">
-          Up to {gateway_limits.max_request_bytes.toLocaleString()} bytes a request, {gateway_limits.max_concurrency} calls
-          at once.
+          Up to {gateway_limits.max_request_bytes.toLocaleString()} bytes a request, {gateway_limits.max_concurrency}{' '}
+          calls at once.
         </p>
       )}
       {input_schema && <Folded title="Takes (JSON Schema)" value={input_schema} />}

@@ -52,8 +52,8 @@ export default function SignIn() {
             <div className="card stack tight">
               <WalletList wallets={[testWallet]} isBusy={connect.isPending} choose={connect.mutate} />
               <p className="muted small">
-                Made in this browser for looking around: its key lies in this tab’s storage and is gone with the tab. Only
-                the sandbox offers it, where money is play money.
+                Made in this browser for looking around: its key lies in this tab’s storage and is gone with the tab.
+                Only the sandbox offers it, where money is play money.
               </p>
             </div>
           )}
@@ -64,15 +64,7 @@ export default function SignIn() {
   );
 }
 
-function Sign({
-  wallet,
-  challenge,
-  onBack,
-}: {
-  wallet: ConnectedWallet;
-  challenge: Challenge;
-  onBack: () => void;
-}) {
+function Sign({ wallet, challenge, onBack }: { wallet: ConnectedWallet; challenge: Challenge; onBack: () => void }) {
   const queries = useQueryClient();
   const [, go] = useLocation();
   const sign = useMutation({

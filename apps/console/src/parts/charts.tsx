@@ -6,9 +6,9 @@ export interface Series {
   values: number[];
 }
 
-const WIDTH = 640;
-const HEIGHT = 160;
-const FLOOR = HEIGHT - 18;
+/** The drawing is stretched to the width that there is, so it holds no text. */
+const WIDTH = 1_000;
+const HEIGHT = 150;
 
 interface ChartProps {
   title: string;
@@ -20,7 +20,7 @@ interface ChartProps {
 export function BarChart({ title, days, series, show }: ChartProps & { series: Series[] }) {
   const most = Math.max(...series.flatMap(({ values }) => values), 0);
   const slot = WIDTH / days.length;
-  const bar = Math.min(18, (slot * 0.7) / series.length);
+  const bar = (slot * 0.7) / series.length;
   const totals = series.map(({ name, values }) => `${name} ${show(values.reduce((sum, value) => sum + value, 0))}`);
   return (
     <figure className="chart">
@@ -34,21 +34,24 @@ export function BarChart({ title, days, series, show }: ChartProps & { series: S
           ))}
         </span>
       </figcaption>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`${title}: ${totals.join(', ')}`}>
-        <Axis days={days} />
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}: ${totals.join(', ')}`}
+      >
         {days.map((day, at) => (
           <g key={day.getTime()}>
             {series.map(({ name, values }, index) => {
-              const height = most === 0 ? 0 : Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / most) * (FLOOR - 6));
+              const height = most === 0 ? 0 : Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / most) * (HEIGHT - 6));
               return (
                 <rect
                   key={name}
                   className={`series-${index}`}
                   x={at * slot + (slot - bar * series.length) / 2 + index * bar}
-                  y={FLOOR - height}
+                  y={HEIGHT - height}
                   width={Math.max(1, bar - 1)}
                   height={height}
-                  rx={Math.min(2, height / 2)}
                 >
                   <title>{`${dayName(day)}: ${name} ${show(values[at]!)}`}</title>
                 </rect>
@@ -57,6 +60,7 @@ export function BarChart({ title, days, series, show }: ChartProps & { series: S
           </g>
         ))}
       </svg>
+      <Axis from={days[0]!} to={days.at(-1)!} note={`at most ${show(most)} a day`} />
     </figure>
   );
 }
@@ -76,7 +80,7 @@ export function StepChart({
   const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
   const span = Math.max(1, last.at.getTime() - first.at.getTime());
   const x = (at: Date): number => ((at.getTime() - first.at.getTime()) / span) * WIDTH;
-  const y = (value: number): number => FLOOR - ((value - least) / Math.max(1, most - least)) * (FLOOR - 8);
+  const y = (value: number): number => HEIGHT - ((value - least) / Math.max(1, most - least)) * (HEIGHT - 8);
   const path = points
     .map(({ at, value }, index) =>
       index === 0 ? `M0 ${y(value).toFixed(1)}` : `H${x(at).toFixed(1)}V${y(value).toFixed(1)}`,
@@ -92,25 +96,22 @@ export function StepChart({
       </figcaption>
       <svg
         viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
         role="img"
         aria-label={`${title}: from ${show(first.value)} to ${show(last.value)}`}
       >
-        <Axis days={[first.at, last.at]} />
         <path className="area" d={`${path}H${WIDTH}V${y(0).toFixed(1)}H0Z`} />
         <path className="line" d={`${path}H${WIDTH}`} />
       </svg>
+      <Axis from={first.at} to={last.at} note={`${show(least)} to ${show(most)}`} />
     </figure>
   );
 }
 
-const Axis = ({ days }: { days: Date[] }) => (
-  <g className="axis">
-    <line x1="0" x2={WIDTH} y1={FLOOR} y2={FLOOR} />
-    <text x="0" y={HEIGHT - 3}>
-      {dayName(days[0]!)}
-    </text>
-    <text x={WIDTH} y={HEIGHT - 3} textAnchor="end">
-      {dayName(days.at(-1)!)}
-    </text>
-  </g>
+const Axis = ({ from, to, note }: { from: Date; to: Date; note: string }) => (
+  <p className="axis">
+    <span>{dayName(from)}</span>
+    <span>{note}</span>
+    <span>{dayName(to)}</span>
+  </p>
 );

@@ -8,13 +8,21 @@ interface Pages {
 }
 
 /** Which page of how many, and its neighbours. */
-export function Pager({ pages, of: things, go }: { pages: Pages; of: string; go: (page: number) => void }) {
+export function Pager({
+  pages,
+  of: [one, many],
+  go,
+}: {
+  pages: Pages;
+  of: [one: string, many: string];
+  go: (page: number) => void;
+}) {
   const { page, totalPages, total } = pages;
   return (
-    <nav className="pager" aria-label={`Pages of ${things}`}>
+    <nav className="pager" aria-label={`Pages of ${many}`}>
       <span className="muted">
         {pages.total_is_estimate ? 'About ' : ''}
-        {count(total)} {things}
+        {count(total)} {total === 1 ? one : many}
         {totalPages > 1 && ` · page ${count(page)} of ${count(totalPages)}`}
       </span>
       {totalPages > 1 && (

@@ -1,6 +1,6 @@
 import type { Exchange } from './exchange.js';
 import { STEPS, type PaidCall, type Step, type StepName } from './paid-call.js';
-import { milliseconds } from '../lib/format.js';
+import { milliseconds, shortened } from '../lib/format.js';
 import { Json } from '../parts/code.js';
 import { Failure } from '../parts/states.js';
 import { Cents, Hash, Time } from '../parts/values.js';
@@ -48,7 +48,9 @@ function says(name: StepName, { agent, offer, result, verified }: PaidCall, { st
   if (name === 'agent' && agent)
     return (
       <>
-        {exchanges.length === 0 ? 'Registered before, in this tab: ' : 'A new wallet signed a challenge and did some work: '}
+        {exchanges.length === 0
+          ? 'Registered before, in this tab: '
+          : 'A new wallet signed a challenge and did some work: '}
         <Hash of={agent.address} />
       </>
     );
@@ -65,7 +67,8 @@ function says(name: StepName, { agent, offer, result, verified }: PaidCall, { st
     return result.billable ? (
       <>
         Charged <Cents cents={result.charged_amount.amount_cents} />, of which the seller gets{' '}
-        <Cents cents={result.fees.seller_receives_cents} />. Asked again, the call repeats its answer and charges nothing.
+        <Cents cents={result.fees.seller_receives_cents} />. Asked again, the call repeats its answer and charges
+        nothing.
       </>
     ) : (
       `The seller did not deliver (status ${result.seller_status_code}), so nobody is charged.`
@@ -84,7 +87,7 @@ const Wire = ({ exchange: { method, path, sent, status, shown, milliseconds: too
   <details className="wire">
     <summary>
       <code>
-        {method} /api/v1{path}
+        {method} /api/v1{path.replaceAll(/[0-9a-fx-]{30,}/g, shortened)}
       </code>{' '}
       <span className={`status s${Math.floor(status / 100)}`}>{status}</span>{' '}
       <span className="muted">{milliseconds(took)}</span>

@@ -102,7 +102,11 @@ function Field({
 }) {
   const kind = kindOf(schema);
   const help = useId();
-  const shared = { id: `${help}-field`, 'aria-describedby': schema.description ? help : undefined, required: isRequired };
+  const shared = {
+    id: `${help}-field`,
+    'aria-describedby': schema.description ? help : undefined,
+    required: isRequired,
+  };
   return (
     <div className={kind === 'boolean' ? 'check field' : 'field'}>
       <label htmlFor={shared.id}>

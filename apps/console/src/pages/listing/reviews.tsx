@@ -14,8 +14,8 @@ export function Reviews({ listing: { id, rating } }: { listing: ListingDetail })
       <h2 id="reviews">Reviews</h2>
       {rating && (
         <p className="muted">
-          {rating.average.toFixed(1)} of 5 by {count(rating.count)} buyers: accuracy {rating.accuracy.toFixed(1)}, reliability{' '}
-          {rating.reliability.toFixed(1)}, value {rating.value.toFixed(1)}. Only who bought may review.
+          {rating.average.toFixed(1)} of 5 by {count(rating.count)} buyers: accuracy {rating.accuracy.toFixed(1)},
+          reliability {rating.reliability.toFixed(1)}, value {rating.value.toFixed(1)}. Only who bought may review.
         </p>
       )}
       <Loaded query={reviews} lines={3}>
@@ -29,8 +29,9 @@ export function Reviews({ listing: { id, rating } }: { listing: ListingDetail })
                   <li key={review.id} className="review">
                     <h3>{review.title ?? 'Without a title'}</h3>
                     <p className="muted small">
-                      {review.reviewer.display_name} · <Time at={review.created_at} /> · accuracy {review.accuracy_rating},
-                      reliability {review.reliability_rating}, value {review.value_rating} of 5
+                      {review.reviewer.display_name} · <Time at={review.created_at} /> · accuracy{' '}
+                      {review.accuracy_rating}, reliability {review.reliability_rating}, value {review.value_rating} of
+                      5
                     </p>
                     {review.comment && <p className="prose">{review.comment}</p>}
                   </li>
@@ -38,7 +39,7 @@ export function Reviews({ listing: { id, rating } }: { listing: ListingDetail })
               </ul>
               <Pager
                 pages={pagination}
-                of="reviews"
+                of={['review', 'reviews']}
                 go={(page) => set({ page: String(page) }, { keepPage: true })}
               />
             </>

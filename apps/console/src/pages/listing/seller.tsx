@@ -64,7 +64,8 @@ function Explained({ score }: { score: AgentScore }) {
         )}
       </dl>
       <p className="muted small">
-        The score is reliability × reputation × volume: what was delivered, how buyers rated it, and how much was bought by how many.
+        The score is reliability × reputation × volume: what was delivered, how buyers rated it, and how much was bought
+        by how many.
       </p>
     </>
   );
