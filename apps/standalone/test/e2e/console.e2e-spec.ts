@@ -2,7 +2,7 @@ import { MarketplaceError } from '@market/sdk';
 import { describeNeeding, eventually } from '@market/testing';
 import type { Browser, Page } from 'playwright-core';
 import { claim, openWindow, signIn, startBrowser, type Window } from '../support/browser.js';
-import { callOnce } from '../support/buyer.js';
+import { callOnce, reasonOf } from '../support/buyer.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
 import { openShop, type Shop } from '../support/seller.js';
 
@@ -164,14 +164,18 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByText('The endpoint passed').waitFor();
 
       const buyer = await registerAgent(harness);
-      const quoted = async () => (await callOnce(buyer, shop.listing, { text: 'a' })).status;
-      expect(await quoted()).toBe(402);
+      const quoted = async () => {
+        const answer = await callOnce(buyer, shop.listing, { text: 'a' });
+        return [answer.status, reasonOf(answer)];
+      };
+      const FOR_SALE = [402, undefined];
+      expect(await quoted()).toEqual(FOR_SALE);
       await page.getByRole('button', { name: 'Pause' }).click();
       await page.getByRole('button', { name: 'Resume' }).waitFor();
-      await eventually(async () => expect(await quoted()).toBe(503), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([400, 'endpoint_unavailable']), { withinMs: 3_000 });
       await page.getByRole('button', { name: 'Resume' }).click();
       await page.getByRole('button', { name: 'Pause' }).waitFor();
-      await eventually(async () => expect(await quoted()).toBe(402), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual(FOR_SALE), { withinMs: 3_000 });
 
       await page.getByRole('button', { name: 'Rotate the secret' }).click();
       await page.getByRole('button', { name: 'Rotate it' }).click();
@@ -182,7 +186,7 @@ describeNeeding('chromium')('in a browser', () => {
 
       await page.getByRole('button', { name: /^Withdraw/ }).click();
       await page.getByRole('button', { name: /^Publish/ }).waitFor();
-      await eventually(async () => expect(await quoted()).toBe(404), { withinMs: 3_000 });
+      await eventually(async () => expect(await quoted()).toEqual([404, 'listing_not_found']), { withinMs: 3_000 });
       await page.getByRole('button', { name: /^Publish/ }).click();
       await page.getByRole('button', { name: /^Withdraw/ }).waitFor();
     });
