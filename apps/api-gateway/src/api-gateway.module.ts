@@ -12,6 +12,7 @@ import { Authenticator } from './http/authenticator.js';
 import { RateLimiter } from './http/rate-limiter.js';
 import { SessionCookie } from './http/session-cookie.js';
 import { ApiKeysHttpController } from './identity/api-keys.http-controller.js';
+import { BudgetHttpController } from './identity/budget.http-controller.js';
 import { ChallengesHttpController } from './identity/challenges.http-controller.js';
 import { ProfileHttpController } from './identity/profile.http-controller.js';
 import { ClaimsHttpController } from './identity/claims.http-controller.js';
@@ -50,6 +51,7 @@ import { DiscoveryHttpController } from './x402/discovery.http-controller.js';
     WalletsHttpController,
     ClaimsHttpController,
     ProfileHttpController,
+    BudgetHttpController,
     ApiKeysHttpController,
     BrowseListingsHttpController,
     SellListingsHttpController,

@@ -4,6 +4,7 @@ import { callFailed, claimsHeld, endpointChanged, endpointTouched, gatewayContra
 import {
   agentClaimed,
   agentRegistered,
+  apiKeyChanged,
   apiKeyRevoked,
   identityContract,
   registrationWorkSolved,
@@ -58,7 +59,7 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     calls: [],
     emits: [agentRegistered, agentClaimed, walletLinked, registrationWorkSolved],
     consumes: [],
-    signals: [apiKeyRevoked, sessionEnded],
+    signals: [apiKeyRevoked, apiKeyChanged, sessionEnded],
     subscribes: [],
   },
   catalog: {
@@ -124,6 +125,6 @@ export const topology: Record<ServiceName, ServiceTopology> = {
     emits: [],
     consumes: [],
     signals: [],
-    subscribes: [apiKeyRevoked, sessionEnded],
+    subscribes: [apiKeyRevoked, apiKeyChanged, sessionEnded],
   },
 };

@@ -35,6 +35,7 @@ export const NEXT_ACTIONS = [
   'recover_key',
   'create_key_with_scope',
   'revoke_key',
+  'change_budget',
   'link_wallet',
   'choose_another_listing',
   'contact_seller',

@@ -125,8 +125,23 @@ export class Marketplace {
     create: (body: Api.CreateApiKey, options?: Cancellable & { idempotencyKey?: string }): Promise<Api.CreatedApiKey> =>
       this.#http.data('POST', '/api-keys', { signal: options?.signal, headers: idempotency(options), body }),
 
+    /** With its budget, and what is spent and left of it. */
+    get: (key: Identified, options?: Cancellable): Promise<Api.ApiKeyDetail> =>
+      this.#http.data('GET', `/api-keys/${idOf(key)}`, options),
+
+    update: (key: Identified, changes: Api.UpdateApiKey, options?: Cancellable): Promise<Api.ApiKeyDetail> =>
+      this.#http.data('PATCH', `/api-keys/${idOf(key)}`, { ...options, body: changes }),
+
     revoke: (key: Identified, options?: Cancellable): Promise<Api.RevokedApiKey> =>
       this.#http.data('DELETE', `/api-keys/${idOf(key)}`, options),
+  };
+
+  /** What all keys of the agent may spend together. */
+  readonly budget = {
+    get: (options?: Cancellable): Promise<Api.AgentBudget> => this.#http.data('GET', '/me/budget', options),
+
+    update: (changes: Api.UpdateBudget, options?: Cancellable): Promise<Api.AgentBudget> =>
+      this.#http.data('PATCH', '/me/budget', { ...options, body: changes }),
   };
 
   categories(options?: Cancellable): Promise<Api.Category[]> {

@@ -54,6 +54,10 @@ export interface ApiKey extends Item<'listApiKeys'> {}
 export type Scope = ApiKey['scopes'][number];
 export type CreateApiKey = Body<'createApiKey'>;
 export interface CreatedApiKey extends Data<'createApiKey'> {}
+export interface ApiKeyDetail extends Data<'getApiKey'> {}
+export type UpdateApiKey = Body<'updateApiKey'>;
+export interface AgentBudget extends Data<'getBudget'> {}
+export type UpdateBudget = Body<'updateBudget'>;
 export interface RevokedApiKey extends Data<'revokeApiKey'> {}
 
 export interface Category extends Item<'listCategories'> {}

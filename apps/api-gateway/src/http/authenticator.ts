@@ -1,5 +1,5 @@
 import type { OutputOf, Principal, Scope } from '@market/contracts';
-import { apiKeyRevoked, authenticate, getOwnedAgent, sessionEnded } from '@market/contracts/identity';
+import { apiKeyChanged, apiKeyRevoked, authenticate, getOwnedAgent, sessionEnded } from '@market/contracts/identity';
 import { HandleSignal, MessageBus, type RequestContext } from '@market/messaging';
 import { lookupCache } from '@market/runtime';
 import { Injectable } from '@nestjs/common';
@@ -47,6 +47,7 @@ export class Authenticator {
   }
 
   @HandleSignal(apiKeyRevoked)
+  @HandleSignal(apiKeyChanged)
   @HandleSignal(sessionEnded)
   forget({ keyHash }: { keyHash: string }): void {
     this.principals.delete(keyHash);

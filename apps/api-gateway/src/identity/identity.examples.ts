@@ -1,4 +1,4 @@
-import type { OutputOf } from '@market/contracts';
+import type { BudgetFields, OutputOf } from '@market/contracts';
 import type {
   claimAgent,
   createApiKey,
@@ -9,6 +9,7 @@ import type {
   recover,
   register,
 } from '@market/contracts/identity';
+import type { Spending } from './spending.js';
 import { BUYER_ID, EARLIER, HUMAN_ID, KEY_ID, LATER, WALLET, WALLET_ID } from '../openapi/example-values.js';
 
 export const challengeExample: OutputOf<typeof createChallenge> = {
@@ -73,7 +74,20 @@ export const createdKeyExample: OutputOf<typeof createApiKey> = {
   is_active: true,
   created_at: EARLIER,
   expires_at: null,
+  budget: null,
   key: 'am_k_…shown once…',
+};
+
+export const budgetExample: BudgetFields = {
+  per_call_usd: 0.5,
+  per_day_usd: 5,
+  per_month_usd: 50,
+  listings: null,
+  frozen: false,
+};
+export const spendingExample: Spending = {
+  day: { from: '2026-11-21T00:00:00.000Z', resets_at: '2026-11-22T00:00:00.000Z', spent_usd: 1.25, left_usd: 3.75 },
+  month: { from: '2026-11-01T00:00:00.000Z', resets_at: '2026-12-01T00:00:00.000Z', spent_usd: 20, left_usd: 30 },
 };
 
 const { display_name: _name, ...workProofExample } = registerBodyExample;

@@ -30,6 +30,8 @@ const DESCRIPTIONS: Record<NextAction, string> = {
   recover_key: 'The account exists; prove the wallet to get a fresh key.',
   create_key_with_scope: 'Use or create an API key that holds details.required_scope.',
   revoke_key: 'Revoke an API key that is not needed any more, DELETE /api-keys/{keyId}, then repeat the request.',
+  change_budget:
+    'A budget does not allow this. Wait until details.resets_at, or have it changed by the owner or with a key without a budget: PATCH /api-keys/{keyId} or PATCH /me/budget.',
   link_wallet: 'Link the wallet to the account first.',
   choose_another_listing: 'This listing cannot serve the request; look for another.',
   contact_seller: 'The seller has to do something.',

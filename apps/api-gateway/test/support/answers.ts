@@ -25,6 +25,8 @@ import {
   createApiKey,
   createChallenge,
   getAgents,
+  getApiKey,
+  getBudget,
   getProfile,
   getWallet,
   linkWallet,
@@ -35,6 +37,8 @@ import {
   register,
   revokeApiKey,
   sessionTokenOf,
+  updateApiKey,
+  updateBudget,
   updateWallet,
 } from '@market/contracts/identity';
 import {
@@ -43,6 +47,7 @@ import {
   getPayment,
   getReceipt,
   getReceiptProof,
+  getSpending,
   getSubscription,
   handleRelayWebhook,
   listLedger,
@@ -67,6 +72,7 @@ import {
 import { endpointExample, rotatedExample, testOutcomeExample } from '../../src/endpoints/endpoints.examples.js';
 import { gatewayRecordExample, gatewayResultExample, keylessOfferExample } from '../../src/gateway/gateway.examples.js';
 import {
+  budgetExample,
   challengeExample,
   claimExample,
   createdKeyExample,
@@ -83,7 +89,7 @@ import {
   listingDetailExample,
   listingExample,
 } from '../../src/listings/listings.examples.js';
-import { BUYER, LATER, LISTING_REF, SELLER } from '../../src/openapi/example-values.js';
+import { BUYER, EARLIER, LATER, LISTING_REF, SELLER } from '../../src/openapi/example-values.js';
 import { routeExample } from '../../src/payment-routes/payment-routes.http-controller.js';
 import { reviewRecordExample, scoreExample } from '../../src/reputation/reputation.examples.js';
 import { sandboxPaymentExample } from '../../src/sandbox/sandbox-payments.http-controller.js';
@@ -106,6 +112,14 @@ export function answerEverything(bus: FakeBus): void {
     .answers(getAgents, ({ ids }) => ({ agents: [BUYER, SELLER].filter(({ id }) => ids.includes(id)) }))
     .answers(listApiKeys, () => ({ keys: [{ ...listedKey, last_used_at: LATER }] }))
     .answers(createApiKey, () => createdKeyExample)
+    .answers(getApiKey, () => ({ ...listedKey, budget: budgetExample, last_used_at: LATER }))
+    .answers(updateApiKey, ({ budget }) => ({ ...listedKey, budget, last_used_at: LATER }))
+    .answers(getBudget, () => ({ budget: budgetExample }))
+    .answers(updateBudget, ({ budget }) => ({ budget }))
+    .answers(getSpending, () => ({
+      day: { from: EARLIER, resets_at: LATER, spent_usd: 1.25 },
+      month: { from: EARLIER, resets_at: LATER, spent_usd: 20 },
+    }))
     .answers(revokeApiKey, ({ key_id: id }) => ({ id, revoked: true as const }))
     .answers(recover, () => recoveryExample)
     .answers(listWallets, () => ({ wallets: [linkedWalletExample] }))

@@ -98,6 +98,8 @@ function flightKey({ relayRequestId, listingId, digest, input }: PaidRequest, co
     paymentScheme,
     paymentNetwork,
     authorization,
+    // What one key may not spend another may.
+    principalOf(context).budgets && principalOf(context).keyId,
   ];
   return hash('sha256', JSON.stringify(parts), 'base64');
 }

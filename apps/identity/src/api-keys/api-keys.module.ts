@@ -1,15 +1,18 @@
 import { Module } from '@nestjs/common';
+import { BudgetsModule } from '../budgets/budgets.module.js';
 import { ApiKeysMessageController } from './api-keys.message-controller.js';
 import { ApiKeys } from './api-keys.js';
 import { Authenticate } from './authenticate.query.js';
 import { CreateApiKey } from './create-api-key.use-case.js';
-import { ListApiKeys } from './list-api-keys.query.js';
+import { ReadApiKeys } from './read-api-keys.query.js';
 import { RecordKeyUse } from './record-key-use.job.js';
 import { RevokeApiKey } from './revoke-api-key.use-case.js';
+import { UpdateApiKey } from './update-api-key.use-case.js';
 
 @Module({
+  imports: [BudgetsModule],
   controllers: [ApiKeysMessageController],
-  providers: [ApiKeys, Authenticate, ListApiKeys, CreateApiKey, RevokeApiKey, RecordKeyUse],
+  providers: [ApiKeys, Authenticate, ReadApiKeys, CreateApiKey, UpdateApiKey, RevokeApiKey, RecordKeyUse],
   exports: [ApiKeys],
 })
 export class ApiKeysModule {}

@@ -13,7 +13,7 @@ import { scopesBeyond } from './scopes.js';
 const lockCreator = sql(
   'api-keys.lock-creator',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
-   SELECT k.scopes, k.expires_at, $3::timestamptz > now() AS expires_later, $3::timestamptz > k.expires_at AS outlives
+   SELECT k.scopes, k.expires_at, k.budget IS NOT NULL AS has_budget, $3::timestamptz > now() AS expires_later, $3::timestamptz > k.expires_at AS outlives
    FROM account JOIN api_keys k ON k.account_id = account.id
    WHERE k.id = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now()) FOR SHARE OF k`,
 );
@@ -22,7 +22,7 @@ const lockCreator = sql(
 const lockOwner = sql(
   'api-keys.lock-owner',
   `WITH account AS MATERIALIZED (SELECT id FROM accounts WHERE id = $2 FOR NO KEY UPDATE)
-   SELECT ARRAY['read', 'write', 'subscribe'] AS scopes, NULL::timestamptz AS expires_at, $3::timestamptz > now() AS expires_later, NULL::boolean AS outlives
+   SELECT ARRAY['read', 'write', 'subscribe'] AS scopes, NULL::timestamptz AS expires_at, false AS has_budget, $3::timestamptz > now() AS expires_later, NULL::boolean AS outlives
    FROM account JOIN claims c ON c.agent_id = account.id JOIN sessions s ON s.account_id = c.human_id
    WHERE s.id = $1 AND s.expires_at > now() FOR SHARE OF s`,
 );
@@ -35,6 +35,7 @@ const countActive = sql(
 interface CreatorRow {
   scopes: Scope[];
   expires_at: Date | null;
+  has_budget: boolean;
   /** Null where the new key is given no end. */
   expires_later: boolean | null;
   /** Whether the new key would end after this one; null where one of them has no end. */
@@ -63,6 +64,7 @@ export class CreateApiKey {
     const wanted = input.expires_at === undefined ? null : new Date(input.expires_at);
     const [creator] = await tx.query<CreatorRow>(ownerId ? lockOwner : lockCreator, [keyId, accountId, wanted]);
     if (!creator) throw refuse(createApiKey, 'key_invalid', {});
+    if (creator.has_budget) throw refuse(createApiKey, 'key_has_budget', {});
     const missing = scopesBeyond(input.scopes, creator.scopes);
     if (missing.length > 0) throw refuse(createApiKey, 'scope_not_held', { missing_scopes: missing });
     if (creator.expires_later === false) throw refuse(createApiKey, 'expiry_invalid', {});
@@ -72,7 +74,8 @@ export class CreateApiKey {
     if (count >= this.config.maxApiKeys)
       throw refuse(createApiKey, 'too_many_keys', { maximum: this.config.maxApiKeys });
     const expiresAt = wanted ?? creator.expires_at;
-    const { key, row } = await this.apiKeys.issue(tx, { accountId, name: input.name, scopes: input.scopes, expiresAt });
+    const { name, scopes, budget } = input;
+    const { key, row } = await this.apiKeys.issue(tx, { accountId, name, scopes, expiresAt, budget });
     return {
       ...row,
       is_active: true,

@@ -14,6 +14,7 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         avatar_url text,
         website text,
         registered_at timestamptz,
+        budget jsonb,
         created_at timestamptz NOT NULL DEFAULT now()
       )`);
     // An address is in its canonical form, so that the unique index means one wallet, one account.
@@ -49,6 +50,7 @@ export class CreateIdentity1763700000000 implements MigrationInterface {
         scopes text[] NOT NULL CONSTRAINT api_keys_scopes CHECK (scopes <@ ARRAY['read', 'write', 'subscribe'] AND cardinality(scopes) > 0),
         created_at timestamptz NOT NULL DEFAULT now(),
         expires_at timestamptz,
+        budget jsonb,
         revoked_at timestamptz,
         last_used_at timestamptz
       )`);

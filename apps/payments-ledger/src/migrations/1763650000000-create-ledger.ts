@@ -6,6 +6,7 @@ export class CreateLedger1763650000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await createPayments(runner);
     await createAuthorizations(runner);
+    await createSpending(runner);
     await createJournal(runner);
     await createReceipts(runner);
     await createSubscriptions(runner);
@@ -15,9 +16,9 @@ export class CreateLedger1763650000000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      'DROP TABLE subscriptions, receipts, postings, journal_transactions, journal_head, accounts, payers, authorizations, sandbox_transfers, payments',
+      'DROP TABLE spending, subscriptions, receipts, postings, journal_transactions, journal_head, accounts, payers, authorizations, sandbox_transfers, payments',
     );
-    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money');
+    await runner.query('DROP FUNCTION refuse_change, refuse_unbalanced, refuse_forgetting_money, give_back');
   }
 }
 
@@ -64,6 +65,8 @@ async function createPayments(runner: QueryRunner): Promise<void> {
       retry_until timestamptz,
       completed_at timestamptz,
       recheck_at timestamptz,
+      budgets jsonb,
+      reserved_on date CHECK (reserved_on IS NULL OR budgets IS NOT NULL),
       CONSTRAINT payments_purpose_whole CHECK (CASE purpose
         WHEN 'call' THEN gateway_request_id IS NOT NULL AND body_digest IS NOT NULL AND pricing_model IS NULL
         WHEN 'subscription' THEN gateway_request_id IS NULL AND body_digest IS NULL AND pricing_model IN ('monthly', 'yearly', 'usage_tiered') AND state <> 'in_flight'
@@ -143,6 +146,44 @@ async function createAuthorizations(runner: QueryRunner): Promise<void> {
   await runner.query(
     `CREATE INDEX authorizations_settling ON authorizations (settling_until) WHERE state = 'settling'`,
   );
+}
+
+/**
+ * What was spent under each budget in each day and month of UTC. A payment counts from when its money is committed (`reserved_on`) until
+ * it ends without a charge; that it is given back then is PostgreSQL's to see to, whichever statement ends it.
+ */
+async function createSpending(runner: QueryRunner): Promise<void> {
+  await runner.query(`
+    CREATE TABLE spending (
+      budget_id uuid NOT NULL,
+      period text NOT NULL CHECK (period IN ('day', 'month')),
+      starts_on date NOT NULL,
+      account_id uuid NOT NULL,
+      spent_micros bigint NOT NULL CHECK (spent_micros >= 0),
+      PRIMARY KEY (budget_id, period, starts_on)
+    )`);
+  // Rows are locked in one order everywhere, so that payments that end and payments that begin do not deadlock.
+  await runner.query(`
+    CREATE FUNCTION give_back() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE counted record;
+    BEGIN
+      FOR counted IN
+        SELECT s.budget_id, s.period, s.starts_on FROM spending s
+        WHERE s.budget_id IN (SELECT (b ->> 'id')::uuid FROM jsonb_array_elements(OLD.budgets) b)
+          AND ((s.period = 'day' AND s.starts_on = OLD.reserved_on) OR (s.period = 'month' AND s.starts_on = date_trunc('month', OLD.reserved_on)::date))
+        ORDER BY s.budget_id, s.period FOR UPDATE
+      LOOP
+        UPDATE spending s SET spent_micros = s.spent_micros - OLD.gross_micros
+        WHERE s.budget_id = counted.budget_id AND s.period = counted.period AND s.starts_on = counted.starts_on;
+      END LOOP;
+      NEW.reserved_on := NULL;
+      RETURN NEW;
+    END $$`);
+  await runner.query(`
+    CREATE TRIGGER payments_give_back BEFORE UPDATE ON payments FOR EACH ROW
+    WHEN (OLD.reserved_on IS NOT NULL AND (NEW.reserved_on IS NULL
+      OR (NEW.state <> OLD.state AND NEW.state IN ('pending', 'expired', 'failed', 'cancelled', 'refund_due', 'refunded'))))
+    EXECUTE FUNCTION give_back()`);
 }
 
 async function createJournal(runner: QueryRunner): Promise<void> {

@@ -2,8 +2,9 @@ import { claimPayment, settlePayment, type PendingReason } from '@market/contrac
 import type { InputOf, OutputOf } from '@market/contracts';
 import { formatDecimal } from '@market/kernel';
 import { isRefusal, principalOf, refuse, type RequestContext } from '@market/messaging';
-import { batchSql, Database, GroupCommit, sql } from '@market/persistence';
+import { batchSql, Database, GroupCommit, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Budgets } from '../budgets/budgets.js';
 import { Authorizations } from './authorizations.js';
 import { ClaimHolders } from './claim-holders.js';
 import { ClaimSignedPayment } from './claim-signed-payment.js';
@@ -18,7 +19,7 @@ import {
   type CallPaymentRow,
   type PaymentRow,
 } from './payment.js';
-import { release } from './release-payment.use-case.js';
+import { releaseClaim } from './release-payment.use-case.js';
 import { SettleAuthorization } from './settle-authorization.js';
 
 type Input = InputOf<typeof claimPayment>;
@@ -46,6 +47,11 @@ const find = sql(
   `SELECT ${paymentColumns('p')}, now() AS as_of FROM payments p WHERE relay_request_id = $1`,
 );
 
+const lock = sql(
+  'payments.lock-by-relay-id',
+  `SELECT ${paymentColumns('p')} FROM payments p WHERE relay_request_id = $1 FOR UPDATE`,
+);
+
 const PENDING_RETRY_SECONDS = 2;
 
 /**
@@ -65,33 +71,52 @@ export class ClaimPayment {
     private readonly settleAuthorization: SettleAuthorization,
     private readonly claimSigned: ClaimSignedPayment,
     private readonly holders: ClaimHolders,
+    private readonly budgets: Budgets,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
     const request = { ...input, buyerId: principalOf(context).accountId };
-    const claimed = await this.claims.submit(request);
+    const claimed = await this.take(request, context);
     if (claimed) return toClaimed(claimed);
     const current = await this.findOwn(request);
     const outcome = this.holders.isAbandoned(current)
-      ? await this.database.query(release, [current.id, current.fence]).then(() => undefined)
+      ? await this.database.query(releaseClaim, [current.id, current.fence]).then(() => undefined)
       : await this.awaitMoney(current, input, context);
     if (outcome) return outcome;
     const found = await this.findOwn(request);
     const signed =
-      paysBySignature(found) && found.state === 'verified' ? await this.claimBySignature(found, input) : undefined;
+      paysBySignature(found) && found.state === 'verified'
+        ? await this.claimBySignature(found, input, context)
+        : undefined;
     if (signed) return signed;
-    const second = await this.claims.submit(request);
+    const second = await this.take(request, context);
     return second ? toClaimed(second) : this.explain(await this.findOwn(request));
   }
 
-  private async claimBySignature(payment: CallPaymentRow, input: Input): Promise<Output | undefined> {
+  /** Under a budget the payment is counted in the transaction of its claim; without one, claims share a statement and a commit. */
+  private take(request: Claim, context: RequestContext): Promise<CallPaymentRow | null> {
+    if (!principalOf(context).budgets) return this.claims.submit(request);
+    return this.database.transaction(async (tx) => {
+      const [payment] = await tx.query<PaymentRow>(lock, [request.relayRequestId]);
+      const isClaimable =
+        payment?.state === 'verified' && isForCall(payment) && matches(payment, request) && !paysBySignature(payment);
+      if (isClaimable) await this.budgets.reserve(tx, payment, context);
+      return (await this.write([request], tx))[0] ?? null;
+    });
+  }
+
+  private async claimBySignature(
+    payment: CallPaymentRow,
+    input: Input,
+    context: RequestContext,
+  ): Promise<Output | undefined> {
     const rejected = (reason: string): Output => ({
       outcome: 'rejected',
       reason,
       offer: toOffer(payment, this.authorizations.requirementsOf(payment)),
     });
     try {
-      const outcome = await this.claimSigned.execute(payment, input);
+      const outcome = await this.claimSigned.execute(payment, input, context);
       if ('rejected' in outcome) return rejected(outcome.rejected);
       return outcome.claimed ? toClaimed(outcome.claimed) : undefined;
     } catch (error) {
@@ -111,6 +136,7 @@ export class ClaimPayment {
     if (!mayGetMoney(current.state) || current.authorization_id !== null) return this.explain(current);
     const { payment: observed, missing } = await this.reconcilePayment.reconcile(current.id, context);
     if (observed.state === 'pending' && input.authorization !== undefined) {
+      await this.budgets.check(current, context);
       const reason = await this.authorizations.hold(current, input.authorization, input.leaseMs);
       return reason === undefined
         ? undefined
@@ -122,9 +148,9 @@ export class ClaimPayment {
   }
 
   /** Ids are sorted, so that two processes that claim the same ids do not deadlock. */
-  private async write(claims: Claim[]): Promise<(CallPaymentRow | null)[]> {
+  private async write(claims: Claim[], through: Pick<Tx, 'query'> = this.database): Promise<(CallPaymentRow | null)[]> {
     const items = claims.toSorted((a, b) => (a.relayRequestId < b.relayRequestId ? -1 : 1));
-    const rows = await this.database.query<CallPaymentRow>(claim, [
+    const rows = await through.query<CallPaymentRow>(claim, [
       items.map((item) => item.relayRequestId),
       items.map((item) => item.buyerId),
       items.map((item) => item.listingId),

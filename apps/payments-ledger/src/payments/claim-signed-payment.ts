@@ -1,9 +1,10 @@
 import { claimPayment } from '@market/contracts/payments-ledger';
 import type { InputOf } from '@market/contracts';
 import { invariant } from '@market/kernel';
-import { refuse } from '@market/messaging';
+import { refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
+import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { Authorizations } from './authorizations.js';
 import { ReconcilePayment } from './reconcile-payment.js';
@@ -58,6 +59,7 @@ export class ClaimSignedPayment {
     private readonly reconcilePayment: ReconcilePayment,
     private readonly authorizations: Authorizations,
     private readonly settleAuthorization: SettleAuthorization,
+    private readonly budgets: Budgets,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
@@ -68,6 +70,7 @@ export class ClaimSignedPayment {
   async execute(
     payment: PaymentRow,
     input: InputOf<typeof claimPayment>,
+    context: RequestContext,
   ): Promise<{ claimed: CallPaymentRow | null } | { rejected: string }> {
     const [known] = await this.database.query<Pick<PayerRow, 'payer' | 'settled_base_units'>>(findPayer, [
       payment.authorization_id,
@@ -77,7 +80,7 @@ export class ClaimSignedPayment {
       balance: await this.authorizations.balanceOf(payment, known.payer),
       settledBaseUnits: BigInt(known.settled_base_units),
     };
-    const attempt = await this.database.transaction((tx) => this.attempt(tx, payment.id, input, funds));
+    const attempt = await this.database.transaction((tx) => this.attempt(tx, payment.id, input, funds, context));
     if (!('toSettle' in attempt)) return attempt;
     await this.settleAuthorization.settleFirst(attempt.toSettle);
     return { claimed: null };
@@ -88,6 +91,7 @@ export class ClaimSignedPayment {
     paymentId: string,
     { leaseMs, holderId }: InputOf<typeof claimPayment>,
     funds: Funds,
+    context: RequestContext,
   ): Promise<Attempt> {
     const payment = await this.reconcilePayment.lock(tx, paymentId);
     if (payment.state !== 'verified' || !paysBySignature(payment) || payment.retry_until! <= payment.as_of)
@@ -101,11 +105,14 @@ export class ClaimSignedPayment {
     const limit = this.config.unsettledPerPayer;
     if (funds.balance === null && others!.count >= limit)
       throw refuse(claimPayment, 'too_many_unsettled', { limit, retry_after_seconds: 1 });
-    if (payer!.settles_first_since !== null)
+    if (payer!.settles_first_since !== null) {
+      await this.budgets.reserve(tx, payment, context);
       return { toSettle: await this.settleAuthorization.beginFirst(tx, payment) };
+    }
     const spent = BigInt(others!.base_units) + BigInt(payer!.settled_base_units) - funds.settledBaseUnits;
     if (funds.balance !== null && spent + BigInt(payment.amount_base_units) > funds.balance)
       return { rejected: 'insufficient_funds' };
+    await this.budgets.reserve(tx, payment, context);
     const [claimed] = await tx.query<PaymentRow>(claim, [paymentId, holderId, leaseMs]);
     invariant(claimed && isForCall(claimed), 'signatures pay calls alone');
     return { claimed };

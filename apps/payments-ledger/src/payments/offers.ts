@@ -5,6 +5,7 @@ import { newId, splitFee, UnavailableError, type Micros } from '@market/kernel';
 import { isRefusal, refuse, type RequestContext, type Refusal } from '@market/messaging';
 import { batchSql, Database, GroupCommit, isUniqueViolation, sql, withParameters, type Tx } from '@market/persistence';
 import { Inject, Injectable } from '@nestjs/common';
+import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { chooseRoute, type RailRoute, type RouteChoice } from '../rails/choose-route.js';
 import { minimumNotMet } from '../rails/minimum-not-met.js';
@@ -41,6 +42,8 @@ type NewOffer = Omit<
   | 'created_at'
   | 'retry_until'
   | 'completed_at'
+  | 'budgets'
+  | 'reserved_on'
 > & { offer_key: Buffer; recheck_at: Date | null };
 
 const COLUMNS =
@@ -102,12 +105,21 @@ export class Offers {
   constructor(
     private readonly database: Database,
     private readonly reconcilePayment: ReconcilePayment,
+    private readonly budgets: Budgets,
     @Inject(PAYMENT_RAILS) private readonly rails: PaymentRail[],
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
 
-  /** If the rail of the best route is unavailable, the next route is offered. @throws Refusal of `createOffer`. */
-  async make(order: Order, context: RequestContext, rails = this.rails): Promise<PaymentRow> {
+  /** @throws Refusal of `createOffer`. */
+  async make(order: Order, context: RequestContext): Promise<PaymentRow> {
+    const offer = await this.offer(order, context, this.rails);
+    // One that counts against a budget already is not in its own way.
+    if (offer.reserved_on === null) await this.budgets.check(offer, context);
+    return offer;
+  }
+
+  /** If the rail of the best route is unavailable, the next route is offered. */
+  private async offer(order: Order, context: RequestContext, rails: PaymentRail[]): Promise<PaymentRow> {
     const choice = this.choose(rails, order);
     if (choice.kind === 'unavailable') throw refuse(createOffer, 'payment_route_unavailable', {});
     if (choice.kind === 'below_minimum') throw minimumNotMet();
@@ -122,7 +134,7 @@ export class Offers {
         this.choose(others, order).kind !== 'chosen'
       )
         throw error;
-      return this.make(order, context, others);
+      return this.offer(order, context, others);
     }
   }
 

@@ -6,6 +6,7 @@ import { principalOf, refuse, type RequestContext } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { platformConfig, type ConfigOf } from '@market/runtime';
 import { Inject, Injectable } from '@nestjs/common';
+import { Budgets } from '../budgets/budgets.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
 import { ReconcilePayment, type LockedPayment } from './reconcile-payment.js';
 import { SandboxRail } from '../rails/sandbox/sandbox.rail.js';
@@ -39,6 +40,7 @@ export class PaySandbox {
     private readonly database: Database,
     private readonly reconcilePayment: ReconcilePayment,
     private readonly rail: SandboxRail,
+    private readonly budgets: Budgets,
     @Inject(platformConfig.token) private readonly platform: ConfigOf<typeof platformConfig>,
     @Inject(paymentsLedgerConfig.token) private readonly config: PaymentsLedgerConfig,
   ) {}
@@ -75,6 +77,7 @@ export class PaySandbox {
       const before = await this.rail.readState(tx, payment.id);
       if (payment.state !== 'pending' && payment.state !== 'underpaid')
         return { ...before, payment, isPayable: PAID.includes(payment.state) };
+      await this.budgets.reserve(tx, payment, context);
       const hash = await this.transfer(tx, payment, outcome, before.sentBaseUnits);
       const { sentBaseUnits, ...after } = await this.rail.readState(tx, payment.id);
       const transactionHash = hash ?? after.transactionHash;

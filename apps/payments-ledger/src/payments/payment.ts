@@ -1,4 +1,4 @@
-import type { Currency } from '@market/contracts';
+import type { Budget, Currency } from '@market/contracts';
 import type { CallMoney, PaymentOffer } from '@market/contracts/payments-ledger';
 import { feeRateNumber, formatDecimal, usdNumber, type FeeSplit, type Micros } from '@market/kernel';
 import type { Route, WatchedOffer } from '../rails/payment-rail.js';
@@ -52,6 +52,10 @@ export interface PaymentRow {
   expires_at: Date;
   retry_until: Date | null;
   completed_at: Date | null;
+  /** The budgets of the key under which its money was committed; null where there were none. */
+  budgets: Budget[] | null;
+  /** The day in which it counts against them; null while it does not. */
+  reserved_on: Date | null;
 }
 
 export interface CallPaymentRow extends PaymentRow {
@@ -108,6 +112,8 @@ const PAYMENT_COLUMNS = [
   'expires_at',
   'retry_until',
   'completed_at',
+  'budgets',
+  'reserved_on',
 ];
 
 export const paymentColumns = (alias: string): string =>

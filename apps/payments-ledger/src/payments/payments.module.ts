@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { BooksModule } from '../books/books.module.js';
 import { paymentsLedgerConfig, type PaymentsLedgerConfig } from '../config.js';
+import { BudgetsModule } from '../budgets/budgets.module.js';
 import { JournalModule } from '../journal/journal.module.js';
 import { RailsModule } from '../rails/rails.module.js';
 import { Authorizations } from './authorizations.js';
@@ -27,7 +28,7 @@ import { SettlePayment } from './settle-payment.use-case.js';
 import { OfferReceiptSigner } from './offer-receipt-signer.js';
 
 @Module({
-  imports: [BooksModule, JournalModule, RailsModule],
+  imports: [BooksModule, BudgetsModule, JournalModule, RailsModule],
   controllers: [PaymentsMessageController],
   providers: [
     Offers,

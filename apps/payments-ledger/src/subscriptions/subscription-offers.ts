@@ -4,6 +4,7 @@ import { invariant } from '@market/kernel';
 import { principalOf, type RequestContext } from '@market/messaging';
 import { Database, sql } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Budgets } from '../budgets/budgets.js';
 import { Offers } from '../payments/offers.js';
 import { LIVE_STATES } from '../payments/payment-state.js';
 import { feesOf, paymentColumns, requirementsOf, type PaymentRow } from '../payments/payment.js';
@@ -25,6 +26,7 @@ export class SubscriptionOffers {
   constructor(
     private readonly database: Database,
     private readonly offers: Offers,
+    private readonly budgets: Budgets,
   ) {}
 
   /** The same one for as long as it can be paid on this route. @throws Refusal of `createOffer`. */
@@ -64,6 +66,7 @@ export class SubscriptionOffers {
       listingId,
       pricingModel,
     ]);
+    if (row?.reserved_on === null) await this.budgets.check(row, context);
     return row && this.toView(row);
   }
 

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { BudgetsModule } from '../budgets/budgets.module.js';
 import { JournalModule } from '../journal/journal.module.js';
 import { PaymentsModule } from '../payments/payments.module.js';
 import { CancelSubscription } from './cancel-subscription.use-case.js';
@@ -13,7 +14,7 @@ import { Subscriptions } from './subscriptions.js';
 import { VerifyPayment } from './verify-payment.use-case.js';
 
 @Module({
-  imports: [JournalModule, PaymentsModule],
+  imports: [BudgetsModule, JournalModule, PaymentsModule],
   controllers: [SubscriptionsMessageController],
   providers: [
     OfferedListing,

@@ -4,6 +4,7 @@ import { formatDecimal, invariant, usdNumber } from '@market/kernel';
 import { principalOf, refuse, type RequestContext, type Refusal } from '@market/messaging';
 import { Database, sql, type Tx } from '@market/persistence';
 import { Injectable } from '@nestjs/common';
+import { Budgets } from '../budgets/budgets.js';
 import { Journal } from '../journal/journal.js';
 import { subscriptionStarted } from '../journal/posting.js';
 import { ReconcilePayment, type LockedPayment } from '../payments/reconcile-payment.js';
@@ -60,6 +61,7 @@ export class VerifyPayment {
     private readonly listings: OfferedListing,
     private readonly journal: Journal,
     private readonly subscriptions: Subscriptions,
+    private readonly budgets: Budgets,
   ) {}
 
   async execute(input: Input, context: RequestContext): Promise<Output> {
@@ -117,6 +119,7 @@ export class VerifyPayment {
     if (payment.state !== 'verified' || !isForSubscription(payment)) return undefined;
     const { buyer_id: consumerId, seller_id: sellerId } = payment;
     if (payment.retry_until! <= payment.as_of) return this.markRefundDue(tx, payment, context);
+    await this.budgets.reserve(tx, payment, context);
     const listing = { id: payment.listing_id, name: payment.listing_name, slug: payment.listing_slug };
     const started = await this.subscriptions.start(
       tx,

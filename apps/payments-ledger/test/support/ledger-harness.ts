@@ -1,5 +1,6 @@
 import {
   topology,
+  type Budget,
   type EventContract,
   type InputOf,
   type OutputOf,
@@ -46,6 +47,8 @@ export interface Order {
   listing: RequestOf<typeof createOffer>['listing'];
   priceMicros: string;
   bodyDigest: string;
+  /** Of the key that buys. */
+  budgets?: Budget[];
 }
 
 /** The ledger on a database of its own, seen from the gateway and from the edge, with a catalog that offers what it is told to. */
@@ -114,11 +117,11 @@ export async function startLedger({
     gateway,
     edge,
     reputation,
-    quote: ({ buyer, ...order }, wish) =>
-      gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer)),
-    pay: ({ buyer }, { offer }, outcome = 'paid') =>
-      edge.request(paySandbox, { relay_request_id: offer.relay_request_id, outcome }, as(buyer)),
-    claim: ({ buyer, listing, bodyDigest }, { offer }, changes) =>
+    quote: ({ buyer, budgets, ...order }, wish) =>
+      gateway.request(createOffer, { gatewayRequestId: newId(), ...order, ...wish }, as(buyer, { budgets })),
+    pay: ({ buyer, budgets }, { offer }, outcome = 'paid') =>
+      edge.request(paySandbox, { relay_request_id: offer.relay_request_id, outcome }, as(buyer, { budgets })),
+    claim: ({ buyer, listing, bodyDigest, budgets }, { offer }, changes) =>
       gateway.request(
         claimPayment,
         {
@@ -129,7 +132,7 @@ export async function startLedger({
           holderId: newId(),
           ...changes,
         },
-        as(buyer),
+        as(buyer, { budgets }),
       ),
     hold(holderId, paymentIds) {
       const announce = (): void => gateway.signal(claimsHeld, { holderId, paymentIds });
@@ -215,7 +218,10 @@ export function newListing(changes: Partial<Offering> = {}): Offering {
   };
 }
 
-export function as(accountId: string, values: Partial<RequestContext> = {}): RequestContext {
+export function as(
+  accountId: string,
+  { budgets, ...values }: Partial<RequestContext> & { budgets?: Budget[] } = {},
+): RequestContext {
   const principal: Principal = {
     accountId,
     accountType: 'agent',
@@ -223,6 +229,7 @@ export function as(accountId: string, values: Partial<RequestContext> = {}): Req
     displayName: 'Ada',
     keyId: accountId,
     scopes: ['read', 'write', 'subscribe'],
+    ...(budgets ? { budgets } : {}),
   };
   return newRequestContext({ principal, budgetMs: 30_000, ...values });
 }
@@ -231,6 +238,18 @@ export function asClaimed(claim: Claim): Claimed {
   if (claim.outcome !== 'claimed') throw new Error(`expected a claim and got ${JSON.stringify(claim)}`);
   return claim;
 }
+
+/** A budget of a key, without limits unless told otherwise. */
+export const budgetWith = (changes: Partial<Budget> = {}): Budget => ({
+  id: newId(),
+  of: 'key',
+  perCallMicros: null,
+  perDayMicros: null,
+  perMonthMicros: null,
+  listings: null,
+  frozen: false,
+  ...changes,
+});
 
 /** The reason of a refusal; any other outcome is an error of the test. */
 export async function reasonOf(outcome: Promise<unknown>): Promise<string> {

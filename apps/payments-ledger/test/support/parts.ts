@@ -2,6 +2,7 @@ import type { Database } from '@market/persistence';
 import { Outbox } from '@market/persistence';
 import { Jobs, platformConfig } from '@market/runtime';
 import { ReceiptSigner } from '../../src/books/receipt-signer.js';
+import { Budgets } from '../../src/budgets/budgets.js';
 import { paymentsLedgerConfig } from '../../src/config.js';
 import { Journal } from '../../src/journal/journal.js';
 import { Authorizations } from '../../src/payments/authorizations.js';
@@ -28,6 +29,7 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
   const used = rails ?? [new SandboxRail(database, new SandboxFacilitator(database))];
   const journal = new Journal();
   const outbox = new Outbox();
+  const budgets = new Budgets(database);
   const jobs = new Jobs();
   const observe = new ReconcilePayment(database, journal, outbox, used, config);
   const authorizations = new Authorizations(database, observe, used, config);
@@ -50,8 +52,9 @@ export function ledgerParts(database: Database, rails?: PaymentRail[]) {
       observe,
       authorizations,
       settleAuthorization,
-      new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, config),
+      new ClaimSignedPayment(database, observe, authorizations, settleAuthorization, budgets, config),
       new ClaimHolders(),
+      budgets,
     ),
     expirePayments: new ExpirePayments(database, observe, authorizations, jobs, used, config),
   };

@@ -76,7 +76,8 @@ function expectedOf(cell: Cell): Expected {
   const { operation, row, credential, form } = cell;
   const refused = doorAnswer(operation, credential);
   if (refused) return refused;
-  const granted = row.granted ?? successOf(operation);
+  const isOwnersKey = credential !== 'outsider' && credential !== 'claimer';
+  const granted = (isOwnersKey ? row.toClaimed : undefined) ?? row.granted ?? successOf(operation);
   if (row.id === undefined) return granted;
   const unknown: Expected = [404, 'NOT_FOUND', row.id.unknown];
   if ((form === 'malformed' || (form === 'slug' && !row.id.slug)) && row.id.malformed) return row.id.malformed;

@@ -63,6 +63,7 @@ const LIVE: Record<string, LiveCase> = {
     body: { wallet_address: owner.wallet.address, ...(purpose === 'claim' ? { agent_id: owner.id } : {}) },
     ...(purpose === 'claim' ? { headers: { authorization: `Bearer ${human.token}` } } : {}),
   }),
+  updateBudget: ({ merchant }) => ({ headers: { authorization: merchant.registration.authorization_header } }),
   createListing: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),
   updateListing: async (fixtures) => ({ id: (await fixtures.perCallListing()).id }),
   updateEndpoint: ({ sellerUrl }) => ({ body: { private_endpoint_url: sellerUrl } }),

@@ -162,6 +162,7 @@ export const executeCall = defineRequest({
     payment_route_minimum_not_met: createOffer.refusals.payment_route_minimum_not_met,
     payment_route_unavailable: createOffer.refusals.payment_route_unavailable,
     payer_wallet_required: createOffer.refusals.payer_wallet_required,
+    budget_exceeded: createOffer.refusals.budget_exceeded,
     too_many_open_offers: createOffer.refusals.too_many_open_offers,
     payment_provider_unavailable: createOffer.refusals.payment_provider_unavailable,
     payment_provider_refused: createOffer.refusals.payment_provider_refused,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest, defineSignal } from '../define.js';
-import { id, instant, principal, scope, sha256Hex, someOf, text, timestamp } from '../shared/index.js';
+import { budgetFields, id, instant, principal, scope, sha256Hex, someOf, text, timestamp } from '../shared/index.js';
 
 const keyInvalid = declareRefusal('unauthenticated', 'The API key is unknown, revoked or expired', z.object({}), {
   nextAction: 'recover_key',
@@ -26,7 +26,16 @@ export const apiKeyView = z.object({
   created_at: timestamp,
   last_used_at: timestamp.nullable(),
   expires_at: timestamp.nullable(),
+  budget: budgetFields.nullable().describe("What the key may spend; null where only its agent's budget says."),
 });
+
+/** Whatever a key with a budget makes or changes would be a way around it. */
+const keyHasBudget = declareRefusal(
+  'forbidden',
+  'A key with a budget makes no keys and sets no budgets; a key without one does, or the owner with its session',
+  z.object({}),
+  { nextAction: 'change_budget' },
+);
 
 export const listApiKeys = defineRequest({
   subject: 'rpc.identity.list-api-keys.v1',
@@ -42,6 +51,7 @@ export const createApiKey = defineRequest({
     name: text(1, 100).describe('How you tell your keys apart.'),
     scopes: someOf(scope).describe('What the key may do; no more than the key that creates it; an owner may give any.'),
     expires_at: instant.optional().describe('When the key stops working; never when left out.'),
+    budget: budgetFields.optional().describe('What the key may spend; no limit of its own when left out.'),
   }),
   /** `key` is shown here once. A key with an end passes it on where none is given. */
   output: apiKeyView.omit({ last_used_at: true }).extend({ key: z.string() }),
@@ -63,6 +73,7 @@ export const createApiKey = defineRequest({
       z.object({ maximum: z.number().int() }),
       { nextAction: 'revoke_key' },
     ),
+    key_has_budget: keyHasBudget,
     expiry_beyond_own: declareRefusal(
       'forbidden',
       'A key cannot create a key that outlives it',
@@ -75,16 +86,69 @@ export const createApiKey = defineRequest({
   },
 });
 
+const apiKeyNotFound = declareRefusal('not-found', 'No such API key', z.object({}));
+
+/** One key of the account. */
+export const getApiKey = defineRequest({
+  subject: 'rpc.identity.get-api-key.v1',
+  input: z.object({ key_id: id }),
+  output: apiKeyView,
+  refusals: { api_key_not_found: apiKeyNotFound },
+});
+
+/** Sets the budget of a key, or removes it. */
+export const updateApiKey = defineRequest({
+  subject: 'rpc.identity.update-api-key.v1',
+  input: z.object({
+    key_id: id,
+    budget: budgetFields.nullable().describe('All limits from now on, in place of those before; null removes them.'),
+  }),
+  output: apiKeyView,
+  refusals: { key_invalid: keyInvalid, api_key_not_found: apiKeyNotFound, key_has_budget: keyHasBudget },
+});
+
+/** The budget of the whole agent, which bounds all its keys together. */
+export const getBudget = defineRequest({
+  subject: 'rpc.identity.get-budget.v1',
+  input: z.object({}),
+  output: z.object({ budget: budgetFields.nullable() }),
+  refusals: {},
+});
+
+export const updateBudget = defineRequest({
+  subject: 'rpc.identity.update-budget.v1',
+  input: z.object({
+    budget: budgetFields.nullable().describe('All limits from now on, in place of those before; null removes them.'),
+  }),
+  output: getBudget.output,
+  refusals: {
+    key_invalid: keyInvalid,
+    key_has_budget: keyHasBudget,
+    budget_is_the_owners: declareRefusal(
+      'forbidden',
+      "The budget of an agent that a human has claimed is that human's to set, with its session",
+      z.object({}),
+      { nextAction: 'change_budget' },
+    ),
+  },
+});
+
 export const revokeApiKey = defineRequest({
   subject: 'rpc.identity.revoke-api-key.v1',
   input: z.object({ key_id: id }),
   output: z.object({ id, revoked: z.literal(true) }),
   refusals: {
-    api_key_not_found: declareRefusal('not-found', 'No such API key', z.object({})),
+    api_key_not_found: apiKeyNotFound,
   },
 });
 
 export const apiKeyRevoked = defineSignal({
   subject: 'sig.identity.api-key-revoked.v1',
+  payload: z.object({ keyHash: sha256Hex }),
+});
+
+/** What a key may do has changed, by its own budget or by its agent's. */
+export const apiKeyChanged = defineSignal({
+  subject: 'sig.identity.api-key-changed.v1',
   payload: z.object({ keyHash: sha256Hex }),
 });

@@ -1,6 +1,15 @@
 import { createChallenge } from './challenges.js';
 import { getAgents, getProfile, openPayerAccount, recover, register } from './agents.js';
-import { authenticate, createApiKey, listApiKeys, revokeApiKey } from './api-keys.js';
+import {
+  authenticate,
+  createApiKey,
+  getApiKey,
+  getBudget,
+  listApiKeys,
+  revokeApiKey,
+  updateApiKey,
+  updateBudget,
+} from './api-keys.js';
 import { claimAgent, getOwnedAgent } from './claims.js';
 import { closeSession, openSession } from './sessions.js';
 import { findPayerWallet, findSettlementWallets, getWallet, linkWallet, listWallets, updateWallet } from './wallets.js';
@@ -22,7 +31,11 @@ export const identityContract = {
   authenticate,
   listApiKeys,
   createApiKey,
+  getApiKey,
+  updateApiKey,
   revokeApiKey,
+  getBudget,
+  updateBudget,
   openSession,
   closeSession,
   claimAgent,

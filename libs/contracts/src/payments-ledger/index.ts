@@ -6,6 +6,7 @@ import {
   listReceipts,
   listSigningKeys,
 } from './books.js';
+import { getSpending } from './budgets.js';
 import {
   claimPayment,
   createOffer,
@@ -29,6 +30,7 @@ import {
 } from './subscriptions.js';
 
 export * from './books.js';
+export * from './budgets.js';
 export * from './offers.js';
 export * from './relay.js';
 export * from './routes.js';
@@ -58,4 +60,5 @@ export const paymentsLedgerContract = {
   listSubscriptions,
   getSubscription,
   cancelSubscription,
+  getSpending,
 };

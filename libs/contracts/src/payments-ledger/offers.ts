@@ -3,6 +3,7 @@ import { declareRefusal, defineRequest } from '../define.js';
 import { openPayerAccount } from '../identity/agents.js';
 import { chainType } from '../identity/wallets.js';
 import { currency, id, microsText, relayRequestId, sha256Hex, timestamp } from '../shared/index.js';
+import { budgetExceeded } from './budgets.js';
 
 /** What to pay, where and until when; `amount` is whole units, `amount_base_units` the same in the chain's smallest unit. */
 export const paymentRequirements = z.object({
@@ -142,6 +143,7 @@ export const createOffer = defineRequest({
       z.object({ limit: z.number().int(), retry_after_seconds: z.number().int() }),
       { nextAction: 'retry_after_delay' },
     ),
+    budget_exceeded: budgetExceeded,
     payment_provider_unavailable: declareRefusal(
       'unavailable',
       'Whoever carries payments of this route cannot be asked for now',
@@ -293,6 +295,7 @@ export const claimPayment = defineRequest({
       drop: ['X-Market-Relay-Request-Id'],
     }),
     listing_mismatch: ofAnotherListing,
+    budget_exceeded: budgetExceeded,
     /** One wallet may sign for more than it has. */
     too_many_unsettled: declareRefusal(
       'rate-limited',
@@ -363,6 +366,7 @@ export const paySandbox = defineRequest({
   }),
   refusals: {
     payment_not_found: claimPayment.refusals.payment_not_found,
+    budget_exceeded: budgetExceeded,
     sandbox_only: declareRefusal('not-found', 'Sandbox payments exist in sandbox mode only', z.object({})),
     offer_not_payable: declareRefusal(
       'conflict',

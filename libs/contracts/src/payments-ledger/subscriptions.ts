@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineRequest, type RefusalDeclaration } from '../define.js';
 import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, text, timestamp } from '../shared/index.js';
+import { budgetExceeded } from './budgets.js';
 import { createOffer, feesView, paymentRequirements, pendingReason } from './offers.js';
 
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
@@ -174,6 +175,7 @@ export const verifyPayment = defineRequest({
   ]),
   refusals: {
     payment_not_found: paymentNotFound,
+    budget_exceeded: budgetExceeded,
     payment_of_call: declareRefusal(
       'invalid',
       'This payment is for a gateway call: repeat the call with X-Market-Relay-Request-Id',

@@ -1,3 +1,4 @@
+export * from './budget.js';
 export * from './fields.js';
 export * from './principal.js';
 export * from './scalars.js';

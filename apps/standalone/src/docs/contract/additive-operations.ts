@@ -2,6 +2,10 @@
 export const additiveOperations: Record<string, string> = {
   'POST /auth/session': 'how a human signs in, which the interface does not show',
   'DELETE /auth/session': 'how a human signs out',
+  'GET /api-keys/{keyId}': 'what a key may spend and has spent',
+  'PATCH /api-keys/{keyId}': 'what a key may spend',
+  'GET /me/budget': 'what all keys of an agent may spend together and have spent',
+  'PATCH /me/budget': 'what they may spend, and the switch that stops them',
   'GET /gateway-requests/{requestId}': 'one record of the history',
   'GET /payments/{paymentId}': 'where a payment stands, since a payment can be underpaid, late or owed back',
   'GET /receipts/{receiptId}/proof': 'a signature over a receipt, which anyone verifies offline',

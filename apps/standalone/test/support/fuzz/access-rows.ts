@@ -25,6 +25,8 @@ export interface AccessRow {
   id?: OwnedId;
   /** To its owner, with the document's first example as the body; the operation's own success where nothing is said. */
   granted?: Expected;
+  /** To the keys of an agent that is claimed, as the owner is. */
+  toClaimed?: Expected;
   /** In place of the document's example. */
   body?(fixtures: Fixtures): object | Promise<object>;
   /** It ends the session it is sent with. */
@@ -102,6 +104,14 @@ export const ACCESS_ROWS: Record<string, AccessRow> = {
   },
   listApiKeys: {},
   createApiKey: { body: () => ({ name: 'made by the matrix', scopes: ['write'] }) },
+  getApiKey: {
+    id: { parameter: 'keyId', own: async (fixtures) => (await fixtures.spareKey()).id, unknown: 'api_key_not_found' },
+  },
+  updateApiKey: {
+    id: { parameter: 'keyId', own: async (fixtures) => (await fixtures.spareKey()).id, unknown: 'api_key_not_found' },
+  },
+  getBudget: {},
+  updateBudget: { toClaimed: forbidden('budget_is_the_owners'), body: () => ({ budget: null }) },
   revokeApiKey: {
     id: { parameter: 'keyId', own: async (fixtures) => (await fixtures.spareKey()).id, unknown: 'api_key_not_found' },
   },

@@ -1,0 +1,53 @@
+import type { BudgetFields, OutputOf } from '@market/contracts';
+import { getSpending } from '@market/contracts/payments-ledger';
+import { invariant, microsFromUsdNumber, usdNumber, type Micros } from '@market/kernel';
+import type { MessageBus, RequestContext } from '@market/messaging';
+import { jsonSchemaOf, type JsonSchema } from '../openapi/json-schema.js';
+
+type Spent = OutputOf<typeof getSpending>['day'];
+type SpentAndLeft = Spent & { left_usd: number | null };
+
+/** Null where there is no budget that it would count against. */
+export type Spending = { day: SpentAndLeft; month: SpentAndLeft } | null;
+
+const { properties: periods } = jsonSchemaOf(getSpending.output) as { properties: Record<string, JsonSchema> };
+const withLeft = ({ properties, required, ...period }: JsonSchema): JsonSchema => ({
+  ...period,
+  properties: {
+    ...(properties as object),
+    left_usd: { type: ['number', 'null'], description: 'Null without a limit.' },
+  },
+  required: [...(required as string[]), 'left_usd'],
+});
+
+export const spendingSchema: JsonSchema = {
+  type: ['object', 'null'],
+  description: 'Of this day and this month of UTC, since there is a budget; null without one.',
+  properties: { day: withLeft(periods.day!), month: withLeft(periods.month!) },
+  required: ['day', 'month'],
+};
+
+/** What was spent under the budget of a key or of an account, and what is left of it. */
+export async function spendingOf(
+  bus: MessageBus,
+  budgetId: string,
+  budget: BudgetFields | null,
+  context: RequestContext,
+): Promise<Spending> {
+  if (!budget) return null;
+  const { day, month } = await bus.request(getSpending, { budgetId }, context);
+  return { day: left(day, budget.per_day_usd), month: left(month, budget.per_month_usd) };
+}
+
+/** Nothing is left where the limit was lowered below what was spent. */
+function left(spent: Spent, limitUsd: number | null): SpentAndLeft {
+  if (limitUsd === null) return { ...spent, left_usd: null };
+  const rest = micros(limitUsd) - micros(spent.spent_usd);
+  return { ...spent, left_usd: usdNumber(rest > 0n ? rest : 0n) };
+}
+
+function micros(usd: number): Micros {
+  const exact = microsFromUsdNumber(usd);
+  invariant(exact !== null, `${usd} is an amount of micros`);
+  return exact;
+}

@@ -1,0 +1,30 @@
+import type { OutputOf } from '@market/contracts';
+import { getApiKey, type listApiKeys } from '@market/contracts/identity';
+import { refuse } from '@market/messaging';
+import { Database, sql } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { API_KEY_COLUMNS, toApiKeyView, type ListedApiKeyRow } from './api-keys.js';
+
+// The bound keeps an answer small whatever an account did; keys that still work come before it.
+const list = sql(
+  'api-keys.list',
+  `SELECT ${API_KEY_COLUMNS} FROM api_keys WHERE account_id = $1
+   ORDER BY is_active DESC, id DESC LIMIT 1000`,
+);
+const find = sql('api-keys.find', `SELECT ${API_KEY_COLUMNS} FROM api_keys WHERE account_id = $1 AND id = $2`);
+
+@Injectable()
+export class ReadApiKeys {
+  constructor(private readonly database: Database) {}
+
+  async list(accountId: string): Promise<OutputOf<typeof listApiKeys>> {
+    const rows = await this.database.query<ListedApiKeyRow>(list, [accountId]);
+    return { keys: rows.map(toApiKeyView) };
+  }
+
+  async get(keyId: string, accountId: string): Promise<OutputOf<typeof getApiKey>> {
+    const [row] = await this.database.query<ListedApiKeyRow>(find, [accountId, keyId]);
+    if (!row) throw refuse(getApiKey, 'api_key_not_found', {});
+    return toApiKeyView(row);
+  }
+}

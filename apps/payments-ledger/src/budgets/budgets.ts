@@ -1,0 +1,87 @@
+import type { Budget, RefusalDetailsOf } from '@market/contracts';
+import { createOffer } from '@market/contracts/payments-ledger';
+import { usdNumber } from '@market/kernel';
+import { principalOf, refuse, type RequestContext } from '@market/messaging';
+import { Database, sql, type Tx } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import type { PaymentRow } from '../payments/payment.js';
+import { lockSpending, readSpending, type SpendingRow } from './spending.js';
+
+type Exceeded = RefusalDetailsOf<typeof createOffer, 'budget_exceeded'>;
+type Priced = Pick<PaymentRow, 'listing_id' | 'gross_micros'>;
+type Reservable = Priced & Pick<PaymentRow, 'id' | 'buyer_id' | 'budgets' | 'reserved_on'>;
+
+/** In the transaction that locked the spending: `now()` names the same day. */
+const count = sql(
+  'spending.count',
+  `WITH reserved AS (
+     UPDATE payments SET budgets = $2, reserved_on = now()::date WHERE id = $1 RETURNING gross_micros
+   )
+   UPDATE spending s SET spent_micros = s.spent_micros + r.gross_micros FROM reserved r
+   WHERE s.budget_id = ANY($3::uuid[]) AND s.starts_on = date_trunc(s.period, now())::date`,
+);
+
+/**
+ * Holds payments to the budgets of the key that makes them. A payment counts once, from the commit in which its money is committed; the
+ * trigger `payments_give_back` takes it off again when it ends without a charge. Without a budget nothing is asked.
+ */
+@Injectable()
+export class Budgets {
+  constructor(private readonly database: Database) {}
+
+  /** Whether the budgets allow the payment now, before anything is paid. Binds nothing. @throws Refusal `budget_exceeded`. */
+  async check(payment: Priced, context: RequestContext): Promise<void> {
+    const { budgets, accountId } = principalOf(context);
+    if (!budgets) return;
+    assertWithin(budgets, payment, await this.database.query<SpendingRow>(readSpending, [idsOf(budgets), accountId]));
+  }
+
+  /**
+   * Counts a payment, whose row is locked, against the budgets. What nobody asks for with a key, such as a call that is finished after
+   * its process died, is held to the budgets it was begun under. @throws Refusal `budget_exceeded`.
+   */
+  async reserve(tx: Tx, payment: Reservable, context: RequestContext): Promise<void> {
+    const budgets = principalOf(context).budgets ?? payment.budgets;
+    if (!budgets || payment.reserved_on !== null) return;
+    const ids = idsOf(budgets);
+    assertWithin(budgets, payment, await tx.query<SpendingRow>(lockSpending, [ids, payment.buyer_id]));
+    await tx.query(count, [payment.id, JSON.stringify(budgets), ids]);
+  }
+}
+
+const idsOf = (budgets: Budget[]): string[] => budgets.map(({ id }) => id);
+
+function assertWithin(budgets: Budget[], payment: Priced, spending: SpendingRow[]): void {
+  for (const budget of budgets) {
+    const exceeded = exceededBy(
+      payment,
+      budget,
+      spending.filter(({ budget_id }) => budget_id === budget.id),
+    );
+    if (exceeded) throw refuse(createOffer, 'budget_exceeded', exceeded);
+  }
+}
+
+/** The first limit that the payment is beyond; one that does not pass with time comes first. */
+function exceededBy(payment: Priced, budget: Budget, spending: SpendingRow[]): Exceeded | undefined {
+  const price = BigInt(payment.gross_micros);
+  const refused = { budget: budget.of, price_usd: usdNumber(price), limit_usd: null, spent_usd: null, resets_at: null };
+  if (budget.frozen) return { ...refused, limit: 'frozen' };
+  if (budget.listings && !budget.listings.includes(payment.listing_id)) return { ...refused, limit: 'listings' };
+  const perCall = budget.perCallMicros;
+  if (perCall !== null && price > BigInt(perCall))
+    return { ...refused, limit: 'per_call', limit_usd: usdNumber(BigInt(perCall)) };
+  const limits = { month: budget.perMonthMicros, day: budget.perDayMicros };
+  for (const period of ['month', 'day'] as const) {
+    const [limit, spent] = [limits[period], spending.find((row) => row.period === period)!];
+    if (limit !== null && BigInt(spent.spent_micros) + price > BigInt(limit))
+      return {
+        ...refused,
+        limit: `per_${period}`,
+        limit_usd: usdNumber(BigInt(limit)),
+        spent_usd: usdNumber(BigInt(spent.spent_micros)),
+        resets_at: spent.resets_at.toISOString(),
+      };
+  }
+  return undefined;
+}

@@ -1,0 +1,26 @@
+import type { InputOf, OutputOf } from '@market/contracts';
+import type { getSpending } from '@market/contracts/payments-ledger';
+import { invariant, usdNumber } from '@market/kernel';
+import { Database } from '@market/persistence';
+import { Injectable } from '@nestjs/common';
+import { readSpending, type SpendingRow } from './spending.js';
+
+type Output = OutputOf<typeof getSpending>;
+
+@Injectable()
+export class GetSpending {
+  constructor(private readonly database: Database) {}
+
+  async execute({ budgetId }: InputOf<typeof getSpending>, accountId: string): Promise<Output> {
+    const rows = await this.database.query<SpendingRow>(readSpending, [[budgetId], accountId]);
+    const [day, month] = [rows.find(({ period }) => period === 'day'), rows.find(({ period }) => period === 'month')];
+    invariant(day && month, 'every budget has a day and a month');
+    return { day: toView(day), month: toView(month) };
+  }
+}
+
+const toView = ({ starts_at, resets_at, spent_micros }: SpendingRow): Output['day'] => ({
+  from: starts_at.toISOString(),
+  resets_at: resets_at.toISOString(),
+  spent_usd: usdNumber(BigInt(spent_micros)),
+});

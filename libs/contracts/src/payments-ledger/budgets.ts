@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { declareRefusal, defineRequest } from '../define.js';
+import { budgetOf, id, timestamp } from '../shared/index.js';
+
+/** What is paid for under a key counts against the key's budget and against its agent's. */
+export const budgetExceeded = declareRefusal(
+  'forbidden',
+  'A budget of this API key or of its agent does not allow this payment; nothing was paid for it now',
+  z.object({
+    budget: budgetOf.describe('Whose budget it is.'),
+    limit: z.enum(['per_day', 'per_month', 'per_call', 'listings', 'frozen']),
+    limit_usd: z
+      .number()
+      .nullable()
+      .meta({ examples: [5] }),
+    price_usd: z.number().meta({ examples: [0.25] }),
+    /** Of the period; null where the limit is none of a period. */
+    spent_usd: z
+      .number()
+      .nullable()
+      .meta({ examples: [4.9] }),
+    /** When the day or the month of the limit is over; null where waiting changes nothing. */
+    resets_at: timestamp.nullable().meta({ examples: ['2026-11-22T00:00:00.000Z'] }),
+  }),
+  { nextAction: 'change_budget' },
+);
+
+const spentInPeriod = z.object({ from: timestamp, resets_at: timestamp, spent_usd: z.number() });
+
+/**
+ * What was spent in this day and this month of UTC under a budget of the caller's: of a key, or of the account. It is counted from when
+ * there is a budget, and a payment that is not charged yet counts until it ends.
+ */
+export const getSpending = defineRequest({
+  subject: 'rpc.payments-ledger.get-spending.v1',
+  input: z.object({ budgetId: id }),
+  output: z.object({ day: spentInPeriod, month: spentInPeriod }),
+  refusals: {},
+});
