@@ -8,6 +8,7 @@ import { Confirm, Modal } from '../parts/modal.js';
 import { Empty, Failure, Loaded } from '../parts/states.js';
 import { Badge, Time } from '../parts/values.js';
 import { useAgent } from './agent.js';
+import { BudgetOfAgent, BudgetOfKey, Limits } from './budget.js';
 import { keysKey, useKeys } from './owner-queries.js';
 
 const SCOPES: Record<Scope, string> = {
@@ -22,6 +23,7 @@ export function Keys() {
   const keys = useKeys(id);
   const [isMaking, setIsMaking] = useState(false);
   const [revoked, setRevoked] = useState<ApiKey>();
+  const [bounded, setBounded] = useState<ApiKey>();
   return (
     <>
       <div className="row between">
@@ -30,56 +32,69 @@ export function Keys() {
           Make a key
         </button>
       </div>
-      <Loaded query={keys} lines={6}>
-        {(data) =>
-          data.length === 0 ? (
-            <Empty title="No keys">An agent without a key can neither buy nor sell.</Empty>
-          ) : (
-            <div className="scroll" role="region" aria-label="Keys" tabIndex={0}>
-              <table>
-                <thead>
-                  <tr>
-                    <th>Name</th>
-                    <th>Begins with</th>
-                    <th>May</th>
-                    <th>Made</th>
-                    <th>Last used</th>
-                    <th>Ends</th>
-                    <th>
-                      <span className="visually-hidden">Revoke</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.map((key) => (
-                    <tr key={key.id} className={key.is_active ? undefined : 'muted'}>
-                      <td className="clip">{key.name}</td>
-                      <td>
-                        <code>{key.key_prefix}…</code>
-                      </td>
-                      <td>{key.scopes.join(', ')}</td>
-                      <td>
-                        <Time at={key.created_at} />
-                      </td>
-                      <td>{key.last_used_at ? <Time at={key.last_used_at} /> : 'never'}</td>
-                      <td>{key.expires_at ? <Time at={key.expires_at} /> : 'never'}</td>
-                      <td className="number">
-                        {key.is_active ? (
-                          <button type="button" className="small" onClick={() => setRevoked(key)}>
-                            Revoke<span className="visually-hidden"> {key.name}</span>
-                          </button>
-                        ) : (
-                          <Badge state="revoked" />
-                        )}
-                      </td>
+      <div className="stack">
+        <Loaded query={keys} lines={6}>
+          {(data) =>
+            data.length === 0 ? (
+              <Empty title="No keys">An agent without a key can neither buy nor sell.</Empty>
+            ) : (
+              <div className="scroll" role="region" aria-label="Keys" tabIndex={0}>
+                <table>
+                  <thead>
+                    <tr>
+                      <th>Name</th>
+                      <th>Begins with</th>
+                      <th>May</th>
+                      <th>Made</th>
+                      <th>Last used</th>
+                      <th>Ends</th>
+                      <th>May spend</th>
+                      <th>
+                        <span className="visually-hidden">Change</span>
+                      </th>
                     </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
-        }
-      </Loaded>
+                  </thead>
+                  <tbody>
+                    {data.map((key) => (
+                      <tr key={key.id} className={key.is_active ? undefined : 'muted'}>
+                        <td className="clip">{key.name}</td>
+                        <td>
+                          <code>{key.key_prefix}…</code>
+                        </td>
+                        <td>{key.scopes.join(', ')}</td>
+                        <td>
+                          <Time at={key.created_at} />
+                        </td>
+                        <td>{key.last_used_at ? <Time at={key.last_used_at} /> : 'never'}</td>
+                        <td>{key.expires_at ? <Time at={key.expires_at} /> : 'never'}</td>
+                        <td>
+                          <Limits budget={key.budget} />
+                        </td>
+                        <td className="number">
+                          {key.is_active ? (
+                            <>
+                              <button type="button" className="small" onClick={() => setBounded(key)}>
+                                Budget<span className="visually-hidden"> of {key.name}</span>
+                              </button>{' '}
+                              <button type="button" className="small" onClick={() => setRevoked(key)}>
+                                Revoke<span className="visually-hidden"> {key.name}</span>
+                              </button>
+                            </>
+                          ) : (
+                            <Badge state="revoked" />
+                          )}
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )
+          }
+        </Loaded>
+        <BudgetOfAgent />
+      </div>
+      {bounded && <BudgetOfKey apiKey={bounded} onClose={() => setBounded(undefined)} />}
       {isMaking && <MakeKey onClose={() => setIsMaking(false)} />}
       {revoked && <RevokeKey apiKey={revoked} onClose={() => setRevoked(undefined)} />}
     </>

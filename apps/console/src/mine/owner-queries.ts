@@ -5,6 +5,7 @@ import { apiOf, bodyOf } from '../api/client.js';
 /** All keys begin with the agent, so that signing out forgets everything of everyone's agents at once. */
 const keyOf = (agentId: string, ...rest: unknown[]): unknown[] => ['agent', agentId, ...rest];
 export const keysKey = (agentId: string): unknown[] => keyOf(agentId, 'keys');
+export const budgetKey = (agentId: string): unknown[] => keyOf(agentId, 'budget');
 export const listingsKey = (agentId: string): unknown[] => keyOf(agentId, 'listings');
 export const endpointKey = (agentId: string, listingId: string): unknown[] => keyOf(agentId, 'endpoint', listingId);
 

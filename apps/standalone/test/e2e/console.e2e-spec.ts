@@ -156,6 +156,38 @@ describeNeeding('chromium')('in a browser', () => {
       await eventually(() => expect(agent.me()).rejects.toBeInstanceOf(MarketplaceError), { withinMs: 3_000 });
     });
 
+    it('bounds what a key may spend, and stops all payments of the agent at once', async () => {
+      await page.getByRole('button', { name: 'Make a key' }).click();
+      await page.getByLabel(/^Name/).fill('Bounded');
+      await page.getByRole('button', { name: 'Make it' }).click();
+      const key = (await page.getByRole('region', { name: 'New key' }).textContent())!;
+      await page.getByRole('button', { name: 'I have kept it' }).click();
+      const market = stranger(harness).authorizedBy(`Bearer ${key}`);
+      const quoted = async () => {
+        const answer = await callOnce({ market } as Agent, shop.listing, { text: 'of the bounded' });
+        return [answer.status, reasonOf(answer)];
+      };
+      expect(await quoted()).toEqual([402, undefined]);
+
+      await page.getByRole('button', { name: 'Budget of Bounded' }).click();
+      await page.getByLabel('A call, in US dollars').fill('0.1');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('row', { name: /Bounded.*\$0\.10 a call/ }).waitFor();
+      await eventually(async () => expect(await quoted()).toEqual([403, 'budget_exceeded']), { withinMs: 3_000 });
+      await page.getByRole('button', { name: 'Budget of Bounded' }).click();
+      await page.getByLabel('A call, in US dollars').fill('');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByRole('dialog').waitFor({ state: 'hidden' });
+      await eventually(async () => expect(await quoted()).toEqual([402, undefined]), { withinMs: 3_000 });
+
+      await page.getByRole('button', { name: 'Stop all payments' }).click();
+      await page.getByRole('button', { name: 'Let it pay again' }).waitFor();
+      await eventually(async () => expect(await quoted()).toEqual([403, 'budget_exceeded']), { withinMs: 3_000 });
+      await page.getByRole('button', { name: 'Let it pay again' }).click();
+      await page.getByRole('button', { name: 'Stop all payments' }).waitFor();
+      await eventually(async () => expect(await quoted()).toEqual([402, undefined]), { withinMs: 3_000 });
+    });
+
     it('claims a seller by a pasted signature, and looks after its endpoint', async () => {
       await claim(page, seller);
       expect(await page.locator('.numbers').textContent()).toBe('Earned, after fees$0.2375Spent$0.00Fees$0.0125');
