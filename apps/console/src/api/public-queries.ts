@@ -5,7 +5,7 @@ import { api, bodyOf } from './client.js';
 /** What hardly changes while a page is open. */
 const STEADY = { staleTime: 10 * 60_000 };
 
-export const useHealth = () =>
+const useHealth = () =>
   useQuery({
     queryKey: ['health'],
     queryFn: ({ signal }) => api.GET('/api/v1/health', { signal }).then(bodyOf),

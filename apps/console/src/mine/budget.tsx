@@ -101,7 +101,7 @@ function useSave(send: (budget: Budget | null) => Promise<unknown>) {
 
 /** The limits of a budget in a line. */
 export const Limits = ({ budget }: { budget: Budget | null }) => {
-  const set = LIMIT_NAMES.filter((name) => budget?.[name] != null);
+  const set = LIMIT_NAMES.filter((name) => budget !== null && budget[name] !== null);
   if (budget?.frozen) return <Badge state="frozen" />;
   if (set.length === 0) return 'no limit';
   return set.map((name) => `${exactUsd(microsOfUsd(budget![name]!))} ${LIMITS[name].toLowerCase()}`).join(', ');
