@@ -43,9 +43,7 @@ export function Keys() {
                   <thead>
                     <tr>
                       <th>Name</th>
-                      <th>Begins with</th>
                       <th>May</th>
-                      <th>Made</th>
                       <th>Last used</th>
                       <th>Ends</th>
                       <th>May spend</th>
@@ -57,14 +55,12 @@ export function Keys() {
                   <tbody>
                     {data.map((key) => (
                       <tr key={key.id} className={key.is_active ? undefined : 'muted'}>
-                        <td className="clip">{key.name}</td>
-                        <td>
-                          <code>{key.key_prefix}…</code>
+                        <td className="clip">
+                          {key.name}
+                          <br />
+                          <code className="muted">{key.key_prefix}…</code>
                         </td>
                         <td>{key.scopes.join(', ')}</td>
-                        <td>
-                          <Time at={key.created_at} />
-                        </td>
                         <td>{key.last_used_at ? <Time at={key.last_used_at} /> : 'never'}</td>
                         <td>{key.expires_at ? <Time at={key.expires_at} /> : 'never'}</td>
                         <td>

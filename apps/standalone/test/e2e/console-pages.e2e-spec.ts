@@ -146,7 +146,7 @@ describeNeeding('chromium')('in a browser', () => {
         '/calls': 'No calls here',
         '/ledger': 'Nothing is booked here',
         '/receipts': 'No receipts here',
-        '/keys': 'Begins with',
+        '/keys': 'Registration key',
         '/listings': 'It sells nothing',
       };
       for (const path of MINE) {
