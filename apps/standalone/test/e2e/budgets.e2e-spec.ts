@@ -7,6 +7,7 @@ import { expectBooksInOrder } from '../support/books.js';
 import { bodyOf, callOnce, payFor, quote, reasonOf, withRelayId } from '../support/buyer.js';
 import { signIn } from '../support/fuzz/fixtures.js';
 import { inEachMode, registerAgent, type Agent, type Harness } from '../support/harness.js';
+import { commandsBelow, runAsWritten } from '../support/paying-page.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { listFeed, subscribeOnce } from '../support/subscriber.js';
 
@@ -188,6 +189,18 @@ inEachMode('a budget', (harness) => {
       withinMs: 2_000,
     });
     expect(await budgeted(agent, '/me/budget')).toMatchObject({ budget: NONE });
+  });
+
+  it('is made as docs/paying.md says', async () => {
+    const agent = await registerAgent(harness);
+    const [commands] = commandsBelow('Budgets');
+    const said = await runAsWritten(
+      commands!,
+      agent,
+      { slug: 'none' },
+      { API: agent.market.baseUrl, KEY: agent.registration.api_key },
+    );
+    expect(JSON.parse(said)).toMatchObject({ data: { budget: { ...NONE, per_call_usd: 0.5, per_day_usd: 5 } } });
   });
 
   it.each<[string, unknown]>([
