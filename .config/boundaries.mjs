@@ -11,6 +11,7 @@ const BITES = [
   'kernel-depends-on-nothing',
   'contracts-depend-on-kernel-and-zod',
   'sdk-stands-alone',
+  'console-knows-the-interface-alone',
   'edge-has-no-database',
   'no-tests-in-sources',
   'no-circular',

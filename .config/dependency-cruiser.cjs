@@ -45,6 +45,13 @@ module.exports = {
       to: { path: ['^libs/(?!sdk/)', '^apps/', 'node_modules/@nestjs/'] },
     },
     {
+      name: 'console-knows-the-interface-alone',
+      comment: 'What runs in a browser is asked for by the public interface, as anyone asks; the SDK is its client.',
+      severity: 'error',
+      from: { path: '^apps/console/' },
+      to: { path: '^libs/(?!sdk/)' },
+    },
+    {
       name: 'edge-has-no-database',
       severity: 'error',
       from: { path: '^apps/api-gateway/' },
@@ -70,8 +77,8 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['@market/source', 'types', 'import', 'node', 'default'],
-      extensions: ['.ts', '.d.ts', '.js', '.mjs', '.json'],
-      extensionAlias: { '.js': ['.ts', '.js'] },
+      extensions: ['.ts', '.tsx', '.d.ts', '.js', '.mjs', '.json'],
+      extensionAlias: { '.js': ['.ts', '.tsx', '.js'] },
     },
   },
 };

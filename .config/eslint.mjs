@@ -13,7 +13,7 @@ export default tseslint.config(
   { ignores: ['**/dist/**', '**/node_modules/**', '**/coverage/**', '.data/**', '.turbo/**', '.config/fixtures/**'] },
   ...tseslint.configs.recommended,
   {
-    files: ['{apps,libs}/**/*.ts', 'bench/**/*.ts'],
+    files: ['{apps,libs}/**/*.{ts,tsx}', 'bench/**/*.ts'],
     rules: {
       '@typescript-eslint/no-unused-vars': [
         'error',

@@ -6,9 +6,9 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { SERVICE_NAMES } from '@market/contracts';
 import { natsConfig, platformConfig } from '@market/runtime';
@@ -17,6 +17,7 @@ import yaml from 'js-yaml';
 import { services as definitions } from '../apps/standalone/dist/services.js';
 
 const PROJECT = fileURLToPath(new URL('..', import.meta.url));
+const SCHEMAS = 'kubernetes-models@5.1.0';
 const OVERLAYS = ['small', 'production'];
 /** Made by whoever installs, as README.md says: a Secret for each file of make-env.mjs, and what the servers of `small` read. */
 const SECRETS = [...SERVICE_NAMES, 'migrate', 'postgres', 'nats-config'];
@@ -33,12 +34,20 @@ const secrets = join(work, 'secrets');
 execFileSync(process.execPath, [join(PROJECT, 'deploy/local/make-env.mjs'), '--out', secrets]);
 
 try {
+  writeFileSync(join(work, 'package.json'), '{"private":true,"type":"module"}');
+  execFileSync('npm', ['install', '--silent', SCHEMAS], { cwd: work, stdio: ['ignore', 'ignore', 'inherit'] });
+  // What a module imports is looked for where the module is.
+  writeFileSync(
+    join(work, 'models.js'),
+    'export const modelsOf = (version) => import(`kubernetes-models/${version}`);',
+  );
+  const { modelsOf } = await import(pathToFileURL(join(work, 'models.js')).href);
   for (const overlay of OVERLAYS) {
     const text = execFileSync(kubectl, ['kustomize', join(PROJECT, 'deploy/kubernetes', overlay)], {
       encoding: 'utf8',
     });
     const objects = yaml.loadAll(text);
-    await fitSchemas(objects);
+    await fitSchemas(objects, modelsOf);
     knowEveryField(objects);
     objects.filter(podOf).forEach(holdsTight);
     namesWhatExists(objects);
@@ -52,9 +61,9 @@ try {
 }
 
 /** Types, formats and required fields. */
-async function fitSchemas(objects) {
+async function fitSchemas(objects, modelsOf) {
   for (const object of objects) {
-    const models = await import(`kubernetes-models/${object.apiVersion}`);
+    const models = await modelsOf(object.apiVersion);
     assert.ok(models[object.kind], `${object.apiVersion} has no ${object.kind}`);
     new models[object.kind](object).validate();
   }
@@ -62,9 +71,7 @@ async function fitSchemas(objects) {
 
 /** The schemas let unknown fields through, the types made from them do not. */
 function knowEveryField(objects) {
-  const directory = join(PROJECT, 'node_modules/.cache/kubernetes');
-  mkdirSync(directory, { recursive: true });
-  const file = join(directory, 'objects.ts');
+  const file = join(work, 'objects.ts');
   writeFileSync(
     file,
     objects
@@ -87,7 +94,6 @@ function knowEveryField(objects) {
     ],
     { stdio: 'inherit' },
   );
-  rmSync(directory, { recursive: true });
 }
 
 function podOf({ spec, kind }) {

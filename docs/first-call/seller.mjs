@@ -43,6 +43,12 @@ async function open() {
     description: 'Counts the words of a text.',
     pricing_model: 'per_call',
     pricing_amount: 0.25,
+    input_schema: {
+      type: 'object',
+      properties: { text: { type: 'string', description: 'Whose words are counted.' } },
+      required: ['text'],
+    },
+    example_input: { text: 'to be or not to be' },
     private_endpoint_url: server.url,
   });
   secret = listing.gateway_signing_secret;

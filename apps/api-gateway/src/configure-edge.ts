@@ -3,6 +3,8 @@ import { platformConfig, type ConfigOf } from '@market/runtime';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule } from '@nestjs/swagger';
 import type { ApiGatewayConfig } from './config.js';
+import { ConsoleFiles } from './console/console-files.js';
+import { serveConsole } from './console/serve-console.js';
 import { Authenticator } from './http/authenticator.js';
 import { limitConnections } from './http/connection-limit.js';
 import { installAuthenticationHooks } from './http/authentication-hooks.js';
@@ -35,7 +37,9 @@ export async function configureEdge(
     callBudgetMs,
     hop: hopOf(publicUrl),
   });
-  const errors = new ErrorFilter(links, routes);
+  const console = new ConsoleFiles();
+  serveConsole(adapter.getInstance(), console);
+  const errors = new ErrorFilter(links, routes, console);
   adapter.errors = errors;
   app.useGlobalFilters(errors);
 

@@ -1,6 +1,6 @@
 import type { Check } from './define-check.js';
 
-export interface ExpectedChain {
+interface ExpectedChain {
   /** The variable that names the server. */
   variable: string;
   url: string;

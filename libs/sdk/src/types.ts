@@ -1,5 +1,5 @@
 /** The shapes of the interface, from its OpenAPI document; interfaces, so that editors and the compiler name them. */
-import type { components, operations } from '#openapi';
+import type { components, operations, paths } from '#openapi';
 
 type Operation = keyof operations;
 type Json<Content> = Content extends { content: { 'application/json': infer Body } } ? Body : never;
@@ -17,6 +17,9 @@ type Query<Name extends Operation> = operations[Name] extends { parameters: { qu
   : never;
 type OfferOf<Name extends Operation> = Data<Name, 402> extends { payment: infer Offer } ? Offer : never;
 type Proofless<Given> = Omit<Given, 'proof' | 'pow_nonce' | 'challenge'>;
+
+/** Every path with its operations, for clients that are typed by paths. */
+export type Paths = paths;
 
 export type ErrorBody = Omit<components['schemas']['Error']['error'], 'details'> & {
   details?: Record<string, unknown>;

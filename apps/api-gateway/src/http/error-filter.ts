@@ -7,6 +7,7 @@ import {
   type ExceptionFilter,
 } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ConsoleFiles } from '../console/console-files.js';
 import { toHttpError, type GuidanceLinks } from './error-body.js';
 import { pathOf } from './edge-request.js';
 import type { RouteTable } from './route-table.js';
@@ -19,6 +20,7 @@ export class ErrorFilter implements ExceptionFilter {
   constructor(
     private readonly links: GuidanceLinks,
     private readonly routes: RouteTable,
+    private readonly console: ConsoleFiles,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -35,6 +37,8 @@ export class ErrorFilter implements ExceptionFilter {
         `[${request.id}] ${request.method} ${pathOf(request)} failed`,
         error instanceof Error ? error.stack : String(error),
       );
+    if (status === 404 && request.rules === undefined && ConsoleFiles.isForPerson(request, pathOf(request)))
+      return this.console.sendNotFound(reply);
     const retryAfter = body.error.details?.retry_after_seconds;
     if (typeof retryAfter === 'number') reply.header('retry-after', retryAfter);
     if (status === 401) reply.header('www-authenticate', 'Bearer realm="agent-marketplace"');

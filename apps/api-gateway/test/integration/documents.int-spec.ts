@@ -100,7 +100,6 @@ describe('what the marketplace says of itself', () => {
       '/.well-known/openid-configuration',
       '/.well-known/',
       '/.well-known',
-      '/',
       '/api',
       '/api/v1',
       '/api/v2/health',

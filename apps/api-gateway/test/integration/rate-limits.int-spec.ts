@@ -60,6 +60,17 @@ describe('rate limits', () => {
     expect((await send(harness, 'GET', '/me', { key: other.key })).status).toBe(200);
   });
 
+  it('count what an owner asks for its own, also for agents that it has not claimed, and nothing of it for the agent', async () => {
+    await start();
+    const { token, agent } = harness.owner();
+    const ask = (agentId: string) => send(harness, 'GET', `/ledger?agent_id=${agentId}`, { key: token });
+    expect((await ask(agent.accountId)).headers.ratelimit).toMatch(/^"reads";r=2;/);
+    expect((await ask(harness.owner().agent.accountId)).status).toBe(404);
+    expect((await send(harness, 'GET', '/me', { key: token })).status).toBe(200);
+    expectRefused(await ask(agent.accountId), 429, 'RATE_LIMITED', 'rate_limited');
+    expect((await send(harness, 'GET', '/me', { key: harness.keyFor(agent) })).headers.ratelimit).toMatch(/;r=2;/);
+  });
+
   it('count reads, writes and calls apart', async () => {
     await start();
     const { key } = harness.agent();

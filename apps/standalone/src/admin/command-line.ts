@@ -1,6 +1,6 @@
 import { CommandFailure, type CommandInput } from '@market/runtime';
 import { parseArgs } from 'node:util';
-import type { AdminCommand } from './commands.js';
+import type { AdminCommand } from './admin-command.js';
 
 const MAX_NAME_LENGTH = 200;
 

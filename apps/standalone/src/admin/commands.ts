@@ -1,19 +1,8 @@
 import { Database, latestOperatorActions, type OperatorAction } from '@market/persistence';
-import {
-  CommandFailure,
-  databaseUrlOf,
-  runCommand,
-  type CommandDefinition,
-  type CommandInput,
-  type Environment,
-} from '@market/runtime';
+import { CommandFailure, databaseUrlOf, runCommand, type CommandInput, type Environment } from '@market/runtime';
 import { keepingServices } from '../keeping-services.js';
+import type { AdminCommand } from './admin-command.js';
 import { doctor } from './doctor.js';
-
-/** A command, and how it is run with an environment that names the databases. */
-export interface AdminCommand extends Omit<CommandDefinition, 'run'> {
-  run(input: CommandInput, env: Environment): Promise<string>;
-}
 
 type Entry = OperatorAction & { doneAt: Date; service: string };
 

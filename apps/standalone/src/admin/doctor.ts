@@ -1,6 +1,6 @@
 import { SERVICE_NAMES } from '@market/contracts';
 import { CommandFailure, diagnose } from '@market/runtime';
-import type { AdminCommand } from './commands.js';
+import type { AdminCommand } from './admin-command.js';
 
 /** `npm run admin -- doctor`: what is wrong with the environment of all services, or of one. */
 export const doctor: AdminCommand = {

@@ -1,0 +1,42 @@
+import { lazy, Suspense } from 'react';
+import { Link, Route, Switch } from 'wouter';
+import { Shell } from './parts/shell.js';
+import { Empty, Skeleton } from './parts/states.js';
+import { useTitle } from './lib/use-title.js';
+import { Catalog } from './pages/catalog.js';
+import { Home } from './pages/home.js';
+
+const ListingPage = lazy(() => import('./pages/listing.js'));
+const SignIn = lazy(() => import('./pages/sign-in.js'));
+const Mine = lazy(() => import('./mine/mine.js'));
+
+/** The edge serves the same page at each of these addresses (apps/api-gateway/src/console). */
+export const App = () => (
+  <Shell>
+    <Suspense fallback={<Skeleton lines={8} />}>
+      <Switch>
+        <Route path="/" component={Home} />
+        <Route path="/catalog" component={Catalog} />
+        <Route path="/listings/:slug">{({ slug }) => <ListingPage key={slug} slug={slug} />}</Route>
+        <Route path="/sign-in" component={SignIn} />
+        <Route path="/mine" component={Mine} />
+        <Route path="/mine/*" component={Mine} />
+        <Route component={NotFound} />
+      </Switch>
+    </Suspense>
+  </Shell>
+);
+
+function NotFound() {
+  useTitle('Not found');
+  return (
+    <>
+      <h1>Nothing is here</h1>
+      <Empty title="There is no page at this address.">
+        <p>
+          <Link href="/">To the beginning</Link>
+        </p>
+      </Empty>
+    </>
+  );
+}

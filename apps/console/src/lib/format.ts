@@ -1,0 +1,37 @@
+/** Money is counted in micros, millionths of a dollar, as the ledger counts it; the API says it in dollars or in cents. */
+export const microsOfUsd = (usd: number): number => Math.round(usd * 1_000_000);
+export const microsOfCents = (cents: number): number => Math.round(cents * 10_000);
+
+const dollars = (most: number) =>
+  new Intl.NumberFormat(undefined, {
+    style: 'currency',
+    currency: 'USD',
+    minimumFractionDigits: 2,
+    maximumFractionDigits: most,
+  });
+const short = dollars(4);
+const exact = dollars(6);
+
+export const shortUsd = (micros: number): string => short.format(micros / 1_000_000);
+export const exactUsd = (micros: number): string => exact.format(micros / 1_000_000);
+
+const SHORT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const EXACT_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const DAY = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
+const COUNT = new Intl.NumberFormat();
+
+export const shortTime = (iso: string): string => SHORT_TIME.format(new Date(iso));
+export const exactTime = (iso: string): string => EXACT_TIME.format(new Date(iso));
+export const dayName = (date: Date): string => DAY.format(date);
+export const count = (value: number): string => COUNT.format(value);
+export const percent = (share: number): string =>
+  new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(share);
+
+export const milliseconds = (ms: number): string =>
+  ms < 1_000 ? `${COUNT.format(Math.round(ms))} ms` : `${COUNT.format(Math.round(ms / 100) / 10)} s`;
+
+/** The ends of an address or a hash, which people compare. */
+export const shortened = (text: string): string => (text.length > 16 ? `${text.slice(0, 8)}…${text.slice(-6)}` : text);
+
+/** `seller_failed` as people write it. */
+export const words = (code: string): string => code.replaceAll('_', ' ');

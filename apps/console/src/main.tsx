@@ -1,0 +1,28 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiError } from './api/client.js';
+import { App } from './app.js';
+import './styles/base.css';
+import './styles/parts.css';
+import './styles/pages.css';
+
+const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 15_000,
+      // Only what may go better by itself is asked again.
+      retry: (failures, error) => failures < 2 && error instanceof ApiError && error.isTemporary,
+      retryDelay: (failures, error) =>
+        Math.min(10, (error as ApiError).retryAfterSeconds ?? 0.5 * 2 ** failures) * 1_000,
+    },
+  },
+});
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <QueryClientProvider client={queries}>
+      <App />
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,168 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Endpoint, EndpointTest, Listing, RotatedSecret } from '@market/sdk';
+import { useState } from 'react';
+import { apiOf, bodyOf } from '../api/client.js';
+import { count, milliseconds } from '../lib/format.js';
+import { Code } from '../parts/code.js';
+import { Confirm, Modal } from '../parts/modal.js';
+import { Failure, Loaded } from '../parts/states.js';
+import { Badge, Time } from '../parts/values.js';
+import { useAgent } from './agent.js';
+import { endpointKey, useEndpoint } from './owner-queries.js';
+
+/** Where the calls of a listing go, how it is there, and what its owner may do about it. */
+export function EndpointPanel({ listing }: { listing: Listing }) {
+  const { agent_id: id } = useAgent();
+  const endpoint = useEndpoint(id, listing.id);
+  return (
+    <Loaded query={endpoint} lines={2}>
+      {(found) => (
+        <>
+          <Health endpoint={found} />
+          <Actions listing={listing} endpoint={found} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const Health = ({
+  endpoint: { status, url_host, last_test, consecutive_failures, timeout_ms, limits },
+}: {
+  endpoint: Endpoint;
+}) => (
+  <dl className="facts">
+    <div>
+      <dt>Endpoint</dt>
+      <dd>
+        {url_host} <Badge state={status} />
+      </dd>
+    </div>
+    <div>
+      <dt>Last test</dt>
+      <dd>
+        {last_test ? (
+          <>
+            {last_test.ok ? 'passed' : `failed (${last_test.status_code ?? 'no answer'})`} in{' '}
+            {milliseconds(last_test.latency_ms)}, <Time at={last_test.at} />
+          </>
+        ) : (
+          'never'
+        )}
+      </dd>
+    </div>
+    <div>
+      <dt>Failures in a row</dt>
+      <dd>{count(consecutive_failures)}</dd>
+    </div>
+    <div>
+      <dt>Limits</dt>
+      <dd>
+        {milliseconds(timeout_ms)} a call, {count(limits.max_concurrency)} at once
+      </dd>
+    </div>
+  </dl>
+);
+
+function Actions({ listing, endpoint }: { listing: Listing; endpoint: Endpoint }) {
+  const { agent_id: id } = useAgent();
+  const queries = useQueryClient();
+  const [isRotating, setIsRotating] = useState(false);
+  const params = { path: { listingId: listing.id } };
+  const refresh = () => queries.invalidateQueries({ queryKey: endpointKey(id, listing.id) });
+  const test = useMutation({
+    mutationFn: async () =>
+      (await apiOf(id).POST('/api/v1/listings/{listingId}/endpoint/test', { params }).then(bodyOf)).data,
+    onSettled: refresh,
+  });
+  const pause = useMutation({
+    mutationFn: (status: 'active' | 'paused') =>
+      apiOf(id).PUT('/api/v1/listings/{listingId}/endpoint', { params, body: { status } }),
+    onSuccess: refresh,
+  });
+  const isPaused = endpoint.status === 'paused';
+  return (
+    <>
+      <div className="row">
+        <button type="button" className="small" disabled={test.isPending} onClick={() => test.mutate()}>
+          {test.isPending ? 'Testing…' : 'Test'}
+        </button>
+        <button
+          type="button"
+          className="small"
+          disabled={pause.isPending}
+          onClick={() => pause.mutate(isPaused ? 'active' : 'paused')}
+        >
+          {isPaused ? 'Resume' : 'Pause'}
+        </button>
+        <button type="button" className="small" onClick={() => setIsRotating(true)}>
+          Rotate the secret
+        </button>
+      </div>
+      {test.data && <Tested result={test.data} />}
+      {test.isError && <Failure error={test.error} />}
+      {pause.isError && <Failure error={pause.error} />}
+      {isRotating && <Rotate listing={listing} onClose={() => setIsRotating(false)} />}
+    </>
+  );
+}
+
+const Tested = ({ result }: { result: EndpointTest }) => (
+  <div role="status" className={result.success ? 'notice good' : 'notice'}>
+    <p>
+      {result.success ? 'The endpoint passed' : 'The endpoint did not pass'} in {milliseconds(result.latency_ms)}
+      {result.seller_status_code !== null && `, status ${result.seller_status_code}`}.
+    </p>
+    <ul>
+      {result.checks
+        .filter(({ ok }) => !ok)
+        .map(({ name, message }) => (
+          <li key={name}>{message}</li>
+        ))}
+    </ul>
+  </div>
+);
+
+function Rotate({ listing, onClose }: { listing: Listing; onClose: () => void }) {
+  const { agent_id: id } = useAgent();
+  const queries = useQueryClient();
+  const rotate = useMutation({
+    mutationFn: async () =>
+      (
+        await apiOf(id)
+          .POST('/api/v1/listings/{listingId}/endpoint/rotate-secret', {
+            params: { path: { listingId: listing.id } },
+            body: {},
+          })
+          .then(bodyOf)
+      ).data,
+    onSuccess: () => queries.invalidateQueries({ queryKey: endpointKey(id, listing.id) }),
+  });
+  if (rotate.data) return <NewSecret rotated={rotate.data} onClose={onClose} />;
+  return (
+    <Confirm
+      title={`Rotate the signing secret of “${listing.name}”?`}
+      action="Rotate it"
+      isBusy={rotate.isPending}
+      error={rotate.error}
+      onConfirm={() => rotate.mutate()}
+      onClose={onClose}
+    >
+      <p>Calls are signed with both secrets for a while, so that the seller can change over without losing one.</p>
+    </Confirm>
+  );
+}
+
+const NewSecret = ({ rotated, onClose }: { rotated: RotatedSecret; onClose: () => void }) => (
+  <Modal title="The new secret" onClose={onClose}>
+    <p>
+      Copy it now: it is not shown again. The old one is good until <Time at={rotated.previous_secret_expires_at} />.
+    </p>
+    <Code text={rotated.gateway_signing_secret} label="New secret" />
+    <div className="row end">
+      <button type="button" className="primary" onClick={onClose}>
+        I have kept it
+      </button>
+    </div>
+  </Modal>
+);

@@ -1,0 +1,120 @@
+import type { LedgerEntry, LedgerQuery } from '@market/sdk';
+import { exactUsd, microsOfCents, words } from '../lib/format.js';
+import { useFilters } from '../lib/search-params.js';
+import { useTitle } from '../lib/use-title.js';
+import { StepChart } from '../parts/charts.js';
+import { DayFilter, Filter, instantsOf } from '../parts/filters.js';
+import { Pager } from '../parts/pager.js';
+import { Empty, Loaded } from '../parts/states.js';
+import { Cents, Time } from '../parts/values.js';
+import { useAgent } from './agent.js';
+import { useLedger } from './owner-queries.js';
+
+const TYPES = ['direct_payment', 'seller_credit', 'marketplace_fee', 'adjustment'];
+const ACCOUNTS: Record<string, string> = { earnings: 'Earned', payments: 'Paid', refunds: 'Owed back' };
+
+export function Ledger() {
+  const { agent_id: id, display_name: name } = useAgent();
+  useTitle(`Ledger of ${name}`);
+  const [get, set] = useFilters();
+  const filters: LedgerQuery = {
+    ...(get('type') && { type: get('type') as LedgerQuery['type'] }),
+    ...(get('direction') && { direction: get('direction') as LedgerQuery['direction'] }),
+    ...instantsOf(get('from'), get('to')),
+  };
+  const entries = useLedger(id, { ...filters, page: Number(get('page') || 1), limit: 50 });
+  const csv = new URLSearchParams({ ...(filters as Record<string, string>), format: 'csv', agent_id: id });
+  return (
+    <>
+      <div className="row between">
+        <h1>Ledger</h1>
+        <a className="button" href={`/api/v1/ledger?${csv}`} download="ledger.csv">
+          Download as CSV
+        </a>
+      </div>
+      <form className="filters" onSubmit={(event) => event.preventDefault()}>
+        <Filter name="type" label="Type" options={Object.fromEntries(TYPES.map((type) => [type, words(type)]))} />
+        <Filter name="direction" label="Direction" options={{ debit: 'debit', credit: 'credit' }} />
+        <DayFilter name="from" label="From" />
+        <DayFilter name="to" label="To" />
+      </form>
+      <Loaded query={entries} lines={12}>
+        {({ data, pagination }) =>
+          data.length === 0 ? (
+            <Empty title="Nothing is booked here" />
+          ) : (
+            <>
+              <Balances entries={data} />
+              <div className="scroll" role="region" aria-label="Entries" tabIndex={0}>
+                <table>
+                  <thead>
+                    <tr>
+                      <th>When</th>
+                      <th>Type</th>
+                      <th>Account</th>
+                      <th>Listing</th>
+                      <th className="number">Debit</th>
+                      <th className="number">Credit</th>
+                      <th className="number">Balance</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {data.map((entry) => (
+                      <tr key={entry.id}>
+                        <td>
+                          <Time at={entry.created_at} />
+                        </td>
+                        <td>{words(entry.type)}</td>
+                        <td title={entry.account}>{ACCOUNTS[nameOf(entry)] ?? nameOf(entry)}</td>
+                        <td className="clip">{entry.listing?.name ?? '–'}</td>
+                        <td className="number">
+                          {entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}
+                        </td>
+                        <td className="number">
+                          {entry.direction === 'credit' && <Cents cents={entry.amount_cents} />}
+                        </td>
+                        <td className="number">
+                          <Cents cents={entry.balance_after_cents} />
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+              <Pager
+                pages={pagination}
+                of={['entry', 'entries']}
+                go={(page) => set({ page: String(page) }, { keepPage: true })}
+              />
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+const nameOf = ({ account }: LedgerEntry): string => account.slice(account.lastIndexOf(':') + 1);
+
+/** What each account held over the time of the entries that are shown. */
+function Balances({ entries }: { entries: LedgerEntry[] }) {
+  const names = Object.keys(ACCOUNTS).filter((name) => entries.filter((entry) => nameOf(entry) === name).length > 1);
+  return (
+    <div className="two">
+      {names.map((name) => (
+        <StepChart
+          key={name}
+          title={`${ACCOUNTS[name]!}, balance over these entries`}
+          show={exactUsd}
+          points={entries
+            .filter((entry) => nameOf(entry) === name)
+            .map(({ created_at, balance_after_cents }) => ({
+              at: new Date(created_at),
+              value: microsOfCents(balance_after_cents),
+            }))
+            .reverse()}
+        />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,156 @@
+import type { GatewayRequest, LedgerEntry } from '@market/sdk';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
+import { count, microsOfCents, percent, shortUsd } from '../lib/format.js';
+import { useTitle } from '../lib/use-title.js';
+import { BarChart } from '../parts/charts.js';
+import { Empty, Loaded } from '../parts/states.js';
+import { Money } from '../parts/values.js';
+import { useAgent, useAgentLink } from './agent.js';
+import { useKeys, useOwnListings, useRecentCalls, useRecentEntries } from './owner-queries.js';
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+const FAILED: ReadonlySet<string> = new Set(['seller_failed', 'refunded']);
+
+/** The last thirty days of an agent, and what there is to do. */
+export function Overview() {
+  const { agent_id: id, display_name: name } = useAgent();
+  useTitle(name);
+  const days = useMemo(() => lastDays(DAYS), []);
+  const from = days[0]!.toISOString();
+  const entries = useRecentEntries(id, from);
+  const calls = useRecentCalls(id, from);
+  return (
+    <>
+      <h1>{name}</h1>
+      <ToDo />
+      <Loaded query={entries} lines={6}>
+        {({ items, isWhole }) => (
+          <>
+            <dl className="numbers">
+              <Sum title="Earned, after fees" micros={sumOf(items, earned)} />
+              <Sum title="Spent" micros={sumOf(items, spent)} />
+              <Sum title="Fees" micros={sumOf(items, fees)} />
+            </dl>
+            <BarChart
+              title={`Earned and spent, last ${DAYS} days`}
+              days={days}
+              show={(micros) => shortUsd(micros)}
+              series={[
+                { name: 'earned', values: byDay(days, items, earned) },
+                { name: 'spent', values: byDay(days, items, spent) },
+              ]}
+            />
+            {!isWhole && <Partial of="entries" count={items.length} />}
+          </>
+        )}
+      </Loaded>
+      <Loaded query={calls} lines={6}>
+        {({ items, isWhole }) =>
+          items.length === 0 ? (
+            <Empty title={`No calls in the last ${DAYS} days`} />
+          ) : (
+            <>
+              <BarChart
+                title={`Calls, last ${DAYS} days`}
+                days={days}
+                show={count}
+                series={[
+                  { name: 'delivered', values: byDay(days, items, ({ status }) => Number(status === 'succeeded')) },
+                  { name: 'failed', values: byDay(days, items, ({ status }) => Number(FAILED.has(status))) },
+                ]}
+              />
+              <p className="muted">{shareOfDelivered(items)}</p>
+              {!isWhole && <Partial of="calls" count={items.length} />}
+            </>
+          )
+        }
+      </Loaded>
+    </>
+  );
+}
+
+const Sum = ({ title, micros }: { title: string; micros: number }) => (
+  <div>
+    <dt>{title}</dt>
+    <dd>
+      <Money micros={micros} />
+    </dd>
+  </div>
+);
+
+const Partial = ({ of: things, count: read }: { of: string; count: number }) => (
+  <p className="muted small">
+    Of the latest {count(read)} {things}; older ones of these days are not in the chart.
+  </p>
+);
+
+/** What an owner should look at: endpoints that fail, a shop without anything in it, no key to call with. */
+function ToDo() {
+  const { agent_id: id } = useAgent();
+  const link = useAgentLink();
+  const listings = useOwnListings(id, 1);
+  const keys = useKeys(id);
+  const todo = [
+    ...(listings.data?.data ?? []).flatMap(({ name, status }) =>
+      status === 'suspended' ? [{ to: '/mine/listings', text: `“${name}” is suspended and sells nothing.` }] : [],
+    ),
+    ...(keys.data && !keys.data.some(({ is_active }) => is_active)
+      ? [{ to: '/mine/keys', text: 'No key works: the agent cannot call anything.' }]
+      : []),
+  ];
+  if (todo.length === 0) return null;
+  return (
+    <section className="notice" aria-label="What needs doing">
+      <ul>
+        {todo.map(({ to, text }) => (
+          <li key={text}>
+            <Link href={link(to)}>{text}</Link>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const signed = ({ direction, amount_cents }: LedgerEntry): number =>
+  microsOfCents(amount_cents) * (direction === 'credit' ? 1 : -1);
+const isOn = (name: string, { account }: LedgerEntry): boolean => account.endsWith(`:${name}`);
+const earned = (entry: LedgerEntry): number => (isOn('earnings', entry) ? signed(entry) : 0);
+const fees = (entry: LedgerEntry): number =>
+  entry.type === 'marketplace_fee' && isOn('earnings', entry) ? -signed(entry) : 0;
+/** What came back as a refund was not spent. */
+const spent = (entry: LedgerEntry): number => (isOn('payments', entry) || isOn('refunds', entry) ? -signed(entry) : 0);
+const sumOf = (entries: LedgerEntry[], value: (entry: LedgerEntry) => number): number =>
+  entries.reduce((sum, entry) => sum + value(entry), 0);
+
+function shareOfDelivered(calls: GatewayRequest[]): string {
+  const delivered = calls.filter(({ status }) => status === 'succeeded').length;
+  const failed = calls.filter(({ status }) => FAILED.has(status)).length;
+  return delivered + failed === 0
+    ? 'No call was delivered or failed yet.'
+    : `${percent(delivered / (delivered + failed))} of the calls that were paid for were delivered.`;
+}
+
+/** Local midnights, oldest first, the last one today's. */
+function lastDays(number: number): Date[] {
+  const today = new Date();
+  return Array.from(
+    { length: number },
+    (_, index) => new Date(today.getFullYear(), today.getMonth(), today.getDate() - (number - 1 - index)),
+  );
+}
+
+function byDay<T extends { created_at: string }>(days: Date[], items: T[], value: (item: T) => number): number[] {
+  const sums = days.map(() => 0);
+  for (const item of items) {
+    const at = Date.parse(item.created_at);
+    // A day with a change of the clock is an hour off 24, so the guess is corrected by the midnights themselves.
+    let index = Math.min(days.length - 1, Math.max(0, Math.floor((at - days[0]!.getTime()) / DAY_MS)));
+    while (index > 0 && at < days[index]!.getTime()) index -= 1;
+    while (index < days.length - 1 && at >= days[index + 1]!.getTime()) index += 1;
+    sums[index]! += value(item);
+  }
+  return sums;
+}

@@ -1,0 +1,114 @@
+import { useQuery } from '@tanstack/react-query';
+import type { GatewayRequest, GatewayRequestQuery, LedgerEntry, LedgerQuery, Page, ReceiptQuery } from '@market/sdk';
+import { apiOf, bodyOf } from '../api/client.js';
+
+/** All keys begin with the agent, so that signing out forgets everything of everyone's agents at once. */
+const keyOf = (agentId: string, ...rest: unknown[]): unknown[] => ['agent', agentId, ...rest];
+export const keysKey = (agentId: string): unknown[] => keyOf(agentId, 'keys');
+export const budgetKey = (agentId: string): unknown[] => keyOf(agentId, 'budget');
+export const listingsKey = (agentId: string): unknown[] => keyOf(agentId, 'listings');
+export const endpointKey = (agentId: string, listingId: string): unknown[] => keyOf(agentId, 'endpoint', listingId);
+
+/** Pages that a chart reads at most: what is older than these entries is not in it, and the chart says so. */
+const CHART_PAGES = 10;
+
+export const useCalls = (agentId: string, query: GatewayRequestQuery) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'calls', query),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/gateway-requests', { params: { query }, signal }).then(bodyOf),
+    placeholderData: (before) => before,
+  });
+
+export const useCall = (agentId: string, requestId: string) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'call', requestId),
+    queryFn: ({ signal }) =>
+      apiOf(agentId)
+        .GET('/api/v1/gateway-requests/{requestId}', { params: { path: { requestId } }, signal })
+        .then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export const useLedger = (agentId: string, query: LedgerQuery) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'ledger', query),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/ledger', { params: { query }, signal }).then(bodyOf),
+    placeholderData: (before) => before,
+  });
+
+export const useReceipts = (agentId: string, query: ReceiptQuery) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'receipts', query),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/receipts', { params: { query }, signal }).then(bodyOf),
+    placeholderData: (before) => before,
+  });
+
+export const useKeys = (agentId: string) =>
+  useQuery({
+    queryKey: keysKey(agentId),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/api-keys', { signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export const useOwnListings = (agentId: string, page: number) =>
+  useQuery({
+    queryKey: [...listingsKey(agentId), page],
+    queryFn: ({ signal }) =>
+      apiOf(agentId)
+        .GET('/api/v1/listings', { params: { query: { mine: true, page, limit: 20 } }, signal })
+        .then(bodyOf),
+    placeholderData: (before) => before,
+  });
+
+export const useEndpoint = (agentId: string, listingId: string) =>
+  useQuery({
+    queryKey: endpointKey(agentId, listingId),
+    queryFn: ({ signal }) =>
+      apiOf(agentId)
+        .GET('/api/v1/listings/{listingId}/endpoint', { params: { path: { listingId } }, signal })
+        .then(bodyOf),
+    select: ({ data }) => data,
+  });
+
+export interface Recent<T> {
+  /** Newest first. */
+  items: T[];
+  /** False where there were more than are read for a chart. */
+  isWhole: boolean;
+}
+
+/** The entries of the ledger since a day, for charts. */
+export const useRecentEntries = (agentId: string, from: string) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'recent entries', from),
+    queryFn: ({ signal }) =>
+      recent<LedgerEntry>((page) =>
+        apiOf(agentId)
+          .GET('/api/v1/ledger', { params: { query: { from, limit: 100, ...page } }, signal })
+          .then(bodyOf),
+      ),
+  });
+
+/** The calls since a day, for charts. */
+export const useRecentCalls = (agentId: string, from: string) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'recent calls', from),
+    queryFn: ({ signal }) =>
+      recent<GatewayRequest>((page) =>
+        apiOf(agentId)
+          .GET('/api/v1/gateway-requests', { params: { query: { from, role: 'all', limit: 100, ...page } }, signal })
+          .then(bodyOf),
+      ),
+  });
+
+async function recent<T>(read: (page: { cursor?: string }) => Promise<Page<T>>): Promise<Recent<T>> {
+  const items: T[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < CHART_PAGES; page += 1) {
+    const { data, pagination } = await read({ cursor });
+    items.push(...data);
+    cursor = pagination.next_cursor;
+    if (cursor === undefined) return { items, isWhole: true };
+  }
+  return { items, isWhole: false };
+}

@@ -1,0 +1,117 @@
+import { dayName } from '../lib/format.js';
+
+export interface Series {
+  name: string;
+  /** One value a day. */
+  values: number[];
+}
+
+/** The drawing is stretched to the width that there is, so it holds no text. */
+const WIDTH = 1_000;
+const HEIGHT = 150;
+
+interface ChartProps {
+  title: string;
+  days: Date[];
+  show: (value: number) => string;
+}
+
+/** Bars beside each other, a group a day. Said in words for those who do not see it. */
+export function BarChart({ title, days, series, show }: ChartProps & { series: Series[] }) {
+  const most = Math.max(...series.flatMap(({ values }) => values), 0);
+  const slot = WIDTH / days.length;
+  const bar = (slot * 0.7) / series.length;
+  const totals = series.map(({ name, values }) => `${name} ${show(values.reduce((sum, value) => sum + value, 0))}`);
+  return (
+    <figure className="chart">
+      <figcaption>
+        <strong>{title}</strong>
+        <span className="legend">
+          {series.map(({ name }, index) => (
+            <span key={name} className={`series-${index}`}>
+              {totals[index]}
+            </span>
+          ))}
+        </span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}: ${totals.join(', ')}`}
+      >
+        {days.map((day, at) => (
+          <g key={day.getTime()}>
+            {series.map(({ name, values }, index) => {
+              const height = most === 0 ? 0 : Math.max(values[at]! > 0 ? 2 : 0, (values[at]! / most) * (HEIGHT - 6));
+              return (
+                <rect
+                  key={name}
+                  className={`series-${index}`}
+                  x={at * slot + (slot - bar * series.length) / 2 + index * bar}
+                  y={HEIGHT - height}
+                  width={Math.max(1, bar - 1)}
+                  height={height}
+                >
+                  <title>{`${dayName(day)}: ${name} ${show(values[at]!)}`}</title>
+                </rect>
+              );
+            })}
+          </g>
+        ))}
+      </svg>
+      <Axis from={days[0]!} to={days.at(-1)!} note={`at most ${show(most)} a day`} />
+    </figure>
+  );
+}
+
+/** What an account held after each of its entries, oldest first: it stays until the next one. */
+export function StepChart({
+  title,
+  points,
+  show,
+}: {
+  title: string;
+  points: { at: Date; value: number }[];
+  show: (value: number) => string;
+}) {
+  const [first, last] = [points[0]!, points.at(-1)!];
+  const values = points.map(({ value }) => value);
+  const [least, most] = [Math.min(0, ...values), Math.max(0, ...values)];
+  const span = Math.max(1, last.at.getTime() - first.at.getTime());
+  const x = (at: Date): number => ((at.getTime() - first.at.getTime()) / span) * WIDTH;
+  const y = (value: number): number => HEIGHT - ((value - least) / Math.max(1, most - least)) * (HEIGHT - 8);
+  const path = points
+    .map(({ at, value }, index) =>
+      index === 0 ? `M0 ${y(value).toFixed(1)}` : `H${x(at).toFixed(1)}V${y(value).toFixed(1)}`,
+    )
+    .join('');
+  return (
+    <figure className="chart">
+      <figcaption>
+        <strong>{title}</strong>
+        <span className="legend">
+          <span className="series-0">now {show(last.value)}</span>
+        </span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title}: from ${show(first.value)} to ${show(last.value)}`}
+      >
+        <path className="area" d={`${path}H${WIDTH}V${y(0).toFixed(1)}H0Z`} />
+        <path className="line" d={`${path}H${WIDTH}`} />
+      </svg>
+      <Axis from={first.at} to={last.at} note={`${show(least)} to ${show(most)}`} />
+    </figure>
+  );
+}
+
+const Axis = ({ from, to, note }: { from: Date; to: Date; note: string }) => (
+  <p className="axis">
+    <span>{dayName(from)}</span>
+    <span>{note}</span>
+    <span>{dayName(to)}</span>
+  </p>
+);

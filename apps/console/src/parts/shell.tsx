@@ -1,0 +1,81 @@
+import { useEffect, useRef, type ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useIsSandbox } from '../api/public-queries.js';
+import { useMe, useSignOut } from '../api/session.js';
+import { Hash } from './values.js';
+
+/** What stands around every page. */
+export function Shell({ children }: { children: ReactNode }) {
+  const [path] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(path);
+  const isSandbox = useIsSandbox();
+  // A screen reader goes on where the new page begins, as it would after a load.
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    window.scrollTo(0, 0);
+    main.current?.focus({ preventScroll: true });
+  }, [path]);
+  return (
+    <>
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
+      <header className="top">
+        <div className="top-inner">
+          <Link href="/" className="brand">
+            <span className="mark" aria-hidden="true" />
+            <span>Agent Marketplace</span>
+            {isSandbox && <span className="badge warn">sandbox</span>}
+          </Link>
+          <nav aria-label="Main" className="row">
+            <Place to="/catalog">Catalog</Place>
+            <Place to="/mine">Mine</Place>
+            <a href="/docs">Docs</a>
+            <Who />
+          </nav>
+        </div>
+      </header>
+      <main id="main" ref={main} tabIndex={-1}>
+        {children}
+      </main>
+      <footer className="bottom">
+        <a href="/docs">Interface</a>
+        <a href="/llms.txt">For models</a>
+        <a href="/api/v1/openapi.json">OpenAPI</a>
+      </footer>
+    </>
+  );
+}
+
+function Place({ to, children }: { to: string; children: ReactNode }) {
+  const [path] = useLocation();
+  const isHere = path === to || path.startsWith(`${to}/`);
+  return (
+    <Link href={to} aria-current={isHere ? 'page' : undefined}>
+      {children}
+    </Link>
+  );
+}
+
+function Who() {
+  const { data: me, isPending } = useMe();
+  const [, go] = useLocation();
+  const signOut = useSignOut();
+  if (isPending) return <span className="who" />;
+  if (!me)
+    return (
+      <Link href="/sign-in" className="button">
+        Sign in
+      </Link>
+    );
+  return (
+    <span className="who row">
+      <Hash of={me.wallet_address} />
+      <button type="button" onClick={() => void signOut().then(() => go('/'))}>
+        Sign out
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,72 @@
+import {
+  exactTime,
+  exactUsd,
+  microsOfCents,
+  microsOfUsd,
+  shortened,
+  shortTime,
+  shortUsd,
+  words,
+} from '../lib/format.js';
+
+/** An amount as people write it; the exact one is shown on hover. */
+export function Money({ micros }: { micros: number }) {
+  return (
+    <data className="money" value={micros} title={`${exactUsd(micros)} exactly`}>
+      {shortUsd(micros)}
+    </data>
+  );
+}
+export const Usd = ({ usd }: { usd: number }) => <Money micros={microsOfUsd(usd)} />;
+export const Cents = ({ cents }: { cents: number }) => <Money micros={microsOfCents(cents)} />;
+
+/** A price of a listing. */
+export const Price = ({ listing }: { listing: { pricing_model: string; pricing_amount: number } }) =>
+  listing.pricing_model === 'free' ? (
+    <span className="money">Free</span>
+  ) : (
+    <span>
+      <Usd usd={listing.pricing_amount} /> <span className="muted">{PER[listing.pricing_model] ?? ''}</span>
+    </span>
+  );
+const PER: Record<string, string> = {
+  per_call: 'a call',
+  monthly: 'a month',
+  yearly: 'a year',
+  usage_tiered: 'by usage',
+};
+
+export const Time = ({ at }: { at: string }) => (
+  <time dateTime={at} title={exactTime(at)}>
+    {shortTime(at)}
+  </time>
+);
+
+/** An address, a hash or an id: its ends, and the whole on hover. */
+export const Hash = ({ of: text }: { of: string }) => (
+  <code className="hash" title={text}>
+    {shortened(text)}
+  </code>
+);
+
+const TONES: Record<string, string> = {
+  active: 'good',
+  succeeded: 'good',
+  paid: 'good',
+  verified: 'good',
+  failing: 'bad',
+  seller_failed: 'bad',
+  suspended: 'bad',
+  revoked: 'bad',
+  frozen: 'bad',
+  refunded: 'warn',
+  seller_refused: 'warn',
+  paused: 'warn',
+  payment_pending: 'warn',
+  forwarding: 'warn',
+};
+
+/** A state by its name and, for those who see it, by a colour. */
+export const Badge = ({ state }: { state: string }) => (
+  <span className={`badge ${TONES[state] ?? ''}`}>{words(state)}</span>
+);

@@ -1,0 +1,65 @@
+import type { Data, ProofOfWorkPuzzle, Wallet } from '@market/sdk';
+import { exchange, type Exchange } from './exchange.js';
+import type { WorkReport } from './proof-of-work.worker.js';
+
+/** An agent of the sandbox that lives as long as the browser's tab: its money is play money, so its key may lie here. */
+export interface ThrowAwayAgent {
+  id: string;
+  address: string;
+  privateKey: string;
+  authorization: string;
+}
+
+const KEPT = 'market.throw-away-agent';
+
+export function keptAgent(): ThrowAwayAgent | undefined {
+  const text = sessionStorage.getItem(KEPT);
+  return text === null ? undefined : (JSON.parse(text) as ThrowAwayAgent);
+}
+
+export const forgetAgent = (): void => sessionStorage.removeItem(KEPT);
+
+/** Registers an agent as any program would: a challenge, a signature, a proof of work. */
+export async function registerAgent(
+  tell: (exchange: Exchange) => void,
+  onProgress: (share: number) => void,
+): Promise<ThrowAwayAgent> {
+  const { evmWallet } = await import('../wallets/signing.js');
+  const wallet = evmWallet();
+  const challenge = await exchange('POST', '/auth/challenge', { body: { wallet_address: wallet.address } });
+  tell(challenge);
+  const { message, nonce, pow } = challenge.data as Data<'createChallenge'>;
+  const registration = await exchange('POST', '/register', {
+    body: {
+      wallet_address: wallet.address,
+      signature: await wallet.sign(message),
+      nonce,
+      pow_nonce: await work(pow, onProgress),
+      display_name: 'Visitor of the sandbox',
+    },
+  });
+  tell({ ...registration, shown: withoutKey(registration.shown) });
+  const { user_id: id, authorization_header: authorization } = registration.data as Data<'register'>;
+  const agent = { id, address: wallet.address, privateKey: wallet.exportKey(), authorization };
+  sessionStorage.setItem(KEPT, JSON.stringify(agent));
+  return agent;
+}
+
+export async function walletOf(agent: ThrowAwayAgent): Promise<Wallet> {
+  const { evmWallet } = await import('../wallets/signing.js');
+  return evmWallet(agent.privateKey as `0x${string}`);
+}
+
+function work(puzzle: ProofOfWorkPuzzle, onProgress: (share: number) => void): Promise<string> {
+  const worker = new Worker(new URL('./proof-of-work.worker.ts', import.meta.url), { type: 'module' });
+  return new Promise<string>((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<WorkReport>) =>
+      'nonce' in data ? resolve(data.nonce) : onProgress(data.progress);
+    worker.onerror = () => reject(new Error('The proof of work could not be computed in this browser.'));
+    worker.postMessage({ challenge: puzzle.challenge, difficulty: puzzle.difficulty });
+  }).finally(() => worker.terminate());
+}
+
+/** A key is shown on no page, not even a play one: people learn from what they see. */
+const withoutKey = (shown: unknown): unknown =>
+  JSON.parse(JSON.stringify(shown).replaceAll(/am_k_[A-Za-z0-9_]+/g, 'am_k_…'));

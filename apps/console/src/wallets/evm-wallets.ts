@@ -1,0 +1,36 @@
+import type { WalletChoice } from './connected-wallet.js';
+
+interface Eip1193 {
+  request(asked: { method: string; params?: unknown[] }): Promise<unknown>;
+}
+interface Announcement {
+  info: { uuid: string; name: string; icon: string };
+  provider: Eip1193;
+}
+
+/** Tells every EVM wallet that the browser has, as it announces itself. Source: eips.ethereum.org/EIPS/eip-6963. */
+export function watchEvmWallets(found: (wallet: WalletChoice) => void): () => void {
+  const hear = ({ detail: { info, provider } }: CustomEvent<Announcement>): void =>
+    found({
+      id: info.uuid,
+      name: info.name,
+      icon: info.icon,
+      async connect() {
+        const [address] = (await provider.request({ method: 'eth_requestAccounts' })) as string[];
+        if (address === undefined) throw new Error(`${info.name} shared no account.`);
+        return {
+          address,
+          // EIP-191, over the bytes of the message.
+          sign: (message) =>
+            provider.request({ method: 'personal_sign', params: [hexOf(message), address] }) as Promise<string>,
+        };
+      },
+    });
+  const listener = hear as unknown as EventListener;
+  window.addEventListener('eip6963:announceProvider', listener);
+  window.dispatchEvent(new Event('eip6963:requestProvider'));
+  return () => window.removeEventListener('eip6963:announceProvider', listener);
+}
+
+const hexOf = (text: string): string =>
+  `0x${[...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;

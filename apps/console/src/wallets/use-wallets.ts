@@ -1,0 +1,16 @@
+import { useEffect, useState } from 'react';
+import type { WalletChoice } from './connected-wallet.js';
+import { watchEvmWallets } from './evm-wallets.js';
+import { watchSolanaWallets } from './solana-wallets.js';
+
+/** The wallets that this browser has. */
+export function useWallets(): WalletChoice[] {
+  const [wallets, setWallets] = useState<WalletChoice[]>([]);
+  useEffect(() => {
+    const add = (wallet: WalletChoice): void =>
+      setWallets((known) => (known.some(({ id }) => id === wallet.id) ? known : [...known, wallet]));
+    const stops = [watchEvmWallets(add), watchSolanaWallets(add)];
+    return () => stops.forEach((stop) => stop());
+  }, []);
+  return wallets;
+}

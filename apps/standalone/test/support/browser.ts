@@ -1,0 +1,72 @@
+/// <reference lib="dom" />
+import { findProgram } from '@market/testing';
+import axe from 'axe-core';
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
+import type { Agent, Harness } from './harness.js';
+
+/** Debian's Chromium, as it starts for root on a machine without a screen. */
+export const startBrowser = (): Promise<Browser> =>
+  chromium.launch({
+    executablePath: findProgram('chromium', 'chromium'),
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  });
+
+/** A browser window of its own, with no cookie and nothing stored. */
+export interface Window {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** What the page did that it may not: errors that nobody caught, and what the Content-Security-Policy stopped. */
+  readonly misdeeds: string[];
+}
+
+export async function openWindow(
+  browser: Browser,
+  { baseUrl }: Harness,
+  options: BrowserContextOptions = {},
+): Promise<Window> {
+  const context = await browser.newContext({ baseURL: baseUrl, locale: 'en-US', timezoneId: 'UTC', ...options });
+  const misdeeds: string[] = [];
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  page.on('pageerror', ({ message }) => void misdeeds.push(`error: ${message}`));
+  page.on('dialog', (dialog) => {
+    misdeeds.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await context.exposeBinding('reportViolation', (_source, what: string) => void misdeeds.push(`policy: ${what}`));
+  await context.addInitScript(() =>
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+      (window as unknown as { reportViolation(what: string): void }).reportViolation(
+        `${violatedDirective} ${blockedURI}`,
+      ),
+    ),
+  );
+  return { page, context, misdeeds };
+}
+
+/** Signs in with the test wallet that the page offers in the sandbox. */
+export async function signIn(page: Page): Promise<void> {
+  await page.goto('/sign-in');
+  await page.getByRole('button', { name: 'Test wallet' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+  await page.waitForURL('**/mine');
+}
+
+/** Claims an agent whose wallet is elsewhere: the message is signed there and its signature pasted. */
+export async function claim(page: Page, agent: Agent): Promise<void> {
+  await page.goto('/mine/claim');
+  await page.getByLabel('Agent id').fill(agent.id);
+  await page.getByLabel('Address of its wallet').fill(agent.wallet.address);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  const message = await page.getByRole('region', { name: 'The message to be signed' }).textContent();
+  await page.getByLabel('Or sign it where the wallet is').fill(await agent.wallet.sign(message!));
+  await page.getByRole('button', { name: 'Claim', exact: true }).click();
+  await page.waitForURL(`**/mine?agent=${agent.id}`);
+}
+
+/** What axe finds wrong on the page, a line each. */
+export async function inaccessible(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => (window as unknown as { axe: typeof axe }).axe.run());
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`));
+}
