@@ -27,6 +27,7 @@ type Outcome<Name extends OutputOf<typeof payFees>['outcome']> = Extract<OutputO
 const payFeesBody = z.object({
   amount_usd: usdNumber
     .refine((usd) => usd > 0, { error: 'must be more than 0' })
+    .meta({ minimum: 0.000001 })
     .optional()
     .describe('All that is due where it is left out.'),
 });

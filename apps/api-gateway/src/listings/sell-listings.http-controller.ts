@@ -141,8 +141,11 @@ export class SellListingsHttpController {
   }
 }
 
-const withWarnings = <L extends { pricing_amount: number }>(
+/** Only calls are paid with x402. */
+const withWarnings = <L extends { pricing_model: string; pricing_amount: number }>(
   listing: L,
   isPayable: boolean,
 ): L & { warnings?: Warning[] } =>
-  isPayable || listing.pricing_amount === 0 ? listing : { ...listing, warnings: [PAYOUT_WALLET_MISSING] };
+  isPayable || listing.pricing_model !== 'per_call' || listing.pricing_amount === 0
+    ? listing
+    : { ...listing, warnings: [PAYOUT_WALLET_MISSING] };

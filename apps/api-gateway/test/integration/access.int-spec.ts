@@ -60,6 +60,8 @@ const ACCESS: Record<string, 'public' | 'optional' | 'any' | 'human' | Scope> = 
   'GET /gateway-requests': 'read',
   'GET /gateway-requests/{requestId}': 'read',
   'GET /ledger': 'read',
+  'GET /me/balance': 'read',
+  'POST /fees/payments': 'write',
   'GET /receipts': 'read',
   'GET /receipts/{receiptId}': 'read',
   'GET /receipts/{receiptId}/proof': 'read',

@@ -107,6 +107,8 @@ const LIVE: Record<string, LiveCase> = {
     return { body: { payment_id, relay_request_id: requirements.relayRequestId } };
   },
   getPayment: ({ offer }) => ({ id: offer.payment_id! }),
+  /** Nobody owes fees here. */
+  payFees: () => ({ status: 409 }),
   /** Off here: no example can be signed as Relay would. */
   handleRelayWebhook: () => ({ status: 404 }),
 };

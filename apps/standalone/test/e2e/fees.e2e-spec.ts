@@ -5,6 +5,7 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import type { Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { admin } from '../support/admin.js';
+import { callOnce, payFor, reasonOf, resultOf, withRelayId } from '../support/buyer.js';
 import { expectBooksInOrder } from '../support/books.js';
 import { openShop, type Shop } from '../support/seller.js';
 import { inEachMode, registerAgent, type Agent } from '../support/harness.js';
@@ -70,6 +71,9 @@ inEachMode('a seller that owes fees', ({ mode }) => {
   };
 
   it('is off the market with what costs something, and back when an unmodified x402 client has paid them in one go', async () => {
+    const buyer = await registerAgent(marketplace, { displayName: 'Buyer' });
+    const body = { paid: 'before' };
+    const relayRequestId = await payFor(buyer, shop.listing, body);
     for (let calls = 0; calls < 2; calls += 1) expect((await call(payWith(generatePrivateKey()))).status).toBe(200);
     await eventually(async () => expect((await feesOf()).status).toBe('overdue'), { withinMs: 20_000 });
     await eventually(async () => expect(await isFound()).toBe(false), { withinMs: 20_000 });
@@ -79,6 +83,9 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     expect(refused.status).toBeLessThan(500);
     expect(await get(`listings/${free.listing.id}`)).toMatchObject({ status: 'active' });
     expect(await get(`listings/${shop.listing.id}`)).toMatchObject({ status: 'suspended' });
+    // What was paid for before waits.
+    const waiting = await callOnce(buyer, shop.listing, body, withRelayId(relayRequestId));
+    expect([waiting.status, reasonOf(waiting)]).toEqual([409, 'listing_unavailable']);
     const late = await openShop(seller, undefined, { pricing_amount: 1 });
     expect(late.listing.status).toBe('suspended');
 
@@ -95,6 +102,8 @@ inEachMode('a seller that owes fees', ({ mode }) => {
     await eventually(async () => expect(await isFound()).toBe(true), { withinMs: 20_000 });
     await eventually(async () => expect((await call(fetch)).status).toBe(402), { withinMs: 20_000 });
     expect((await call(payWith(generatePrivateKey()))).status).toBe(200);
+    const delivered = await callOnce(buyer, shop.listing, body, withRelayId(relayRequestId));
+    expect(resultOf(delivered)).toMatchObject({ billable: true, seller_response: { echo: body } });
     expect(await get(`listings/${late.listing.id}`)).toMatchObject({ status: 'active' });
     await late.close();
   }, 120_000);
