@@ -12,7 +12,7 @@ const insert = sql(
    RETURNING id, name, key_prefix, scopes, created_at, expires_at, budget`,
 );
 
-export interface ApiKeyRow {
+interface ApiKeyRow {
   id: string;
   name: string;
   key_prefix: string;
