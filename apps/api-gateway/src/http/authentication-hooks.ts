@@ -141,14 +141,16 @@ function authenticationHook(
     }
     if (!credential) return reject(unauthorized());
     /** Counts for the human, whichever of its agents it acts for, and before identity is asked. */
-    const admitOwner = (human: Principal, ownAgentId: string): void =>
+    const admitOwner = (human: Principal, ownAgentId: string): void => {
+      request.context = contextFor(human);
       count(request, reply, human, (limited) => {
         if (limited) return done(limited);
-        authenticator.actFor(ownAgentId, human, contextFor(human)).then((principal) => {
+        authenticator.actFor(ownAgentId, human, request.context).then((principal) => {
           request.context = contextFor(principal);
           done();
         }, done);
       });
+    };
     const admit = (principal: Principal): void => {
       if (access === 'public') return open(principal);
       if (agentId === null)

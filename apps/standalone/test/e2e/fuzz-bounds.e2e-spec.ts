@@ -1,3 +1,4 @@
+import { newId } from '@market/kernel';
 import { Fixtures } from '../support/fuzz/fixtures.js';
 import { inParallel } from '../support/fuzz/in-parallel.js';
 import { ApiDescription, type Operation, type Schema } from '../support/fuzz/operations.js';
@@ -62,28 +63,15 @@ function probesOf({
     probe(`${String(choice)}x`, false, `${String(choice)}x`),
     probe(String(choice).toUpperCase(), String(choice).toUpperCase() === choice, 'upper case'),
   ]);
+  const itemOf = (_: unknown, n: number): string => (items?.format === 'uuid' ? newId() : `x${n}`);
   const counts =
     type === 'array' && items && !items.enum
       ? [
           ...(minItems ? [probe(Array(minItems - 1).fill('x'), false, `${minItems - 1} items`)] : []),
           ...(maxItems && items.type === 'string'
-            ? [
-                probe(
-                  Array.from({ length: maxItems }, (_, n) => `x${n}`),
-                  true,
-                  `${maxItems} items`,
-                ),
-              ]
+            ? [probe(Array.from({ length: maxItems }, itemOf), true, `${maxItems} items`)]
             : []),
-          ...(maxItems
-            ? [
-                probe(
-                  Array.from({ length: maxItems + 1 }, (_, n) => `x${n}`),
-                  false,
-                  `${maxItems + 1} items`,
-                ),
-              ]
-            : []),
+          ...(maxItems ? [probe(Array.from({ length: maxItems + 1 }, itemOf), false, `${maxItems + 1} items`)] : []),
         ]
       : [];
   return [...lengths, ...numbers, ...options, ...counts];

@@ -227,7 +227,9 @@ export function fuzzPlans(
           Object.fromEntries(
             inPlace(operation, 'query').map((parameter) => [
               parameter.name,
-              values.good(parameter.schema ?? {}, parameter.name),
+              known[`${operation.id} ${parameter.name}`]
+                ? fc.constantFrom(...known[`${operation.id} ${parameter.name}`]!)
+                : values.good(parameter.schema ?? {}, parameter.name),
             ]),
           ),
           { requiredKeys: [] },

@@ -83,6 +83,8 @@ export async function knownValues(fixtures: Fixtures): Promise<Known> {
     category_id: categories,
     wallet_address: wallets,
     agent_id: [...accounts, owner.id, owner.id, owner.id, newId()],
+    // The owner of a frozen agent leaves the others nothing to do.
+    'updateBudget agent_id': [outsider.id, merchant.id, newId()],
     agentId: [...accounts, newId()],
     private_endpoint_url: urls,
     q: ['shop', 'owned something', '"the owner"', '-shop'],
