@@ -91,7 +91,7 @@ export class FeesHttpController {
   }
 
   @Get('me/balance')
-  @RequireScope('read')
+  @RequireScope('read', { owners: true })
   @Operation({
     summary: "The account's balance",
     description:

@@ -1,4 +1,4 @@
-import type { AdminCommand } from './commands.js';
+import type { AdminCommand } from './admin-command.js';
 import { helpOf, readCommandLine } from './command-line.js';
 
 const command = (values: Partial<AdminCommand>): AdminCommand => ({
