@@ -89,6 +89,7 @@ export class ApiKeysHttpController {
   @RequireScope('read', { owners: true })
   @Operation({
     summary: 'An API key, what it may spend and what it has spent',
+    description: 'Its metadata and its budget, with what is spent and left of it.',
     asks: [getApiKey, getSpending],
     answer: keyWithSpending,
   })

@@ -27,6 +27,7 @@ export class BudgetHttpController {
   @RequireScope('read', { owners: true })
   @Operation({
     summary: 'What all keys of the agent may spend together, and have spent',
+    description: 'The limits that hold for all its keys together, and what of them is spent.',
     asks: [getBudget, getSpending],
     answer,
   })

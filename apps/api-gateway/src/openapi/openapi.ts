@@ -51,6 +51,7 @@ const TAGS = {
   Payments: 'Routes, offers and what became of a payment.',
   Subscriptions: 'Access by the period.',
   Books: 'The ledger, receipts and their proofs.',
+  Events: 'What concerns an account, as it happens.',
   Reputation: 'Reviews and scores.',
   Sandbox: 'Paying with play money.',
   Platform: 'Health, this document, and what to do after a refusal.',

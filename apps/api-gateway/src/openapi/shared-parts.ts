@@ -136,7 +136,10 @@ function nameAnswer(schema: Answer | undefined, name: string, schemas: Component
   const { data, pagination } = schema?.properties ?? {};
   if (data?.items?.properties) data.items = schemas.referTo(name, data.items);
   if (data?.properties) schema!.properties!.data = schemas.referTo(name, data);
-  if (data?.items && pagination) schema!.properties!.pagination = schemas.referTo('Pagination', pagination);
+  if (data?.items && pagination) {
+    const isByPage = (pagination.properties as JsonSchema).page !== undefined;
+    schema!.properties!.pagination = schemas.referTo(isByPage ? 'Pagination' : 'CursorPagination', pagination);
+  }
 }
 
 const mapped = (parts: Parts | undefined, change: (part: JsonSchema, name: string) => JsonSchema): Parts | undefined =>
