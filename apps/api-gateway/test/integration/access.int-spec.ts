@@ -94,6 +94,7 @@ const OWNERS = [
   'GET /api-keys/{keyId}',
   'PATCH /api-keys/{keyId}',
   'DELETE /api-keys/{keyId}',
+  'GET /me/balance',
   'GET /me/budget',
   'PATCH /me/budget',
   'GET /listings',

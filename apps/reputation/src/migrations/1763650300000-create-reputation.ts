@@ -190,6 +190,8 @@ export class CreateReputation1763650300000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query('DROP VIEW accounts_from_facts, listing_totals_from_facts, trades_from_facts, trade_events');
-    await runner.query(`DROP TABLE listing_totals, trades, accounts, listings, ${FACTS.join(', ')}`);
+    await runner.query(
+      `DROP TABLE account_events, account_event_heads, listing_totals, trades, accounts, listings, ${FACTS.join(', ')}`,
+    );
   }
 }

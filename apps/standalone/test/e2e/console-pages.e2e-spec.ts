@@ -151,7 +151,7 @@ describeNeeding('chromium')('in a browser', () => {
       };
       for (const path of MINE) {
         await page.goto(mine(path, newcomer));
-        await page.getByText(nothing[path]).waitFor();
+        await page.getByText(nothing[path]).first().waitFor();
       }
       await page.goto('/catalog?q=xylophone+zeppelin+quokka');
       await page.getByText('Nothing fits these filters').waitFor();

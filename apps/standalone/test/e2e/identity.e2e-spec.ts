@@ -240,6 +240,7 @@ inEachMode('an agent', (harness) => {
         is_active: true,
         created_at: expect.stringMatching(TIMESTAMP),
         expires_at: null,
+        budget: null,
         key: expect.stringMatching(/^am_k_[0-9A-Za-z]{49}$/),
       });
       expect((await withKey(created.key).me()).id).toBe(agent.id);

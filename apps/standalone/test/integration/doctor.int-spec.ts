@@ -236,7 +236,7 @@ describe('doctor: rails', () => {
       IDENTITY_EVM_RPC_URLS: `31337=${chain.node.url}`,
       PAYMENTS_LEDGER_X402_CHAINS: `eip155:31337=${chain.node.url}`,
       PAYMENTS_LEDGER_X402_USDC: `eip155:31337=${usdc}`,
-      PAYMENTS_LEDGER_X402_PAY_TO_ADDRESS: OPERATOR,
+      PAYMENTS_LEDGER_FEE_ADDRESS: OPERATOR,
       PAYMENTS_LEDGER_X402_FACILITATOR_URL: `http://127.0.0.1:${(facilitator.address() as AddressInfo).port}`,
       PAYMENTS_LEDGER_X402_FACILITATOR_API_KEY: 'right',
       PAYMENTS_LEDGER_RELAY_URL: relay.url,

@@ -25,6 +25,12 @@ export const additiveOperations: Record<string, string> = {
 
 /** Documents outside the version prefix. */
 export const documentPaths: Record<string, string> = {
+  'GET /': "the console's first page",
+  'GET /catalog': "the console's catalog",
+  'GET /listings/:slug': "the console's page of a listing",
+  'GET /sign-in': "the console's sign-in",
+  'GET /mine': "the console's pages of a human's own agents; and those below it",
+  'GET /assets/:name': "the console's files",
   'GET /llms.txt': 'the service in one page for language models',
   'POST /mcp': 'the marketplace for MCP clients',
   'POST /mcp/:listing': 'one listing for MCP clients, as one tool',

@@ -262,7 +262,7 @@ export class Values {
         });
       case 'number':
         return fc
-          .integer({ min: (schema.minimum ?? 0) * 100, max: Math.min(schema.maximum ?? 100, 100) * 100 })
+          .integer({ min: Math.ceil((schema.minimum ?? 0) * 100), max: Math.min(schema.maximum ?? 100, 100) * 100 })
           .map((cents) => cents / 100);
       case 'boolean':
         return fc.boolean();
