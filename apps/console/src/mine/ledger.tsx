@@ -1,5 +1,5 @@
 import type { LedgerEntry, LedgerQuery } from '@market/sdk';
-import { exactUsd, microsOfCents, words } from '../lib/format.js';
+import { exactUsd, microsOfCents, shortened, words } from '../lib/format.js';
 import { useFilters } from '../lib/search-params.js';
 import { useTitle } from '../lib/use-title.js';
 import { StepChart } from '../parts/charts.js';
@@ -11,7 +11,14 @@ import { useAgent } from './agent.js';
 import { useLedger } from './owner-queries.js';
 
 const TYPES = ['direct_payment', 'seller_credit', 'marketplace_fee', 'adjustment'];
-const ACCOUNTS: Record<string, string> = { earnings: 'Earned', payments: 'Paid', refunds: 'Owed back' };
+const ACCOUNTS: Record<string, string> = {
+  earnings: 'Earned',
+  received: 'Received',
+  fees: 'Fees',
+  payments: 'Paid',
+  refunds: 'Owed back',
+  owed: 'Owed to buyers',
+};
 
 export function Ledger() {
   const { agent_id: id, display_name: name } = useAgent();
@@ -65,7 +72,7 @@ export function Ledger() {
                           <Time at={entry.created_at} />
                         </td>
                         <td>{words(entry.type)}</td>
-                        <td title={entry.account}>{ACCOUNTS[nameOf(entry)] ?? nameOf(entry)}</td>
+                        <td title={entry.account}>{labelOf(entry.account)}</td>
                         <td className="clip">{entry.listing?.name ?? '–'}</td>
                         <td className="number">
                           {entry.direction === 'debit' && <Cents cents={entry.amount_cents} />}
@@ -94,27 +101,33 @@ export function Ledger() {
   );
 }
 
-const nameOf = ({ account }: LedgerEntry): string => account.slice(account.lastIndexOf(':') + 1);
+/** `agent:{id}:{name}`, and of what was received the wallet that it came to. */
+function labelOf(account: string): string {
+  const [, , name = '', ...place] = account.split(':');
+  return [ACCOUNTS[name] ?? name, ...place.slice(-1).map(shortened)].join(' ');
+}
 
 /** What each account held over the time of the entries that are shown. */
 function Balances({ entries }: { entries: LedgerEntry[] }) {
-  const names = Object.keys(ACCOUNTS).filter((name) => entries.filter((entry) => nameOf(entry) === name).length > 1);
+  const accounts = [...new Set(entries.map(({ account }) => account))].sort();
   return (
     <div className="two">
-      {names.map((name) => (
-        <StepChart
-          key={name}
-          title={`${ACCOUNTS[name]!}, balance over these entries`}
-          show={exactUsd}
-          points={entries
-            .filter((entry) => nameOf(entry) === name)
-            .map(({ created_at, balance_after_cents }) => ({
-              at: new Date(created_at),
-              value: microsOfCents(balance_after_cents),
-            }))
-            .reverse()}
-        />
-      ))}
+      {accounts
+        .map((account) => ({ account, of: entries.filter((entry) => entry.account === account) }))
+        .filter(({ of }) => of.length > 1)
+        .map(({ account, of }) => (
+          <StepChart
+            key={account}
+            title={`${labelOf(account)}, balance over these entries`}
+            show={exactUsd}
+            points={of
+              .map(({ created_at, balance_after_cents }) => ({
+                at: new Date(created_at),
+                value: microsOfCents(balance_after_cents),
+              }))
+              .reverse()}
+          />
+        ))}
     </div>
   );
 }

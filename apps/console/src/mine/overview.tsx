@@ -1,13 +1,13 @@
-import type { GatewayRequest, LedgerEntry } from '@market/sdk';
+import type { Balance, GatewayRequest, LedgerEntry } from '@market/sdk';
 import { useMemo } from 'react';
 import { Link } from 'wouter';
-import { count, microsOfCents, percent, shortUsd } from '../lib/format.js';
+import { count, dayName, exactUsd, microsOfCents, percent, shortUsd } from '../lib/format.js';
 import { useTitle } from '../lib/use-title.js';
 import { BarChart } from '../parts/charts.js';
 import { Empty, Loaded } from '../parts/states.js';
 import { Money } from '../parts/values.js';
 import { useAgent, useAgentLink } from './agent.js';
-import { useKeys, useOwnListings, useRecentCalls, useRecentEntries } from './owner-queries.js';
+import { useBalance, useKeys, useOwnListings, useRecentCalls, useRecentEntries } from './owner-queries.js';
 
 const DAYS = 30;
 const DAY_MS = 86_400_000;
@@ -25,6 +25,7 @@ export function Overview() {
     <>
       <h1>{name}</h1>
       <ToDo />
+      <Standing />
       <Loaded query={entries} lines={6}>
         {({ items, isWhole }) => (
           <>
@@ -71,6 +72,23 @@ export function Overview() {
   );
 }
 
+/** Where the agent's money stands now. */
+function Standing() {
+  const balance = useBalance(useAgent().agent_id);
+  return (
+    <Loaded query={balance} lines={2}>
+      {({ payable, fees, refunds }) => (
+        <dl className="numbers">
+          <Sum title="The operator owes it" micros={Number(payable.micros)} />
+          <Sum title="Fees due" micros={Number(fees.due.micros)} />
+          <Sum title="Refunds it is owed" micros={Number(refunds.due_to_account.micros)} />
+          <Sum title="Refunds it owes" micros={Number(refunds.due_by_account.micros)} />
+        </dl>
+      )}
+    </Loaded>
+  );
+}
+
 const Sum = ({ title, micros }: { title: string; micros: number }) => (
   <div>
     <dt>{title}</dt>
@@ -86,13 +104,17 @@ const Partial = ({ of: things, count: read }: { of: string; count: number }) => 
   </p>
 );
 
-/** What an owner should look at: endpoints that fail, a shop without anything in it, no key to call with. */
+/** What an owner should look at: fees that are due for long, listings that sell nothing, no key to call with. */
 function ToDo() {
   const { agent_id: id } = useAgent();
   const link = useAgentLink();
   const listings = useOwnListings(id, 1);
   const keys = useKeys(id);
+  const fees = useBalance(id).data?.fees;
   const todo = [
+    ...(fees && fees.status !== 'good'
+      ? [{ to: '/mine/ledger', text: `Fees of ${exactUsd(Number(fees.due.micros))} are due. ${consequenceOf(fees)}` }]
+      : []),
     ...(listings.data?.data ?? []).flatMap(({ name, status }) =>
       status === 'suspended' ? [{ to: '/mine/listings', text: `“${name}” is suspended and sells nothing.` }] : [],
     ),
@@ -114,12 +136,20 @@ function ToDo() {
   );
 }
 
+function consequenceOf({ status, pay_by }: Balance['fees']): string {
+  if (status === 'overdue') return 'Paid listings are off the market until they are paid.';
+  return pay_by === null
+    ? 'That is more than half of what may be due.'
+    : `Paid listings leave the market on ${dayName(new Date(pay_by))} unless they are paid.`;
+}
+
 const signed = ({ direction, amount_cents }: LedgerEntry): number =>
   microsOfCents(amount_cents) * (direction === 'credit' ? 1 : -1);
 const isOn = (name: string, { account }: LedgerEntry): boolean => account.endsWith(`:${name}`);
-const earned = (entry: LedgerEntry): number => (isOn('earnings', entry) ? signed(entry) : 0);
-const fees = (entry: LedgerEntry): number =>
-  entry.type === 'marketplace_fee' && isOn('earnings', entry) ? -signed(entry) : 0;
+/** A fee is a debit, whether it is kept back or owed; the credit is its payment. */
+const fees = ({ type, direction, amount_cents }: LedgerEntry): number =>
+  type === 'marketplace_fee' && direction === 'debit' ? microsOfCents(amount_cents) : 0;
+const earned = (entry: LedgerEntry): number => (entry.type === 'seller_credit' ? signed(entry) : -fees(entry));
 /** What came back as a refund was not spent. */
 const spent = (entry: LedgerEntry): number => (isOn('payments', entry) || isOn('refunds', entry) ? -signed(entry) : 0);
 const sumOf = (entries: LedgerEntry[], value: (entry: LedgerEntry) => number): number =>

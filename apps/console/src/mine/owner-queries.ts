@@ -36,6 +36,13 @@ export const useLedger = (agentId: string, query: LedgerQuery) =>
     placeholderData: (before) => before,
   });
 
+export const useBalance = (agentId: string) =>
+  useQuery({
+    queryKey: keyOf(agentId, 'balance'),
+    queryFn: ({ signal }) => apiOf(agentId).GET('/api/v1/me/balance', { signal }).then(bodyOf),
+    select: ({ data }) => data,
+  });
+
 export const useReceipts = (agentId: string, query: ReceiptQuery) =>
   useQuery({
     queryKey: keyOf(agentId, 'receipts', query),

@@ -1,6 +1,9 @@
 import { MarketplaceError } from '@market/sdk';
 import { describeNeeding, eventually } from '@market/testing';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import type { Browser, Page } from 'playwright-core';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { claim, openWindow, signIn, startBrowser, type Window } from '../support/browser.js';
 import { callOnce, reasonOf } from '../support/buyer.js';
 import { inEachMode, registerAgent, stranger, type Agent } from '../support/harness.js';
@@ -44,6 +47,19 @@ describeNeeding('chromium')('in a browser', () => {
 
     const tab = (name: string) => page.getByRole('navigation', { name: 'Agent' }).getByRole('link', { name }).click();
 
+    const numbers = (): Promise<string[]> => page.locator('.numbers').allTextContents();
+    /** A call that pays the seller itself. */
+    const signedCall = async (): Promise<void> => {
+      const account = privateKeyToAccount(generatePrivateKey());
+      const pay = wrapFetchWithPayment(fetch, new x402Client().register('eip155:*', new ExactEvmScheme(account)));
+      const answer = await pay(`${harness.baseUrl}/api/v1/x402/${shop.listing.slug}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ text: 'paid to the seller' }),
+      });
+      expect(answer.status).toBe(200);
+    };
+
     it('finds a listing by typing, and its address keeps the search', async () => {
       await page.goto('/catalog');
       await page.getByRole('searchbox', { name: 'Search' }).fill('counting for the console');
@@ -77,7 +93,7 @@ describeNeeding('chromium')('in a browser', () => {
       await page.getByRole('button', { name: 'Sign with the agent’s wallet' }).click();
       await page.getByRole('heading', { level: 1, name: 'Visitor of the sandbox' }).waitFor();
       await page.getByText('100% of the calls that were paid for were delivered.').waitFor();
-      expect(await page.locator('.numbers').textContent()).toBe('Earned, after fees$0.00Spent$0.25Fees$0.00');
+      await eventually(async () => expect(await numbers()).toContain('Earned, after fees$0.00Spent$0.25Fees$0.00'));
       const cookies = await window.context.cookies();
       expect(cookies).toMatchObject([{ name: 'am_session', httpOnly: true, secure: true, sameSite: 'Lax' }]);
     });
@@ -190,7 +206,22 @@ describeNeeding('chromium')('in a browser', () => {
 
     it('claims a seller by a pasted signature, and looks after its endpoint', async () => {
       await claim(page, seller);
-      expect(await page.locator('.numbers').textContent()).toBe('Earned, after fees$0.2375Spent$0.00Fees$0.0125');
+      await eventually(async () =>
+        expect(await numbers()).toEqual([
+          'The operator owes it$0.2375Fees due$0.00Refunds it is owed$0.00Refunds it owes$0.00',
+          'Earned, after fees$0.2375Spent$0.00Fees$0.0125',
+        ]),
+      );
+      await signedCall();
+      await page.reload();
+      await eventually(async () =>
+        expect(await numbers()).toEqual([
+          'The operator owes it$0.2375Fees due$0.0125Refunds it is owed$0.00Refunds it owes$0.00',
+          'Earned, after fees$0.475Spent$0.00Fees$0.025',
+        ]),
+      );
+      await tab('Ledger');
+      await page.getByRole('cell', { name: /^Received 0x/ }).waitFor();
       await tab('Listings');
       await page.getByRole('button', { name: 'Test', exact: true }).click();
       await page.getByText('The endpoint passed').waitFor();
