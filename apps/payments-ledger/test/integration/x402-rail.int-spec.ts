@@ -245,6 +245,8 @@ describe.each([
     await ledger.db.inspect(
       "UPDATE payments_ledger.payments SET state = 'expired', authorization_id = NULL WHERE state = 'indeterminate'",
     );
+    // What the job handed in before would spend the new money.
+    await harness.facilitator.idle();
     await fund(2n);
     const [order, offered, paid] = await (await sign())();
     const claimed = asClaimed(paid as Claim);
