@@ -7,7 +7,10 @@ import { spawn } from 'node:child_process';
 
 const [kind, ...args] = process.argv.slice(2);
 const { MARKET_MODE } = process.env;
-const options = ['--disable-warning=ExperimentalWarning', '--experimental-vm-modules', 'node_modules/jest/bin/jest.js'];
+const options = [
+  ...['--conditions=@market/source', '--import', './.config/typescript.mjs', '--enable-source-maps'],
+  'node_modules/jest/bin/jest.js',
+];
 
 const run = (mode, ...more) =>
   spawn(process.execPath, [...options, '-c', `.config/jest.${kind}.mjs`, ...args, ...more], {
