@@ -1,0 +1,54 @@
+import type { Span } from './span.js';
+
+/** Of one trace, in this process. */
+interface Unsampled {
+  open: number;
+  kept: boolean;
+  ended: Span[];
+}
+
+/** So that spans which never end, or never stop coming, do not fill the memory. */
+const MAX_TRACES = 10_000;
+const MAX_SPANS_OF_TRACE = 1_000;
+
+/**
+ * Which spans are sent. Those of sampled traces, as they end; those of others wait until this process has no open span of their trace any
+ * more, and are sent if one of them failed here or in a process that was asked.
+ */
+export class KeptSpans {
+  private readonly traces = new Map<string, Unsampled>();
+
+  constructor(private readonly send: (span: Span) => void) {}
+
+  started({ sampled, traceId }: Span): void {
+    if (sampled) return;
+    const trace = this.traces.get(traceId);
+    if (trace) trace.open += 1;
+    else {
+      if (this.traces.size >= MAX_TRACES) this.traces.delete(this.traces.keys().next().value!);
+      this.traces.set(traceId, { open: 1, kept: false, ended: [] });
+    }
+  }
+
+  ended(span: Span): void {
+    if (span.sampled) return this.send(span);
+    const trace = this.traces.get(span.traceId);
+    if (!trace) return;
+    if (trace.ended.length < MAX_SPANS_OF_TRACE) trace.ended.push(span);
+    trace.kept ||= span.hasFailed;
+    if ((trace.open -= 1) > 0) return;
+    this.traces.delete(span.traceId);
+    if (trace.kept) trace.ended.forEach(this.send);
+  }
+
+  /** For a trace in which another process saw something fail. */
+  keep({ traceId }: Span): void {
+    const trace = this.traces.get(traceId);
+    if (trace) trace.kept = true;
+  }
+
+  /** Whether a trace is kept that is not sampled. */
+  isKept({ traceId }: Span): boolean {
+    return this.traces.get(traceId)?.kept === true;
+  }
+}

@@ -1,0 +1,107 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  currentSpan,
+  isKept,
+  keep,
+  SpanKind,
+  startSpan,
+  startTrace,
+  startTracing,
+  traceStep,
+  within,
+  withinOneOf,
+} from './index.js';
+
+interface Sent {
+  name: string;
+  parentSpanId?: string;
+  spanId: string;
+  links: { spanId: string }[];
+}
+
+describe('tracing', () => {
+  let server: Server;
+  let answers: number[];
+  let posts: number;
+  let sent: Sent[];
+  let warnings: string[];
+
+  beforeEach(async () => {
+    [answers, posts, sent, warnings] = [[], 0, [], []];
+    server = createServer((request, response) => {
+      posts += 1;
+      let text = '';
+      request.on('data', (chunk) => (text += chunk));
+      request.on('end', () => {
+        const status = answers.shift() ?? 200;
+        if (status === 200) sent.push(...JSON.parse(text).resourceSpans[0].scopeSpans[0].spans);
+        response.writeHead(status, { 'retry-after': '0' }).end();
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+  const start = (ratio: number): (() => Promise<void>) =>
+    startTracing({
+      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+      headers: {},
+      ratio,
+      resource: { 'service.name': 'test' },
+      warn: (message) => void warnings.push(message),
+    });
+  const root = (name: string) => startTrace(name, SpanKind.Server, { traceId: 'f'.repeat(32) })!;
+
+  it('does nothing until it is started', async () => {
+    expect(startSpan('a', SpanKind.Server, undefined)).toBeUndefined();
+    expect(await within(undefined, () => traceStep('b', SpanKind.Client, async (span) => span))).toBeUndefined();
+  });
+
+  it('keeps of what is not sampled the traces in which something failed, here or where it asked', async () => {
+    const stop = start(0);
+    const well = root('well');
+    await within(well, () => traceStep('its step', SpanKind.Client, async () => undefined));
+    well.end();
+    const broken = root('broken');
+    await within(broken, () => traceStep('its step', SpanKind.Client, async (span) => void span!.fail('why')));
+    expect(isKept(broken)).toBe(true);
+    broken.end();
+    const elsewhere = root('elsewhere');
+    keep(elsewhere);
+    elsewhere.end();
+    await stop();
+    expect(sent.map(({ name, parentSpanId }) => [name, parentSpanId])).toEqual([
+      ['its step', broken.id],
+      ['broken', undefined],
+      ['elsewhere', undefined],
+    ]);
+  });
+
+  it('shows shared work under one of those that share it, and nothing under one that is over', async () => {
+    const stop = start(1);
+    const [over, first, second] = [root('over'), root('first'), root('second')];
+    over.end();
+    await withinOneOf([{ span: over }, { span: first }, { span: second }], () =>
+      traceStep('shared', SpanKind.Client, async () => undefined),
+    );
+    expect(within(over, currentSpan)).toBeUndefined();
+    [first, second].forEach((span) => span.end());
+    await stop();
+    expect(sent.find(({ name }) => name === 'shared')!.parentSpanId).toBe(first.id);
+    expect(sent.find(({ name }) => name === 'second')!.links).toEqual([expect.objectContaining({ spanId: first.id })]);
+  });
+
+  it.each([
+    ['sends again what the collector could not take', 503, ['kept'], 2],
+    ['does not send again what it refuses', 400, [], 1],
+  ])('%s', async (_title, answer, names, times) => {
+    answers = [answer];
+    const stop = start(1);
+    root('kept').end();
+    while (posts < times) await new Promise((resolve) => setImmediate(resolve));
+    await stop();
+    expect(sent.map(({ name }) => name)).toEqual(names);
+    expect([posts, warnings]).toEqual([times, [`traces are not taken: the collector answers ${answer}`]]);
+  });
+});
