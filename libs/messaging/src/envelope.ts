@@ -2,7 +2,7 @@ import type { RequestContext, ReplyNotes } from './request-context.js';
 
 /** A request on the wire. `remainingMs` instead of an instant, so that clocks need not agree. */
 export interface RequestEnvelope {
-  meta: Omit<RequestContext, 'deadlineAt' | 'reply'> & { remainingMs: number };
+  meta: Omit<RequestContext, 'deadlineAt' | 'reply' | 'traceparent'> & { remainingMs: number; traceparent?: string };
   data: unknown;
 }
 

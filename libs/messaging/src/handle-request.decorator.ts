@@ -2,10 +2,12 @@ import { Logger } from '@nestjs/common';
 import { MessagePattern } from '@nestjs/microservices';
 import type { InputOf, OutputOf, RequestContract } from '@market/contracts';
 import { UnavailableError } from '@market/kernel';
+import { isKept, SpanKind, startSpan, within } from '@market/tracing';
 import { traceIdOf, type RequestContext } from './request-context.js';
 import { toRequestContext, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { serverSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
+import { traceOutcome } from './trace-outcome.js';
 
 type Handler<C extends RequestContract> = (input: InputOf<C>, context: RequestContext) => Promise<OutputOf<C>>;
 
@@ -43,8 +45,13 @@ export function HandleRequest<C extends RequestContract>(contract: C) {
     };
     descriptor.value = async function answer(this: unknown, envelope: RequestEnvelope): Promise<ReplyEnvelope> {
       const stop = serverSeconds.startTimer({ rpc_method: contract.subject });
-      const reply = await serve.call(this, envelope);
+      const span = envelope?.meta && startSpan(contract.subject, SpanKind.Server, envelope.meta.traceparent);
+      if (span) envelope.meta.traceparent = span.traceparent;
+      const reply = await within(span, () => serve.call(this, envelope));
       const outcome = outcomeOf(reply);
+      traceOutcome(span, outcome);
+      if ('ok' in reply && isKept(span)) reply.notes = { ...reply.notes, traceKept: true };
+      span?.end();
       const seconds = stop({ outcome });
       const { requestId: request_id, traceparent, principal } = envelope?.meta ?? {};
       requestLog.log({

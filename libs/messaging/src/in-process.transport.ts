@@ -1,9 +1,8 @@
 import type { ServiceName } from '@market/contracts';
-import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
-import { firstValueFrom, isObservable } from 'rxjs';
+import { Server, type CustomTransportStrategy } from '@nestjs/microservices';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from './envelope.js';
 import { InFlight } from './in-flight.js';
-import type { EventSink, Link, Transport } from './transport.js';
+import { replyOf, type EventSink, type Link, type Transport } from './transport.js';
 
 const DRAIN_TIMEOUT_MS = 10_000;
 
@@ -75,12 +74,6 @@ class InProcessServer extends Server implements CustomTransportStrategy {
   unwrap<T>(): T {
     return this.broker as T;
   }
-}
-
-/** Nest returns a promise of the reply, or of an observable of it. */
-async function replyOf(handler: MessageHandler, message: RequestEnvelope): Promise<ReplyEnvelope> {
-  const reply: unknown = await handler(message);
-  return (isObservable(reply) ? await firstValueFrom(reply) : reply) as ReplyEnvelope;
 }
 
 class InProcessLink implements Link {

@@ -7,16 +7,21 @@ import type {
   ServiceTopology,
   SignalContract,
 } from '@market/contracts';
+import { SpanKind, keep, startSpan } from '@market/tracing';
 import { DEFAULT_BUDGET_MS, type RequestContext } from './request-context.js';
 import { toRequestEnvelope, type ReplyEnvelope, type RequestEnvelope } from './envelope.js';
 import { clientSeconds } from './metrics.js';
 import { declarationOf, Refusal, refusePlatform } from './refuse.js';
+import { traceOutcome } from './trace-outcome.js';
 import { RequestLost, type Link } from './transport.js';
 
 /** An unexpected error in the other service. Its log has the cause under the same request id. */
 export class BusFailure extends Error {
   override readonly name = 'BusFailure';
 }
+
+/** How often a request is sent whose answer was lost. */
+const ATTEMPTS = 4;
 
 /** Sends requests and signals to other services. A service may only send what the topology declares for it. */
 export class MessageBus {
@@ -40,13 +45,23 @@ export class MessageBus {
   ): Promise<OutputOf<C>> {
     this.assertDeclared(contract.subject);
     const stop = clientSeconds.startTimer({ rpc_method: contract.subject });
+    const span = startSpan(contract.subject, SpanKind.Client, context.traceparent);
     try {
-      const output = await this.exchange(contract, input, context);
+      const output = await this.exchange(
+        contract,
+        input,
+        span ? { ...context, traceparent: span.traceparent } : context,
+      );
+      if (context.reply.traceKept) keep(span);
       stop({ outcome: 'ok' });
       return output;
     } catch (error) {
-      stop({ outcome: error instanceof Refusal ? error.reason : 'failed' });
+      const outcome = error instanceof Refusal ? error.reason : 'failed';
+      stop({ outcome });
+      traceOutcome(span, outcome);
       throw error;
+    } finally {
+      span?.end();
     }
   }
 
@@ -55,10 +70,7 @@ export class MessageBus {
     input: RequestOf<C>,
     context: RequestContext,
   ): Promise<OutputOf<C>> {
-    const patienceMs = contract.waitsForSeller ? Infinity : DEFAULT_BUDGET_MS;
-    const remainingMs = Math.min(context.deadlineAt - Date.now(), patienceMs);
-    if (remainingMs <= 0) throw refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
-    const reply = await this.send(contract.subject, toRequestEnvelope(context, remainingMs, input), remainingMs);
+    const reply = await this.replyTo(contract, input, context);
     if ('ok' in reply) {
       Object.assign(context.reply, reply.notes);
       return reply.ok as OutputOf<C>;
@@ -68,6 +80,28 @@ export class MessageBus {
     if (!declaration)
       throw new BusFailure(`${contract.subject} refused with ${reply.refused.reason}, which it does not declare`);
     throw new Refusal(reply.refused.reason, declaration, reply.refused.details);
+  }
+
+  /** Sends a request again whose answer was lost, where its contract allows that. Once one is lost, no failure of another says that nothing was done. */
+  private async replyTo(
+    { subject, waitsForSeller, repeatable }: RequestContract,
+    input: unknown,
+    context: RequestContext,
+  ): Promise<ReplyEnvelope> {
+    const giveUpAt = Math.min(context.deadlineAt, waitsForSeller ? Infinity : Date.now() + DEFAULT_BUDGET_MS);
+    let lost: unknown;
+    for (let attempt = 1; ; attempt += 1) {
+      const remainingMs = giveUpAt - Date.now();
+      if (remainingMs <= 0) throw lost ?? refusePlatform('deadline_exceeded', { retry_after_seconds: 1 });
+      try {
+        return await this.send(subject, toRequestEnvelope(context, remainingMs, input), remainingMs);
+      } catch (error) {
+        const isLost = error instanceof Refusal && error.reason === 'answer_lost';
+        if (!isLost) throw lost ?? error;
+        lost = error;
+        if (!repeatable || attempt === ATTEMPTS) throw lost;
+      }
+    }
   }
 
   signal<C extends SignalContract>(contract: C, payload: PayloadOf<C>): void {

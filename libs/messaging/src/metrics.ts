@@ -1,4 +1,6 @@
-import { Histogram } from 'prom-client';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Counter, Gauge, Histogram } from 'prom-client';
 
 /** Requests of the bus by wire subject, named as the OpenTelemetry conventions for RPC have it. Seconds. */
 const labels = {
@@ -16,4 +18,31 @@ export const serverSeconds = new Histogram({
   name: 'rpc_server_call_duration_seconds',
   help: 'Requests over the bus as their handlers served them; the outcome is also the kind of the answer where there are several',
   ...labels,
+});
+
+/** The connections of this process that send requests, by service. */
+export const natsConnections = new Map<string, Pick<NatsConnection, 'rtt'>>();
+
+const NATS_ANSWERS_WITHIN_MS = 1_000;
+
+new Gauge({
+  name: 'nats_client_round_trip_seconds',
+  help: 'The time NATS takes to answer a ping of a service; NaN where it does not within a second',
+  labelNames: ['service'] as const,
+  async collect() {
+    this.reset();
+    await Promise.all(
+      [...natsConnections].map(async ([service, connection]) => {
+        const late = delay(NATS_ANSWERS_WITHIN_MS, Number.NaN, { ref: false });
+        const ms = await Promise.race([connection.rtt(), late]).catch(() => Number.NaN);
+        this.set({ service }, ms / 1_000);
+      }),
+    );
+  },
+});
+
+export const natsDisconnects = new Counter({
+  name: 'nats_client_disconnects_total',
+  help: 'How often a service lost its connection to NATS',
+  labelNames: ['service'] as const,
 });

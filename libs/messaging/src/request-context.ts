@@ -19,6 +19,8 @@ export interface RequestContext {
 export interface ReplyNotes {
   /** The answer is that of an earlier request with the same Idempotency-Key. */
   idempotencyReplayed?: boolean;
+  /** Something failed on the way to the answer: the trace is kept, though it is not sampled. */
+  traceKept?: boolean;
 }
 
 /** The client's key, and the SHA-256 (hex) of the request that it belongs to. */
@@ -39,6 +41,13 @@ export function newRequestContext(values: Partial<RequestContext> & { budgetMs?:
 export function principalOf(context: RequestContext): Principal {
   if (!context.principal) throw new Error('this request needs a principal and came without one');
   return context.principal;
+}
+
+/** The account of the operator who asks. The edge lets nobody else reach what needs one. */
+export function operatorOf(context: RequestContext): string {
+  const { accountId, isOperator } = principalOf(context);
+  if (!isOperator) throw new Error('this request needs an operator and came without one');
+  return accountId;
 }
 
 /** The trace id of a W3C `traceparent`. */

@@ -1,5 +1,6 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import type { CustomTransportStrategy } from '@nestjs/microservices';
+import type { CustomTransportStrategy, MessageHandler } from '@nestjs/microservices';
+import { firstValueFrom, isObservable } from 'rxjs';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from './envelope.js';
 
 /** Receives events at least once, in any order. It resolves when they are handled and need not be delivered again. */
@@ -7,6 +8,12 @@ export type EventSink = (events: EventRecord[]) => Promise<void>;
 
 /** Nest's own server base, as far as the bus needs to know it. */
 export type RequestServer = CustomTransportStrategy & { getHandlers(): Map<string, unknown> };
+
+/** What a handler answers. Nest returns a promise of the reply, or of an observable of it. */
+export async function replyOf(handler: MessageHandler, message: RequestEnvelope): Promise<ReplyEnvelope> {
+  const reply: unknown = await handler(message);
+  return (isObservable(reply) ? await firstValueFrom(reply) : reply) as ReplyEnvelope;
+}
 
 /** A request was sent and will get no reply. It may have been executed. */
 export class RequestLost extends Error {

@@ -1,3 +1,4 @@
+import type { ServiceName } from '@market/contracts';
 import type { INestApplicationContext } from '@nestjs/common';
 
 /** The input of a command. */
@@ -16,8 +17,8 @@ export interface CommandOption {
 }
 
 /**
- * A command for operators. It runs in the service's own container, with the same use cases and events as over the bus. It has
- * no bus: it cannot send requests, and the processes of the service send what it writes to the outbox.
+ * A command for operators. It runs in the service's own container, with the same use cases and events as over the bus. It is on
+ * no bus of running processes: they send what it writes to the outbox, and it can ask only the services that it names.
  */
 export interface CommandDefinition {
   /** `<noun> <verb>`, of no other service. */
@@ -26,6 +27,8 @@ export interface CommandDefinition {
   help: string;
   /** What must follow the name, in order. */
   arguments?: readonly string[];
+  /** Services that it sends requests to. They run beside it in its process, on their own databases. */
+  asks?: readonly ServiceName[];
   /** Each takes a text: `--<name> <text>`. `as` and `help` mean the same for every command. */
   options?: Readonly<Record<string, CommandOption>>;
   /** @returns what to print. @throws CommandFailure if the command fails. */

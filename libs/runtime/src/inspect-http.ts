@@ -30,6 +30,7 @@ export async function inspectHttp<T>(
   const jobs = new Jobs();
   await jobs.stop();
   const root = PlatformModule.under(definition.module, {
+    service: definition.name,
     bus: new MessageBus(await transport.connect(definition.name, declared), declared),
     database: undefined,
     cipher: new FieldCipher(platform.encryptionKeys),

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { mock } from 'node:test';
 import type { LRUCache } from 'lru-cache';
 import { lookupCache } from './lookup-cache.js';
 
@@ -11,7 +11,7 @@ describe('a lookup cache', () => {
 
   beforeEach(() => {
     nowMs = 1_000;
-    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    mock.method(performance, 'now', () => nowMs);
     loads = [];
     load = async (key) => `${key} ${loads.length}`;
     cache = lookupCache(1_000, (key) => {
@@ -19,7 +19,7 @@ describe('a lookup cache', () => {
       return load(key);
     });
   });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => mock.restoreAll());
 
   /** A load that ends when the returned function is called. */
   const slowLoad = (): ((value: string) => void) => {

@@ -23,6 +23,27 @@ const encryptionKeys = z.string().superRefine((value, context) => {
   }
 });
 
+/** As OpenTelemetry has it: `key=value`, comma separated, values percent-encoded. */
+const headers = z
+  .string()
+  .default('')
+  .transform((text, context): Record<string, string> => {
+    try {
+      const entries = text.split(',').filter((entry) => entry.trim() !== '');
+      return Object.fromEntries(new Headers(entries.map((entry) => headerOf(entry))));
+    } catch {
+      context.addIssue('must be <name>=<value>, comma separated, values percent-encoded');
+      return {};
+    }
+  });
+
+const headerOf = (entry: string): [string, string] => {
+  const [name, ...value] = entry.split('=');
+  return [name!.trim(), decodeURIComponent(value.join('=').trim())];
+};
+
+const ratio = z.string().default('1').transform(Number).pipe(z.number('must be a number').min(0).max(1));
+
 const LEVEL = /^(?:(\w+)=)?(fatal|error|warn|info|debug)$/;
 
 const logLevels = z
@@ -81,6 +102,21 @@ export const platformConfig = defineConfig('platform', {
     'LOG_LEVEL',
     logLevels,
     'least severe level that is logged (fatal, error, warn, info or debug), and that of single components by the context of their lines, as info,HttpRequest=warn',
+  ),
+  tracesEndpoint: variable(
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    optional(url()),
+    'OTLP collector that traces are sent to, over HTTP as JSON, at /v1/traces below this URL; nothing is traced when absent',
+  ),
+  tracesHeaders: variable(
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    headers,
+    'headers the collector asks for: <name>=<value>, comma separated, values percent-encoded',
+  ),
+  tracesRatio: variable(
+    'OTEL_TRACES_SAMPLER_ARG',
+    ratio,
+    'part of all traces that is kept, 0 to 1; those in which something failed are kept beside',
   ),
 });
 

@@ -1,12 +1,15 @@
+import type { ServiceName } from '@market/contracts';
 import { MessageBus } from '@market/messaging';
 import { Database, Idempotency, Outbox, FieldCipher } from '@market/persistence';
 import { Global, Module, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Jobs } from './jobs.js';
+import { operationsController } from './operations.message-controller.js';
 import { platformConfig } from './platform-config.js';
 import type { ConfigDefinition, ConfigOf } from './define-config.js';
 
 export interface Platform {
+  service: ServiceName;
   bus: MessageBus;
   database: Database | undefined;
   cipher: FieldCipher;
@@ -22,7 +25,8 @@ export interface Platform {
 export class PlatformModule {
   /** The root of a service's container. */
   static under(module: Type, platform: Platform): Type {
-    @Module({ imports: [PlatformModule.provide(platform), module] })
+    const controllers = platform.database ? [operationsController(platform.service)] : [];
+    @Module({ imports: [PlatformModule.provide(platform), module], controllers })
     class RootModule {}
     return RootModule;
   }

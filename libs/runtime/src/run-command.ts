@@ -1,4 +1,4 @@
-import { topology } from '@market/contracts';
+import { topology, type ServiceName } from '@market/contracts';
 import { inProcessTransport, MessageBus } from '@market/messaging';
 import { Database, migrate, Outbox, FieldCipher } from '@market/persistence';
 import { NestFactory } from '@nestjs/core';
@@ -10,36 +10,51 @@ import { PinoLogger } from './logger.js';
 import { claimPaymentsMode } from './payments-mode.js';
 import { PlatformModule } from './platform.module.js';
 import { readConfiguration } from './read-configuration.js';
+import { startService, type StartedService } from './run-process.js';
 
 /**
- * Runs one command of a service in this process, with its container and database and without bus, jobs and outbox relay.
+ * Runs one command of a service in this process, with its container and database and without jobs and outbox relay. Its bus
+ * reaches the services that it asks, which run in this process for as long.
  * `ENCRYPTION_KEYS` are needed only by commands that encrypt or decrypt secrets.
+ * @param asked the services that the command names
  */
 export async function runCommand(
   definition: ServiceDefinition,
   command: CommandDefinition,
   input: CommandInput,
   env: Environment,
+  asked: ServiceDefinition[] = [],
 ): Promise<string> {
   const { platform, configs, databaseUrls } = readConfiguration(
-    [definition],
+    [definition, ...asked],
     { LOG_LEVEL: 'error', ...env },
     { needsEncryptionKeys: false },
   );
-  const databaseUrl = databaseUrls.get(definition.name);
-  if (definition.database && platform.migrateOnStart) await migrate(definition.database, databaseUrl!);
   const declared = topology[definition.name];
   const transport = inProcessTransport();
-  const database =
-    definition.database &&
-    (await Database.open(definition.database, { url: databaseUrl!, poolSize: platform.databasePoolSize }));
+  const logger = new PinoLogger(definition.name, platform.logLevels);
+  const databases = new Map<ServiceName, Database>();
+  const started: StartedService[] = [];
   const jobs = new Jobs();
   await jobs.stop();
   try {
-    if (database) await claimPaymentsMode(new Map([[definition.name, database]]), platform.paymentsMode);
+    for (const { name, database } of [definition, ...asked]) {
+      if (!database) continue;
+      const url = databaseUrls.get(name)!;
+      if (platform.migrateOnStart) await migrate(database, url);
+      databases.set(name, await Database.open(database, { url, poolSize: platform.databasePoolSize }));
+    }
+    await claimPaymentsMode(databases, platform.paymentsMode);
+    for (const service of asked) {
+      const { name } = service;
+      const running = await startService(service, transport, platform, logger, configs.get(name), databases.get(name));
+      started.push(running);
+      await running.jobs.stop();
+    }
     const root = PlatformModule.under(definition.module, {
+      service: definition.name,
       bus: new MessageBus(await transport.connect(definition.name, declared), declared),
-      database,
+      database: databases.get(definition.name),
       cipher: new FieldCipher(platform.encryptionKeys),
       outbox: new Outbox(),
       jobs,
@@ -47,7 +62,7 @@ export async function runCommand(
       platformConfig: platform,
     });
     const container = await NestFactory.createApplicationContext(root, {
-      logger: new PinoLogger(definition.name, platform.logLevels),
+      logger,
       abortOnError: false,
     });
     try {
@@ -56,7 +71,8 @@ export async function runCommand(
       await container.close();
     }
   } finally {
+    for (const { app } of started) await app.close();
     await transport.close();
-    await database?.close();
+    for (const database of databases.values()) await database.close();
   }
 }

@@ -1,6 +1,8 @@
 import { topology, type ServiceName } from '@market/contracts';
+import { newId } from '@market/kernel';
 import { assertContractServed, MessageBus, type Link, type Transport } from '@market/messaging';
 import { Database, deleteExpired, migrate, Outbox, OutboxRelay, FieldCipher, sql } from '@market/persistence';
+import { startTracing } from '@market/tracing';
 import type { INestMicroservice } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { MicroserviceOptions, NestMicroservice } from '@nestjs/microservices';
@@ -25,7 +27,8 @@ export interface RunningProcess {
   stop(): Promise<void>;
 }
 
-interface Started {
+/** A service that runs in this process. */
+export interface StartedService {
   definition: ServiceDefinition;
   config: unknown;
   link: Link;
@@ -54,10 +57,25 @@ export async function runProcess(
     for (const { name, database } of definitions) if (database) await migrate(database, databaseUrls.get(name)!);
   }
   const databases = new Map<ServiceName, Database>();
-  const started: Started[] = [];
+  const started: StartedService[] = [];
   const health = new HealthServer();
   // Nest has one logger a process, so that lines of several services in one carry the process's name.
-  const logger = new PinoLogger(definitions.length === 1 ? definitions[0]!.name : 'marketplace', platform.logLevels);
+  const processName = definitions.length === 1 ? definitions[0]!.name : 'marketplace';
+  const logger = new PinoLogger(processName, platform.logLevels);
+  const { tracesEndpoint: endpoint, tracesHeaders: headers, tracesRatio: ratio } = platform;
+  const stopTracing =
+    endpoint !== undefined &&
+    startTracing({
+      endpoint,
+      headers,
+      ratio,
+      resource: {
+        'service.namespace': 'agent-marketplace',
+        'service.name': processName,
+        'service.instance.id': newId(),
+      },
+      warn: (message) => logger.warn(message, 'Tracing'),
+    });
   const stop = async (): Promise<void> => {
     health.ready = false;
     for (const { app } of started.filter(({ definition }) => definition.http))
@@ -68,6 +86,7 @@ export async function runProcess(
     await transport.close();
     await Promise.all([...databases.values()].map((database) => database.close()));
     await health.close();
+    if (stopTracing) await stopTracing();
   };
   try {
     const internalPort =
@@ -111,20 +130,21 @@ export async function runProcess(
   }
 }
 
-async function startService(
+export async function startService(
   definition: ServiceDefinition,
   transport: Transport,
   platform: ConfigOf<typeof platformConfig>,
   logger: PinoLogger,
   config: unknown,
   database: Database | undefined,
-): Promise<Started> {
+): Promise<StartedService> {
   const declared = topology[definition.name];
   const link = await transport.connect(definition.name, declared);
   const outbox = new Outbox();
   const jobs = new Jobs();
   if (database) jobs.every('delete-expired', PRUNE_INTERVAL_MS, () => deleteExpired(database));
   const root = PlatformModule.under(definition.module, {
+    service: definition.name,
     bus: new MessageBus(link, declared),
     database,
     cipher: new FieldCipher(platform.encryptionKeys),
@@ -133,7 +153,7 @@ async function startService(
     config: { definition: definition.config, value: config },
     platformConfig: platform,
   });
-  let app: Started['app'];
+  let app: StartedService['app'];
   if (definition.http) {
     const edge = await NestFactory.create<NestFastifyApplication>(root, definition.http.adapter(config), {
       logger,

@@ -18,7 +18,7 @@ const SCRIPT = fileURLToPath(new URL('../../../../deploy/nats/generate-keys.mjs'
 async function generate(out: string, ...options: string[]): Promise<string> {
   const script = startOwnProcess(
     process.execPath,
-    ['--conditions=@market/source', '--import', '@swc-node/register/esm-register', SCRIPT, '--out', out, ...options],
+    ['--conditions=@market/source', '--import', '../../.config/typescript.mjs', SCRIPT, '--out', out, ...options],
     { cwd: PACKAGE_ROOT },
   );
   expect({ code: await script.ended, output: script.output() }).toMatchObject({ code: 0 });

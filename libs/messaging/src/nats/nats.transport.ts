@@ -1,10 +1,9 @@
 import type { ServiceName, ServiceTopology } from '@market/contracts';
-import { ServerNats, type NatsOptions, type WritePacket } from '@nestjs/microservices';
+import { Server, type CustomTransportStrategy, type MessageHandler } from '@nestjs/microservices';
 import {
   connect,
-  headers,
+  createInbox,
   nkeyAuthenticator,
-  nuid,
   type Msg,
   type NatsConnection,
   type NodeConnectionOptions,
@@ -14,10 +13,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { EventStream } from './event-stream.js';
 import type { EventRecord, ReplyEnvelope, RequestEnvelope } from '../envelope.js';
 import { InFlight } from '../in-flight.js';
-import { RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
+import { natsConnections, natsDisconnects } from '../metrics.js';
+import { replyOf, RequestLost, type EventSink, type Link, type Transport } from '../transport.js';
 import {
   LOST_AFTER_INTERVALS,
-  REQUEST_ID_HEADER,
   serviceOf,
   servicesAsked,
   PROGRESS_INTERVAL_MS,
@@ -37,133 +36,154 @@ export interface NatsTransportOptions {
 /** An answer has 4 MiB at most and travels as text inside JSON, which at worst escapes every byte; the rest is for what stands around it. */
 export const REQUIRED_MAX_PAYLOAD = 9 * 1024 * 1024;
 
-/** How long a request that was given up is remembered. */
-const FORGOTTEN_AFTER_MS = 1_000;
+const RECONNECT_WAIT_MS = 250;
 
-type ServerOptions = Required<NatsOptions>['options'];
+/** What a broker answers in place of a service that nobody serves. */
+const NO_RESPONDERS = 503;
 
-/** On the wire is the envelope alone, without Nest's packet around it; that there is an id makes Nest reply. */
-const WIRE_FORMAT: Pick<ServerOptions, 'serializer' | 'deserializer'> = {
-  deserializer: { deserialize: (message: Msg) => ({ id: '', data: message.json() }) },
-  serializer: { serialize: ({ response }: WritePacket) => ({ data: JSON.stringify(response) }) },
-};
-
-class DrainingNatsServer extends ServerNats {
-  private readonly taken: Subscription[] = [];
+/**
+ * Serves requests as they come from the connection. Nest's own server would parse the subject of each as JSON and wrap its answer in an
+ * observable. What is answered is known by the subject that its answer goes to.
+ */
+class NatsRequestServer extends Server implements CustomTransportStrategy {
   private readonly inFlight = new InFlight();
   private readonly inProgress = new Set<string>();
   private hasAnswered = false;
+  private connection: NatsConnection | undefined;
+  private taken: Subscription[] = [];
 
   constructor(
-    options: ServerOptions,
-    private readonly service: ServiceName,
+    private readonly options: NodeConnectionOptions,
+    readonly service: ServiceName,
     private readonly drainMs: number,
   ) {
-    super(options);
+    super();
   }
 
-  override bindEvents(connection: NatsConnection): void {
-    super.bindEvents({
-      subscribe: (...args: Parameters<NatsConnection['subscribe']>) => this.subscribe(connection, ...args),
-    });
-  }
-
-  /** Resolves when the broker has processed the subscriptions, so that a ready service gets every request. */
-  override start(callback: (error?: unknown) => void): void {
-    void this.announceProgress();
-    super.start(
-      (error) =>
-        void this.unwrap<NatsConnection>()
-          .flush()
-          .then(() => callback(error), callback),
-    );
-  }
-
-  override getMessageHandler(channel: string) {
-    const handle = super.getMessageHandler(channel) as (error: object | undefined, message: Msg) => Promise<unknown>;
-    return (error: object | undefined, message: Msg) => {
-      const id = message.headers?.get(REQUEST_ID_HEADER) ?? '';
-      this.inProgress.add(id);
-      return this.inFlight.track(
-        handle.call(this, error, message).finally(() => {
-          this.hasAnswered = true;
-          this.inProgress.delete(id);
-        }),
-      );
-    };
+  /** Calls back when the broker has processed the subscriptions, so that a ready service gets every request. */
+  listen(callback: (error?: unknown) => void): void {
+    this.start().then(() => callback(), callback);
   }
 
   /** Accepts nothing new, finishes what was accepted, then disconnects, so that a rolling restart loses no request. */
-  override async close(): Promise<void> {
-    const connection = this.unwrap<NatsConnection>();
-    if (connection.isClosed()) return;
+  async close(): Promise<void> {
+    const { connection } = this;
+    if (!connection || connection.isClosed()) return;
     await Promise.allSettled(this.taken.map((subscription) => subscription.drain()));
     await this.inFlight.finished(this.drainMs);
     await connection.drain().catch(() => undefined);
+  }
+
+  on(): void {}
+
+  unwrap<T>(): T {
+    return this.connection as T;
+  }
+
+  private async start(): Promise<void> {
+    const connection = await connect(this.options);
+    this.connection = connection;
+    this.taken = [...this.messageHandlers].map(([subject, handler]) =>
+      connection.subscribe(subject, {
+        queue: this.service,
+        callback: (error, message) =>
+          error ? this.logger.error(error) : void this.inFlight.track(this.answer(handler, message)),
+      }),
+    );
+    void this.announceProgress(connection);
+    await processed(connection);
+  }
+
+  private async answer(handler: MessageHandler, message: Msg): Promise<void> {
+    const { reply = '' } = message;
+    this.inProgress.add(reply);
+    try {
+      message.respond(JSON.stringify(await replyOf(handler, message.json())));
+    } catch (error) {
+      this.logger.error(error);
+    } finally {
+      this.hasAnswered = true;
+      this.inProgress.delete(reply);
+    }
   }
 
   /**
    * Tells the callers which requests are still in progress. The broker answers in order: this process has then read every request that was
    * on its way to it, so that none of them is missing only because large ones stood before it.
    */
-  private async announceProgress(): Promise<void> {
-    const connection = this.unwrap<NatsConnection>();
+  private async announceProgress(connection: NatsConnection): Promise<void> {
     while (!connection.isClosed()) {
       await delay(PROGRESS_INTERVAL_MS, undefined, { ref: false });
       if (this.inProgress.size === 0 && !this.hasAnswered) continue;
       await connection.flush().catch(() => undefined);
-      if (connection.isClosed()) return;
+      if (connection.isClosed() || connection.isDraining()) return;
       this.hasAnswered = false;
       connection.publish(progressSubject(this.service), JSON.stringify([...this.inProgress]));
     }
   }
+}
 
-  private subscribe(connection: NatsConnection, ...args: Parameters<NatsConnection['subscribe']>): Subscription {
-    const subscription = connection.subscribe(...args);
-    this.taken.push(subscription);
-    return subscription;
+/** Resolves when the broker has processed the subscriptions; they are sent again after a connection was lost, as that of a process that starts slowly is. */
+async function processed(connection: NatsConnection): Promise<void> {
+  while (
+    !(await connection.flush().then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    if (connection.isClosed()) throw new Error('there is no connection to NATS');
+    await delay(RECONNECT_WAIT_MS, undefined, { ref: false });
   }
 }
 
+/** A request without an answer. */
+interface Waiting {
+  resolve: (answer: ReplyEnvelope) => void;
+  reject: (reason: Error) => void;
+  service: string;
+  /** For how many intervals no process has named it. */
+  unnamed: number;
+  /** When its caller gives it up, by `performance.now`. */
+  until: number;
+}
+
 class NatsLink implements Link {
-  /** Requests without a reply, by id: how to reject them, whom they ask, and for how many intervals no process has named them. */
-  private readonly waiting = new Map<string, { giveUp: (reason: Error) => void; service: string; unnamed: number }>();
+  /** By the subject that the answer comes to. */
+  private readonly waiting = new Map<string, Waiting>();
   /** The services that have answered a request in this interval, and those that have named what they work on. */
   private readonly answering = new Set<string>();
   private readonly naming = new Set<string>();
-  private readonly idPrefix = `${nuid.next()}.`;
+  private readonly inbox: string;
   private requests = 0;
   private connected = true;
 
   constructor(
-    readonly server: DrainingNatsServer,
+    readonly server: NatsRequestServer,
     private readonly connection: NatsConnection,
     private readonly events: EventStream,
+    service: ServiceName,
     topology: ServiceTopology,
   ) {
+    this.inbox = createInbox(inboxPrefixOf(service));
+    connection.subscribe(`${this.inbox}.*`, {
+      callback: (error, message) => (error ? undefined : this.hearAnswer(message)),
+    });
     void this.watchConnection();
     void this.watchRequests();
     for (const service of servicesAsked(topology))
       connection.subscribe(progressSubject(service), {
-        callback: (error, message) => (error ? undefined : this.hear(service, message.json())),
+        callback: (error, message) => (error ? undefined : this.hearProgress(service, message.json())),
       });
   }
 
+  /** One subscription hears all answers: a request of the library makes a timer, headers and an error with its stack for each. */
   request(subject: string, message: RequestEnvelope, withinMs: number): Promise<ReplyEnvelope> {
     return new Promise((resolve, reject) => {
       if (!this.connected) return reject(new Error('there is no connection to NATS'));
-      const id = `${this.idPrefix}${(this.requests += 1)}`;
-      const head = headers();
-      head.set(REQUEST_ID_HEADER, id);
-      const service = serviceOf(subject);
-      this.waiting.set(id, { giveUp: reject, service, unnamed: 0 });
-      this.connection
-        .request(subject, JSON.stringify(message), { timeout: withinMs + FORGOTTEN_AFTER_MS, headers: head })
-        .then((reply) => {
-          this.answering.add(service);
-          resolve(reply.json());
-        }, reject)
-        .finally(() => this.waiting.delete(id));
+      const reply = `${this.inbox}.${(this.requests += 1)}`;
+      this.connection.publish(subject, JSON.stringify(message), { reply });
+      const until = performance.now() + withinMs;
+      this.waiting.set(reply, { resolve, reject, service: serviceOf(subject), unnamed: 0, until });
     });
   }
 
@@ -183,10 +203,11 @@ class NatsLink implements Link {
     this.connection.subscribe(subject, {
       callback: (error, message) => (error ? undefined : listener(message.json())),
     });
-    await this.connection.flush();
+    await processed(this.connection);
   }
 
   async close(): Promise<void> {
+    natsConnections.delete(this.server.service);
     await this.events.close();
     if (!this.connection.isClosed()) await this.connection.drain().catch(() => undefined);
   }
@@ -197,14 +218,25 @@ class NatsLink implements Link {
       if (type === 'reconnect') this.connected = true;
       if (type !== 'disconnect') continue;
       this.connected = false;
-      this.waiting.forEach(({ giveUp }) => giveUp(new RequestLost('the connection to NATS was lost')));
+      natsDisconnects.inc({ service: this.server.service });
+      this.waiting.forEach(({ reject }) => reject(new RequestLost('the connection to NATS was lost')));
+      this.waiting.clear();
     }
   }
 
-  private hear(service: string, ids: string[]): void {
+  private hearAnswer(message: Msg): void {
+    const request = this.waiting.get(message.subject);
+    if (!request) return;
+    this.waiting.delete(message.subject);
+    if (message.headers?.code === NO_RESPONDERS) return request.reject(new Error(`nobody serves ${request.service}`));
+    this.answering.add(request.service);
+    request.resolve(message.json());
+  }
+
+  private hearProgress(service: string, replies: string[]): void {
     this.naming.add(service);
-    for (const id of ids) {
-      const request = this.waiting.get(id);
+    for (const reply of replies) {
+      const request = this.waiting.get(reply);
       if (request) request.unnamed = 0;
     }
   }
@@ -228,11 +260,15 @@ class NatsLink implements Link {
 
   /** A service that answers and has named nothing yet is sending large answers, and what it works on comes after them. */
   private rejectLost(): void {
-    for (const [id, request] of this.waiting) {
+    for (const [reply, request] of this.waiting) {
+      if (request.until < performance.now()) {
+        this.waiting.delete(reply);
+        continue;
+      }
       if (this.answering.has(request.service) && !this.naming.has(request.service)) continue;
       if ((request.unnamed += 1) < LOST_AFTER_INTERVALS) continue;
-      this.waiting.delete(id);
-      request.giveUp(new RequestLost('the process that took it is gone'));
+      this.waiting.delete(reply);
+      request.reject(new RequestLost('the process that took it is gone'));
     }
   }
 }
@@ -248,25 +284,22 @@ export function natsTransport(optionsFor: (service: ServiceName) => NatsTranspor
         name: service,
         inboxPrefix: inboxPrefixOf(service),
         maxReconnectAttempts: -1,
-        reconnectTimeWait: 250,
+        reconnectTimeWait: RECONNECT_WAIT_MS,
         timeout: 10_000,
         noAsyncTraces: true,
         ...(options.nkeySeed ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.nkeySeed)) } : {}),
       };
       const connection = await connect(common);
       assertCarriesPaidBodies(connection);
-      const server = new DrainingNatsServer(
-        { ...(common as ServerOptions), ...WIRE_FORMAT, queue: service },
-        service,
-        options.drainMs ?? 10_000,
-      );
       const link = new NatsLink(
-        server,
+        new NatsRequestServer(common, service, options.drainMs ?? 10_000),
         connection,
         await EventStream.open(connection, service, topology, options.streamReplicas ?? 1),
+        service,
         topology,
       );
       links.push(link);
+      natsConnections.set(service, connection);
       return link;
     },
     async close() {

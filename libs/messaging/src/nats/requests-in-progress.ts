@@ -6,9 +6,6 @@ export const PROGRESS_INTERVAL_MS = 400;
 /** A request that no process has named for this many intervals (two seconds) is lost. A process whose event loop is busy for a second loses none. */
 export const LOST_AFTER_INTERVALS = 5;
 
-/** The header in which a request carries the id that it is named by. */
-export const REQUEST_ID_HEADER = 'Market-Request';
-
 export const progressSubject = (service: string): string => `sig.${service}.requests-in-progress.v1`;
 
 /** The service that a request's subject names. */

@@ -31,6 +31,9 @@ export interface NatsPermissions {
 
 /** On a host that starts everything at once, a service may take longer than the server's default of two seconds. */
 const AUTHENTICATED_WITHIN_SECONDS = 10;
+/** A process that is paused answers no ping: six to eight seconds later the broker sends it no more requests. */
+const PING_INTERVAL = '1s';
+const PINGS_UNANSWERED = 3;
 /** Longer than any deadline that a request can have. */
 const RESPONSE_WITHIN = '5m';
 
@@ -76,6 +79,8 @@ export function natsServerConfig(publicKeys: Partial<Record<ServiceName, string>
     `listen: ${JSON.stringify(`${host}:${port}`)}`,
     ...(monitorPort === undefined ? [] : [`http: ${JSON.stringify(`${host}:${monitorPort}`)}`]),
     `max_payload: ${REQUIRED_MAX_PAYLOAD}`,
+    `ping_interval: ${JSON.stringify(PING_INTERVAL)}`,
+    `ping_max: ${PINGS_UNANSWERED}`,
     `jetstream {\n  store_dir: ${JSON.stringify(storeDir)}${syncAlways ? '\n  sync_interval: always' : ''}\n}`,
     `authorization {\n  timeout: ${AUTHENTICATED_WITHIN_SECONDS}\n  users = [\n${users.join('\n')}\n  ]\n}`,
     '',

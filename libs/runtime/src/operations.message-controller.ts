@@ -1,0 +1,36 @@
+import { operationsOf, type InputOf, type OutputOf, type ServiceName } from '@market/contracts';
+import { HandleRequest, operatorOf, type RequestContext } from '@market/messaging';
+import { Database, latestOperatorActions, oldestUnpublished, queueLengths } from '@market/persistence';
+import { Controller, type Type } from '@nestjs/common';
+
+/** Answers what operators ask of every service: its queues, and what operators did to it. */
+export function operationsController(service: ServiceName): Type {
+  const { getQueues, listOperatorActions } = operationsOf(service);
+
+  @Controller()
+  class OperationsMessageController {
+    constructor(private readonly database: Database) {}
+
+    @HandleRequest(getQueues)
+    async getQueues(_input: InputOf<typeof getQueues>, context: RequestContext): Promise<OutputOf<typeof getQueues>> {
+      operatorOf(context);
+      const [[lengths], [oldest]] = await Promise.all([
+        this.database.query<{ outbox: number; parked: number; dead_letters: number }>(queueLengths),
+        this.database.query<{ seconds: number }>(oldestUnpublished),
+      ]);
+      const { outbox, ...others } = lengths!;
+      return { unpublished: outbox, oldest_unpublished_seconds: oldest!.seconds, ...others };
+    }
+
+    @HandleRequest(listOperatorActions)
+    async listOperatorActions(
+      { before, limit }: InputOf<typeof listOperatorActions>,
+      context: RequestContext,
+    ): Promise<OutputOf<typeof listOperatorActions>> {
+      operatorOf(context);
+      const actions = await latestOperatorActions(this.database, limit, before);
+      return { actions: actions.map(({ doneAt, ...action }) => ({ ...action, at: doneAt.toISOString() })) };
+    }
+  }
+  return OperationsMessageController;
+}
