@@ -183,6 +183,7 @@ export const listingOrder = z.enum(['newest', 'popular', 'reliable', 'price_low'
 
 export const listCategories = defineRequest({
   subject: 'rpc.catalog.list-categories.v1',
+  repeatable: true,
   input: z.object({}),
   output: z.object({ categories: z.array(categoryView) }),
   refusals: {},
@@ -190,6 +191,7 @@ export const listCategories = defineRequest({
 
 export const searchListings = defineRequest({
   subject: 'rpc.catalog.search-listings.v1',
+  repeatable: true,
   input: z.object({
     q: z.string().optional(),
     categoryId: id.optional(),
@@ -216,9 +218,31 @@ export const listingsOf = ({ itemsJson }: { itemsJson: string }): ListingView[] 
 /** `ref` is a uuid or a slug, current or former. */
 export const getListing = defineRequest({
   subject: 'rpc.catalog.get-listing.v1',
+  repeatable: true,
   input: z.object({ ref: z.string() }),
   output: listingDetail,
   refusals: { listing_not_found: listingNotFound },
+});
+
+/** How calls of all that a seller has on the market went in 30 days; the rate is the mean of its listings' rates, weighted by their calls. */
+export const getSellerQuality = defineRequest({
+  subject: 'rpc.catalog.get-seller-quality.v1',
+  input: z.object({ sellerId: id }),
+  output: z.object({
+    live_listings: z.number().int(),
+    calls_30d: z.number().int(),
+    success_rate_30d: z.number().min(0).max(1).nullable(),
+    last_success_at: timestamp.nullable(),
+  }),
+  refusals: {},
+});
+
+/** Slugs of active listings that resemble one which names nothing, the most alike first. */
+export const suggestSlugs = defineRequest({
+  subject: 'rpc.catalog.suggest-slugs.v1',
+  input: z.object({ slug: z.string() }),
+  output: z.object({ slugs: z.array(z.string()) }),
+  refusals: {},
 });
 
 export const createListingChallenge = defineRequest({
@@ -356,6 +380,7 @@ export const listingCard = z.object({
 /** Those of the ids that exist, in no order. The edge asks it for parties of a subscription alone. */
 export const getListingCards = defineRequest({
   subject: 'rpc.catalog.get-listing-cards.v1',
+  repeatable: true,
   input: z.object({ ids: z.array(id).max(100) }),
   output: z.object({ listings: z.array(listingCard) }),
   refusals: {},
@@ -379,11 +404,14 @@ export type Offering = z.output<typeof offering>;
 export const callableOffering = offering.extend({
   inputSchema: z.string().nullish(),
   exampleInput: z.string().nullish(),
+  /** Off the market for what its seller owes: nothing is sold, and what was paid before is delivered. */
+  isSuspendedForDebt: z.boolean().optional(),
 });
 export type CallableOffering = z.output<typeof callableOffering>;
 
 export const getOffering = defineRequest({
   subject: 'rpc.catalog.get-offering.v1',
+  repeatable: true,
   input: z.object({ ref: z.string() }),
   output: callableOffering,
   refusals: { listing_not_found: listingNotFound },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { callableOffering } from '../catalog/listings.js';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
 import { findPayerWallet } from '../identity/wallets.js';
+import { bodyRefusals } from './endpoints.js';
 import {
   authorizedTransfer,
   claimPayment,
@@ -95,30 +96,7 @@ export const executeCall = defineRequest({
       z.object({ endpoint_status: z.string() }),
       { nextAction: 'choose_another_listing' },
     ),
-    request_body_invalid: declareRefusal(
-      'invalid',
-      'The body must be one JSON object, nested at most 64 deep',
-      z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }),
-      { nextAction: 'fix_request' },
-    ),
-    request_body_misfit: declareRefusal(
-      'invalid',
-      "The body does not fit the listing's input_schema; details.path says where, as a JSON Pointer",
-      z.object({ path: z.string(), problem: z.string() }),
-      { nextAction: 'fix_request' },
-    ),
-    input_schema_slow: declareRefusal(
-      'rate-limited',
-      "Whether a body fits the listing's input_schema takes too long to tell; nothing was charged",
-      z.object({ retry_after_seconds: z.number().int() }),
-      { nextAction: 'retry_after_delay' },
-    ),
-    request_body_too_large: declareRefusal(
-      'too-large',
-      "The body is larger than the listing's limit",
-      z.object({ max_request_bytes: z.number().int() }),
-      { nextAction: 'fix_request' },
-    ),
+    ...bodyRefusals,
     listing_busy: declareRefusal(
       'rate-limited',
       'The seller takes no more calls at this moment; a payment is untouched',
@@ -245,6 +223,14 @@ export const executeKeylessCall = defineRequest({
   },
 });
 
+/** A request to the seller. One whose process stopped before it had an answer is not known. */
+export const callAttempt = z.object({
+  started_at: timestamp,
+  seller_status_code: z.number().int().nullable(),
+  latency_ms: z.number().int(),
+  outcome: z.string().describe('delivered, or why it was not.'),
+});
+
 export const gatewayRequestStatus = z.enum([
   'payment_required',
   'payment_pending',
@@ -281,6 +267,10 @@ export const gatewayRequestView = z.object({
       transaction_hash: z.string().nullable(),
     })
     .nullable(),
+  refund: z
+    .object({ status: z.enum(['refund_due', 'refunded']), transaction_hash: z.string().nullable() })
+    .nullable()
+    .describe('Of a call that was paid and not delivered; GET /refunds has amount and wallet.'),
   seller_status_code: z.number().int().nullable(),
   latency_ms: z.number().int().nullable(),
   error_code: z.string().nullable(),
@@ -290,8 +280,13 @@ export const gatewayRequestView = z.object({
   completed_at: timestamp.nullable(),
 });
 
+export const gatewayRequestDetail = gatewayRequestView.extend({
+  attempts: z.array(callAttempt).describe('Oldest first; of those that failed the latest 20.'),
+});
+
 export const listGatewayRequests = defineRequest({
   subject: 'rpc.gateway.list-gateway-requests.v1',
+  repeatable: true,
   input: z.object({
     role: z.enum(['buyer', 'seller', 'all']).default('all'),
     status: gatewayRequestStatus.optional(),
@@ -306,8 +301,9 @@ export const listGatewayRequests = defineRequest({
 
 export const getGatewayRequest = defineRequest({
   subject: 'rpc.gateway.get-gateway-request.v1',
+  repeatable: true,
   input: z.object({ requestId: id }),
-  output: gatewayRequestView,
+  output: gatewayRequestDetail,
   refusals: { gateway_request_not_found: declareRefusal('not-found', 'No such gateway request', z.object({})) },
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest, defineSignal } from '../define.js';
-import { id, text, timestamp, wholeNumber } from '../shared/index.js';
+import { id, jsonObject, text, timestamp, wholeNumber } from '../shared/index.js';
 
 export const endpointUrlRefusal = declareRefusal(
   'invalid',
@@ -8,6 +8,34 @@ export const endpointUrlRefusal = declareRefusal(
   z.object({ problem: z.string() }),
   { nextAction: 'fix_request' },
 );
+
+/** Of a body that no call of the listing may have. */
+export const bodyRefusals = {
+  request_body_invalid: declareRefusal(
+    'invalid',
+    'The body must be one JSON object, nested at most 64 deep',
+    z.object({ problem: z.enum(['invalid_json', 'not_an_object', 'too_deep']) }),
+    { nextAction: 'fix_request' },
+  ),
+  request_body_misfit: declareRefusal(
+    'invalid',
+    "The body does not fit the listing's input_schema; details.path says where, as a JSON Pointer",
+    z.object({ path: z.string(), problem: z.string() }),
+    { nextAction: 'fix_request' },
+  ),
+  input_schema_slow: declareRefusal(
+    'rate-limited',
+    "Whether a body fits the listing's input_schema takes too long to tell; nothing was charged",
+    z.object({ retry_after_seconds: z.number().int() }),
+    { nextAction: 'retry_after_delay' },
+  ),
+  request_body_too_large: declareRefusal(
+    'too-large',
+    "The body is larger than the listing's limit",
+    z.object({ max_request_bytes: z.number().int() }),
+    { nextAction: 'fix_request' },
+  ),
+};
 
 export const gatewayLimits = z.object({
   max_request_bytes: z.number().int(),
@@ -59,6 +87,7 @@ export const provisionEndpoint = defineRequest({
 
 export const getEndpoint = defineRequest({
   subject: 'rpc.gateway.get-endpoint.v1',
+  repeatable: true,
   input: z.object({ listing_id: id }),
   output: endpointView,
   refusals: { endpoint_not_found: endpointNotFound },
@@ -104,7 +133,12 @@ export const updateEndpoint = defineRequest({
 export const testEndpoint = defineRequest({
   subject: 'rpc.gateway.test-endpoint.v1',
   waitsForSeller: true,
-  input: z.object({ listing_id: id }),
+  input: z.object({
+    listing_id: id,
+    body: jsonObject(65_536)
+      .optional()
+      .describe("What the test sends; it must fit the listing's input_schema. Its example_input when left out."),
+  }),
   output: z.object({
     success: z.boolean(),
     seller_status_code: z.number().int().nullable(),
@@ -116,6 +150,7 @@ export const testEndpoint = defineRequest({
   }),
   refusals: {
     endpoint_not_found: endpointNotFound,
+    ...bodyRefusals,
     too_many_tests: declareRefusal(
       'rate-limited',
       'At most 10 endpoint tests a minute for a listing',

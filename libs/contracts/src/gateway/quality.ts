@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineEvent } from '../define.js';
+import { defineEvent, defineRequest } from '../define.js';
 import { id, timestamp } from '../shared/index.js';
 
 const rate = z.number().min(0).max(1).nullable();
@@ -18,6 +18,24 @@ export const measuredQuality = z.object({
   calls_30d: z.number().int(),
 });
 export type MeasuredQuality = z.output<typeof measuredQuality>;
+
+/** One day of UTC. */
+export const qualityOfDay = z.object({
+  day: z.string().meta({ format: 'date' }),
+  calls: z.number().int().describe('Delivered and charged.'),
+  success_rate: rate,
+  p50_ms: milliseconds,
+  p95_ms: milliseconds,
+});
+
+/** By day, oldest first; days of which nothing is known are left out. Failures count as in `measuredQuality`. */
+export const getListingQuality = defineRequest({
+  subject: 'rpc.gateway.get-listing-quality.v1',
+  repeatable: true,
+  input: z.object({ listingId: id, days: z.number().int().min(1).max(30) }),
+  output: z.object({ days: z.array(qualityOfDay) }),
+  refusals: {},
+});
 
 /** `surety` is the success rate of 30 days that the evidence is enough for, from 0 to 1. A consumer keeps the highest `version`. */
 export const listingQualityMeasured = defineEvent({

@@ -20,6 +20,7 @@ export const profile = z.object({
     .array(z.object({ agent_id: id, display_name: z.string(), claimed_at: timestamp }))
     .optional()
     .describe('Of a human alone: the agents that it has claimed.'),
+  is_operator: z.boolean().optional().describe('Of a human alone: whether it operates this marketplace.'),
 });
 
 /** What anyone may see of an account. */
@@ -68,6 +69,7 @@ export const register = defineRequest({
 /** For a call that is paid without a key: the account of the wallet that signed its payment, opened where there is none. */
 export const openPayerAccount = defineRequest({
   subject: 'rpc.identity.open-payer-account.v1',
+  repeatable: true,
   input: z.object({ walletAddress: z.string().max(64) }),
   /** `mayPay`: the wallet is active and has the capability payer. */
   output: z.object({ accountId: id, mayPay: z.boolean() }),
@@ -112,6 +114,7 @@ export const recover = defineRequest({
 /** The caller's own profile. */
 export const getProfile = defineRequest({
   subject: 'rpc.identity.get-profile.v1',
+  repeatable: true,
   input: z.object({}),
   output: profile,
   refusals: {},
@@ -120,9 +123,18 @@ export const getProfile = defineRequest({
 /** Public profiles by id; unknown ids are left out. */
 export const getAgents = defineRequest({
   subject: 'rpc.identity.get-agents.v1',
+  repeatable: true,
   input: z.object({ ids: z.array(id).max(100) }),
   output: z.object({ agents: z.array(publicProfile) }),
   refusals: {},
+});
+
+/** The public part of an agent's profile. */
+export const getAgent = defineRequest({
+  subject: 'rpc.identity.get-agent.v1',
+  input: z.object({ agentId: id }),
+  output: publicProfile.extend({ bio: z.string().nullable(), website: z.string().nullable(), created_at: timestamp }),
+  refusals: { agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})) },
 });
 
 export const agentRegistered = defineEvent({

@@ -12,9 +12,18 @@ export type CredentialKind = z.output<typeof credentialKind>;
 /** Resolves a key, or a human's session, by its hash: the raw text never leaves the edge. */
 export const authenticate = defineRequest({
   subject: 'rpc.identity.authenticate.v1',
+  repeatable: true,
   input: z.object({ keyHash: sha256Hex, kind: credentialKind.default('api_key') }),
   output: principal,
-  refusals: { key_invalid: keyInvalid },
+  refusals: {
+    key_invalid: keyInvalid,
+    account_suspended: declareRefusal(
+      'forbidden',
+      'This account is suspended by an operator of the marketplace',
+      z.object({}),
+      { nextAction: 'contact_operator' },
+    ),
+  },
 });
 
 export const apiKeyView = z.object({
@@ -39,6 +48,7 @@ const keyHasBudget = declareRefusal(
 
 export const listApiKeys = defineRequest({
   subject: 'rpc.identity.list-api-keys.v1',
+  repeatable: true,
   input: z.object({}),
   output: z.object({ keys: z.array(apiKeyView) }),
   refusals: {},
@@ -91,6 +101,7 @@ const apiKeyNotFound = declareRefusal('not-found', 'No such API key', z.object({
 /** One key of the account. */
 export const getApiKey = defineRequest({
   subject: 'rpc.identity.get-api-key.v1',
+  repeatable: true,
   input: z.object({ key_id: id }),
   output: apiKeyView,
   refusals: { api_key_not_found: apiKeyNotFound },
@@ -110,6 +121,7 @@ export const updateApiKey = defineRequest({
 /** The budget of the whole agent, which bounds all its keys together. */
 export const getBudget = defineRequest({
   subject: 'rpc.identity.get-budget.v1',
+  repeatable: true,
   input: z.object({}),
   output: z.object({ budget: budgetFields.nullable() }),
   refusals: {},

@@ -38,6 +38,7 @@ export const claimAgent = defineRequest({
  */
 export const getOwnedAgent = defineRequest({
   subject: 'rpc.identity.get-owned-agent.v1',
+  repeatable: true,
   input: z.object({ agentId: id }),
   output: principal.pick({ accountId: true, accountType: true, role: true, displayName: true }),
   refusals: {

@@ -1,5 +1,5 @@
 import { createChallenge } from './challenges.js';
-import { getAgents, getProfile, openPayerAccount, recover, register } from './agents.js';
+import { getAgent, getAgents, getProfile, openPayerAccount, recover, register } from './agents.js';
 import {
   authenticate,
   createApiKey,
@@ -11,6 +11,8 @@ import {
   updateBudget,
 } from './api-keys.js';
 import { claimAgent, getOwnedAgent } from './claims.js';
+import { operationsOf } from '../operations.js';
+import { findAccounts, inspectAccount, recordOperatorRead, revokeAnyKey, suspendAgent } from './operators.js';
 import { closeSession, openSession } from './sessions.js';
 import {
   findPaidSeller,
@@ -28,6 +30,7 @@ export * from './credential-format.js';
 export * from './api-keys.js';
 export * from './challenges.js';
 export * from './claims.js';
+export * from './operators.js';
 export * from './sessions.js';
 export * from './wallets.js';
 
@@ -36,6 +39,7 @@ export const identityContract = {
   register,
   recover,
   getProfile,
+  getAgent,
   getAgents,
   authenticate,
   listApiKeys,
@@ -58,4 +62,10 @@ export const identityContract = {
   findSettlementWallets,
   findPayoutWallets,
   findPaidSeller,
+  findAccounts,
+  inspectAccount,
+  suspendAgent,
+  revokeAnyKey,
+  recordOperatorRead,
+  ...operationsOf('identity'),
 };

@@ -52,6 +52,7 @@ const managingRefusals = {
 
 export const listWallets = defineRequest({
   subject: 'rpc.identity.list-wallets.v1',
+  repeatable: true,
   input: z.object({}),
   output: z.object({ wallets: z.array(linkedWallet) }),
   refusals: {},
@@ -59,6 +60,7 @@ export const listWallets = defineRequest({
 
 export const getWallet = defineRequest({
   subject: 'rpc.identity.get-wallet.v1',
+  repeatable: true,
   input: z.object({ wallet_id: id }),
   output: linkedWallet,
   refusals: { wallet_not_found: walletNotFound },
@@ -133,6 +135,7 @@ export const updateWallet = defineRequest({
 /** For the paid call: an active wallet of the caller that may pay. */
 export const findPayerWallet = defineRequest({
   subject: 'rpc.identity.find-payer-wallet.v1',
+  repeatable: true,
   input: z.object({ walletId: id }),
   output: z.object({ id, address: z.string(), chainType }),
   refusals: {
@@ -148,6 +151,7 @@ export const findPayerWallet = defineRequest({
 /** For a payment that another party carries: the wallet that the caller pays from and gets money back to, and the one its seller is paid to. Null where there is none of that kind of chain. */
 export const findSettlementWallets = defineRequest({
   subject: 'rpc.identity.find-settlement-wallets.v1',
+  repeatable: true,
   input: z.object({
     payerChainType: chainType,
     /** The caller's choice; else its default payer, else its oldest wallet that may pay. */
@@ -163,6 +167,7 @@ export const findSettlementWallets = defineRequest({
 /** The wallets that sellers are paid to, in the order asked: the default payout wallet of each, else its oldest that may be paid to. Null for a seller that has none of that kind of chain. */
 export const findPayoutWallets = defineRequest({
   subject: 'rpc.identity.find-payout-wallets.v1',
+  repeatable: true,
   input: z.object({ sellerIds: z.array(id).max(128), chainType }),
   output: z.object({ payouts: z.array(z.string().nullable()) }),
   refusals: {},
@@ -171,6 +176,7 @@ export const findPayoutWallets = defineRequest({
 /** Whose payout wallet an address is now; null where it is nobody's. */
 export const findPaidSeller = defineRequest({
   subject: 'rpc.identity.find-paid-seller.v1',
+  repeatable: true,
   input: z.object({ address: z.string().max(128) }),
   output: z.object({ sellerId: id.nullable() }),
   refusals: {},

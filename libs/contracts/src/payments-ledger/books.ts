@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { usdAmount } from './money.js';
+import { refundReason, refundStatus } from './refunds.js';
 import {
   cursorPageOf,
   cursorRequest,
@@ -29,10 +31,24 @@ export const receiptView = z.object({
 });
 
 /** Parties by id; the edge adds their public profiles. */
-export const receiptDetail = receiptView.extend({ relay_request_id: z.string(), payer_id: id, seller_id: id });
+export const receiptDetail = receiptView.extend({
+  relay_request_id: z.string(),
+  payer_id: id,
+  seller_id: id,
+  /** What was paid beyond the price. */
+  refunds: z.array(
+    z.object({
+      status: refundStatus,
+      reason: refundReason,
+      amount: usdAmount,
+      transaction_hash: z.string().nullable(),
+    }),
+  ),
+});
 
 export const listReceipts = defineRequest({
   subject: 'rpc.payments-ledger.list-receipts.v1',
+  repeatable: true,
   input: z.object({ role: z.enum(['buyer', 'seller']).optional(), ...cursorRequest }),
   output: cursorPageOf(receiptView),
   refusals: {},
@@ -40,6 +56,7 @@ export const listReceipts = defineRequest({
 
 export const getReceipt = defineRequest({
   subject: 'rpc.payments-ledger.get-receipt.v1',
+  repeatable: true,
   input: z.object({ receiptId: id }),
   output: receiptDetail,
   refusals: { receipt_not_found: declareRefusal('not-found', 'No such receipt', z.object({})) },
@@ -76,6 +93,7 @@ export const receiptClaims = z.object({
 /** A compact JWS (RFC 7515, EdDSA) over the claims; the same receipt signed by the same key gives the same text. */
 export const getReceiptProof = defineRequest({
   subject: 'rpc.payments-ledger.get-receipt-proof.v1',
+  repeatable: true,
   input: z.object({ receiptId: id }),
   output: z.object({ jws: z.string(), claims: receiptClaims }),
   refusals: {
@@ -105,6 +123,7 @@ export const signerDid = (publicUrl: string): string => `did:web:${new URL(publi
 /** Every key that may have signed a receipt, the current one first. */
 export const listSigningKeys = defineRequest({
   subject: 'rpc.payments-ledger.list-signing-keys.v1',
+  repeatable: true,
   input: z.object({}),
   output: z.object({ keys: z.array(publicSigningKey) }),
   refusals: {},
@@ -113,6 +132,7 @@ export const listSigningKeys = defineRequest({
 /** What an agent bought of a listing and was not given back: a delivered call that cost something, and a subscription. */
 export const getPurchaseEvidence = defineRequest({
   subject: 'rpc.payments-ledger.get-purchase-evidence.v1',
+  repeatable: true,
   input: z.object({ buyerId: id, listingId: id }),
   output: z.object({ lastBillableCallAt: timestamp.nullable(), subscriptionStartedAt: timestamp.nullable() }),
   refusals: {},
@@ -133,11 +153,14 @@ export const ledgerEntry = z.object({
   listing: listingRef.nullable(),
   reference: z.object({ payment_id: id.nullable(), gateway_request_id: id.nullable(), receipt_id: id.nullable() }),
   transaction_hash: z.string().nullable(),
+  network: z.string().describe('CAIP-2: where the money moved, or is to move.'),
+  wallet: z.string().nullable().describe('The address that was paid; of a refund the wallet it went back to.'),
   created_at: timestamp,
 });
 
 export const listLedger = defineRequest({
   subject: 'rpc.payments-ledger.list-ledger.v1',
+  repeatable: true,
   input: z.object({
     type: ledgerEntryType.optional(),
     direction: z.enum(['debit', 'credit']).optional(),
@@ -148,6 +171,46 @@ export const listLedger = defineRequest({
   }),
   output: cursorPageOf(ledgerEntry),
   refusals: {},
+});
+
+/** A balance may be below zero. */
+const balance = usdAmount.extend({ micros: z.string().regex(/^-?\d{1,18}$/) });
+
+/** A month of UTC of an account: what it began and ended with and what moved, to the micro the sums of the ledger's entries. */
+export const statement = z.object({
+  month: z.string(),
+  from: timestamp,
+  to: timestamp.describe('Exclusive.'),
+  currency: z.literal('USD'),
+  opening_balance: balance.describe("Of all the account's ledger accounts together; a balance is credits less debits."),
+  closing_balance: balance,
+  accounts: z.array(z.object({ account: z.string(), opening_balance: balance, closing_balance: balance })),
+  totals: z.object({
+    earned: usdAmount.describe('By sales, before fees.'),
+    spent: usdAmount,
+    fees: usdAmount.describe('Of sales.'),
+    fees_paid: usdAmount.describe('Of fees that were owed.'),
+    refunds_due: usdAmount.describe('That became owed to the account.'),
+    refunds_received: usdAmount,
+    refunds_owed: usdAmount.describe('That the account came to owe.'),
+    refunds_paid: usdAmount,
+    payouts: usdAmount.describe('Of earnings that the operator had.'),
+  }),
+});
+
+/** With a page of its entries, newest first. The month that is not over yet grows. */
+export const getStatement = defineRequest({
+  subject: 'rpc.payments-ledger.get-statement.v1',
+  input: z.object({ month: z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/), ...cursorRequest }),
+  output: statement.extend({ entries: cursorPageOf(ledgerEntry) }),
+  refusals: {
+    statement_not_found: declareRefusal(
+      'not-found',
+      'A statement is named by its month, as in /statements/2026-11',
+      z.object({}),
+      { nextAction: 'fix_request' },
+    ),
+  },
 });
 
 export const paymentCompleted = defineEvent({
@@ -178,9 +241,12 @@ export const paymentRefundDue = defineEvent({
     /** Null where the payment was for a subscription. */
     gatewayRequestId: id.nullable(),
     buyerId: id,
+    sellerId: id,
     listingId: id,
     amountMicros: microsText,
-    reason: z.enum(['not_delivered', 'paid_late', 'overpaid']),
+    /** What of it the seller has, and owes. */
+    sellersMicros: microsText,
+    reason: refundReason,
     at: timestamp,
   }),
 });

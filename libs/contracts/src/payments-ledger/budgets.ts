@@ -1,6 +1,22 @@
 import { z } from 'zod';
-import { declareRefusal, defineRequest } from '../define.js';
-import { budgetOf, id, timestamp } from '../shared/index.js';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { budgetOf, id, microsText, timestamp } from '../shared/index.js';
+
+/** Four fifths of a budget's day or month are spent, or all of it. */
+export const budgetReached = defineEvent({
+  subject: 'evt.payments-ledger.budget-reached.v1',
+  payload: z.object({
+    accountId: id,
+    budgetId: id,
+    budget: budgetOf,
+    period: z.enum(['day', 'month']),
+    isExhausted: z.boolean(),
+    spentMicros: microsText,
+    limitMicros: microsText,
+    resetsAt: timestamp,
+    at: timestamp,
+  }),
+});
 
 /** What is paid for under a key counts against the key's budget and against its agent's. */
 export const budgetExceeded = declareRefusal(
@@ -33,6 +49,7 @@ const spentInPeriod = z.object({ from: timestamp, resets_at: timestamp, spent_us
  */
 export const getSpending = defineRequest({
   subject: 'rpc.payments-ledger.get-spending.v1',
+  repeatable: true,
   input: z.object({ budgetId: id }),
   output: z.object({ day: spentInPeriod, month: spentInPeriod }),
   refusals: {},

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { declareRefusal, defineEvent, defineRequest } from '../define.js';
 import { id, microsText, timestamp } from '../shared/index.js';
+import { usdAmount } from './money.js';
 import { authorizedTransfer, keylessRequirements } from './offers.js';
-
-/** An amount of US dollars: exactly, in micros, and as a number. */
-export const usdAmount = z.object({ micros: microsText, usd: z.number() });
 
 /** `notice`: half of the limit is owed. `overdue`: more than the limit was owed for too long, and paid listings are off the market. */
 export const feeStatus = z.enum(['good', 'notice', 'overdue']);
@@ -23,6 +21,17 @@ export const balanceView = z.object({
     )
     .describe('What came to wallets of the account itself.'),
   payable: usdAmount.describe('What the operator owes of the earnings.'),
+  payouts: z
+    .array(
+      z.object({
+        network: z.string().describe('CAIP-2.'),
+        wallet: z.string(),
+        transaction_hash: z.string(),
+        amount: usdAmount,
+        confirmed_at: timestamp,
+      }),
+    )
+    .describe('What the operator paid of the earnings: the latest 20, newest first.'),
   fees: z.object({
     due: usdAmount.describe('Pay it with POST /fees/payments.'),
     paid: usdAmount,
@@ -39,8 +48,39 @@ export const balanceView = z.object({
 });
 export type BalanceView = z.output<typeof balanceView>;
 
+/** One seller's month, in the ledger's own amounts. What is due is so at the end of the month. */
+export const booksReportRow = z.object({
+  seller_id: id,
+  month: z.string().describe('yyyy-mm, of UTC.'),
+  sales: z.number().int(),
+  volume: usdAmount.describe('The prices of the sales.'),
+  revenue: usdAmount.describe('The fees of the marketplace on them.'),
+  fees_due: usdAmount.describe('What the seller owes of fees.'),
+  fees_paid: usdAmount,
+  refunds_due: usdAmount.describe('What buyers of the seller are owed back, by whomever.'),
+  payouts_due: z
+    .object({ micros: z.string().regex(/^-?\d{1,18}$/), usd: z.number() })
+    .describe('What the operator owes the seller; below zero where it paid more.'),
+  payouts_paid: usdAmount,
+});
+
+/** For operators: what was sold, earned and is owed, by seller and month. With a month, that one of every seller that was in the books by then. */
+export const reportBooks = defineRequest({
+  subject: 'rpc.payments-ledger.report-books.v1',
+  input: z.object({
+    month: z
+      .string()
+      .regex(/^\d{4}-(0[1-9]|1[0-2])$/)
+      .optional(),
+    sellerId: id.optional(),
+  }),
+  output: z.object({ rows: z.array(booksReportRow) }),
+  refusals: {},
+});
+
 export const getBalance = defineRequest({
   subject: 'rpc.payments-ledger.get-balance.v1',
+  repeatable: true,
   input: z.object({}),
   output: balanceView,
   refusals: {},
@@ -88,6 +128,12 @@ export const payFees = defineRequest({
       nextAction: 'contact_operator',
     }),
   },
+});
+
+/** A seller has come to owe more than half of what it may of fees. */
+export const feesNearLimit = defineEvent({
+  subject: 'evt.payments-ledger.fees-near-limit.v1',
+  payload: z.object({ sellerId: id, dueMicros: microsText, limitMicros: microsText, at: timestamp }),
 });
 
 /** Whether an account's paid listings may be sold: not while it owes more of fees than it may, for longer than it may. */

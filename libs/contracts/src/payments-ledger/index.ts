@@ -2,12 +2,13 @@ import {
   getPurchaseEvidence,
   getReceipt,
   getReceiptProof,
+  getStatement,
   listLedger,
   listReceipts,
   listSigningKeys,
 } from './books.js';
 import { getSpending } from './budgets.js';
-import { getBalance, payFees } from './fees.js';
+import { getBalance, payFees, reportBooks } from './fees.js';
 import {
   claimPayment,
   createOffer,
@@ -18,6 +19,9 @@ import {
   releasePayment,
   settlePayment,
 } from './offers.js';
+import { operationsOf } from '../operations.js';
+import { findPayments, getMoneyOverview, inspectPayment } from './operators.js';
+import { confirmRefund, listRefunds } from './refunds.js';
 import { handleRelayWebhook } from './relay.js';
 import { listPaymentRoutes } from './routes.js';
 import {
@@ -33,7 +37,10 @@ import {
 export * from './books.js';
 export * from './budgets.js';
 export * from './fees.js';
+export * from './money.js';
 export * from './offers.js';
+export * from './operators.js';
+export * from './refunds.js';
 export * from './relay.js';
 export * from './routes.js';
 export * from './subscriptions.js';
@@ -54,6 +61,7 @@ export const paymentsLedgerContract = {
   getReceiptProof,
   listSigningKeys,
   listLedger,
+  getStatement,
   getPurchaseEvidence,
   subscribe,
   createPayment,
@@ -63,6 +71,13 @@ export const paymentsLedgerContract = {
   getSubscription,
   cancelSubscription,
   getBalance,
+  reportBooks,
   payFees,
   getSpending,
+  findPayments,
+  inspectPayment,
+  getMoneyOverview,
+  ...operationsOf('payments-ledger'),
+  listRefunds,
+  confirmRefund,
 };

@@ -95,6 +95,7 @@ export type CallMoney = z.output<typeof callMoney>;
 /** One offer per buyer, listing, body and route while it lives: asking again gives the same one. */
 export const createOffer = defineRequest({
   subject: 'rpc.payments-ledger.create-offer.v1',
+  repeatable: true,
   input: z.object({
     gatewayRequestId: id,
     listing: soldListing,
@@ -162,6 +163,7 @@ export const createOffer = defineRequest({
 /** What x402 clients would sign for keyless calls of these sellers at these prices, in the order asked, on each chain that takes it; nothing where none does. Makes nothing. */
 export const quoteExact = defineRequest({
   subject: 'rpc.payments-ledger.quote-exact.v1',
+  repeatable: true,
   input: z.object({ calls: z.array(z.object({ sellerId: id, priceMicros: microsText })).max(100) }),
   output: z.object({
     terms: z.array(z.array(exactTerms)),
@@ -178,6 +180,7 @@ export const quoteExact = defineRequest({
 /** Offers of a call to whoever asks, one for each chain that takes signed authorizations of the price. Makes nothing. */
 export const quoteKeyless = defineRequest({
   subject: 'rpc.payments-ledger.quote-keyless.v1',
+  repeatable: true,
   input: z.object({ listing: soldListing, priceMicros: microsText }),
   /** `signatures`: of each offer a compact JWS, in the same order. */
   output: z.object({ offers: z.array(keylessOffer), signatures: z.array(z.string()) }),
@@ -197,6 +200,7 @@ const ofAnotherListing = declareRefusal(
  */
 export const openKeylessPayment = defineRequest({
   subject: 'rpc.payments-ledger.open-keyless-payment.v1',
+  repeatable: true,
   input: z.object({
     gatewayRequestId: id,
     listing: soldListing,
@@ -244,9 +248,11 @@ export type PendingReason = z.output<typeof pendingReason>;
 /**
  * Takes the right to call the seller for a paid offer. Exactly one caller holds it at a time: until it settles or releases,
  * until `leaseMs` passes, or until its holder no longer says `claimsHeld` of it. `fence` grows with each claim and names this one.
+ * Repeated after a claim whose answer was lost it is told `in_flight`, or takes that claim over, which nobody names.
  */
 export const claimPayment = defineRequest({
   subject: 'rpc.payments-ledger.claim-payment.v1',
+  repeatable: true,
   input: z.object({
     relayRequestId,
     listingId: id,
@@ -266,6 +272,8 @@ export const claimPayment = defineRequest({
       attempt: z.number().int(),
       retryUntil: timestamp,
       transactionHash: z.string().nullable(),
+      /** A signed authorization pays that is not settled yet. */
+      isSigned: z.literal(true).optional(),
       scheme: z.string(),
       network: z.string(),
       money: callMoney,
@@ -322,6 +330,7 @@ export const claimPayment = defineRequest({
 /** Charges for a delivered answer: payment, journal, both receipts and the event in one transaction. Repeating it changes nothing. */
 export const settlePayment = defineRequest({
   subject: 'rpc.payments-ledger.settle-payment.v1',
+  repeatable: true,
   input: z.object({
     paymentId: id,
     fence: z.number().int(),
@@ -330,6 +339,8 @@ export const settlePayment = defineRequest({
     latencyMs: z.number().int(),
     requestDigest: sha256Hex,
     responseDigest: sha256Hex,
+    /** As the claim said; where it is not known the ledger finds out. */
+    isSigned: z.literal(true).optional(),
   }),
   output: z.object({ paymentId: id, completedAt: timestamp, transfer: authorizedTransfer.nullable().default(null) }),
   refusals: {
@@ -352,6 +363,7 @@ export const settlePayment = defineRequest({
 /** Gives the claim back: the answer was not billable, the payment stays good for the same call. Repeating it changes nothing. */
 export const releasePayment = defineRequest({
   subject: 'rpc.payments-ledger.release-payment.v1',
+  repeatable: true,
   input: z.object({ paymentId: id, fence: z.number().int() }),
   output: z.object({ retryUntil: timestamp }),
   refusals: { claim_lost: settlePayment.refusals.claim_lost },

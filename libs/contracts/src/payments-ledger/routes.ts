@@ -24,6 +24,7 @@ export type PaymentRoute = z.output<typeof paymentRoute>;
 /** Every route that is on. */
 export const listPaymentRoutes = defineRequest({
   subject: 'rpc.payments-ledger.list-payment-routes.v1',
+  repeatable: true,
   input: z.object({}),
   output: z.object({ routes: z.array(paymentRoute) }),
   refusals: {},

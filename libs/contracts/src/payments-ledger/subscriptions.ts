@@ -2,7 +2,14 @@ import { z } from 'zod';
 import { declareRefusal, defineRequest, type RefusalDeclaration } from '../define.js';
 import { currency, id, pageOf, pageRequest, pricingModel, relayRequestId, text, timestamp } from '../shared/index.js';
 import { budgetExceeded } from './budgets.js';
-import { createOffer, feesView, paymentRequirements, pendingReason } from './offers.js';
+import {
+  authorizedTransfer,
+  createOffer,
+  exactRequirements,
+  feesView,
+  paymentRequirements,
+  pendingReason,
+} from './offers.js';
 
 export const subscriptionStatus = z.enum(['active', 'cancelled', 'expired']);
 
@@ -32,6 +39,8 @@ export const subscriptionOffer = z.object({
   requirements: paymentRequirements,
   fees: feesView,
   provider: z.string(),
+  /** Null where the route takes no signed authorization. */
+  x402: exactRequirements.nullable().default(null),
 });
 
 /** Where a payment stands. `transaction_hash` is null until money came. */
@@ -138,6 +147,7 @@ const paymentNotFound = declareRefusal('not-found', 'No such payment', z.object(
 
 export const getPayment = defineRequest({
   subject: 'rpc.payments-ledger.get-payment.v1',
+  repeatable: true,
   input: z.object({ payment_id: id }),
   output: paymentView,
   refusals: { payment_not_found: paymentNotFound },
@@ -147,13 +157,15 @@ const payAnew = { nextAction: 'request_new_payment_requirements', useNewIdempote
 
 /**
  * Looks whether a subscription's payment has come and starts the subscription: payment, journal, both receipts,
- * subscription and event in one transaction. Repeating it gives the first result again. Exactly one of
- * `relay_request_id` and `payload` is sent.
+ * subscription and event in one transaction. Repeating it gives the first result again. It names its payment by `payment_id` or
+ * by `relay_request_id`; `payload` pays it: by what a wallet signed, which is settled at once, or in the sandbox by an outcome.
  */
 export const verifyPayment = defineRequest({
   subject: 'rpc.payments-ledger.verify-payment.v1',
   input: z.object({
-    payment_id: id,
+    payment_id: id.optional(),
+    /** What is to be subscribed to, where the caller says so. */
+    listing_id: id.optional(),
     relay_request_id: relayRequestId
       .optional()
       .describe('Of the payment, as its requirements name it; either this or payload.'),
@@ -164,7 +176,15 @@ export const verifyPayment = defineRequest({
     transactionHash: text(0, 128).optional().describe('Of the transaction that paid.'),
   }),
   output: z.discriminatedUnion('outcome', [
-    z.object({ outcome: z.literal('completed'), subscription: subscriptionView, payment: completedPayment }),
+    z.object({
+      outcome: z.literal('completed'),
+      subscription: subscriptionView,
+      payment: completedPayment,
+      /** The rail that carried the money. */
+      provider: z.string(),
+      /** Of a signed authorization, where one paid. */
+      transfer: authorizedTransfer.nullable().default(null),
+    }),
     z.object({
       outcome: z.literal('pending'),
       payment_id: id,
@@ -187,6 +207,12 @@ export const verifyPayment = defineRequest({
       'What was sent is not about this payment, which is untouched',
       z.object({ field: z.string(), problem: z.string() }),
       { nextAction: 'fix_request' },
+    ),
+    payment_rejected: declareRefusal(
+      'invalid',
+      'The signed payment was not accepted and nothing was charged: sign the requirements of POST /subscribe anew',
+      z.object({ rejection: z.string().describe("The protocol's reason.") }),
+      { nextAction: 'pay_and_retry', drop: ['PAYMENT-SIGNATURE'] },
     ),
     payment_unpaid: declareRefusal(
       'invalid',
@@ -242,6 +268,7 @@ export const verifyPayment = defineRequest({
 /** The caller's subscriptions, newest first. */
 export const listSubscriptions = defineRequest({
   subject: 'rpc.payments-ledger.list-subscriptions.v1',
+  repeatable: true,
   input: z.object({ status: z.enum([...subscriptionStatus.options, 'all']).default('active'), ...pageRequest }),
   output: pageOf(subscriptionRecord),
   refusals: {},
@@ -251,6 +278,7 @@ const subscriptionNotFound = declareRefusal('not-found', 'No such subscription',
 
 export const getSubscription = defineRequest({
   subject: 'rpc.payments-ledger.get-subscription.v1',
+  repeatable: true,
   input: z.object({ subscription_id: id }),
   output: subscriptionRecord,
   refusals: { subscription_not_found: subscriptionNotFound },

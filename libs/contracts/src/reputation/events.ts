@@ -5,11 +5,19 @@ import { id, timestamp } from '../shared/index.js';
 /** The number of an event among those of its account; 0 is before the first. */
 export const eventId = z.string().regex(/^\d{1,18}$/);
 
+/** Where to read on: behind an event, or behind all that there are. */
+export const eventCursor = z.string().regex(/^(\d{1,18}|now)$/);
+
 /** What accounts are told of. Types are added without notice: who reads events passes over those that it does not know. */
 export const EVENT_TYPES = {
   sale: 'A call of your listing was delivered and charged.',
   delivery_failed: 'A call failed at its seller; told to both sides, data.role says which one you are.',
-  refund: 'You are owed money back.',
+  refund:
+    'Money is owed back, or was paid back: data.status is refund_due or refunded; told to both sides where the seller owes it.',
+  fees_near_limit:
+    'You owe more than half of what you may of fees; above the limit your paid listings leave the market after the days of grace.',
+  budget_near_limit: 'Four fifths of the day or month of a budget are spent; data.budget is key or agent.',
+  budget_exhausted: 'All of the day or month of a budget is spent.',
   review: 'Your listing was reviewed.',
   listing_suspended: 'Your listing is off the market; data.suspended_by is owner, operator or system.',
   endpoint_failing: 'The endpoint of your listing does not work, and no calls of it are sold.',
@@ -37,8 +45,10 @@ export type AccountEvent = z.output<typeof accountEvent>;
 /** The caller's own, oldest first, behind `after`. */
 export const listEvents = defineRequest({
   subject: 'rpc.reputation.list-events.v1',
-  input: z.object({ after: eventId, limit: z.number().int().min(1).max(100) }),
-  output: z.object({ items: z.array(accountEvent), hasMore: z.boolean() }),
+  repeatable: true,
+  input: z.object({ after: eventCursor, limit: z.number().int().min(1).max(100) }),
+  /** `latest` is the id of the account's latest event, told to who asks for what comes after now. */
+  output: z.object({ items: z.array(accountEvent), hasMore: z.boolean(), latest: eventId.optional() }),
   refusals: {},
 });
 

@@ -1,3 +1,4 @@
+import { operationsOf } from '../operations.js';
 import { listEvents } from './events.js';
 import { createReview, listReviews } from './reviews.js';
 import { getScore } from './scores.js';
@@ -6,4 +7,4 @@ export * from './events.js';
 export * from './reviews.js';
 export * from './scores.js';
 
-export const reputationContract = { createReview, listReviews, getScore, listEvents };
+export const reputationContract = { createReview, listReviews, getScore, listEvents, ...operationsOf('reputation') };

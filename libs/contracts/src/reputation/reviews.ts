@@ -66,6 +66,7 @@ export const createReview = defineRequest({
 /** Newest first. */
 export const listReviews = defineRequest({
   subject: 'rpc.reputation.list-reviews.v1',
+  repeatable: true,
   input: z.object({ listing_ref: z.string(), ...pageRequest }),
   output: pageOf(reviewRecord),
   refusals: { listing_not_found: listingNotFound },

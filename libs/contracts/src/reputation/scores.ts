@@ -48,6 +48,7 @@ export const agentScore = z.object({
 
 export const getScore = defineRequest({
   subject: 'rpc.reputation.get-score.v1',
+  repeatable: true,
   input: z.object({ agentId: id }),
   output: agentScore,
   refusals: { agent_not_found: declareRefusal('not-found', 'No such agent', z.object({})) },

@@ -17,6 +17,8 @@ export const principal = z.object({
   scopes: z.array(scope),
   /** The human that acts for the agent, where its owner does and no key; `keyId` is then the human's session. */
   ownerId: id.optional(),
+  /** A human whom `OPERATORS` names. */
+  isOperator: z.literal(true).optional(),
   /** What bounds what the key may spend: its own budget and its agent's, where there are such. */
   budgets: z.array(budget).max(2).optional(),
 });

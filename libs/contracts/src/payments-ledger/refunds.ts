@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { declareRefusal, defineEvent, defineRequest } from '../define.js';
+import { cursorPageOf, cursorRequest, id, microsText, timestamp } from '../shared/index.js';
+import { usdAmount } from './money.js';
+
+export const refundReason = z.enum(['not_delivered', 'paid_late', 'overpaid']);
+export const refundStatus = z.enum(['refund_due', 'refunded']);
+export const refundDebtor = z.enum(['seller', 'operator']);
+
+/** What a payment owes back, as both sides see it: what the seller has of the money, and what the operator has, are owed apart. */
+export const refundView = z.object({
+  id,
+  payment_id: id,
+  gateway_request_id: id.nullable(),
+  role: z.enum(['buyer', 'seller']),
+  status: refundStatus,
+  reason: refundReason,
+  owed_by: refundDebtor,
+  amount: usdAmount,
+  listing: z.object({ id, name: z.string(), slug: z.string() }),
+  network: z.string().describe('Where it is paid, in USDC.'),
+  wallet: z
+    .string()
+    .nullable()
+    .describe("The buyer's; null until it is known, and while the buyer has none of an EVM chain."),
+  transaction_hash: z.string().nullable(),
+  due_since: timestamp,
+  pay_by: timestamp.nullable().describe('What a seller has not paid by then takes its paid listings off the market.'),
+  refunded_at: timestamp.nullable(),
+});
+export type RefundView = z.output<typeof refundView>;
+
+/** Refunds that the caller is owed or owes, newest first. */
+export const listRefunds = defineRequest({
+  subject: 'rpc.payments-ledger.list-refunds.v1',
+  input: z.object({ role: z.enum(['buyer', 'seller']).optional(), status: refundStatus.optional(), ...cursorRequest }),
+  output: cursorPageOf(refundView),
+  refusals: {},
+});
+
+/**
+ * Confirms that the caller has paid a refund that it owes. The chain is asked for the transfer: of USDC, from the seller's payout wallet
+ * to the refund's wallet, of the amount or more, in a final block since it was due. A transfer pays one refund, ever.
+ */
+export const confirmRefund = defineRequest({
+  subject: 'rpc.payments-ledger.confirm-refund.v1',
+  input: z.object({
+    refund_id: id,
+    transaction: z
+      .string()
+      .regex(/^0x[0-9a-fA-F]{64}$/, 'must be 0x and 64 hex digits')
+      .describe('The hash of the transaction that paid it, on its network.'),
+  }),
+  output: refundView,
+  refusals: {
+    refund_not_found: declareRefusal('not-found', 'No such refund', z.object({})),
+    not_debtor: declareRefusal('forbidden', 'This refund is not yours to pay', z.object({}), {
+      nextAction: 'do_not_retry',
+    }),
+    refund_wallet_missing: declareRefusal(
+      'conflict',
+      'The buyer has no wallet of an EVM chain to be paid back to; nothing is overdue until there is one',
+      z.object({}),
+      { nextAction: 'retry_after_delay' },
+    ),
+    refund_not_checkable: declareRefusal(
+      'conflict',
+      'This marketplace has no RPC server of the network to look the transfer up',
+      z.object({ network: z.string() }),
+      { nextAction: 'contact_operator' },
+    ),
+    transfer_not_found: declareRefusal(
+      'invalid',
+      'This transaction holds no transfer of USDC of the amount, from your payout wallet to the wallet of the refund, since it is due',
+      z.object({ network: z.string(), wallet: z.string(), amount: usdAmount }),
+      { nextAction: 'fix_request' },
+    ),
+    transfer_not_final: declareRefusal(
+      'conflict',
+      'The transfer is not final yet',
+      z.object({ retry_after_seconds: z.number().int() }),
+      { nextAction: 'retry_after_delay' },
+    ),
+    transfer_used: declareRefusal('conflict', 'This transfer has paid another refund', z.object({}), {
+      nextAction: 'fix_request',
+    }),
+  },
+});
+
+/** A refund was paid. `isWhole`: nothing of its payment is owed back any more. */
+export const paymentRefunded = defineEvent({
+  subject: 'evt.payments-ledger.payment-refunded.v1',
+  payload: z.object({
+    refundId: id,
+    paymentId: id,
+    gatewayRequestId: id.nullable(),
+    buyerId: id,
+    sellerId: id,
+    listingId: id,
+    amountMicros: microsText,
+    reason: refundReason,
+    owedBy: refundDebtor,
+    network: z.string(),
+    wallet: z.string().nullable(),
+    transactionHash: z.string(),
+    isWhole: z.boolean(),
+    at: timestamp,
+  }),
+});
+
+/** A seller has not paid a refund in its days of grace. */
+export const refundOverdue = defineEvent({
+  subject: 'evt.payments-ledger.refund-overdue.v1',
+  payload: z.object({ refundId: id, sellerId: id, at: timestamp }),
+});
