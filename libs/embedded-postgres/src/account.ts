@@ -3,15 +3,15 @@ import { userInfo } from 'node:os';
 import { promisify } from 'node:util';
 
 /**
- * The environment of every program started here: found commands and English messages. Nothing of ours is passed on,
- * since the caller's environment may hold secrets and `PG*` variables.
+ * The environment of every program that is started here: a path to find commands, and English messages. The environment of
+ * this process is not passed on, since it may contain secrets and `PG*` variables.
  */
 const PROGRAM_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
 
-/** A user namespace in which root is `nobody`, but still may read and write what root may on disk. */
+/** Runs a program in a user namespace in which root is `nobody` but may still read and write the same files as root. */
 const AS_NOBODY_IN_NAMESPACE = ['unshare', '-U', '--map-user=65534', '--map-group=65534'];
 
-/** The kernel interrupts the program, which means fast shutdown to PostgreSQL, when the process that started it dies. */
+/** Lets the kernel send SIGINT, which is a fast shutdown to PostgreSQL, when the process that started the program dies. */
 const DIES_WITH_PARENT = ['setpriv', '--pdeathsig', 'INT'];
 
 const NOBODY: UserIds = { uid: 65534, gid: 65534 };
@@ -21,10 +21,10 @@ export interface UserIds {
   readonly gid: number;
 }
 
-/** As whom, and through which wrapper commands, PostgreSQL's programs are run. */
+/** The user and the wrapper commands with which the programs of PostgreSQL are run. */
 export interface Account {
   readonly wrapper: readonly string[];
-  /** Absent: as the user who runs this process. */
+  /** The user of this process by default. */
   readonly ids?: UserIds;
 }
 
@@ -33,7 +33,7 @@ export function callAs({ wrapper, ids }: Account, program: string, args: readonl
   return { file, args: rest, options: { env: PROGRAM_ENVIRONMENT, uid: ids?.uid, gid: ids?.gid } };
 }
 
-/** @throws Error whose message is what the program wrote last, when it cannot be run or does not end with 0. */
+/** @throws Error with what the program wrote to stderr, when it cannot be run or its exit code is not 0. */
 export async function runAs(account: Account, program: string, args: readonly string[]): Promise<void> {
   const { file, args: rest, options } = callAs(account, program, args);
   try {
@@ -45,10 +45,10 @@ export async function runAs(account: Account, program: string, args: readonly st
 }
 
 /**
- * Finds an account under which the server runs, by asking it for its version there. PostgreSQL refuses to run as root
- * and insists on owning its data, so for root an existing cluster's owner decides.
+ * Finds an account under which the server can run, by running `postgres --version` under each. PostgreSQL refuses to run as
+ * root and must own its data; so when this process is root, an existing cluster runs as its owner.
  *
- * @param folder must be within the account's reach.
+ * @param folder is a directory that the account must be able to enter.
  * @throws Error that lists what was tried.
  */
 export async function chooseAccount(
@@ -82,7 +82,7 @@ export async function chooseAccount(
 }
 
 function candidates(clusterOwner: UserIds | undefined): Account[] {
-  // initdb refuses a uid without a name, as containers like to use.
+  // initdb refuses a uid without a name, which is common in containers.
   if (process.getuid?.() !== 0) return [{ wrapper: hasName() ? [] : AS_NOBODY_IN_NAMESPACE }];
   const another = { wrapper: [], ids: clusterOwner ?? NOBODY };
   return clusterOwner && clusterOwner.uid !== 0

@@ -6,10 +6,10 @@ import type { PlatformBinaries } from './platform-binaries.js';
 
 const STAGING_PREFIX = 'cluster.init-';
 
-/** Only classifies characters (what is a letter); order and upper/lower case come from PostgreSQL's own C.UTF-8. */
+/** The locale of the system only classifies characters; order and upper or lower case come from the built-in C.UTF-8 of PostgreSQL. */
 const SYSTEM_LOCALE = { darwin: 'en_US.UTF-8', win32: 'C' }[process.platform as string] ?? 'C.UTF-8';
 
-/** A database cluster on disk, ready for a server. */
+/** A database cluster on disk that a server can be started on. */
 export interface Cluster {
   /** What PostgreSQL calls PGDATA. */
   readonly directory: string;
@@ -17,7 +17,7 @@ export interface Cluster {
   readonly account: Account;
 }
 
-/** Of the databases of a server on this machine, as the superuser. */
+/** URLs of the databases of a server on this machine, for the superuser. */
 export const urlsOf =
   (password: string, port: string) =>
   (database: string): string =>
@@ -26,9 +26,9 @@ export const urlsOf =
 export const clusterIn = (dataDir: string): string => join(dataDir, 'cluster');
 
 /**
- * Opens the cluster in `dataDir/cluster`, making it first when there is none. A new one is made in a sibling directory,
- * with its password in it, and renamed when it is complete and on disk: an interrupted attempt is never mistaken for a
- * cluster, and of two processes that make one, the second takes that of the first.
+ * Opens the cluster in `dataDir/cluster` and creates it first when there is none. A new one is created in a sibling directory,
+ * together with its password, and renamed when it is complete and on disk. So an interrupted attempt is never mistaken for a
+ * cluster, and when two processes create one at the same time, the second uses that of the first.
  */
 export async function openCluster(dataDir: string, { initdb, postgres }: PlatformBinaries): Promise<Cluster> {
   const directory = clusterIn(dataDir);
@@ -40,6 +40,21 @@ export async function openCluster(dataDir: string, { initdb, postgres }: Platfor
     });
   }
   return { directory, account, password: await readPassword(directory) };
+}
+
+/**
+ * Makes the cluster of `dataDir` from what `fill` writes. It is in its place when it is whole and on disk, or not at all.
+ *
+ * @param fill makes the directory that it is given and writes the cluster there.
+ * @throws Error when there is one already.
+ */
+export async function placeCluster(dataDir: string, fill: (directory: string) => Promise<void>): Promise<void> {
+  if (await exists(clusterIn(dataDir))) throw new Error(`${clusterIn(dataDir)} is there already.`);
+  const staging = join(dataDir, `${STAGING_PREFIX}restore`);
+  await rm(staging, { recursive: true, force: true });
+  await fill(staging);
+  await rename(staging, clusterIn(dataDir));
+  await syncDirectory(dataDir);
 }
 
 async function createCluster(dataDir: string, account: Account, initdb: string): Promise<void> {
@@ -65,14 +80,14 @@ async function createCluster(dataDir: string, account: Account, initdb: string):
   await syncDirectory(dataDir);
 }
 
-/** Only for whoever runs the server: what others still make comes too late. */
+/** Removes directories of interrupted attempts. Only the process that runs the server calls it, since no other cluster is needed then. */
 export async function removeAbandonedAttempts(dataDir: string): Promise<void> {
   const abandoned = (await readdir(dataDir)).filter((name) => name.startsWith(STAGING_PREFIX));
-  // The initdb of a process that was killed may still be writing for a moment.
+  // The initdb of a killed process may still be writing, so the removal is repeated.
   for (const name of abandoned) await rm(join(dataDir, name), { recursive: true, force: true, maxRetries: 10 });
 }
 
-/** @throws Error when it is gone. */
+/** @throws Error when the file cannot be read. */
 export async function readPassword(directory: string): Promise<string> {
   const path = join(directory, 'password');
   return readFile(path, 'utf8').catch((cause: unknown) => {
@@ -86,7 +101,7 @@ export const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Without this a power cut could undo a rename and with it every transaction acknowledged since. */
+/** Without this a power failure could undo the rename, and with it every transaction that was acknowledged since. */
 async function syncDirectory(path: string): Promise<void> {
   if (process.platform === 'win32') return; // directories cannot be opened there, and NTFS logs renames itself
   const handle = await open(path);

@@ -11,14 +11,14 @@ import { runServer, type EmbeddedPostgres } from './server.js';
 const START_BOUND_MS = 15_000;
 const RETRY_INTERVAL_MS = 100;
 
-/** What passes by itself: another start was faster to the lock, or a killed predecessor's backends hold its memory a moment longer. */
+/** Errors that pass by themselves: another process starts the same cluster, or backends of a killed server still hold its memory. */
 const PASSING = /lock file|shared memory block/;
 const PORT_TAKEN = 'could not create any TCP/IP sockets';
 
-/** An eighth of the memory, from 64 MB to 4 GB: the marketplace shares the machine, and a page that is not used takes none. */
+/** An eighth of the memory, from 64 MB to 4 GB, because the marketplace runs on the same machine. Unused pages take no memory. */
 const SHARED_BUFFERS_MB = Math.min(Math.max(Math.floor(totalmem() / 8 / 2 ** 20), 64), 4_096);
 
-/** For a small production deployment. The log carries no statements or row contents, which may hold secrets. */
+/** Settings for a small production deployment. The log contains no statements and no contents of rows, because they may contain secrets. */
 const DEFAULT_SETTINGS = {
   shared_buffers: `${SHARED_BUFFERS_MB}MB`,
   jit: 'off',
@@ -31,22 +31,22 @@ const DEFAULT_SETTINGS = {
 };
 
 export interface StartPostgresOptions {
-  /** Holds the cluster; made when absent. */
+  /** The directory of the cluster, which is created when it does not exist. */
   dataDir: string;
-  /** A free one when absent. */
+  /** The port to listen on; a free one by default. */
   port?: number;
-  /** PostgreSQL settings (`-c name=value`) beside or instead of the defaults. */
+  /** PostgreSQL settings (`-c name=value`), which add to the defaults or replace them. */
   settings?: Record<string, string>;
   /** Receives every line of the server's log. */
   onLog?(line: string): void;
 }
 
 /**
- * Starts a real PostgreSQL on 127.0.0.1, making its cluster first when `dataDir` is empty. A server that an earlier,
- * dead owner left running there is stopped and replaced, with everything it acknowledged.
+ * Starts PostgreSQL on 127.0.0.1 and creates its cluster first when `dataDir` is empty. A server that is still running
+ * there after the process that started it died is stopped and replaced; no acknowledged commit is lost.
  *
- * @throws DirectoryInUseError; Error with the reason in its message: no build for this platform, no user to run as, or a
- * server that ended (with its last lines of log: a taken port, the data of another major version or another user).
+ * @throws DirectoryInUseError when a live process runs the server there; Error when there is no build for this platform, no user
+ * to run it as, or when the server ends (its last lines of log name a taken port, another major version or another user's data).
  */
 export async function startPostgres({
   dataDir,
@@ -83,9 +83,9 @@ export async function startPostgres({
 }
 
 /**
- * As `startPostgres`, and again on the same port whenever the server ends by itself, as after a crash of its main process.
+ * Like `startPostgres`, and starts the server again on the same port whenever it ends without `stop()`, as after a crash.
  *
- * @param onEnd is told each time it ended.
+ * @param onEnd is called each time the server has ended.
  * @returns a server whose `exited` resolves when it cannot be started again.
  */
 export async function keepPostgres(options: StartPostgresOptions, onEnd: () => void): Promise<EmbeddedPostgres> {
@@ -104,11 +104,11 @@ export async function keepPostgres(options: StartPostgresOptions, onEnd: () => v
 }
 
 /**
- * Does some work with the cluster that is in `dataDir`: on the server of the process that runs it, or where none does,
- * on one that ends with the work.
+ * Works with the cluster in `dataDir`: on the server that another process runs there, or else on one that is started for
+ * the work and stopped after it.
  *
- * @param work gets the URL of each database, as the superuser.
- * @throws Error when there is no cluster, or its server neither runs nor can be started.
+ * @param work gets a function that returns the URL of a database, for the superuser.
+ * @throws Error when there is no cluster, or when its server is not running and cannot be started.
  */
 export async function usePostgres<T>(
   dataDir: string,
@@ -121,7 +121,7 @@ export async function usePostgres<T>(
     throw error;
   });
   if (server) return work(server.databaseUrl).finally(() => server.stop());
-  // Its owner may be starting it just now.
+  // The process that owns the cluster may still be starting the server.
   for (const deadline = Date.now() + START_BOUND_MS; Date.now() < deadline; await delay(RETRY_INTERVAL_MS)) {
     const port = await portOfReadyServer(cluster);
     if (port !== undefined) return work(urlsOf(await readPassword(cluster), port));

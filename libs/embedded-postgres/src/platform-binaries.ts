@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 
-/** Absolute paths of the server's programs. */
+/** Absolute paths of the programs of PostgreSQL. */
 export interface PlatformBinaries {
   readonly initdb: string;
   readonly postgres: string;

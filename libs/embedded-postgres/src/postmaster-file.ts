@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspectProcess, waitUntilGone } from './process-info.js';
 
-/** PostgreSQL kills what does not end within five seconds of an immediate shutdown. */
+/** In an immediate shutdown PostgreSQL kills its processes after five seconds. */
 const SHUTDOWN_BOUND_MS = 20_000;
-/** How long a file that a server has just created may be empty, with much to spare. */
+/** A server that has just created the file fills it in much less than this time. */
 const WRITE_TIMEOUT_MS = 20;
 
 const fileIn = (cluster: string): string => join(cluster, 'postmaster.pid');
@@ -19,7 +19,7 @@ export class DirectoryInUseError extends Error {
   }
 }
 
-/** Tells whoever finds the server in the list of processes who started it: as long as that one lives, it is the server's parent. */
+/** Marks the command line of the server with the process that started it, which is its parent for as long as it lives. */
 export const ownedBy = (pid: number): string => `owned-by-${pid}`;
 
 /** The port of the server that runs in this cluster; undefined while none is ready. */
@@ -29,10 +29,10 @@ export async function portOfReadyServer(cluster: string): Promise<string | undef
 }
 
 /**
- * Makes way for a server where PostgreSQL's own lock does not: it stops one whose owner is dead, and removes a lock whose
- * pid went to another process, or whose server was not reaped. Whatever else is there, PostgreSQL decides about.
+ * Clears a lock file that PostgreSQL itself would respect although no live owner stands behind it. It stops a server whose owner
+ * is dead, and removes a file whose pid belongs to another process by now, or to a zombie. All other cases are left to PostgreSQL.
  *
- * @throws DirectoryInUseError; Error when an orphan cannot be stopped.
+ * @throws DirectoryInUseError; Error when a server whose owner is dead cannot be stopped.
  */
 export async function clearPostmasterFile(cluster: string): Promise<void> {
   if (process.platform === 'win32') return; // does not show who a process is

@@ -15,8 +15,8 @@ export interface ProcessInfo {
 }
 
 /**
- * What runs under this pid now; undefined when nothing does, and on Windows, which does not say. A zombie is nothing: it
- * holds no file and runs no code. Linux without procps has no `ps`, so it is asked through /proc.
+ * The process that has this pid now; undefined when there is none, and always on Windows, which does not tell. A zombie counts
+ * as none, because it holds no file and runs no code. On Linux /proc is read, since `ps` is missing where procps is not installed.
  */
 export function inspectProcess(pid: number): Promise<ProcessInfo | undefined> {
   return (process.platform === 'linux' ? inspectThroughProc(pid) : inspectThroughPs(pid)).catch(() => undefined);
@@ -38,7 +38,7 @@ async function inspectThroughProc(pid: number): Promise<ProcessInfo | undefined>
       readFile(path, 'utf8'),
     ),
   );
-  // The second field is the name in parentheses and may hold spaces; state and parent follow it, the start time is 19 after the state.
+  // The second field is the name in parentheses, which may contain spaces. State and parent follow; the start time is 19 after the state.
   const fields = stat!.slice(stat!.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return undefined;
   return {

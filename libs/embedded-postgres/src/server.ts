@@ -8,21 +8,21 @@ const FAST_SHUTDOWN_BOUND_MS = 20_000;
 const LOG_TAIL_LINES = 20;
 
 export interface EmbeddedPostgres {
-  /** `postgres://postgres:<password>@127.0.0.1:<port>/postgres`, a superuser. */
+  /** `postgres://postgres:<password>@127.0.0.1:<port>/postgres`, for the superuser. */
   readonly url: string;
   readonly port: number;
   readonly pid: number;
-  /** The same for another database of this server. */
+  /** The URL of another database of this server. */
   databaseUrl(name: string): string;
-  /** Fast shutdown, killed after 20 s; then the directory is free for another owner. Repeatable. */
+  /** Shuts the server down, and kills it after 20 s. Then another process may use the directory. May be called again. */
   stop(): Promise<void>;
-  /** Resolves when the server ends by itself; never after `stop()` was called. */
+  /** Resolves when the server ends without `stop()`. */
   readonly exited: Promise<void>;
 }
 
 /**
- * Runs a server until it is stopped; resolves when it accepts connections.
- * @throws Error whose message is what it wrote last, when it ends instead or cannot be started at all.
+ * Starts a server and resolves when it accepts connections.
+ * @throws Error with the last lines that it wrote, when it ends before that or cannot be started.
  */
 export async function runServer(
   binary: string,
@@ -32,7 +32,7 @@ export async function runServer(
 ): Promise<EmbeddedPostgres> {
   const assignments = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const { file, args, options } = callAs(account, binary, ['-D', directory, ...assignments]);
-  // Its own session: Ctrl-C in the terminal is for us, who still need the database while shutting down.
+  // The server gets a session of its own, so that Ctrl-C does not reach it: this process needs the database while it shuts down.
   const child = spawn(file, args, { ...options, cwd: directory, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
   await once(child, 'spawn');
 
@@ -55,7 +55,7 @@ export async function runServer(
     const lastResort = setTimeout(() => child.kill('SIGKILL'), FAST_SHUTDOWN_BOUND_MS);
     await ended;
     clearTimeout(lastResort);
-    // The backends of a killed server outlive it for a moment and would hold its log open.
+    // The backends of a killed server live a moment longer and would keep its log open.
     if (child.signalCode) child.stderr.destroy();
     else await drained;
   };

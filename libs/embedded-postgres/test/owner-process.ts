@@ -18,7 +18,7 @@ export interface OwnerProcess {
 /** @param wrapper commands to run it through, such as `setpriv …`; each must keep the pid. */
 export function startOwner(args: string[], wrapper: string[] = []): OwnerProcess {
   const script = fileURLToPath(new URL('./fixtures/hold.ts', import.meta.url));
-  const node = [process.execPath, '--conditions=@market/source', '--import', '@swc-node/register/esm-register', script];
+  const node = [process.execPath, '--conditions=@market/source', '--import', '../../.config/typescript.mjs', script];
   const [file = '', ...rest] = [...wrapper, ...node, ...args];
   const child = spawn(file, rest, { cwd: PACKAGE_ROOT, stdio: ['pipe', 'pipe', 'pipe'] });
   const closed = once(child, 'close') as Promise<[number | null]>;

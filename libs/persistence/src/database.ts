@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { SpanKind, traceStep } from '@market/tracing';
 import type { Pool, PoolClient } from 'pg';
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { Socket } from 'node:net';
@@ -35,6 +36,9 @@ export interface Tx {
 const ATTEMPTS = 4;
 
 const ignore = (): void => undefined;
+
+/** Violated constraints tell that a row is there already; deadlocks and serialization failures are retried. */
+const isOrdinary = (sqlState: string): boolean => /^(23|40)/.test(sqlState);
 
 /** The role that holds a service's grants. It cannot log in. */
 export const roleOf = (schema: string): string => `market_${schema}`;
@@ -128,16 +132,21 @@ export class Database {
     return this.timed(name ?? 'batch', async () => (await through.query({ name, text, values })).rows as Row[]);
   }
 
-  private async timed<T>(db_operation_name: string, work: () => Promise<T>): Promise<T> {
+  private timed<T>(db_operation_name: string, work: () => Promise<T>): Promise<T> {
     const stop = operationSeconds.startTimer({ db_namespace: this.definition.schema, db_operation_name });
-    try {
-      const result = await work();
-      stop({ error_type: '' });
-      return result;
-    } catch (error) {
-      stop({ error_type: codeOf(error) ?? 'other' });
-      throw error;
-    }
+    return traceStep(db_operation_name, SpanKind.Client, async (span) => {
+      span?.set({ 'db.system.name': 'postgresql', 'db.namespace': this.definition.schema });
+      try {
+        const result = await work();
+        stop({ error_type: '' });
+        return result;
+      } catch (error) {
+        const error_type = codeOf(error) ?? 'other';
+        stop({ error_type });
+        if (!isOrdinary(error_type)) span?.fail(error_type);
+        throw error;
+      }
+    });
   }
 
   private async retrying<T>(attempt: () => Promise<T>): Promise<T> {

@@ -1,7 +1,9 @@
 import { UnavailableError } from '@market/kernel';
+import { currentSpan, withinOneOf, type Span } from '@market/tracing';
 
 interface Waiting<I, O> {
   item: I;
+  span: Span | undefined;
   resolve: (value: O) => void;
   reject: (reason: unknown) => void;
 }
@@ -26,7 +28,7 @@ export class GroupCommit<I, O> {
 
   submit(item: I): Promise<O> {
     return new Promise<O>((resolve, reject) => {
-      this.waiting.push({ item, resolve, reject });
+      this.waiting.push({ item, span: currentSpan(), resolve, reject });
       // Operations of the same turn of the event loop join the group.
       if (this.running < this.lanes) setImmediate(() => this.next());
     });
@@ -44,7 +46,7 @@ export class GroupCommit<I, O> {
 
   private async run(group: Waiting<I, O>[]): Promise<void> {
     try {
-      const results = await this.write(group.map((waiting) => waiting.item));
+      const results = await withinOneOf(group, () => this.write(group.map((waiting) => waiting.item)));
       group.forEach((waiting, index) => {
         const result = results[index]!;
         if (result instanceof Error) waiting.reject(result);

@@ -8,6 +8,7 @@ export * from './idempotency/idempotency.js';
 export * from './inbox/event-consumer.js';
 export * from './leases.js';
 export * from './migrate.js';
+export { queueLengths, oldestUnpublished } from './metrics.js';
 export * from './operator-actions.js';
 export * from './outbox/outbox.js';
 export * from './outbox/outbox-relay.js';

@@ -30,12 +30,12 @@ new Gauge({
   },
 });
 
-const queueLengths = sql(
+export const queueLengths = sql(
   'metrics.queue-lengths',
   `SELECT (SELECT count(*) FROM outbox WHERE published_at IS NULL)::int AS outbox,
      (SELECT count(*) FROM parked_events)::int AS parked, (SELECT count(*) FROM dead_letters)::int AS dead_letters`,
 );
-const oldestUnpublished = sql(
+export const oldestUnpublished = sql(
   'metrics.oldest-unpublished',
   'SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS seconds FROM outbox WHERE published_at IS NULL',
 );

@@ -10,7 +10,8 @@ const record = sql(
 const exists = sql('operator-actions.exists', `SELECT to_regclass('operator_actions') IS NOT NULL AS found`);
 const latest = sql(
   'operator-actions.latest',
-  'SELECT done_at AS "doneAt", operator, command, subject, reason FROM operator_actions ORDER BY done_at DESC, id DESC LIMIT $1',
+  `SELECT id, done_at AS "doneAt", operator, command, subject, reason FROM operator_actions
+   WHERE $2::uuid IS NULL OR id < $2 ORDER BY id DESC LIMIT $1`,
 );
 
 export interface OperatorAction {
@@ -30,13 +31,19 @@ export async function recordOperatorAction(
   await tx.query(record, [newId(), operator, command, subject, reason]);
 }
 
-/** The latest operators' actions of a service, newest first. */
+export interface RecordedAction extends OperatorAction {
+  id: string;
+  doneAt: Date;
+}
+
+/** The latest operators' actions of a service, newest first, of those before the one that `before` names. Ids are in the order of time. */
 export async function latestOperatorActions(
   database: Database,
   limit: number,
-): Promise<(OperatorAction & { doneAt: Date })[]> {
+  before?: string,
+): Promise<RecordedAction[]> {
   const [table] = await database.query<{ found: boolean }>(exists);
-  return table!.found ? database.query<OperatorAction & { doneAt: Date }>(latest, [limit]) : [];
+  return table!.found ? database.query<RecordedAction>(latest, [limit, before]) : [];
 }
 
 /** For services whose commands change data. The table is append-only, also for its owner. */
@@ -52,7 +59,6 @@ export class CreateOperatorActions1763660000000 implements MigrationInterface {
         subject text NOT NULL,
         reason text
       )`);
-    await runner.query('CREATE INDEX operator_actions_latest ON operator_actions (done_at DESC, id DESC)');
     await runner.query(`REVOKE UPDATE, DELETE, TRUNCATE ON operator_actions FROM ${roleOf(schema)}`);
     await runner.query(`
       CREATE FUNCTION refuse_change_of_operator_actions() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -1,4 +1,5 @@
 import type { EventRecord, Link } from '@market/messaging';
+import { within } from '@market/tracing';
 import { Logger } from '@nestjs/common';
 import type { Database } from '../database.js';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -45,7 +46,8 @@ export class OutboxRelay {
   ) {}
 
   start(): void {
-    this.outbox.onCommit(() => this.wake());
+    // What it sends is nothing that the request which wakes it does.
+    this.outbox.onCommit(() => within(undefined, () => this.wake()));
     this.timer = setInterval(() => this.wake(), POLL_INTERVAL_MS);
     this.wake();
   }
